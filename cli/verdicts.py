@@ -11,16 +11,17 @@ Summary = Mapping[str, Any]
 _DOCUMENT = "docs/accuracy.md"
 _BASES = {
     "calibrated": "with calibration",
-    "extrapolated": "beyond the recording, with a larger buffer pool or busier processors",
+    "extrapolated": "beyond the recording (larger buffer pool or busier CPU than recorded)",
     "assumed": "without calibration",
 }
 _FIGURES = {
     "throughput": "throughput",
     "mean": "means",
     "tail": "p95 and above",
-    "count": "counts and volumes",
+    "count": "counts (pages, bytes)",
     "other": "other figures",
 }
+_NAMED = _FIGURES.keys() - {"other"}
 
 
 def sentence(summary: Summary) -> str | None:
@@ -32,7 +33,12 @@ def sentence(summary: Summary) -> str | None:
         return "Expected model error: unknown for this engine; docs/innodb.md."
     figures = found["figures"]
     parts = [f"{words} {reach(figures[key])}" for key, words in _FIGURES.items() if key in figures]
-    return f"Expected model error {_BASES[found['basis']]} (80 % of past checks): {', '.join(parts)}; {_DOCUMENT}."
+    if "other" not in figures and not figures.keys() >= _NAMED:
+        parts.append("other figures unknown (not measured)")
+    return (
+        f"Expected model error {_BASES[found['basis']]}: {', '.join(parts)}; 80 % of past measurements lay within it"
+        f" ({_DOCUMENT})."
+    )
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:

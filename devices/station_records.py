@@ -382,7 +382,8 @@ PARITY_ROW = _record(
     "last_part",  # index into the pool: which child each member got last, while a read is cut into parts
     "overhead_ns",
     "rebuild",
-    "stripes",  # station of the rows that are written in part
+    "stripes",  # station of the rows that are written in part; of one that locks rows: of the array
+    "locks_rows",  # 1: it only locks rows; the array does the rest
     "locks",  # index into the pool: the first write of each list
     "ready",  # queue of writes that no longer wait for others
     "blocked",  # how many still do

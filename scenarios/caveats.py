@@ -29,8 +29,8 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
     *verdict* is that of a result: a calibration that failed is as good as none, and one that goes beyond its recording
     has errors of its own. ``basis`` says what the
-    hardware of those predictions was taken from; ``other`` stands for each figure that is not named. Where the basis is
-    ``unknown`` there are no figures.
+    hardware of those predictions was taken from; ``other`` stands for each figure that is not named. Where nothing was
+    measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
     if verdict.get("error") == "unknown":  # an engine that was hardly compared with real servers
         return {"basis": "unknown", "figures": {}}
@@ -45,13 +45,13 @@ def _learned() -> dict[str, Any]:
     return tomllib.loads((files("tiersim.scenarios.validation") / "model_error.toml").read_text(encoding="utf-8"))
 
 
-def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float]:
+def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] | None:
     """Return ``low`` and ``high`` of :func:`model_error_of` for a figure of a result: ``throughput``, or a statistic of
-    a latency, such as ``p99``.
+    a latency, such as ``p99``; None where nothing like it was measured.
     """
     kind = figure if figure == "throughput" else "mean" if figure in ("mean", "p50") else "tail"
-    found = error["figures"].get(kind) or error["figures"]["other"]
-    return found["low"], found["high"]
+    found = error["figures"].get(kind) or error["figures"].get("other")
+    return None if found is None else (found["low"], found["high"])
 
 
 #: Keys of [replay] and of volumes that act on requests alone, and rules of [placement] for what recorded requests, and

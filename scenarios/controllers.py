@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from tiersim.devices.array.volume import StripeLock
 from tiersim.devices.controller.links import link_bytes_per_s
 from tiersim.devices.controller.raid_controller import DEFAULT_SOURCES, Controller, Defect
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds, StrictModel
@@ -45,6 +46,13 @@ class ControllerModel(StrictModel):
     )
     host_link: str | None = Field(default=None, description="Link between host and controller, such as `pcie2-x8`.")
     drive_link: str | None = Field(default=None, description="Link that all its drives share.")
+    stripe_lock: StripeLock | None = Field(
+        default=None,
+        description=(
+            "What a write to RAID 5 or 6 locks: the parity that it changes, or all rows that it touches until it is"
+            " done; left out: parity."
+        ),
+    )
     known_defect: Defect | None = Field(default=None, description="A defect of a controller that was measured.")
 
     @field_validator("host_link", "drive_link")
@@ -77,6 +85,7 @@ class ControllerModel(StrictModel):
             bytes_per_s=self.throughput,
             host_link_bytes_per_s=None if self.host_link is None else link_bytes_per_s(self.host_link),
             drive_link_bytes_per_s=None if self.drive_link is None else link_bytes_per_s(self.drive_link),
+            stripe_lock=self.stripe_lock or Controller.stripe_lock,
             known_defect=self.known_defect,
         )
 

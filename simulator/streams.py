@@ -75,30 +75,29 @@ class Streams(NamedTuple):
         return len(self.recorded_ns)
 
 
-def no_streams() -> Streams:
-    """What the compiled engine works on when commands come by the clock alone."""
-    wide, small, index = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint32)
-    return Streams(
-        streams=np.zeros(0, STREAM),
-        followers=index,
-        pace_state=np.zeros(2, np.int64),
-        foreground_ns=wide,
-        waits_for=small,
-        recorded_ns=wide,
-        think_ns=wide,
-        ended_before=index,
-        pace=index,
-        gathered_ns=wide,
-        station=index,
-        op=small,
-        offset_bytes=wide,
-        length_bytes=wide,
-        category=small,
-        sync=small,
-        ended_ns=wide,
-        started_ns=wide,
-        done_ns=wide,
-    )
+_WIDE, _SMALL, _INDEX = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint32)
+#: What the engines work on when commands come by the clock alone: no row in any table.
+NO_STREAMS = Streams(
+    streams=np.zeros(0, STREAM),
+    followers=_INDEX,
+    pace_state=_WIDE,
+    foreground_ns=_WIDE,
+    waits_for=_SMALL,
+    recorded_ns=_WIDE,
+    think_ns=_WIDE,
+    ended_before=_INDEX,
+    pace=_INDEX,
+    gathered_ns=_WIDE,
+    station=_INDEX,
+    op=_SMALL,
+    offset_bytes=_WIDE,
+    length_bytes=_WIDE,
+    category=_SMALL,
+    sync=_SMALL,
+    ended_ns=_WIDE,
+    started_ns=_WIDE,
+    done_ns=_WIDE,
+)
 
 
 @kernel

@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiersim import __version__
-from tiersim.devices.cloud.token_bucket import INSTANCE, balances
+from tiersim.devices.cloud.token_bucket import INSTANCE
 from tiersim.devices.plant import Station
-from tiersim.devices.station import own_figures
+from tiersim.devices.station import balances, own_figures
 from tiersim.devices.station_records import Plant
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
 from tiersim.simulator import verdict

@@ -6,13 +6,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tiersim.devices import station as machine
 from tiersim.devices.array.parity_kernels import LOCKS
 from tiersim.devices.array.volume import Layout, Rebuild, add_array
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NONE, Plant
 from tiersim.operations import READ
+from tiersim.simulator import station as machine
+from tiersim.simulator.database.build import NO_DATABASE
 
 MS = 1_000_000
 PARITIES: dict[Layout, int] = {"raid5": 1, "raid6": 2}
@@ -60,8 +61,8 @@ def ios(
     def request(slot: int, station: int, op: int, offset: int, length: int) -> None:
         row = plant.requests[slot]
         row["op"], row["offset_bytes"], row["length_bytes"] = op, offset, length
-        assert machine.accept(plant, station, slot, 0) == 1
-        made = machine.finish(plant, station, slot)
+        assert machine.accept(plant, NO_DATABASE, station, slot, 0) == 1
+        made = machine.finish(plant, NO_DATABASE, station, slot)
         while made:
             parts = [tuple(int(value) for value in child) for child in plant.children[:made]]
             for below, part_op, part_offset, part_length, background in parts:
@@ -71,7 +72,7 @@ def ios(
                     target.append((below, part_offset, part_length))
                 else:
                     request(slot + 1, below, part_op, part_offset, part_length)
-            made = machine.resume(plant, station, slot, 0)
+            made = machine.resume(plant, NO_DATABASE, station, slot, 0)
 
     request(0, array, op, offset, length)
     if layout in PARITIES:

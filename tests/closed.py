@@ -5,10 +5,11 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices import station as machine
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NONE
 from tiersim.operations import READ
+from tiersim.simulator import station as machine
+from tiersim.simulator.database.build import NO_DATABASE
 
 
 def closed_reads(builder: PlantBuilder, depth: int, span_bytes: int, size_bytes: int, count: int) -> NDArray[np.int64]:
@@ -26,11 +27,11 @@ def closed_reads(builder: PlantBuilder, depth: int, span_bytes: int, size_bytes:
         request["offset_bytes"] = int(generator.integers(0, span_bytes // size_bytes)) * size_bytes
         request["length_bytes"] = size_bytes
         request["accepted_ns"] = started[slot] = now
-        machine.accept(plant, 0, slot, now)
+        machine.accept(plant, NO_DATABASE, 0, slot, now)
 
     def choose() -> None:
         while True:
-            slot, done, _ = machine.choose(plant, 0, now)
+            slot, done, _ = machine.choose(plant, NO_DATABASE, 0, now)
             if slot == NONE:
                 return
             heapq.heappush(ends, (done, slot))
@@ -40,7 +41,7 @@ def closed_reads(builder: PlantBuilder, depth: int, span_bytes: int, size_bytes:
     choose()
     while len(latencies) < count:
         now, slot = heapq.heappop(ends)
-        machine.finish(plant, 0, slot)
+        machine.finish(plant, NO_DATABASE, 0, slot)
         latencies.append(now - int(started[slot]))
         put(slot)
         choose()

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.drawn_streams import streams_of
 from tests.plants import hdd
 from tests.runs import Run, commands, needs_jit, poisson, run
-from tiersim.devices import station as machine
 from tiersim.devices.array.array_kernels import column_part
 from tiersim.devices.array.volume import Layout, Volume, add_array, add_volume, unit_bytes, usable_bytes
 from tiersim.devices.plant import PlantBuilder
@@ -23,8 +22,10 @@ from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 from tiersim.scenarios.hardware import NamedScenario, place_files
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.survey import FileUse
+from tiersim.simulator import station as machine
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.build import NO_DATABASE
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.streams import CLOCK, OWN
 
@@ -124,7 +125,7 @@ def test_the_nearest_copy_reads() -> None:
     def reads(offset: int, outstanding: tuple[int, int]) -> int:
         plant.stations["outstanding"][:2] = outstanding
         plant.requests[0]["offset_bytes"], plant.requests[0]["length_bytes"] = offset, 8192
-        assert machine.finish(plant, array, 0) == 1
+        assert machine.finish(plant, NO_DATABASE, array, 0) == 1
         return int(plant.children[0]["station"])
 
     assert reads(0, (0, 0)) == 0

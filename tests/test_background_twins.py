@@ -221,9 +221,9 @@ def test_background_writer(
 @given(
     seed=SEEDS,
     sessions=st.integers(1, 9),
-    length=pick(100, 3000, 150_000),
+    length=pick(100, 3000, 6000),  # what several insert fits into a block
     most_writes=pick(1, 2, 112),
-    most_bytes=pick(61_440, 122_880, 3_932_160),
+    most_bytes=pick(8192, 61_440, 3_932_160),
     think_ns=pick(20_000, 400_000),
 )
 def test_log_blocks(seed: int, sessions: int, length: int, most_writes: int, most_bytes: int, think_ns: int) -> None:

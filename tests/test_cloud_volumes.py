@@ -12,8 +12,9 @@ from tests.runs import Run, commands, run
 from tests.test_replay import scenario_of
 from tiersim.devices.catalogue import instances, load_device, load_instance, names
 from tiersim.devices.cloud.cloud_volume import CloudVolume, OrderError
-from tiersim.devices.cloud.token_bucket import TokenBucket, add_bucket, balances
+from tiersim.devices.cloud.token_bucket import TokenBucket, add_bucket
 from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.station import balances
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import FLUSH, READ, WRITE

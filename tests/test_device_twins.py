@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -13,14 +13,20 @@ from tests.twins.array import Array
 from tests.twins.files import Files
 from tests.twins.gate import Gate
 from tests.twins.hdd import Disk
+from tests.twins.neighbour import Neighbour
 from tests.twins.parity import Parity, Rows
 from tests.twins.port import Port
+from tests.twins.rebuild import Rebuild
+from tests.twins.route import Route
 from tests.twins.server import Server
-from tests.twins.stand_in import DISCARD, FLUSH, NONE, READ, WRITE, Built, agree, draw_commands
-from tests.twins.stripes import Stripes
+from tests.twins.stand_in import DISCARD, FLUSH, NONE, READ, WRITE, Built, Twin, agree, draw_commands
+from tests.twins.stripes import RowLocks, Stripes
 from tests.twins.token_bucket import Bucket
 from tests.twins.write_cache import Behind, WriteCache
-from tiersim.devices.array.volume import Layout, Volume, add_array
+from tiersim.devices.array.storage_pool import Neighbour as Load
+from tiersim.devices.array.storage_pool import add_neighbour
+from tiersim.devices.array.volume import Layout, StripeLock, Volume, add_array
+from tiersim.devices.array.volume import Rebuild as Rebuilding
 from tiersim.devices.cloud.token_bucket import add_bucket
 from tiersim.devices.controller.raid_controller import Controller, add_front
 from tiersim.devices.hdd.disk_drive import add_drive
@@ -203,17 +209,27 @@ _PARITIES: list[tuple[Layout, int, int]] = [
 
 
 @settings(max_examples=examples(75), deadline=None)
-@given(seed=SEEDS, shape=pick(*_PARITIES), unit=pick(512, 4096, 65536), lost=pick([], [], [], [0], [2, 1]))
-def test_parity_and_stripes(seed: int, shape: tuple[Layout, int, int], unit: int, lost: list[int]) -> None:
+@given(
+    seed=SEEDS,
+    shape=pick(*_PARITIES),
+    unit=pick(512, 4096, 65536),
+    lost=pick([], [], [], [0], [2, 1]),
+    locks=pick("parity", "rows"),
+)
+def test_parity_and_stripes(
+    seed: int, shape: tuple[Layout, int, int], unit: int, lost: list[int], locks: StripeLock
+) -> None:
     layout, count, parities = shape
 
     def build(builder: PlantBuilder) -> Built:
         members = [add_server(builder, f"d{m}", 1, 70_000 + m, "fixed", 10_000_000 * (1 + m)) for m in range(count)]
         for member in lost[:parities]:
             members[member] = NONE
-        array = add_array(builder, members, layout, unit, 1000, "array")
+        top = add_array(builder, members, layout, unit, 1000, "array", stripe_lock=locks)
+        array = top if locks == "parity" else top - 1
         rows = Rows(members, parities, unit)
-        return array, {array: Parity(rows, array - 1, 1000), array - 1: Stripes(rows)}
+        twins: dict[int, Twin] = {array: Parity(rows, array - 1, 1000), array - 1: Stripes(rows)}
+        return top, twins if locks == "parity" else {**twins, top: RowLocks(rows, array)}
 
     sizes = (512, 8192, 5 * unit // 4, 2 * unit, 13 * unit // 4)
     ops = (READ, WRITE, WRITE, WRITE, FLUSH, DISCARD)
@@ -241,6 +257,14 @@ _CACHED: list[tuple[Layout, int, int, tuple[int, int, int]]] = [
     apart_ns=pick(100_000, 1_000_000),
     align=pick(512, 8192),
 )
+@example(
+    seed=16, shapes=[_CACHED[3]] * 2, lines=40, marks=(0.5, 0.5), interval_ns=10**6, depth=2, apart_ns=10**5, align=8192
+)  # whole rows with more behind them, and the second volume has the oldest line
+@example(
+    seed=0, shapes=[_CACHED[3], _CACHED[0]], lines=40, marks=(0.9, 0.0), interval_ns=4 * 10**9, depth=2,
+    apart_ns=10**6, align=8192,
+)  # fmt: skip
+# the marks are far apart
 def test_write_cache(
     seed: int,
     shapes: Any,
@@ -274,3 +298,72 @@ def test_write_cache(
     sizes = (512, 1536, 4096, 8192, 12_288, 24_576, 98_304)
     ops = (READ, WRITE, WRITE, WRITE, FLUSH, DISCARD)
     agree(build, draw_commands(seed, 150, len(shapes) << 18, sizes, ops, apart_ns, align, 0.5))
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(seed=SEEDS, reads=pick(0.0, 300.0, 3000.0), writes=pick(100.0, 1000.0), size=pick(512, 8192))
+def test_neighbour(seed: int, reads: float, writes: float, size: int) -> None:
+    load = Load(reads, writes, size)
+
+    def build(builder: PlantBuilder) -> Built:
+        below = add_server(builder, "below", 1, 200_000, "fixed", 50_000_000)
+        station = add_neighbour(builder, "others", load, 1 << 20, 1 << 22, below)
+        twin = Neighbour(station, builder.seed, load, 1 << 20, 1 << 22, below)
+        return add_port(builder, "host", station), {station: twin}
+
+    agree(build, draw_commands(seed, 100, 1 << 20, ops=ALL, apart_ns=1_000_000))
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(
+    seed=SEEDS,
+    shape=pick(("raid1", 2), ("raid1", 3), ("raid10", 4)),
+    replaced=st.sets(st.integers(0, 3), min_size=1, max_size=2),
+    rate=pick(10_000_000, 1_000_000_000),
+    start=pick(0, 3 << 19),
+    apart_ns=pick(300_000, 3_000_000),
+)
+def test_rebuild(seed: int, shape: Any, replaced: set[int], rate: int, start: int, apart_ns: int) -> None:
+    layout, count = shape
+    copies, unit = (2, 65536) if layout == "raid10" else (count, 5 << 20)
+    # a mirror of each pair stays
+    lost = sorted({place % count for place in replaced} - {0, 2} or {1})
+    rebuilding = Rebuilding(tuple(lost), rate, start, 5 << 20)
+
+    def build(builder: PlantBuilder) -> Built:
+        members = [add_server(builder, f"d{m}", 1, 70_000, "fixed", 90_000_000 + m) for m in range(count)]
+        array = add_array(builder, members, layout, unit, 1000, "array", rebuilding)
+        filled = {members[place]: start for place in lost}
+        columns = [members[first : first + copies] for first in range(0, count, copies)]
+        rebuild = Rebuild(array - 1, columns, filled, 5 << 20, rate)
+        twin = Array(members, copies, unit, 1000)
+        twin.filled, twin.begins = filled, rebuild.first_steps()
+        return array, {array: twin, array - 1: rebuild}
+
+    agree(build, draw_commands(seed, 100, 4 << 20, (512, 8192, 40_960), ALL, apart_ns))
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(
+    seed=SEEDS,
+    iops=pick(None, 3000),
+    processor=pick(None, 30_000_000),
+    host_link=pick(None, 50_000_000),
+    overhead=pick(1, 100_000),
+)
+def test_route(seed: int, iops: int | None, processor: int | None, host_link: int | None, overhead: int) -> None:
+    def build(builder: PlantBuilder) -> Built:
+        controller = Controller("c", iops=iops, bytes_per_s=processor, host_link_bytes_per_s=host_link)
+        below = add_server(builder, "below", 2, 300_000, "fixed", 50_000_000)
+        volume = Volume("v", hdd(), 1, "single", 65536, overhead)
+        (entry,) = add_front(builder, controller, [volume], [below]).values()
+        named = {station.name: place for place, station in enumerate(builder.stations)}
+
+        def stops(*names: str) -> list[int]:
+            return [named[name] for name in names if name in named]
+
+        reads = [below, *stops("c.processor", "c.host link.reads")]
+        writes = [*stops("c.host link.writes", "c.processor"), below]
+        return entry, {entry: Route(overhead, named.get("c.commands", NONE), reads, writes, [below])}
+
+    agree(build, draw_commands(seed, 100, 1 << 20, ops=ALL))

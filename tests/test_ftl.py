@@ -13,7 +13,7 @@ from tests.examples import examples
 from tests.runs import needs_jit
 from tests.twins.ftl import Ftl
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.ssd.ftl import PageMapping, add_ftl, greedy, greedy_valid_units, lru, lru_valid_units
+from tiersim.devices.ssd.flash import PageMapping, add_ftl, greedy, greedy_valid_units, lru, lru_valid_units
 from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit, write_unit
 from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import jit_enabled
@@ -134,20 +134,17 @@ def test_every_unit_lies_where_it_was_last_written(
     assert programmed(plant, ftl) - before == written + moved
 
 
-@given(
-    small_mappings().filter(lambda mapping: mapping.problem() is None),
-    st.lists(st.tuples(st.integers(0, 59), st.integers(0, 3), st.integers(0, 7)), max_size=300),
-    st.integers(1, 60),
-)
-@settings(max_examples=examples(200 if jit_enabled() else 60), deadline=None)
-def test_a_fresh_drive_puts_and_copies_as_its_twin(
-    mapping: PageMapping, steps: list[tuple[int, int, int]], spread: int
-) -> None:
+@given(small_mappings().filter(lambda mapping: mapping.problem() is None), st.integers(0, 2**32), st.integers(1, 60))
+@settings(max_examples=examples(120 if jit_enabled() else 60), deadline=None)
+def test_a_fresh_drive_puts_and_copies_as_its_twin(mapping: PageMapping, seed: int, spread: int) -> None:
+    """So many writes that what is spare is written several times."""
+    draw = np.random.default_rng(seed)
+    steps = draw.integers(0, (spread, mapping.dies, 8), (8 * mapping.units, 3)).tolist()
     plant, ftl = plant_with(mapping, steady=False)
     twin = Ftl(mapping)
     blocks = mapping.sealed_blocks + 1
-    for unit, die, kind in steps * 2:
-        unit, die = unit % spread % mapping.units, die % mapping.dies
+    for unit, die, kind in [*([unit, 0, 1] for unit in range(mapping.units)), *steps]:
+        unit %= mapping.units
         if kind == 0:
             trim_unit(plant, ftl, unit)
             twin.trim(unit)

@@ -24,7 +24,7 @@ from tiersim.simulator.database.build import Demand, Host, Relation, Statements,
 from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.moved_rows import first_updates, pages_with_room, updates_before
+from tiersim.simulator.popularity import first_updates, pages_with_room, updates_before
 from tiersim.traces.differences import Change, Differences
 
 LEAVES, HEAP, TABLE_ROWS, UPDATES = 20, 100, 2000, 150

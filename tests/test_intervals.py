@@ -241,7 +241,24 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
     assert model_error_of({"calibration": "uncalibrated", "reach": BEYOND_BY_GUESS})["basis"] == "assumed"
     assert far["figures"]["throughput"]["high"] > near["figures"]["throughput"]["high"]
     (sentence,) = said.notes([{"verdict": verdict, "model_error": far}])
-    assert "beyond the recording, with a larger buffer pool or busier processors" in sentence
+    assert "beyond the recording (larger buffer pool or busier CPU than recorded)" in sentence
+    assert "other figures unknown (not measured)" in sentence  # only throughput was measured there
+
+
+def test_no_error_beyond_a_recording_is_narrower_than_the_same_within_it() -> None:
+    learned = tomllib.loads(accuracy_document.TABLE.read_text())
+    for figure, far in learned["extrapolated"].items():
+        near = learned["calibrated"][figure]
+        assert far["low"] <= near["low"], figure
+        assert far["high"] >= near["high"], figure
+
+
+def test_all_kinds_stand_for_others_only_where_one_of_these_was_measured() -> None:
+    found = accuracy_document.measurements()
+    rates = [one for one in found if one.basis != "extrapolated" or one.figure == "throughput"]
+    assert interval_report.model_error(rates)["extrapolated"].keys() == {"throughput"}
+    one_latency = replace(next(one for one in rates if one.basis == "extrapolated"), figure="mean")
+    assert interval_report.model_error([*rates, one_latency])["extrapolated"].keys() == {"throughput", "other"}
 
 
 def test_pairs_of_a_map_are_measurements_by_recorded_cell_where_they_go_beyond_it() -> None:

@@ -417,5 +417,5 @@ def test_warm_up_covers_every_kernel_once(tmp_path: Path) -> None:
     assert len(counts) > 30
     assert left_out == []
     # the engine compiles to one signature: integer tags, not types, tell devices apart
-    assert counts["tiersim.simulator.compiled.loop.advance"] == 1
+    assert counts["tiersim.simulator.compiled.engine.advance"] == 1
     assert max(counts.get(f"tiersim.{name}.choose", 0) for name in ("devices.station", "simulator.station")) <= 1

@@ -12,7 +12,9 @@ from tests.array_ios import MS, PARITIES, build, home, ios
 from tests.examples import examples
 from tests.runs import Run, commands, poisson, run
 from tiersim.devices.array.parity_kernels import ROWS_AT_ONCE
-from tiersim.devices.array.volume import Layout, problem_with, usable_bytes
+from tiersim.devices.array.volume import Layout, add_array, problem_with, usable_bytes
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels
@@ -193,6 +195,18 @@ def test_writes_of_overlapping_parity_follow_each_other_and_others_do_not() -> N
     assert rows.latency_ns.tolist() == [2 * MS + 2] * 3
     chain = run_array("raid5", 5, (np.zeros(3), WRITE, [0, UNIT + 4096, 2 * UNIT + 8192], 8192), servers=64)
     assert chain.latency_ns.tolist() == [2 * MS + 2, 4 * MS + 3, 6 * MS + 4]
+
+
+def test_a_write_that_locks_rows_keeps_all_of_them_until_it_is_done() -> None:
+    """The second is in the row of the first, beside its parity; the fourth begins in the row of the third and ends in
+    that of the fifth.
+    """
+    builder = PlantBuilder(1)
+    drives = [add_server(builder, f"drive {index}", 64, MS) for index in range(5)]
+    array = add_array(builder, drives, "raid5", UNIT, 1, "array", stripe_lock="rows")
+    offsets = [0, UNIT + 8192, 4 * UNIT, 8 * UNIT - 4096, 8 * UNIT + 16384, 0]
+    fed = commands(np.zeros(6), array, [*[WRITE] * 5, READ], offsets, 8192)
+    assert (run(builder, fed).latency_ns // MS).tolist() == [2, 4, 2, 4, 6, 1]
 
 
 def test_reads_do_not_wait_for_stripes() -> None:

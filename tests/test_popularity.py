@@ -30,9 +30,8 @@ from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded
 from tiersim.scenarios.calibration.popularity.references import missed_of, referenced_accesses
 from tiersim.simulator.database.buffer_pool.pages import page_at
 from tiersim.simulator.database.build import Host, Relation, Statements, add_database
-from tiersim.simulator.moved_rows import first_updated, moved_rows
 from tiersim.simulator.policies.misses import misses, numbered
-from tiersim.simulator.popularity import draw_rank, laws_of, scattered, zipf
+from tiersim.simulator.popularity import draw_rank, first_updated, laws_of, moved_rows, scattered, zipf
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.readers import import_trace
 from tiersim.traces.references import ReferenceWriter, pages_only
@@ -757,13 +756,11 @@ def test_pools_of_other_sizes_miss_what_a_real_server_missed(tmp_path: Path) -> 
         (predicted,) = predict(found, frames)
         assert predicted.heap == pytest.approx(table.heap_missed / table.accesses, rel=0.1), name
         assert predicted.index == pytest.approx(table.index_missed / table.accesses, rel=0.1, abs=1e-4), name
-    assert [extrapolated(found, int(was.frames * ratio)) for ratio in (0.2, 0.3, 1, 3, 5)] == [
-        True,
-        False,
-        False,
-        False,
-        True,
-    ]
+    beyond = {ratio: extrapolated(found, round(was.frames * ratio)) for ratio in (0.2, 0.25, 0.3, 1, 3, 4, 5)}
+    assert beyond == {0.2: True, 0.25: False, 0.3: False, 1: False, 3: False, 4: False, 5: True}
+    for odd in range(4001, 4009):  # a quarter of it is rounded to whole pages
+        assert not extrapolated(replace(found, frames=odd, other_sizes=()), round(odd / 4))
+        assert extrapolated(replace(found, frames=odd, other_sizes=()), odd // 4 - 1)
 
 
 @needs_jit

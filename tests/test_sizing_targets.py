@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiersim.errors import ScenarioError
+from tiersim.scenarios.caveats import BEYOND
 from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.judging import check_targets, doubts_of, judge_hardware, judge_run, load_for, needed_bytes
 from tiersim.scenarios.sizing.subject import Subject
@@ -219,3 +220,11 @@ def test_what_is_met_by_less_than_models_have_been_off_is_in_doubt(
     found = list(doubts_of(target, run, "transactions"))
     assert len(found) == (doubt is not None)
     assert doubt is None or doubt in found[0]
+
+
+def test_a_latency_beyond_the_recording_is_in_doubt_as_nobody_measured_its_error() -> None:
+    run = summary(figure(10 * MS, 9 * MS, 11 * MS))
+    run["verdict"] |= {"calibration": "calibrated", "reach": BEYOND}
+    (doubt,) = doubts_of(parse_target("p99(transaction) < 100 ms"), run, "transactions")
+    assert doubt.startswith("beyond the recording, the error of p99 is unknown; record")
+    assert list(doubts_of(parse_target("throughput >= 100/s"), run, "transactions")) == []

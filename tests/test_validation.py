@@ -79,12 +79,15 @@ def test_a_backup_moves_what_it_reads() -> None:
     assert rate == pytest.approx(50, rel=0.05)  # in and out of the same processor
 
 
-def test_the_depth_sweep_is_met_but_where_it_was_fitted() -> None:
+def test_the_depth_sweep_is_met_to_depth_16() -> None:
+    """Not within 5 % at 32 and 64, where the drive gains too much."""
     done = CliRunner().invoke(app, ["validate", "depth", "--json"])
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
-    assert [claim["verdict"] for claim in document["claims"]] == ["underdetermined", *["holds"] * 5, "underdetermined"]
-    assert [claim["fitted_on"] == "this figure" for claim in document["claims"]] == [True, *[False] * 6]
+    *reads, cached, falls = [claim["verdict"] for claim in document["claims"]]
+    assert reads == ["underdetermined", "holds", "holds", "holds", "fails", "fails"]
+    assert (cached, falls) == ("underdetermined", "qualitative fails")
+    assert [claim["fitted_on"] == "this figure" for claim in document["claims"]] == [True, *[False] * 7]
     assert {claim["id"] for claim in document["claims"]} == {"depth"}
     assert [experiment["name"] for experiment in document["experiments"]] == ["depth"]
 

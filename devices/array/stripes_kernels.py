@@ -11,16 +11,21 @@ A way that needs what a failed member held is not possible. If neither way is, a
 The stripe lock: of two writes whose parity overlaps the later one waits until the earlier one is done (md locks the
 pages of a stripe). Whole rows take no part: whoever writes a row whole writes all its bytes, and no host has
 two writes of the same bytes under way.
+
+Some controllers lock more: all rows of a write from its start to its end (the region lock of MegaRAID firmware, which
+Linux names in drivers/scsi/megaraid/megaraid_sas_fp.c). Such an array has a station of this kind in front, which locks
+rows and does nothing else; reads, flushes and discards pass it.
 """
 
 from tiersim.devices import requests
 from tiersim.devices.array.array_kernels import add_part, holds_data
 from tiersim.devices.array.parity_kernels import LOCKS, following, parity_member, touched_units
+from tiersim.devices.requests import add_child
 from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
 
-_READING, _WRITING = range(2)
+_READING, _WRITING, _PASSING = range(3)
 #: What is read before a row is written in part: what will be overwritten and parity, what will not be, all, nothing.
 _MODIFY, _RECONSTRUCT, _EVERYTHING, _NOTHING = range(4)
 #: More reads than any row takes.
@@ -102,19 +107,29 @@ def _block(p: Plant, station: int, array: int, more: int, now: int) -> None:
 
 @kernel
 def accept_stripe(p: Plant, station: int, array: int, slot: int, now: int) -> int:
-    """Take a write; it waits for all earlier ones whose parity it touches."""
+    """Take a write; it waits for all earlier ones whose parity, or rows, it touches."""
     a = p.parities[array]
     request = p.requests[slot]
     hold = p.holds[slot]
     unit_bytes = a["stripe_bytes"]
     row_bytes = unit_bytes * (a["members"] - a["parities"])
-    row = request["offset_bytes"] // row_bytes
-    begin = request["offset_bytes"] - row * row_bytes
-    first, last, start, stop = touched_units(unit_bytes, begin, begin + request["length_bytes"])
-    hold["phase"] = _READING
+    row = 0
+    if a["locks_rows"]:
+        if request["op"] != WRITE:
+            hold["phase"] = _PASSING
+            return now + PASS_ON_NS
+        end = request["offset_bytes"] + request["length_bytes"]
+        hold["phase"] = _WRITING
+        hold["low_bytes"] = request["offset_bytes"] // row_bytes * row_bytes
+        hold["high_bytes"] = (end + row_bytes - 1) // row_bytes * row_bytes
+    else:
+        row = request["offset_bytes"] // row_bytes
+        begin = request["offset_bytes"] - row * row_bytes
+        first, last, start, stop = touched_units(unit_bytes, begin, begin + request["length_bytes"])
+        hold["phase"] = _READING
+        hold["low_bytes"] = start if first == last else 0
+        hold["high_bytes"] = stop if first == last else unit_bytes
     hold["row"] = row
-    hold["low_bytes"] = start if first == last else 0
-    hold["high_bytes"] = stop if first == last else unit_bytes
     hold["chain"] = NONE
     lock = a["locks"] + row % LOCKS
     ahead = NONE
@@ -217,7 +232,12 @@ def _parts(p: Plant, array: int, slot: int, op: int) -> int:
 
 @kernel
 def finish_stripe(p: Plant, array: int, slot: int) -> int:
-    """Make the reads of the first phase; where there is no parity to keep, the writes."""
+    """Make the reads of the first phase; where there is no parity to keep, the writes; of one that locks rows, all."""
+    if p.parities[array]["locks_rows"]:
+        request = p.requests[slot]
+        return add_child(
+            p, 0, p.parities[array]["stripes"], request["op"], request["offset_bytes"], request["length_bytes"]
+        )
     made = _parts(p, array, slot, READ)
     if made > 0:
         return made
@@ -231,5 +251,6 @@ def resume_stripe(p: Plant, station: int, array: int, slot: int, now: int) -> in
     if p.holds[slot]["phase"] == _READING:
         p.holds[slot]["phase"] = _WRITING
         return _parts(p, array, slot, WRITE)
-    _unlock(p, station, array, slot, now)
+    if p.holds[slot]["phase"] == _WRITING:
+        _unlock(p, station, array, slot, now)
     return 0

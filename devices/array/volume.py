@@ -22,6 +22,8 @@ from tiersim.units import NS_PER_S
 Layout = Literal["single", "jbod", "raid0", "raid1", "raid10", "raid5", "raid6"]
 #: Which copy reads: the one with the fewest outstanding requests, or as Linux md chooses among rotating disks.
 ReadBalance = Literal["fewest", "nearest"]
+#: What a write to RAID 5 or 6 locks: the parity that it changes while it does so, or all of its rows while it lasts.
+StripeLock = Literal["parity", "rows"]
 #: Units of parity in a row of stripe units.
 PARITIES: dict[Layout, int] = {"raid5": 1, "raid6": 2}
 #: What one step of a rebuild reads of a member. Linux md has 2 MiB under way (drivers/md/raid1.c, RESYNC_WINDOW); here
@@ -90,6 +92,7 @@ def add_array(
     name: str,
     rebuild: Rebuild | None = None,
     read_balance: ReadBalance = "fewest",
+    stripe_lock: StripeLock = "parity",
 ) -> int:
     """Put an array over *members* (stations of equal drives, NONE for one that has failed) into the plant; return its
     station.
@@ -142,7 +145,24 @@ def add_array(
     # a read makes a child for each run between two units of parity, at most this many
     children = ROWS_AT_ONCE + 3 * len(members)
     builder.station(STRIPES, row, f"{name}.stripes", {"stripe lock": 1}, children=len(members))
-    return builder.station(PARITY, row, name, {}, children=children)
+    array = builder.station(PARITY, row, name, {}, children=children)
+    return array if stripe_lock == "parity" else _add_row_locks(builder, array, common, parities, f"{name}.rows")
+
+
+def _add_row_locks(builder: PlantBuilder, array: int, common: dict[str, int], parities: int, name: str) -> int:
+    """Put what locks the rows of whole writes before an array with parity; return its station."""
+    row = builder.row(
+        "parities",
+        stripe_bytes=common["stripe_bytes"],
+        members=common["members"],
+        parities=parities,
+        stripes=array,
+        locks_rows=1,
+        locks=builder.table([NONE]),
+        ready=builder.queue(),
+        rebuild=NONE,
+    )
+    return builder.station(STRIPES, row, name, {"stripe lock": 1}, children=1)
 
 
 def _add_rebuild(
@@ -241,6 +261,7 @@ class Volume:
     rebuild_bytes_per_s: int | None = None
     rebuild_from: float = 0.0
     read_balance: ReadBalance = "fewest"
+    stripe_lock: StripeLock = "parity"
 
     @property
     def capacity_bytes(self) -> int:
@@ -294,7 +315,15 @@ def add_hardware(
         members[index] = station
     unit = unit_bytes(volume.layout, device.capacity, volume.stripe_bytes)
     return add_array(
-        builder, members, volume.layout, unit, overhead_ns, volume.name, volume.rebuild, volume.read_balance
+        builder,
+        members,
+        volume.layout,
+        unit,
+        overhead_ns,
+        volume.name,
+        volume.rebuild,
+        volume.read_balance,
+        volume.stripe_lock,
     )
 
 

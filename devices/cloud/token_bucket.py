@@ -177,22 +177,19 @@ def add_bucket(
     return builder.station(BUCKET, row, name, resources, children=1, role=INSTANCE if shared else None)
 
 
-def balances(plant: Plant, end_ns: int) -> Sequence[Balance]:
-    """What is left of all credits in a plant after a run from 0 to *end_ns*."""
+def balances_of(plant: Plant, station: int, end_ns: int) -> Sequence[Balance]:
+    """What is left of the credits of one volume after a run from 0 to *end_ns*."""
     found = []
-    for station, table in enumerate(plant.stations):
-        if table["kind"] != BUCKET:
-            continue
-        bucket = plant.buckets[table["row"]]
-        for head, resource in ((bucket["read_requests"], _CREDITS), (bucket["read_bytes"], _BYTE_CREDITS)):
-            behind = NONE if head == NONE else int(plant.allowances[head]["behind"])
-            if behind != NONE:
-                a = plant.allowances[behind]
-                refills = max(0, end_ns // int(bucket["refill_interval_ns"]) - int(a["refills_seen"]))
-                ceiling = int(a["ceiling"])
-                level = min(ceiling, int(a["level"]) + refills * int(a["per_refill"]))
-                ran_out = None if a["short_ns"] == NEVER else int(a["short_ns"])
-                found.append(Balance(station, resource, int(a["start"]) / ceiling, level / ceiling, ran_out))
+    bucket = plant.buckets[plant.stations[station]["row"]]
+    for head, resource in ((bucket["read_requests"], _CREDITS), (bucket["read_bytes"], _BYTE_CREDITS)):
+        behind = NONE if head == NONE else int(plant.allowances[head]["behind"])
+        if behind != NONE:
+            a = plant.allowances[behind]
+            refills = max(0, end_ns // int(bucket["refill_interval_ns"]) - int(a["refills_seen"]))
+            ceiling = int(a["ceiling"])
+            level = min(ceiling, int(a["level"]) + refills * int(a["per_refill"]))
+            ran_out = None if a["short_ns"] == NEVER else int(a["short_ns"])
+            found.append(Balance(station, resource, int(a["start"]) / ceiling, level / ceiling, ran_out))
     return found
 
 

@@ -1,12 +1,12 @@
 """A RAID controller over volumes: ceilings that they share, links, a battery-backed write cache."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from tiersim.devices.array.volume import PARITIES, Volume, add_hardware, add_queue, copies_of
+from tiersim.devices.array.volume import PARITIES, StripeLock, Volume, add_hardware, add_queue, copies_of
 from tiersim.devices.controller.lines_kernels import LINE_BYTES, SECTOR_BYTES
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -50,6 +50,7 @@ class Controller:
     bytes_per_s: int | None = None  # of its processor, in both directions together
     host_link_bytes_per_s: int | None = None  # in each direction
     drive_link_bytes_per_s: int | None = None
+    stripe_lock: StripeLock = "parity"
     known_defect: Defect | None = None
 
 
@@ -86,7 +87,8 @@ def add_route(
 def add_controller(builder: PlantBuilder, controller: Controller, volumes: Sequence[Volume]) -> dict[str, int]:
     """Put *volumes* and the controller that they share into the plant; returns what takes the requests of each."""
     wire = _drive_link(builder, controller)
-    below = [add_hardware(builder, volume, PASS_ON_NS, wire) for volume in volumes]
+    locked = [replace(volume, stripe_lock=controller.stripe_lock) for volume in volumes]
+    below = [add_hardware(builder, volume, PASS_ON_NS, wire) for volume in locked]
     return add_front(builder, controller, volumes, below)
 
 

@@ -15,6 +15,7 @@ from tiersim.devices.hdd.hdd_kernels import (
     PS_PER_NS,
     SECTOR_BYTES,
     angle_at,
+    choose_plain,
     cost_of,
     go_to,
     go_to_end,
@@ -45,6 +46,8 @@ EXTRA_COMMAND, EXTRA_SEEK, EXTRA_DISCONNECT, EXTRA_PAUSE, EXTRA_SECOND = range(1
 #: disksim_diskcache.c, disk_buffer_block_available).
 _LEAD, _LONG_LEAD, _LONG = 10, 15, 45
 MILLION = 1_000_000
+#: Segments are chosen by rank, then by when they were used: of counts below 2^this.
+_RANK_SHIFT = 56
 
 
 @kernel
@@ -191,6 +194,15 @@ def _limit(p: Plant, drive: int, first: int, end: int) -> int:
 
 
 @kernel
+def _overlap(first: int, end: int, other_first: int, other_end: int) -> bool:
+    """Whether two runs of sectors overlap, or one that is empty lies within the other.
+
+    There is one branch: either bound alone is anybody's guess.
+    """
+    return max(first - other_end, other_first - end) < 0
+
+
+@kernel
 def _search(p: Plant, drive: int, sector: int, end: int) -> tuple[int, int]:
     """Look for the segment that sectors are read from, or NONE, and for the one that is used anew.
 
@@ -200,19 +212,20 @@ def _search(p: Plant, drive: int, sector: int, end: int) -> tuple[int, int]:
     """
     d = p.drives[drive]
     ahead = d["ahead_segment"]
-    holder = NONE
-    free = d["first_segment"]
-    held_rank = free_rank = 4
+    holder = free = NONE
+    held_least = free_least = NEVER
     for index in range(d["first_segment"], d["first_segment"] + d["segments"]):
         s = p.segments[index]
-        if s["first_sector"] <= sector < s["end_sector"]:
-            rank = (2 if s["end_sector"] < end else 0) + (1 if index != ahead else 0)
-            if rank < held_rank or (rank == held_rank and s["used"] < p.segments[holder]["used"]):
-                held_rank = rank
+        used = s["used"]
+        first, last = s["first_sector"], s["end_sector"]
+        if _overlap(first, last, sector, sector + 1):
+            rank = (2 if last < end else 0) + (1 if index != ahead else 0)
+            if (rank << _RANK_SHIFT) + used < held_least:
+                held_least = (rank << _RANK_SHIFT) + used
                 holder = index
-        rank = (2 if index == ahead else 0) + (1 if s["first_sector"] < s["end_sector"] else 0)
-        if rank < free_rank or (rank == free_rank and s["used"] < p.segments[free]["used"]):
-            free_rank = rank
+        rank = (2 if index == ahead else 0) + (1 if first < last else 0)
+        if (rank << _RANK_SHIFT) + used < free_least:
+            free_least = (rank << _RANK_SHIFT) + used
             free = index
     return holder, free
 
@@ -242,13 +255,17 @@ def _keep_written(p: Plant, drive: int, first: int, end: int) -> None:
     """
     d = p.drives[drive]
     stale = last = NONE
+    stale_used, last_used = NEVER, -1
     for index in range(d["first_segment"], d["first_segment"] + d["segments"]):
         s = p.segments[index]
-        if s["first_sector"] < end and first < s["end_sector"]:
+        used = s["used"]
+        if _overlap(s["first_sector"], s["end_sector"], first, end):
             s["end_sector"] = s["first_sector"]
-            if stale == NONE or s["used"] < p.segments[stale]["used"]:
+            if used < stale_used:
+                stale_used = used
                 stale = index
-        if last == NONE or s["used"] > p.segments[last]["used"]:
+        if used > last_used:
+            last_used = used
             last = index
     if d["write_apart"] == 0:
         if d["write_oldest"] == 1:
@@ -526,3 +543,11 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
         p.work_ns[station, 0] += max(d["arm_free_ns"] - arm_free, 0)
     p.work_ns[station, 1] += through_ns
     return best, done, NEVER
+
+
+@kernel(hot=True)
+def choose_drive(p: Plant, station: int, drive: int, now: int) -> tuple[int, int, int]:
+    """Start a request of a drive, with a buffer or without."""
+    if p.drives[drive]["segments"] > 0:
+        return choose_buffered(p, station, drive, now)
+    return choose_plain(p, station, drive, now)

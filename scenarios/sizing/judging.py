@@ -180,22 +180,29 @@ def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Itera
     The run is taken by its summary, its throughput is of *counted*. Of a load (``throughput >= 1.5x``) nothing is said:
     it is carried or not, without a figure to be off.
     """
+    if target.kind not in ("throughput", "latency"):
+        return
     error = model_error_of(summary["verdict"])
+    multiples = multiples_of(error, target.statistic or "throughput")
     if error["basis"] == "unknown":
-        if target.kind in ("throughput", "latency"):
-            yield "how far predictions of this engine are off is unknown; measure before you decide"
+        yield "how far predictions of this engine are off is unknown; measure before you decide"
+    elif multiples is None:
+        yield (
+            f"beyond the recording, the error of {target.statistic} is unknown; record with a pool and a load nearer"
+            " to those that you ask for"
+        )
     elif target.kind == "throughput":
         figure = summary["throughput_per_s"][counted]
-        least = figure["low"] * multiples_of(error, "throughput")[0]
+        least = figure["low"] * multiples[0]
         if least < target.limit:
             yield (
                 f"{figure['value']:,.0f} {counted}/s are predicted, real may be {least:,.0f}/s, not"
                 f" {target.limit:,.0f}/s"
             )
-    elif target.kind == "latency":
+    else:
         for name, figures in latencies_of(target, summary):
             figure = figures[target.statistic]
-            most = figure["high"] * multiples_of(error, target.statistic)[1]
+            most = figure["high"] * multiples[1]
             if most >= target.limit:
                 predicted = format_ns(figure["high"] if figure["value"] is None else figure["value"])
                 what, limit = f"{target.statistic}({name})", format_ns(target.limit)

@@ -3,7 +3,7 @@ version does not fit on the page of the old (non-HOT updates).
 
 PostgreSQL counts them (``n_tup_hot_upd``). Where that was not recorded, the pages that the index was asked for tell: an
 entry is put in by going through all levels once more. A page that was filled to the brim has no room for the first
-update of one of its rows, and room for the later ones (:mod:`tiersim.simulator.moved_rows`); so how many were the first
+update of one of its rows, and room for the later ones (:mod:`tiersim.simulator.popularity`); so how many were the first
 of their page says how many updates the table had seen before the recording. What that does not explain, since a column
 of an index is updated or pages are crowded, comes with a share of all updates.
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from tiersim.scenarios.calibration.counters import NamedTables
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.popularity.occupancy import levels
-from tiersim.simulator.moved_rows import NONE_MOVED, first_updates, moved_rows, share_of_pages, updates_before
+from tiersim.simulator.popularity import NONE_MOVED, first_updates, moved_rows, share_of_pages, updates_before
 from tiersim.traces.differences import Change, Differences
 from tiersim.traces.query_text import Kind, tokens
 

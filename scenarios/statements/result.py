@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiersim import __version__
-from tiersim.devices.cloud.token_bucket import balances
+from tiersim.devices.station import balances
 from tiersim.devices.station_records import NEVER, Plant
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions

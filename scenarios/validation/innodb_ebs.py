@@ -149,7 +149,7 @@ def _fit(place: Path, by_iops: float, by_bytes: float) -> tuple[float, float]:
 def _demand(requests: float, pages: float) -> tuple[float, float]:
     """Solve requests = missed + changed (1 + 1/16) and pages = missed + 2 changed; a write of 16 pages is a request."""
     changed = (pages - requests) / (1 - 1 / _COUNTED_PAGES)
-    changed = min(max(changed, 0.1), 0.9 * requests / (2 + 1 / _COUNTED_PAGES))
+    changed = min(max(changed, 0.1), requests / (2 + 1 / _COUNTED_PAGES))
     return requests - changed * (1 + 1 / _COUNTED_PAGES), changed
 
 

@@ -130,14 +130,16 @@ def quality(judged: Sequence[Judged], *, by_experiment: bool) -> Quality:
 def model_error(measurements: Sequence[Measurement]) -> dict[str, dict[str, dict[str, Any]]]:
     """Return for each basis between which multiples of a predicted figure 80 % of the measured ones lie.
 
-    By kind of figure where enough experiments measured it, and what all kinds together say in place of every
-    :data:`OTHER` one.
+    By kind of figure where enough experiments measured it. All kinds together stand for :data:`OTHER` ones, if any of
+    these was measured; of what nobody measured nothing is known.
     """
     found: dict[str, dict[str, dict[str, Any]]] = {basis: {} for basis in BASES}
     for basis in BASES:
+        measured = {one.figure for one in measurements if one.basis == basis}
         for figure in FIGURES:
-            learned = learn(measurements, basis, figure)
-            found[basis][learned.figure or OTHER] = _multiples(learned)
+            if figure in measured:
+                learned = learn(measurements, basis, figure)
+                found[basis][learned.figure or OTHER] = _multiples(learned)
     return found
 
 
@@ -226,7 +228,7 @@ _HEAD = f"""## Intervals
 Each {100 * COVERAGE:.0f} % interval is learned from the errors of the other experiments ([how](validation.md)). Left out are claims that name no figure in the tables above, and those
 that a number was fitted to. *Held* is the share that lay within; half widths are those of the median; the score is the mean interval score, in logs: less is better. What results are
 shown with is learned from all experiments: between which multiples of a predicted figure {100 * COVERAGE:.0f} % of the measured ones lay. Where fewer than {LEAST_EXPERIMENTS} experiments
-measured a kind of figure, all kinds together stand for it, as *{OTHER}*.
+measured a kind of figure, all kinds together stand for it, as *{OTHER}*. The error of a kind that nobody measured is unknown.
 """  # noqa: E501
 
 

@@ -157,8 +157,8 @@ def rows(count: int = 8000) -> Iterator[Row]:
 
 
 _ONE_BY_ONE = (
-    "22 MB/s whatever the depth: suspected is that a request locks all rows that it writes to until it is done"
-    " (MegaRAID's region lock), and neighbours share a row; here each row has a lock of its own"
+    "22 MB/s whatever the depth: a request locks all rows that it writes to until it is done (MegaRAID's region lock),"
+    " and neighbours share a row. Without that rule 61 and 65 MB/s; not told is why the alignment makes no difference"
 )
 _DESTAGED = (
     "how many writes the PERC keeps outstanding at each drive is not told: 1 to 64 of them, as is assumed of any"

@@ -1,4 +1,9 @@
-"""Feeds the event loop: blocks of arrivals in, room when it asks for it, progress out."""
+"""The compiled engine: the event loop, and what feeds it: arrivals in blocks, room when it asks for it, progress out.
+
+The loop takes the first event, branches on its kind and calls one handler. It may stop after any event and go on later
+(``advance`` again). Scalars live in its locals, which handlers take and return, and are packed into ``control`` only
+between calls, but for the counts of free slots and of requests.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -7,16 +12,423 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.station_records import NEVER, PER_SLOT, Plant
+from tiersim.devices.station_records import CALL, NEVER, NONE, PER_SLOT, Plant
+from tiersim.kernel import kernel
+from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
-from tiersim.simulator.compiled import engine_state
-from tiersim.simulator.compiled.engine_state import Arrivals, Engine
-from tiersim.simulator.compiled.loop import advance, open_sessions, open_streams
+from tiersim.simulator.compiled.engine_state import (
+    CONTROL_SIZE,
+    DISPATCHES,
+    ENDED,
+    EVENTS,
+    FREE,
+    INTERVAL,
+    INTERVAL_END,
+    NEEDS_ARRIVALS,
+    NEEDS_ROOM,
+    NEXT_ARRIVAL,
+    NOW,
+    NUMBER,
+    PAUSED,
+    ROUND,
+    UNDONE,
+    Arrivals,
+    Engine,
+)
 from tiersim.simulator.database.build import NO_DATABASE
+from tiersim.simulator.database.checkpoint.checkpointer import note_history
 from tiersim.simulator.database.database_state import Database, with_slots
-from tiersim.simulator.events import Calendar, new_calendar
-from tiersim.simulator.metrics import Metrics, close
-from tiersim.simulator.streams import Streams, no_streams
+from tiersim.simulator.database.sessions.sessions import ASKS, OVER, RESTS, step
+from tiersim.simulator.events import (
+    ARRIVAL,
+    COMPLETION,
+    DISPATCH,
+    TIMER,
+    Calendar,
+    event_key,
+    first,
+    key_rank,
+    key_round,
+    key_station,
+    new_calendar,
+    pop,
+    push,
+    round_for,
+)
+from tiersim.simulator.metrics import (
+    Metrics,
+    close,
+    note_accepted,
+    note_finished,
+    record_arrival,
+    record_completion,
+    record_lag,
+    record_sync,
+)
+from tiersim.simulator.station import accept, choose, finish, resume
+from tiersim.simulator.streams import (
+    NO_STREAMS,
+    Streams,
+    lets_followers_go,
+    next_start,
+    note_ended,
+    note_started,
+    wake_follower,
+)
+
+
+@kernel
+def call_dispatch(p: Plant, e: Engine, count: int, station: int) -> int:
+    """Put a station on the list of this instant's dispatches, in order; returns the new count."""
+    s = p.stations[station]
+    if s["marked"]:
+        return count
+    s["marked"] = 1
+    i = count
+    while i > 0 and e.dispatches[i - 1] > station:
+        e.dispatches[i] = e.dispatches[i - 1]
+        i -= 1
+    e.dispatches[i] = station
+    return count + 1
+
+
+@kernel(hot=True)
+def new_request(p: Plant, e: Engine, parent: int, station: int, op: int, offset_bytes: int, length_bytes: int) -> int:
+    """Take a free slot for a request to a station, a part of *parent* or of none; returns it."""
+    left, number = e.control[FREE] - 1, e.control[NUMBER]
+    e.control[FREE], e.control[NUMBER] = left, number + 1
+    slot = e.free[left]
+    request = p.requests[slot]
+    request["number"] = number
+    request["station"] = station
+    request["op"] = op
+    request["offset_bytes"] = offset_bytes
+    request["length_bytes"] = length_bytes
+    request["parent"] = parent
+    return int(np.int64(slot))
+
+
+@kernel(hot=True)
+def begin_command(
+    p: Plant, e: Engine, slot: int, row: int, stream: int, intended_ns: int, category: int, interval: int
+) -> None:
+    """Say what a request is accounted under, and count it: it is a command of its own."""
+    request = p.requests[slot]
+    request["row"] = row
+    request["stream"] = stream
+    request["intended_ns"] = intended_ns
+    request["category"] = category
+    request["interval"] = interval
+    record_arrival(e.metrics, category, interval)
+
+
+@kernel(hot=True)
+def enter(
+    p: Plant, e: Engine, d: Database, slot: int, events: int, dispatches: int, now: int, round_: int, rank: int
+) -> tuple[int, int]:
+    """Hand a request to its station; returns the new counts of events and dispatches."""
+    request = p.requests[slot]
+    station = request["station"]
+    request["accepted_ns"] = now
+    note_accepted(p, station, now)
+    answer = accept(p, d, station, slot, now)
+    if answer > now:
+        key = event_key(round_for(now, round_, rank, answer, COMPLETION), COMPLETION, station, request["number"])
+        return push(e.calendar, events, answer, key, slot), dispatches
+    p.stations[station]["waiting"] += 1
+    if answer == CALL:
+        dispatches = call_dispatch(p, e, dispatches, station)
+    return events, dispatches
+
+
+@kernel
+def arrive(p: Plant, e: Engine, a: Arrivals, row: int, interval: int) -> int:
+    """Make a request of an arrival; returns its slot."""
+    slot = new_request(p, e, NONE, a.station[row], a.op[row], a.offset_bytes[row], a.length_bytes[row])
+    begin_command(p, e, slot, a.first_row[0] + row, NONE, a.intended_ns[row], a.category[row], interval)
+    return slot
+
+
+@kernel
+def make_children(
+    p: Plant, e: Engine, d: Database, parent: int, made: int, events: int, dispatches: int, now: int, round_: int
+) -> tuple[int, int, bool]:
+    """Turn what a station left in ``children`` into requests.
+
+    Returns (events, dispatches, whether the parent waits for any of them).
+    """
+    background = 0
+    for index in range(made):
+        background += p.children[index]["background"]
+    p.requests[parent]["pending"] = made - background
+    for index in range(made):
+        child = p.children[index]
+        whole = NONE if child["background"] else parent
+        slot = new_request(p, e, whole, child["station"], child["op"], child["offset_bytes"], child["length_bytes"])
+        if child["background"]:
+            p.requests[slot]["row"] = NONE
+        events, dispatches = enter(p, e, d, slot, events, dispatches, now, round_, COMPLETION)
+    if background == made and p.stations[p.requests[parent]["station"]]["waiting"] > 0:  # it leaves its station
+        dispatches = call_dispatch(p, e, dispatches, p.requests[parent]["station"])
+    return events, dispatches, background < made
+
+
+@kernel
+def leave(
+    p: Plant, e: Engine, d: Database, a: Arrivals, slot: int, interval: int, dispatches: int, now: int
+) -> tuple[int, int, int, bool]:
+    """A request is done, and with it every parent whose last part it was and whose station makes no more of it.
+
+    Returns (number of children that a parent goes on with, that parent, dispatches, whether an arrival ended).
+    """
+    while True:
+        request = p.requests[slot]
+        note_finished(p, request["station"], now, request["accepted_ns"])
+        e.free[e.control[FREE]] = slot
+        e.control[FREE] += 1
+        parent = request["parent"]
+        if parent == NONE:
+            if request["row"] == NONE:  # background
+                return 0, slot, dispatches, False
+            latency = now - request["intended_ns"]
+            record_completion(
+                e.metrics, request["category"], request["interval"], interval, latency, request["length_bytes"]
+            )
+            if a.done_ns.size > 0:
+                a.done_ns[request["row"]] = now
+            return 0, slot, dispatches, True
+        p.requests[parent]["pending"] -= 1
+        if p.requests[parent]["pending"] > 0:
+            return 0, slot, dispatches, False
+        made = resume(p, d, p.requests[parent]["station"], parent, now)
+        if made > 0:
+            return made, parent, dispatches, False
+        slot = parent
+        if p.stations[p.requests[parent]["station"]]["waiting"] > 0:
+            dispatches = call_dispatch(p, e, dispatches, p.requests[parent]["station"])
+
+
+@kernel
+def dispatch(p: Plant, e: Engine, d: Database, events: int, station: int, now: int, round_: int) -> int:
+    """Let a station start what it can; returns the new count of events."""
+    p.stations[station]["marked"] = 0
+    while True:
+        slot, done, wake = choose(p, d, station, now)
+        if slot == NONE:
+            s = p.stations[station]
+            if wake != NEVER and wake != s["timer_ns"]:
+                s["timer_ns"] = wake  # an earlier timer in the calendar is now void
+                key = event_key(round_for(now, round_, DISPATCH, wake, TIMER), TIMER, station, 0)
+                events = push(e.calendar, events, wake, key, NONE)
+            return events
+        p.stations[station]["waiting"] -= 1
+        number = p.requests[slot]["number"]
+        key = event_key(round_for(now, round_, DISPATCH, done, COMPLETION), COMPLETION, station, number)
+        events = push(e.calendar, events, done, key, slot)
+
+
+@kernel
+def close_intervals(
+    p: Plant, m: Metrics, d: Database, interval: int, interval_end: int, time_ns: int
+) -> tuple[int, int]:
+    """Write the stations' state at each interval end up to a time; returns the current interval and its end.
+
+    The last interval is open and closed by the caller of the loop.
+    """
+    while time_ns >= interval_end and interval < m.outstanding.shape[0] - 1:
+        for station in range(p.stations.size):
+            m.outstanding[interval, station] = p.stations[station]["outstanding"]
+            for resource in range(p.work_ns.shape[1]):
+                m.work_ns[interval, station, resource] = p.work_ns[station, resource]
+        if d.sessions.size > 0:
+            note_history(d, interval)
+        interval += 1
+        interval_end += m.interval_ns[0]
+    return interval, interval_end
+
+
+@kernel
+def consider(s: Streams, e: Engine, events: int, stream: int, now: int, round_: int, rank: int) -> int:
+    """Give a stream's next command its time, if it has one; returns the new count of events."""
+    start = next_start(s, stream, now)
+    if start == NEVER:
+        return events
+    key = event_key(round_for(now, round_, rank, start, ARRIVAL), ARRIVAL, 0, int(np.int64(stream)))
+    return push(e.calendar, events, start, key, stream)
+
+
+@kernel
+def open_streams(s: Streams, e: Engine, events: int) -> int:
+    """Give every stream's first command its time; returns the new count of events."""
+    for stream in range(s.streams.size):
+        events = consider(s, e, events, stream, 0, 0, COMPLETION)
+    return events
+
+
+@kernel
+def start_command(
+    p: Plant, e: Engine, s: Streams, stream: int, interval: int, events: int, now: int, round_: int
+) -> tuple[int, int]:
+    """Make a request of a stream's next command; returns the new count of events and the request's slot."""
+    row = note_started(s, stream, now)
+    slot = new_request(p, e, NONE, s.station[row], s.op[row], s.offset_bytes[row], s.length_bytes[row])
+    begin_command(p, e, slot, row, stream, now - s.gathered_ns[row], s.category[row], interval)
+    record_lag(e.metrics, interval, now - s.recorded_ns[row])
+    if lets_followers_go(s, stream):
+        for place in range(s.followers.size):
+            follower = s.followers[place]
+            if wake_follower(s, follower):
+                events = consider(s, e, events, follower, now, round_, ARRIVAL)
+    return consider(s, e, events, stream, now, round_, ARRIVAL), slot
+
+
+@kernel
+def end_command(p: Plant, e: Engine, s: Streams, slot: int, interval: int, events: int, now: int, round_: int) -> int:
+    """A command ended: its stream may go on; returns the new count of events."""
+    request = p.requests[slot]
+    stream = request["stream"]
+    whole, device = note_ended(s, stream, request["row"], now)
+    if whole > 0:
+        record_sync(e.metrics, LOG_SYNC, interval, whole)
+        record_sync(e.metrics, LOG_SYNC_DEVICE, interval, device)
+    return consider(s, e, events, stream, now, round_, COMPLETION)
+
+
+@kernel
+def wake_session(e: Engine, session: int, events: int, at_ns: int, now: int, round_: int, rank: int) -> int:
+    """Let a session go on at a time; returns the new count of events."""
+    key = event_key(round_for(now, round_, rank, at_ns, ARRIVAL), ARRIVAL, 0, int(np.int64(session)))
+    return push(e.calendar, events, at_ns, key, session)
+
+
+@kernel
+def open_sessions(d: Database, e: Engine, events: int) -> int:
+    """Wake every session at time 0; returns the new count of events."""
+    for session in range(d.first_helper[0]):
+        events = wake_session(e, session, events, 0, 0, 0, COMPLETION)
+    return events
+
+
+@kernel
+def go_on(
+    p: Plant, e: Engine, d: Database, session: int, interval: int, events: int, now: int, round_: int
+) -> tuple[int, int, int]:
+    """Let a session do what it does next; returns (events, what it answered, the slot of its request or NONE)."""
+    answer = step(d, e.metrics, session, interval, now)
+    for place in range(d.called[0]):
+        events = wake_session(e, d.called[1 + place], events, now, now, round_, ARRIVAL)
+    if answer in (OVER, RESTS):
+        return events, answer, NONE
+    if answer != ASKS:
+        return wake_session(e, session, events, answer, now, round_, ARRIVAL), answer, NONE
+    asked = d.asked[session]
+    slot = new_request(p, e, NONE, asked["station"], asked["op"], asked["offset_bytes"], asked["length_bytes"])
+    begin_command(p, e, slot, session, session, now, asked["category"], interval)
+    return events, answer, slot
+
+
+#: How many of the requests that a request is a part of can belong to stations that make background requests: at one
+#: event each may make its children, and there must be room for them.
+_MOST_NESTED = 8
+
+
+@kernel
+def advance(
+    p: Plant, e: Engine, a: Arrivals, s: Streams, d: Database, last_block: bool, until_ns: int, most_events: int
+) -> int:
+    """Process events in order until none is left, something is needed, or a bound is reached; returns why it stopped.
+
+    Commands come by the clock from *a*, in blocks, or from the streams *s*, all of which are there; the other is empty.
+    Events at *until_ns* and later, and all but *most_events*, are left for the next call. With more blocks to come,
+    nothing after the last known arrival is touched.
+    """
+    c = e.calendar
+    now, round_, row = e.control[NOW], e.control[ROUND], e.control[NEXT_ARRIVAL]
+    events, dispatches, undone = e.control[EVENTS], e.control[DISPATCHES], e.control[UNDONE]
+    interval, interval_end = e.control[INTERVAL], e.control[INTERVAL_END]
+    rows = a.time_ns.size
+    room = _MOST_NESTED * p.children.size + 1
+    status = PAUSED
+    for _ in range(most_events):
+        if row == rows:
+            if not last_block:
+                status = NEEDS_ARRIVALS
+                break
+            if undone == 0:  # what nobody waits for is left
+                status = ENDED
+                break
+        if e.control[FREE] < room or events + p.requests.size + s.streams.size + d.sessions.size > c.key.size:
+            status = NEEDS_ROOM
+            break
+        # the first of: calendar, arrivals, this instant's dispatches
+        place = first(c)
+        time_ns = c.time_ns[place]
+        key = c.key[place]
+        from_calendar = True
+        if row < rows:
+            arrival_key = event_key(0, ARRIVAL, 0, 0)
+            if a.time_ns[row] < time_ns or (a.time_ns[row] == time_ns and arrival_key < key):
+                time_ns = a.time_ns[row]
+                key = arrival_key
+                from_calendar = False
+        if dispatches > 0 and (time_ns > now or key > event_key(round_, DISPATCH, e.dispatches[0], 0)):
+            # what they set at this instant belongs to the next round, so they all come now
+            for i in range(dispatches):
+                events = dispatch(p, e, d, events, e.dispatches[i], now, round_)
+            dispatches = 0
+            continue
+        if time_ns == NEVER:
+            status = ENDED
+            break
+        if time_ns >= until_ns:
+            break
+        if time_ns >= interval_end:
+            interval, interval_end = close_intervals(p, e.metrics, d, interval, interval_end, time_ns)
+        now = time_ns
+        round_ = key_round(key)
+        station = key_station(key)
+        slot = c.slot[place]
+        entering = NONE  # the slot of a command that arrives
+        if from_calendar:
+            events = pop(c, events, place)
+        if not from_calendar:
+            entering = arrive(p, e, a, row, interval)
+            row += 1
+            undone += 1
+        elif key_rank(key) == COMPLETION:
+            made = finish(p, d, station, slot)
+            if p.stations[station]["waiting"] > 0:
+                dispatches = call_dispatch(p, e, dispatches, station)
+            while True:
+                if made > 0:
+                    events, dispatches, waits = make_children(p, e, d, slot, made, events, dispatches, now, round_)
+                    if waits:
+                        break
+                made, slot, dispatches, ended = leave(p, e, d, a, slot, interval, dispatches, now)
+                if ended and d.sessions.size > 0:
+                    events = wake_session(e, p.requests[slot]["stream"], events, now, now, round_, COMPLETION)
+                elif ended:
+                    undone -= 1
+                    if s.streams.size > 0:
+                        events = end_command(p, e, s, slot, interval, events, now, round_)
+                if made == 0:
+                    break
+        elif key_rank(key) == ARRIVAL and d.sessions.size > 0:
+            events, answer, entering = go_on(p, e, d, slot, interval, events, now, round_)
+            if answer == OVER:
+                undone -= 1
+        elif key_rank(key) == ARRIVAL:
+            events, entering = start_command(p, e, s, slot, interval, events, now, round_)
+        elif p.stations[station]["timer_ns"] == now:
+            p.stations[station]["timer_ns"] = NEVER
+            dispatches = call_dispatch(p, e, dispatches, station)
+        if entering != NONE:
+            events, dispatches = enter(p, e, d, entering, events, dispatches, now, round_, ARRIVAL)
+    e.control[NOW], e.control[ROUND], e.control[NEXT_ARRIVAL] = now, round_, row
+    e.control[EVENTS], e.control[DISPATCHES], e.control[UNDONE] = events, dispatches, undone
+    e.control[INTERVAL], e.control[INTERVAL_END] = interval, interval_end
+    return status
+
 
 #: Events between two looks at the keyboard and two steps of the progress bar: some ms, a second where requests are
 #: huge.
@@ -36,10 +448,10 @@ def run(
     *progress* is called with the number of commands that have arrived so far.
     """
     engine = _new_engine(plant, metrics, 0)
-    nobody, database = no_streams(), NO_DATABASE
+    nobody, database = NO_STREAMS, NO_DATABASE
     done = np.zeros(0, np.int64)
     arrived = last_arrival_ns = 0
-    status = engine_state.NEEDS_ARRIVALS
+    status = NEEDS_ARRIVALS
     source = iter(blocks)
     block = next(source, None)
     while block is not None:
@@ -48,15 +460,15 @@ def run(
             done = _with_room(done, arrived + len(block))
             done[arrived : arrived + len(block)] = NEVER
         arrivals = _arrivals(block, done, arrived)
-        engine.control[engine_state.NEXT_ARRIVAL] = 0
+        engine.control[NEXT_ARRIVAL] = 0
         while True:
             status = advance(plant, engine, arrivals, nobody, database, following is None, NEVER, _EVENTS_PER_STEP)
-            if status == engine_state.NEEDS_ROOM:
+            if status == NEEDS_ROOM:
                 plant, engine = _grow(plant, engine, 0)
-            elif status != engine_state.PAUSED:
+            elif status != PAUSED:
                 break
             if progress is not None:
-                progress(arrived + int(engine.control[engine_state.NEXT_ARRIVAL]))
+                progress(arrived + int(engine.control[NEXT_ARRIVAL]))
         arrived += len(block)
         if len(block):
             last_arrival_ns = int(block.time_ns[-1])
@@ -73,12 +485,12 @@ def run_streams(
     """
     engine = _new_engine(plant, metrics, len(streams.streams))
     nothing, database = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), NO_DATABASE
-    engine.control[engine_state.EVENTS] = open_streams(streams, engine, 0)
-    engine.control[engine_state.UNDONE] = streams.commands
-    status = engine_state.PAUSED
-    while status != engine_state.ENDED:
+    engine.control[EVENTS] = open_streams(streams, engine, 0)
+    engine.control[UNDONE] = streams.commands
+    status = PAUSED
+    while status != ENDED:
         status = advance(plant, engine, nothing, streams, database, True, NEVER, _EVENTS_PER_STEP)
-        if status == engine_state.NEEDS_ROOM:
+        if status == NEEDS_ROOM:
             plant, engine = _grow(plant, engine, len(streams.streams))
         if progress is not None:
             progress(int((streams.streams["next"].astype(np.int64) - streams.streams["first"]).sum()))
@@ -95,14 +507,14 @@ def run_database(
     """
     sessions, clients = len(database.sessions), int(database.first_helper[0])
     engine, database = _new_engine(plant, metrics, sessions), with_slots(database, plant.requests.size)
-    nothing, nobody = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), no_streams()
-    engine.control[engine_state.EVENTS] = open_sessions(database, engine, 0)
-    engine.control[engine_state.UNDONE] = clients
+    nothing, nobody = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), NO_STREAMS
+    engine.control[EVENTS] = open_sessions(database, engine, 0)
+    engine.control[UNDONE] = clients
     first = database.sessions["next"].astype(np.int64)
-    status = engine_state.PAUSED
-    while status != engine_state.ENDED:
+    status = PAUSED
+    while status != ENDED:
         status = advance(plant, engine, nothing, nobody, database, True, NEVER, _EVENTS_PER_STEP)
-        if status == engine_state.NEEDS_ROOM:
+        if status == NEEDS_ROOM:
             plant, engine = _grow(plant, engine, sessions)
             database = with_slots(database, plant.requests.size)
         if progress is not None:
@@ -111,16 +523,16 @@ def run_database(
 
 
 def _close(plant: Plant, engine: Engine, metrics: Metrics, arrived: int, done_ns: NDArray[np.int64] | None) -> Outcome:
-    undone = int(engine.control[engine_state.UNDONE])
-    close(metrics, int(engine.control[engine_state.INTERVAL]), plant.stations["outstanding"], plant.work_ns)
+    undone = int(engine.control[UNDONE])
+    close(metrics, int(engine.control[INTERVAL]), plant.stations["outstanding"], plant.work_ns)
     taken = np.ones(plant.requests.size, np.bool_)
-    taken[engine.free[: engine.control[engine_state.FREE]]] = False
+    taken[engine.free[: engine.control[FREE]]] = False
     return Outcome(
         last_arrival_ns=0,
-        end_ns=int(engine.control[engine_state.NOW]),
+        end_ns=int(engine.control[NOW]),
         arrived=arrived,
         left=arrived - undone,
-        requests=int(engine.control[engine_state.NUMBER]),
+        requests=int(engine.control[NUMBER]),
         unfinished=np.flatnonzero(taken),
         done_ns=done_ns,
     )
@@ -128,9 +540,9 @@ def _close(plant: Plant, engine: Engine, metrics: Metrics, arrived: int, done_ns
 
 def _new_engine(plant: Plant, metrics: Metrics, streams: int) -> Engine:
     slots, stations = plant.requests.size, plant.stations.size
-    control = np.zeros(engine_state.CONTROL_SIZE, np.int64)
-    control[engine_state.FREE] = slots
-    control[engine_state.INTERVAL_END] = metrics.interval_ns[0]
+    control = np.zeros(CONTROL_SIZE, np.int64)
+    control[FREE] = slots
+    control[INTERVAL_END] = metrics.interval_ns[0]
     return Engine(
         calendar=_new_calendar(slots, stations, streams),
         metrics=metrics,
@@ -154,11 +566,11 @@ def _grow(plant: Plant, engine: Engine, streams: int) -> tuple[Plant, Engine]:
     for name in Calendar._fields:
         held: NDArray[Any] = getattr(engine.calendar, name)
         getattr(calendar, name)[: held.size] = held
-    free_count = int(engine.control[engine_state.FREE])
+    free_count = int(engine.control[FREE])
     free = np.zeros(2 * slots, np.uint32)
     free[:slots] = np.arange(2 * slots - 1, slots - 1, -1)
     free[slots : slots + free_count] = engine.free[:free_count]
-    engine.control[engine_state.FREE] = slots + free_count
+    engine.control[FREE] = slots + free_count
     return plant, engine._replace(calendar=calendar, free=free)
 
 

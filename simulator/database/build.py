@@ -70,8 +70,16 @@ from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.binary_log import BINARY_LOG_ROW, BinaryLog, binary_log_fields
 from tiersim.simulator.database.wal.log import LOG_ROW, Log, log_fields
 from tiersim.simulator.database.wal.log_blocks import LogBlocks, log_block_fields, remembered_blocks
-from tiersim.simulator.moved_rows import NONE_MOVED, MovedRows, moved_rows, pages_with_room, share_of_pages
-from tiersim.simulator.popularity import Popularity, laws_of, zipf
+from tiersim.simulator.popularity import (
+    NONE_MOVED,
+    MovedRows,
+    Popularity,
+    laws_of,
+    moved_rows,
+    pages_with_room,
+    share_of_pages,
+    zipf,
+)
 
 FREE_OF_COST = Costs()
 PLAIN_LOG = Log()

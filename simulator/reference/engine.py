@@ -36,10 +36,10 @@ from tiersim.simulator.metrics import (
     record_sync,
 )
 from tiersim.simulator.streams import (
+    NO_STREAMS,
     Streams,
     lets_followers_go,
     next_start,
-    no_streams,
     note_ended,
     note_started,
     wake_follower,
@@ -76,10 +76,10 @@ class Device(Protocol):
     """A passive machine. ``slot`` is the number of a row of ``engine.plant.requests``, which it may read."""
 
     def accept(self, now: int, slot: int) -> int:
-        """Take a request: when it will be done, or CALL, or WAIT; see :func:`tiersim.devices.station.accept`."""
+        """Take a request: when it will be done, or CALL, or WAIT; see :func:`tiersim.devices.station.StationKind`."""
 
     def choose(self, now: int) -> tuple[int, int, int]:
-        """Start one request: (slot, done_ns, wake_ns), see :func:`tiersim.devices.station.choose`."""
+        """Start one request: (slot, done_ns, wake_ns), see :func:`tiersim.devices.station.StationKind`."""
 
     def finish(self, slot: int, now: int) -> Sequence[Part]:
         """End the service of a request; returns its children, if there are any."""
@@ -136,7 +136,7 @@ class ReferenceEngine:
         self.env = Environment(initial_time=0)
         self.plant, self.metrics = plant, metrics
         self._blocks = list(blocks)
-        self._streams = no_streams() if streams is None else streams
+        self._streams = NO_STREAMS if streams is None else streams
         self.database = NO_DATABASE if database is None else with_slots(database, plant.requests.size)
         own = devices or {}
         stations = range(plant.stations.size)

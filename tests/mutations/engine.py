@@ -13,7 +13,7 @@ ENGINE = (
     ),
     Fault(
         "loop-missing-call",
-        "simulator/compiled/loop.py",
+        "simulator/compiled/engine.py",
         'if p.stations[station]["waiting"] > 0:',
         'if p.stations[station]["waiting"] > 1:',
         "A station is not called after an end while a single request waits there.",
@@ -21,7 +21,7 @@ ENGINE = (
     ),
     Fault(
         "latency-from-acceptance",
-        "simulator/compiled/loop.py",
+        "simulator/compiled/engine.py",
         'latency = now - request["intended_ns"]',
         'latency = now - request["accepted_ns"]',
         "Latency counts from when a request was sent, not from when it was meant to be.",
@@ -37,7 +37,7 @@ ENGINE = (
     ),
     Fault(
         "timeline-end-of-interval",
-        "simulator/compiled/loop.py",
+        "simulator/compiled/engine.py",
         "while time_ns >= interval_end and",
         "while time_ns > interval_end and",
         "What happens at the end of an interval counts in it.",

@@ -6,6 +6,7 @@ They were chosen before the twins were tried on them.
 from tests.mutations.fault import Fault
 
 _DEVICES, _DATABASE = "tests/test_device_twins.py", "tests/test_database_twins.py"
+_BACKGROUND, _TIERING = "tests/test_background_twins.py", "tests/test_tiering_twins.py"
 _HELD, _BUFFER = "tests/test_flash_held.py", "tests/test_hdd_twin.py"
 _SLOW_BUS = f"{_BUFFER}::test_a_write_over_a_slow_bus_starts_when_no_sector_of_any_track_can_be_late"
 
@@ -177,6 +178,12 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/array/stripes_kernels.py",
+            "(end + row_bytes - 1) // row_bytes * row_bytes",
+            "end // row_bytes * row_bytes",
+            "The last row of a write is not locked.",
+        ),
+        (
+            "devices/array/stripes_kernels.py",
             "if unit >= 0 and not _overwritten(",
             "if unit >= 0 and _overwritten(",
             "Lost data are taken for those that are overwritten.",
@@ -241,9 +248,9 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
     ],
     f"{_HELD}::test_a_drive_that_holds_commands_back_does_what_its_twin_does": [
-        ("devices/ssd/flash_held_kernels.py", "at = max(idle, p.holds", "at = max(now, p.holds", "Transfers overlap."),
+        ("devices/ssd/flash_kernels.py", "at = max(idle, p.holds", "at = max(now, p.holds", "Transfers overlap."),
         (
-            "devices/ssd/flash_held_kernels.py",
+            "devices/ssd/flash_kernels.py",
             '<= f["buffer_units"]):',
             '< f["buffer_units"]):',
             "The last unit of the buffer is never used.",
@@ -351,11 +358,217 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         ("simulator/database/wal/log.py", 'log["images"] += 1', 'log["inserted"] += 1', "An image is a byte longer."),
     ],
+    f"{_BACKGROUND}::test_checkpointer": [
+        (
+            "simulator/database/checkpoint/checkpointer.py",
+            'progress = c["processed"] / c["pages"] * c["target"] / 1000',
+            'progress = c["processed"] / c["pages"]',
+            "Writes take the whole interval.",
+        ),
+        (
+            "simulator/database/wal/log.py",
+            'if full < log["redo"] // segment + c["segments"] - 1:',
+            'if full < log["redo"] // segment + c["segments"] - 2:',
+            "The log asks a segment too early.",
+        ),
+        (
+            "simulator/database/checkpoint/checkpointer.py",
+            "if pending and must_flush_for(d, page):",
+            "if pending and False:",
+            "Pages are written before their log.",
+        ),
+        (
+            "simulator/database/checkpoint/checkpointer.py",
+            'c["due_ns"] = now + c["timeout_ns"]',
+            'c["due_ns"] = now + c["timeout_ns"] // 2',
+            "Checkpoints come twice as often.",
+        ),
+    ],
+    "tests/test_ftl.py::test_a_fresh_drive_puts_and_copies_as_its_twin": [
+        (
+            "devices/ssd/ftl_kernels.py",
+            "count = (valid + hosts - 1) // hosts",
+            "count = valid",
+            "All units of a victim are copied at once.",
+        ),
+        (
+            "devices/ssd/ftl_kernels.py",
+            'd["lowest"] = min(d["lowest"], f["greedy"] * valid)',
+            'd["lowest"] = f["greedy"] * valid',
+            "The block that was filled last is taken for the emptiest.",
+        ),
+        (
+            "devices/ssd/ftl_kernels.py",
+            '["valid_units"] >= f["most_valid"]:',
+            '["valid_units"] + 1 >= f["most_valid"]:',
+            "A die refuses the last unit that it may hold.",
+        ),
+    ],
+    f"{_BACKGROUND}::test_background_writer": [
+        (
+            "simulator/database/buffer_pool/background_writer.py",
+            'w["found"] < w["needed"] and w["written"] < w["most_pages"]:',
+            'w["found"] < w["needed"]:',
+            "A round writes as many as it likes.",
+        ),
+        (
+            "simulator/database/buffer_pool/background_writer.py",
+            "if d.state[frame] == READING or d.used[frame] > 0:",
+            "if d.state[frame] == READING or d.used[frame] > 1:",
+            "Frames that are in use are taken for reusable.",
+        ),
+        (
+            "simulator/database/buffer_pool/background_writer.py",
+            'w["taken_average"] * w["multiplier"] // 1000 >> _BITS',
+            'w["taken_average"] >> _BITS',
+            "The multiplier does nothing.",
+        ),
+    ],
+    f"{_BACKGROUND}::test_log_blocks": [
+        (
+            "simulator/database/wal/log_blocks.py",
+            'if log["writes"] >= log["most_writes"] or',
+            'if log["writes"] > log["most_writes"] or',
+            "One more write is under way.",
+        ),
+        (
+            "simulator/database/wal/log_blocks.py",
+            'log["write_bytes"] + length <= log["most_bytes"]',
+            'log["write_bytes"] <= log["most_bytes"]',
+            "What comes on top of the limit is not counted.",
+        ),
+        (
+            "simulator/database/wal/log_blocks.py",
+            'log["next_block"] and d.log_blocks[log["first_block"] % blocks, BLOCK_DURABLE]:',
+            'log["next_block"]:',
+            "A commit does not wait for the blocks before its own.",
+        ),
+    ],
+    f"{_BACKGROUND}::test_bursts": [
+        (
+            "simulator/database/checkpoint/bursts.py",
+            'if c["outstanding_pages"] >= c["target_pages"]:',
+            'if c["outstanding_pages"] > c["target_pages"]:',
+            "One page more than the target is under way.",
+        ),
+        (
+            "simulator/database/checkpoint/bursts.py",
+            'if c["latency_ns"] > c["slow_ns"] * c["writes"]:',
+            'if c["latency_ns"] < c["slow_ns"] * c["writes"]:',
+            "Fast writes lower the target.",
+        ),
+        (
+            "simulator/database/buffer_pool/gather_write.py",
+            "while first > start and behind - first < most",
+            "while first > start and behind - first <= most",
+            "A page too many is gathered.",
+        ),
+    ],
+    f"{_TIERING}::test_tiers": [
+        (
+            "devices/tiering/tiers_kernels.py",
+            'within < t["copied_bytes"] + t["copy_bytes"]:',
+            'within < t["copied_bytes"]:',
+            "What is written to the piece that is copied next goes to the old place only.",
+        ),
+        (
+            "devices/tiering/tiers_kernels.py",
+            't["next_copy_ns"] = start + t["copy_ns"]',
+            't["next_copy_ns"] = start',
+            "Copies are not held to their rate.",
+        ),
+        (
+            "devices/tiering/tiers_kernels.py",
+            'p.pool[t["heat"] + coldest] < p.pool[t["heat"] + hottest]:',
+            'p.pool[t["heat"] + coldest] <= p.pool[t["heat"] + hottest]:',
+            "Extents that are as hot change places.",
+        ),
+    ],
+    f"{_TIERING}::test_flash_cache": [
+        (
+            "devices/tiering/flash_cache_kernels.py",
+            'while c["dirty"] > c["dirty_limit"] and',
+            'while c["dirty"] >= c["dirty_limit"] and',
+            "Blocks are written back at the limit.",
+        ),
+        (
+            "devices/tiering/flash_cache_kernels.py",
+            'return bool(p.pool[stream + 1] < c["cutoff_bytes"])',
+            'return bool(p.pool[stream + 1] <= c["cutoff_bytes"])',
+            "A stream of just the cutoff is cached.",
+        ),
+        (
+            "devices/tiering/cached_blocks_kernels.py",
+            "set_state(p, cache, place, state_of(p, cache, place))",
+            "pass",
+            "The block goes that came first.",
+        ),
+    ],
+    f"{_DEVICES}::test_neighbour": [
+        (
+            "devices/array/neighbour_kernels.py",
+            'n["first_byte"] + place',
+            "place",
+            "The neighbour works on our slices.",
+        ),
+        (
+            "devices/array/neighbour_kernels.py",
+            'op = READ if draw < n["reads"] else WRITE',
+            'op = WRITE if draw < n["reads"] else READ',
+            "Reads and writes of the neighbour change places.",
+        ),
+        (
+            "devices/array/neighbour_kernels.py",
+            '(draw >> (32 - n["gap_bits"]))]',
+            '(draw >> (33 - n["gap_bits"]))]',
+            "Long gaps never come.",
+        ),
+    ],
+    f"{_DEVICES}::test_rebuild": [
+        (
+            "devices/array/rebuild_kernels.py",
+            'r["next_ns"] = now + r["interval_ns"]',
+            'r["next_ns"] += r["interval_ns"]',
+            "A rebuild makes up for what it was late.",
+        ),
+        (
+            "devices/array/rebuild_kernels.py",
+            '            < p.stations[p.pool[r["first_member"] + least]]["outstanding"]',
+            '            <= p.stations[p.pool[r["first_member"] + least]]["outstanding"]',
+            "Of mirrors that have as much to do the last is read.",
+        ),
+        (
+            "devices/array/rebuild_kernels.py",
+            'max(p.pool[r["filled"] + member], end)',
+            'max(p.pool[r["filled"] + member], offset)',
+            "What was filled last is not read from the replacement.",
+        ),
+    ],
+    f"{_DEVICES}::test_route": [
+        (
+            "devices/controller/route_kernels.py",
+            'stop = r["write_stops"]',
+            'stop = r["read_stops"]',
+            "Writes take the way of reads.",
+        ),
+        (
+            "devices/controller/route_kernels.py",
+            'return now + p.routes[route]["overhead_ns"]',
+            "return now + 1",
+            "A controller has no overhead.",
+        ),
+        (
+            "devices/controller/route_kernels.py",
+            "    if commands == NONE:\n",
+            "    if True:\n",
+            "Commands pass without being taken.",
+        ),
+    ],
 }
 
 
 def _station(tests: str) -> str:
-    own = {_HELD: "flash-held", _BUFFER: "hdd-buffer", "tests/test_channels.py": "channel"}
+    own = {_HELD: "flash-held", _BUFFER: "hdd-buffer", "tests/test_channels.py": "channel", "tests/test_ftl.py": "ftl"}
     file, _, name = tests.partition("::")
     return own.get(file, name.removeprefix("test_").replace("_", "-"))
 

@@ -15,11 +15,17 @@ class Array(Twin):
         self.unit, self.overhead_ns, self.nearest = unit_bytes, overhead_ns, nearest
         self.last_read = [copies - 1] * len(self.columns)
         self.ends = [[-1] * copies for _ in self.columns]  # of each member's last request
+        self.filled: dict[int, int] = {}  # up to where replacements are
+        self.begins: list[Part] = []  # with the first request: a rebuild
 
     def accept(self, now: int, slot: int) -> int:
         return now + self.overhead_ns
 
     def finish(self, slot: int, now: int) -> list[Part]:
+        begins, self.begins = self.begins, []
+        return [*self._parts(slot), *begins]
+
+    def _parts(self, slot: int) -> list[Part]:
         asked = self.asked(slot)
         if asked.op == FLUSH:
             return [Part(m, FLUSH, asked.offset, asked.length) for column in self.columns for m in column if m != NONE]
@@ -28,7 +34,9 @@ class Array(Twin):
         for column, (begin, end) in self._columns(first, last, asked.offset, asked.end).items():
             copies = self.columns[column]
             chosen = (
-                [self._reads(column, begin)] if asked.op == READ else [c for c, m in enumerate(copies) if m != NONE]
+                [self._reads(column, begin, end)]
+                if asked.op == READ
+                else [c for c, m in enumerate(copies) if m != NONE]
             )
             for copy in chosen:
                 self.ends[column][copy] = end
@@ -45,12 +53,12 @@ class Array(Twin):
             found[column] = found.get(column, (begin, 0))[0], end
         return found
 
-    def _reads(self, column: int, begin: int) -> int:
+    def _reads(self, column: int, begin: int, end: int) -> int:
         """Return which copy reads."""
         copies, ends = self.columns[column], self.ends[column]
         after = self.last_read[column] + 1
         turns = [(after + turn) % len(copies) for turn in range(len(copies))]
-        there = [copy for copy in turns if copies[copy] != NONE]
+        there = [copy for copy in turns if copies[copy] != NONE and self.filled.get(copies[copy], end) >= end]
         if self.nearest:
             chosen = min(there, key=lambda copy: self._way(ends[copy] == begin, copies[copy], abs(ends[copy] - begin)))
         else:

@@ -63,10 +63,10 @@ class Writer:
             frame = self.next % frames
             self.next += 1
             looked += 1
-            if self.sweep.counts.get(frame) == 0:
+            if self.sweep.counts.get(frame, 0) == 0:
                 found += 1
-                page = self.pool.page_of[frame]
-                if page in self.pool.dirty:
+                page = self.pool.page_of.get(frame)
+                if page is not None and page in self.pool.dirty:
                     self.pool.dirty.remove(page)
                     written += 1
                     yield from self.write(page)

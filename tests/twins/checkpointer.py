@@ -38,7 +38,7 @@ class Checkpointer:
     written_files: set[int] = field(default_factory=set)
     begun: int = 0
     runs: bool = False
-    wanted: int | None = None  # why another one begins behind that which runs
+    wanted: bool | None = None  # why another one begins behind that which runs
 
     def start(self) -> None:
         """Be there from the beginning, when the last checkpoint began some time ago."""

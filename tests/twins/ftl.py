@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tiersim.devices.ssd.ftl import PageMapping
+from tiersim.devices.ssd.flash import PageMapping
 
 #: Die, block of the die, unit of the block.
 Place = tuple[int, int, int]

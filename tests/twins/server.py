@@ -8,7 +8,7 @@ from tests.twins.stand_in import CALL, NEVER, NONE, Twin
 from tiersim.random_numbers import SERVICE, random_bits
 
 
-def exponential_ns(mean_ns: int, bits: int) -> int:
+def exponential_ns(mean_ns: float, bits: int) -> int:
     """Return the mean of one of 2^16 equally likely slices of an exponential distribution, by leading bits."""
     n, place = 1 << 16, bits >> 16
 

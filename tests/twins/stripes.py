@@ -6,6 +6,41 @@ from tests.twins.parity import Range, Rows, joined
 from tests.twins.stand_in import NEVER, NONE, READ, WRITE, Part, Twin
 
 
+class RowLocks(Twin):
+    """Passes requests on; a write waits for all earlier ones that touch a row of its own, and they for none of it."""
+
+    def __init__(self, rows: Rows, below: int) -> None:
+        self.rows, self.below = rows, below
+        self.held: dict[int, set[int]] = {}  # rows of each write here, in order
+        self.ready: list[int] = []
+
+    def accept(self, now: int, slot: int) -> int:
+        asked = self.asked(slot)
+        if asked.op != WRITE:
+            return now + 1
+        own = {row for row, *_ in self.rows.pieces(asked.offset, asked.end)}
+        waits = any(own & other for other in self.held.values())
+        self.held[slot] = own
+        return now if waits else now + 1
+
+    def choose(self, now: int) -> tuple[int, int, int]:
+        return (self.ready.pop(0), now + 1, NEVER) if self.ready else (NONE, NEVER, NEVER)
+
+    def finish(self, slot: int, now: int) -> Sequence[Part]:
+        asked = self.asked(slot)
+        return [Part(self.below, asked.op, asked.offset, asked.length)]
+
+    def resume(self, slot: int, now: int) -> Sequence[Part]:
+        waited = self._waiting() if slot in self.held else []
+        self.held.pop(slot, None)
+        self.ready += [one for one in waited if one not in self._waiting()]
+        return ()
+
+    def _waiting(self) -> list[int]:
+        order = list(self.held)
+        return [one for at, one in enumerate(order) if any(self.held[one] & self.held[other] for other in order[:at])]
+
+
 class Stripes(Twin):
     """One row a request; writes that touch the same parity go one after the other."""
 

@@ -511,9 +511,11 @@ def added_held(fitted: Fitted, frames: int) -> int:
 
 
 def extrapolated(fitted: Fitted, frames: int) -> bool:
-    """Tell whether a pool is so much larger or smaller than the recorded ones that a prediction is a guess."""
+    """Tell whether a pool is so much larger or smaller than the recorded ones that a prediction is a guess; exactly
+    a quarter, or four times as large, is none.
+    """
     sizes = (fitted.frames, *fitted.other_sizes)
-    return not min(sizes) / EXTRAPOLATED <= frames <= max(sizes) * EXTRAPOLATED
+    return not min(sizes) // EXTRAPOLATED <= frames <= max(sizes) * EXTRAPOLATED
 
 
 def alike(fitted: Fitted) -> tuple[tuple[Law, ...], ...]:

@@ -31,8 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.popularity.midpoint import OLD_SHARE, MidpointPool, shares
-from tiersim.simulator.moved_rows import first_updated
-from tiersim.simulator.popularity import Popularity, zipf
+from tiersim.simulator.popularity import Popularity, first_updated, zipf
 
 #: Entries of an inner page of a B-tree, for levels that nobody counted: 27,323 leaves under 97 inner pages, measured on
 #: an index over bigint that PostgreSQL 18 built with the default fill factor.

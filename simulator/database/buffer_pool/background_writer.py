@@ -101,7 +101,7 @@ def finish_writer(p: Plant, d: Database) -> int:
 def resume_writer(p: Plant, d: Database) -> int:
     """Write the next page of the round, the log up to it before; if there is none, wait for the next round."""
     w = d.writer[0]
-    if has_enough(d, BY_WRITER):
+    if d.page_cache.size > 0 and has_enough(d, BY_WRITER):
         return hand_on(p, d, BY_WRITER, 0)
     while True:
         if w["page_after_log"] > 0:

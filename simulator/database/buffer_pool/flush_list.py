@@ -67,8 +67,8 @@ def checkpoint_age(d: Database) -> int:
 
 @kernel
 def has_room_in_log(d: Database) -> bool:
-    """Tell whether pages may be changed."""
-    return bool(d.page_cleaner.size == 0 or checkpoint_age(d) < d.page_cleaner[0]["most_bytes"])
+    """Tell whether a page cleaner lets pages be changed."""
+    return bool(checkpoint_age(d) < d.page_cleaner[0]["most_bytes"])
 
 
 @kernel

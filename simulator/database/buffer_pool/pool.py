@@ -22,6 +22,7 @@ from tiersim.devices.requests import add_background, add_child, charge, is_backg
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.simulator.database.buffer_pool.background_writer import wake_writer
 from tiersim.simulator.database.buffer_pool.gather_write import last_position
 from tiersim.simulator.database.buffer_pool.lazy_writer import (
     begin_round,
@@ -32,6 +33,7 @@ from tiersim.simulator.database.buffer_pool.lazy_writer import (
     wake_lazy_writer,
     wanted_frames,
 )
+from tiersim.simulator.database.buffer_pool.page_cleaner import wake_cleaner
 from tiersim.simulator.database.buffer_pool.pages import clean, frame_for, is_extended, loaded, station_of
 from tiersim.simulator.database.buffer_pool.readers import has_room, read_ahead_ns
 from tiersim.simulator.database.database_state import (
@@ -322,6 +324,15 @@ def _pages_that_leave(d: Database, first: int, end: int) -> int:
         if d.leaving[d.frame_of[page] - 1] > 0:
             leaving += 1
     return leaving
+
+
+@kernel
+def finish_page(p: Plant, d: Database, slot: int) -> int:
+    """End a page's read or write in the pool, and wake who cleans pages."""
+    made = finish_pool(p, d, slot)
+    if d.writer.size > 0:
+        made = wake_writer(p, d, made)
+    return wake_cleaner(p, d, made) if d.page_cleaner.size > 0 else made
 
 
 @kernel

@@ -261,7 +261,7 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
             room_from = d.log[0]["inserted"] - d.log[0]["buffer_bytes"]
             s["waits"] = FOR_LOG
             return _ask(d, session, AT_LOG, WRITE, room_from, 0, LOG_WRITE)
-        if demand["log_bytes"] > 0 and kind != LOG and not has_room_in_log(d):
+        if demand["log_bytes"] > 0 and kind != LOG and d.page_cleaner.size > 0 and not has_room_in_log(d):
             if s["charge_ns"] > 0:
                 return _ask_processor(d, session)
             s["waits"] = FOR_LOG

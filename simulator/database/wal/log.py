@@ -232,7 +232,9 @@ def finish_log(p: Plant, d: Database, slot: int) -> int:
     """Begin to write what has been inserted, if this request is the one that does."""
     log = d.log[0]
     hold = d.holds[slot]
-    made = arm_cleaner(p, d, arm_checkpointer(p, d, 0))
+    made = arm_checkpointer(p, d, 0)
+    if d.page_cleaner.size > 0:
+        made = arm_cleaner(p, d, made)
     if hold["phase"] == _ASKS:
         if p.requests[slot]["op"] == AWAIT and log["own_op"] != PREFETCH:
             return add_child(p, made, d.stations[AT_LOG], log["own_op"], p.requests[slot]["offset_bytes"], 0)
