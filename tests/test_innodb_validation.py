@@ -21,7 +21,7 @@ def test_figures_that_are_not_part_of_the_project_are_asked_for(module: object, 
         assert not found.claims
 
 
-@pytest.mark.parametrize(("missed", "changed"), [(11.4, 9.3), (20.0, 2.0), (13.0, 12.5)])
+@pytest.mark.parametrize(("missed", "changed"), [(11.4, 7.3), (20.0, 2.0), (30.0, 12.5)])
 def test_requests_and_bytes_of_a_transaction_tell_pages_missed_and_changed(missed: float, changed: float) -> None:
     """A changed page is written twice, with 15 others of the doublewrite file in a request."""
     found = innodb_ebs._demand(missed + changed * 17 / 16, missed + 2 * changed)
