@@ -146,7 +146,7 @@ DRIVE_ROW = _record(
     "write_overhead_ns",
     "flush_ns",
     "queue_depth",  # how many commands the drive sees at once
-    "by_distance",  # 1: the nearest cylinder goes first, not the least positioning time
+    "rule",  # of the scheduler: BY_TIME and so on
     "age_limit_ns",  # a command that waited longer goes first
     # from here on: the buffer on board
     "segments",  # how many; 0: there is no buffer
@@ -365,7 +365,7 @@ ARRAY_ROW = _record(
     "columns",
     "copies",
     "last_read",  # index into the pool: which copy of each column read last
-    "nearest",  # 1: of busy copies the one whose last request was nearest reads
+    "balance",  # which copy reads: FEWEST and so on
     "ends",  # index into the pool: where the last request of each member ended, if that matters
     "overhead_ns",
     "rebuild",  # station that is to be told of the first request, or NONE

@@ -32,8 +32,8 @@ from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, random_below, random
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, Columns, FileUse, Recorded, Survey, moved
 from tiersim.simulator.categories import CATEGORIES, LOG_FLUSH, LOG_SYNC, LOG_SYNC_DEVICE, categorise
+from tiersim.simulator.result import measured_latencies
 from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams
-from tiersim.simulator.summary import measured_latencies
 from tiersim.simulator.verdict import Sessions
 from tiersim.traces.schema import CHECKPOINT_WRITE, FLAG_SYNC, LOG_WRITE
 
@@ -384,13 +384,14 @@ class Rules:
 
 
 def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> Streams:
-    """Turn commands with their owners into streams, in order of :func:`order_by_code` of ``owners.stream``.
+    """Turn commands with their owners into streams, in order of :func:`order_by_code` of ``owners.stream``; a run needs
+    what :func:`tiersim.simulator.streams.to_run` adds.
 
     Columns that placement fills (station and address) hold the file and the offset within it. Of every stream, the
     commands that had ended before another was issued are counted; that many must end in the simulation, too.
     """
-    # memory that nobody has touched costs more than what is computed in it: each column is filled once
-    count = len(trace)
+    # memory that nobody has touched costs more than what is computed in it: each column is written once
+    count, nothing = len(trace), np.zeros(0, np.int64)
     bounds = np.append(0, np.cumsum(counts_of(owners.stream, len(owners.role))))
     table = np.zeros(len(owners.role), STREAM)
     table["first"] = table["next"] = bounds[:-1]
@@ -399,12 +400,12 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> Streams:
     table["foreground"] = is_session
     table["sync_start_ns"] = NEVER
     followers = np.flatnonzero(~is_session).astype(np.uint32)
-    foreground_ns = trace.time_ns[is_session[owners.stream]] if followers.size else np.zeros(0, np.int64)
+    foreground_ns = trace.time_ns[is_session[owners.stream]] if followers.size else nothing
     streams = Streams(
         streams=table,
         followers=followers,
         pace_state=np.array([0, NEVER], np.int64),
-        foreground_ns=np.zeros(len(foreground_ns), np.int64),
+        foreground_ns=nothing,
         waits_for=np.zeros(count, np.uint8),
         recorded_ns=np.empty(count, np.int64),
         think_ns=np.zeros(count, np.int64),
@@ -417,15 +418,16 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> Streams:
         length_bytes=np.empty(count, np.int64),
         category=np.empty(count, np.uint8),
         sync=np.zeros(count, np.uint8),
-        ended_ns=np.empty(count, np.int64),
-        started_ns=np.full(count, NEVER, np.int64),
-        done_ns=np.full(count, NEVER, np.int64),
+        ended_ns=nothing,
+        started_ns=nothing,
+        done_ns=nothing,
     )
-    sort_out(trace.columns, owners.stream, categorise(trace.op, trace.purpose), streams)
-    table["next"] = bounds[:-1]
+    ends_ns = np.empty(count, np.int64)
+    sort_out(trace.columns, owners.stream, categorise(trace.op, trace.purpose), bounds[:-1].copy(), streams, ends_ns)
     for first, end in pairwise(bounds.tolist()):
-        streams.ended_ns[first:end].sort()
-    find_causes(streams, owners.role, foreground_ns, rules.window_ns, rules.keep_pace, rules.one_at_a_time)
+        ends_ns[first:end].sort()
+    times = Times(bounds, owners.role, ends_ns, foreground_ns)
+    find_causes(times, rules.window_ns, rules.keep_pace, rules.one_at_a_time, streams)
     if rules.think_ns is not None:
         streams.think_ns[streams.waits_for == OWN] = rules.think_ns
     if not rules.ordered:
@@ -439,16 +441,25 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> Streams:
 
 
 @kernel
-def sort_out(c: Columns, owner: NDArray[np.int32], category: NDArray[np.uint8], s: Streams) -> None:
-    """Copy each command to its place, which ``next`` of its stream tells, and into ``ended_ns`` when it had ended."""
+def sort_out(
+    c: Columns,
+    owner: NDArray[np.int32],
+    category: NDArray[np.uint8],
+    places: NDArray[np.int64],
+    s: Streams,
+    ends_ns: NDArray[np.int64],
+) -> None:
+    """Copy each command to its place among those of its *owner*, and to *ends_ns* when it had ended.
+
+    *places*, by stream, are where the next command goes.
+    """
     for row in range(owner.size):
-        stream = s.streams[owner[row]]
-        place = stream["next"]
-        stream["next"] = place + 1
+        place = places[owner[row]]
+        places[owner[row]] += 1
         s.recorded_ns[place] = c.time_ns[row]
         if c.intended_ns[row] != c.time_ns[row]:
             s.gathered_ns[place] = c.time_ns[row] - c.intended_ns[row]
-        s.ended_ns[place] = end_ns(c, row)
+        ends_ns[place] = end_ns(c, row)
         s.station[place] = c.file[row]
         s.op[place] = c.op[row]
         s.offset_bytes[place] = c.offset_bytes[row]
@@ -477,47 +488,47 @@ def mark_syncs(
     return sync
 
 
-@kernel
-def find_causes(
-    s: Streams,
-    role: NDArray[np.uint8],
-    foreground_ns: NDArray[np.int64],
-    window_ns: int,
-    keep_pace: bool,
-    one_at_a_time: bool,
-) -> None:
-    """Fill what each command waits for; *role* is by stream, *foreground_ns* when commands of the foreground arrived.
+@table_set
+class Times(NamedTuple):
+    """When commands of streams ended, and those of the foreground were issued; those of a stream lie together."""
 
-    ``ended_ns`` holds when the commands of each stream ended, in order.
-    """
-    for stream in range(role.size):
-        first, behind = int(np.int64(s.streams[stream]["first"])), int(np.int64(s.streams[stream]["end"]))
+    bounds: NDArray[np.int64]  # (streams + 1,): which rows are a stream's
+    role: NDArray[np.uint8]  # by stream
+    end_ns: NDArray[np.int64]  # sorted within each stream
+    foreground_ns: NDArray[np.int64]  # of the foreground's commands, where others follow it
+
+
+@kernel
+def find_causes(t: Times, window_ns: int, keep_pace: bool, one_at_a_time: bool, s: Streams) -> None:
+    """Fill what each command waits for."""
+    for stream in range(t.role.size):
+        first = t.bounds[stream]
         ended = 0
         most = 1
         started = 0
-        for row in range(first, behind):
+        for row in range(first, t.bounds[stream + 1]):
             now = s.recorded_ns[row]
-            while first + ended < row and s.ended_ns[first + ended] <= now:
+            while first + ended < row and t.end_ns[first + ended] <= now:
                 ended += 1
             most = max(most, row + 1 - first - ended)
             s.ended_before[row] = ended
-            if role[stream] == SESSION:
+            if t.role[stream] == SESSION:
                 if one_at_a_time and row > first:
                     s.waits_for[row] = OWN
-                    s.think_ns[row] = max(0, now - s.ended_ns[first + ended - 1]) if ended > 0 else 0
+                    s.think_ns[row] = max(0, now - t.end_ns[first + ended - 1]) if ended > 0 else 0
                     s.ended_before[row] = row - first
-                elif ended > 0 and now - s.ended_ns[first + ended - 1] <= window_ns:
+                elif ended > 0 and now - t.end_ns[first + ended - 1] <= window_ns:
                     s.waits_for[row] = OWN
-                    s.think_ns[row] = now - s.ended_ns[first + ended - 1]
+                    s.think_ns[row] = now - t.end_ns[first + ended - 1]
                 continue
-            while started < foreground_ns.size and foreground_ns[started] <= now:
+            while started < t.foreground_ns.size and t.foreground_ns[started] <= now:
                 started += 1
             if keep_pace and started > 0:
                 s.waits_for[row] = PACE
                 s.pace[row] = started
-                s.think_ns[row] = now - foreground_ns[started - 1]
-        if role[stream] == WRITER or role[stream] == BURST:
-            for row in range(first, behind):
+                s.think_ns[row] = now - t.foreground_ns[started - 1]
+        if t.role[stream] == WRITER or t.role[stream] == BURST:
+            for row in range(first, t.bounds[stream + 1]):
                 s.ended_before[row] = max(0, row + 1 - first - most)
 
 

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from tiersim.devices.measured import Measured
 from tiersim.scenarios.hardware import NamedScenario, volume_of
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.survey import FileUse
@@ -140,3 +141,23 @@ def _said(found: Sequence[str]) -> list[str]:
     """Return sentences of *found*, a key and why it makes no difference each."""
     split = (one.partition(": ") for one in found)
     return [f"{key} has no effect here: {why}" for key, _, why in split]
+
+
+def of_hardware(scenario: NamedScenario) -> list[str]:
+    """What everybody who reads the result must know of the devices and controllers, once each."""
+    devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
+    return [*scenario.defects, *devices]
+
+
+def parameters_assumed(scenario: NamedScenario) -> list[dict[str, str]]:
+    """Every parameter that is assumed or fitted, and from what."""
+    found = [one for name, model in scenario.model.controllers.items() for one in model.assumed_defaults(name)]
+    devices = {name: hardware.device for name, hardware in scenario.hardware.items()} | scenario.limits
+    for name, device in devices.items():
+        if isinstance(device, Measured):
+            continue
+        for key, source in sorted(device.sources.items()):
+            if source.startswith(("assumed", "fitted")):
+                what = f"{name}: {device.name}, {key}"
+                found.append({"what": what, "value": device.text_of(key), "source": source})
+    return found

@@ -17,12 +17,13 @@ from tiersim.devices.station_records import PASS_ON_NS
 from tiersim.devices.tiering.flash_cache import CacheMode
 from tiersim.errors import did_you_mean
 from tiersim.scenarios.controllers import ControllerModel
-from tiersim.scenarios.database_models import CostsModel, EngineModel, HostModel
+from tiersim.scenarios.database_models import EngineModel, HostModel
 from tiersim.toml_files import (
     Bytes,
     BytesPerSecond,
     Nanoseconds,
     StrictModel,
+    dump_with_units,
 )
 from tiersim.units import format_bytes, parse_bytes
 
@@ -545,37 +546,12 @@ class Scenario(StrictModel):
 
 def with_units(model: Scenario) -> dict[str, Any]:
     """The scenario as it is written, sizes in bytes and durations in ns; reading it gives it back."""
-    values = model.model_dump(exclude_none=True)
+    values = dump_with_units(model)
     for table in ("queues", "controllers", "instances", "pools"):
         if not values[table]:
             del values[table]
     if model.engine is None:  # what they say by default is of no consequence to requests
         for key in ("warmup", "since_checkpoint"):
-            if values["replay"][key] == 0:
+            if getattr(model.replay, key) == 0:
                 del values["replay"][key]
-    units = dict.fromkeys(
-        ("stripe", "used", "offset", "max_request", "size", "cache", "cache_block", "sequential_cutoff", "extent"), "B"
-    )
-    units |= dict.fromkeys(
-        ("controller_overhead", "flush_overhead", "flush_interval", "burst_time", "rebalance_interval"), "ns"
-    )
-    units |= dict.fromkeys(("throughput", "burst_throughput", "rebuild_rate", "migration_rate"), "B/s")
-    for table in ("volumes", "pools", "instances", "controllers"):
-        for entry in values.get(table, {}).values():
-            _write_units(entry, units)
-            _write_units(entry.get("neighbour", {}), units)
-    _write_units(values["replay"], dict.fromkeys(("dependency_window", "think", "warmup", "since_checkpoint"), "ns"))
-    _write_units(values.get("host", {}), {"memory": "B"})
-    _write_units(values.get("host", {}).get("costs", {}), dict.fromkeys(CostsModel.model_fields, "ns"))
-    engine = values.get("engine", {})
-    sizes = ("buffer_pool", "os_cache", "checkpoint_flush_after", "max_wal_size", "wal_buffers", "extension")
-    times = ("checkpoint_timeout", "commit_delay", "recovery_interval", "target_recovery_time")
-    _write_units(engine, dict.fromkeys(sizes, "B") | dict.fromkeys(times, "ns"))
-    _write_units(engine.get("replica", {}), dict.fromkeys(("round_trip", "flush"), "ns"))
     return values
-
-
-def _write_units(table: dict[str, Any], units: Mapping[str, str]) -> None:
-    for key, unit in units.items():
-        if key in table:
-            table[key] = f"{table[key]} {unit}"

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.measured import RECORDED, Measured, add_measured
+from tiersim.devices.measured import RECORDED, add_measured
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.station_records import NEVER, RESOURCES
+from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.grouping import rows_of_each
 from tiersim.operating_system import available_bytes, limit_memory, memory_limit_bytes
@@ -38,9 +38,8 @@ from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.result import Result
-from tiersim.simulator.streams import SYNC_ENDS
-from tiersim.simulator.summary import summarise
+from tiersim.simulator.result import Result, summarise
+from tiersim.simulator.streams import SYNC_ENDS, to_run
 from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle, Requests
 from tiersim.traces.schema import NOT_MEASURED
@@ -141,9 +140,7 @@ class Playback:
         return self._recorded.get(0, lambda: load_recorded(Bundle(self.found.path)))
 
     def waiting(self, scenario: NamedScenario) -> Waiting:
-        """Who waits for whom when it is replayed as *scenario* says: for one run, which uses the streams up. Raises
-        ScenarioError.
-        """
+        """Who waits for whom when it is replayed as *scenario* says. Raises ScenarioError."""
         if not self._keep:
             return make_waiting(self.recorded, self.found, scenario)
         rules = scenario.model.replay
@@ -151,7 +148,7 @@ class Playback:
         key = rules.model_copy(
             update={"addresses": "keep"} | ({"seed": 0} if rules.load == 1.0 else {})
         ).model_dump_json()
-        return _unused(self._waiting.get(key, lambda: make_waiting(self.recorded, self.found, scenario)))
+        return self._waiting.get(key, lambda: make_waiting(self.recorded, self.found, scenario))
 
     def blocks(self) -> Iterable[Merged]:
         """Blocks of commands for a replay by the clock; from disk each time where they are long, or nothing is kept."""
@@ -190,23 +187,6 @@ def survey_to_play(
 
     found = survey(bundle, progress=progress, also=gather)
     return Playback(found, recorded=None if gathered is None else gathered.all())
-
-
-def _unused(waiting: Waiting) -> Waiting:
-    """The same with columns of its own for what a run writes."""
-    streams = waiting.streams
-    count = streams.commands
-    return replace(
-        waiting,
-        streams=streams._replace(
-            streams=streams.streams.copy(),
-            pace_state=streams.pace_state.copy(),
-            foreground_ns=streams.foreground_ns.copy(),
-            ended_ns=np.zeros(count, np.int64),
-            started_ns=np.full(count, NEVER, np.int64),
-            done_ns=np.full(count, NEVER, np.int64),
-        ),
-    )
 
 
 #: Intervals of the timeline over the recording; one more takes what ends after it.
@@ -280,7 +260,7 @@ def replay(
         plant, outcome = engine.run(builder.build(), blocks, metrics, keep_done=keep_requests, progress=progress)
     else:
         waiting = playback.waiting(scenario)
-        streams = waiting.streams._replace(
+        streams = to_run(waiting.streams, keep_done=keep_requests or bool(found.checkpoints))._replace(
             station=stations.astype(np.uint32)[waiting.file],
             think_ns=_without_flush_overhead(scenario, homes, waiting),
             offset_bytes=addresses(homes, waiting.file, waiting.streams.offset_bytes, waiting.streams.length_bytes),
@@ -288,7 +268,8 @@ def replay(
         plant, outcome = engine.run_streams(builder.build(), streams, metrics, progress=progress)
         described["replay"] |= waiting.facts
         described["measured_latency_ns"] = {**found.measured, **waiting.measured}
-        described["checkpoints"] = _checkpoints(waiting.checkpoints(streams, found.checkpoints))
+        if found.checkpoints:
+            described["checkpoints"] = _checkpoints(waiting.checkpoints(streams, found.checkpoints))
         if not by_the_clock(found, scenario):
             sessions = waiting.sessions(streams)
             described["replay"]["late_sessions"] = len(late_sessions(sessions.late_ns, found.span_ns))
@@ -365,9 +346,9 @@ def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
-        "assumed": parameters_assumed(scenario),
+        "assumed": caveats.parameters_assumed(scenario),
         "caveats": [
-            *caveats_of(scenario),
+            *caveats.of_hardware(scenario),
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
             *([_REQUESTS_ALONE] if has_statements(found.path) else []),
         ],
@@ -410,23 +391,3 @@ def commands(blocks: Iterable[Merged], homes: Sequence[Home], stations: NDArray[
         address = addresses(homes, rows.file, rows.offset_bytes, rows.length_bytes)
         category = categorise(rows.op, rows.purpose)
         yield Commands(arrival, intended, stations[rows.file], rows.op, address, rows.length_bytes, category)
-
-
-def caveats_of(scenario: NamedScenario) -> list[str]:
-    """What everybody who reads the result must know of the devices and controllers, once each."""
-    devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
-    return [*scenario.defects, *devices]
-
-
-def parameters_assumed(scenario: NamedScenario) -> list[dict[str, str]]:
-    """Every parameter that is assumed or fitted, and from what."""
-    found = [one for name, model in scenario.model.controllers.items() for one in model.assumed_defaults(name)]
-    devices = {name: hardware.device for name, hardware in scenario.hardware.items()} | scenario.limits
-    for name, device in devices.items():
-        if isinstance(device, Measured):
-            continue
-        for key, source in sorted(device.sources.items()):
-            if source.startswith(("assumed", "fitted")):
-                what = f"{name}: {device.name}, {key}"
-                found.append({"what": what, "value": device.text_of(key), "source": source})
-    return found

@@ -19,7 +19,7 @@ from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.kernel import table_set
 from tiersim.operations import OPERATIONS
 from tiersim.simulator.categories import CATEGORIES, categorise
-from tiersim.simulator.summary import measured_latencies
+from tiersim.simulator.result import measured_latencies
 from tiersim.traces.bundle import Bundle, Manifest, Requests
 from tiersim.traces.schema import CHECKPOINT_WRITE, FLUSH, LOG_WRITE, REQUEST_COLUMNS, WRITE
 

@@ -1,16 +1,31 @@
 """Results: what a run says, as it is kept on disk (``NAME.result/``)."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from tiersim import __version__
+from tiersim.devices.cloud.token_bucket import INSTANCE
+from tiersim.devices.plant import Station
+from tiersim.devices.station import balances, own_figures
+from tiersim.devices.station_records import Plant
 from tiersim.errors import TraceError, reason
 from tiersim.files import checksums_of, sealed, whole_folder
+from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
+from tiersim.simulator import verdict
+from tiersim.simulator.categories import CATEGORIES, REQUESTS
+from tiersim.simulator.commands import Outcome
+from tiersim.simulator.metrics import Metrics
+from tiersim.simulator.verdict import Load, Sessions, judge, judge_waiting, to_blame, utilisation
 from tiersim.traces.parquet import part_of
+from tiersim.units import NS_PER_S
 
 SCHEMA = "tiersim.result/1"
 RUN = "run.json"
@@ -72,3 +87,358 @@ def load_result(path: Path) -> Result:
         raise
     except (pa.ArrowException, ValueError, RecursionError) as error:
         raise TraceError(f"{path}: is damaged ({str(error).splitlines()[0]}); run the replay again") from None
+
+
+#: Percentiles that every table shows, by their key.
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+#: A figure whose 80 % half-width is a larger share of it is not resolved.
+RESOLVED_HALF_WIDTH = 0.25
+#: Batches that the run is cut into to see how far requests depend on each other.
+BATCHES = 30
+NORMAL_90 = 1.2815515655446004  # quantiles for two-sided 80 %
+_STUDENT_90_29 = 1.311434
+
+
+class Figure(TypedDict):
+    """One predicted figure; ``value`` is None when the sample cannot resolve it."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    resolved: bool
+    basis: str
+
+
+def percentile(histogram: NDArray[np.int64], over_time: "Clusters", probability: float) -> Figure:
+    """Percentile of a latency histogram; *over_time* shows how its samples cluster."""
+    count = int(histogram.sum())
+    basis = "simulated, 80 % order-statistic interval"
+    if count == 0:
+        return Figure(value=None, low=None, high=None, resolved=False, basis="no such request")
+    rank = probability * count
+    value = quantile_ns(histogram, rank)
+    spread = NORMAL_90 * np.sqrt(count * probability * (1 - probability) * _inflation(over_time, value))
+    low = quantile_ns(histogram, max(rank - spread, 0.0))
+    if rank + spread > count:
+        return Figure(value=None, low=low, high=None, resolved=False, basis=f"too few samples ({count})")
+    high = quantile_ns(histogram, rank + spread)
+    resolved = (high - low) / 2 <= RESOLVED_HALF_WIDTH * value
+    return Figure(value=value if resolved else None, low=low, high=high, resolved=resolved, basis=basis)
+
+
+def mean(counts: NDArray[np.int64], sums_ns: NDArray[np.int64]) -> Figure:
+    """Mean latency from counts and sums by interval."""
+    count = int(counts.sum())
+    if count == 0:
+        return Figure(value=None, low=None, high=None, resolved=False, basis="no such request")
+    value = float(sums_ns.sum()) / count
+    batch_counts, batch_sums = _batches(counts), _batches(sums_ns)
+    deviation = batch_sums - value * batch_counts
+    error = float(np.sqrt((deviation**2).sum() * BATCHES / (BATCHES - 1))) / count
+    half = _STUDENT_90_29 * error
+    resolved = half <= RESOLVED_HALF_WIDTH * value and count >= BATCHES
+    return Figure(
+        value=value if resolved else None,
+        low=max(value - half, 0.0),
+        high=value + half,
+        resolved=resolved,
+        basis="simulated, 80 % interval of batch means",
+    )
+
+
+def withheld(figure: Figure, reason: str) -> Figure:
+    """The same figure without its value: a saturated run has no steady state."""
+    return Figure(value=None, low=None, high=None, resolved=False, basis=reason)
+
+
+def _batches(by_interval: NDArray[Any]) -> NDArray[np.float64]:
+    """Sums over the intervals of each batch, along the first axis."""
+    edges = np.linspace(0, len(by_interval), BATCHES + 1).astype(np.int64)
+    until = np.zeros((len(by_interval) + 1, *by_interval.shape[1:]), np.int64)
+    np.cumsum(by_interval, axis=0, out=until[1:])
+    return np.diff(until[edges], axis=0).astype(np.float64)
+
+
+def _inflation(over_time: "Clusters", threshold_ns: float) -> float:
+    """Variance of the number of samples above a threshold against that of independent samples; at least 1."""
+    above = over_time.above(threshold_ns)
+    counts = over_time.counts
+    share = above.sum() / counts.sum()
+    independent = counts.sum() * share * (1 - share)
+    if independent <= 0:
+        return 1.0
+    observed = ((above - share * counts) ** 2).sum() * BATCHES / (BATCHES - 1)
+    return max(1.0, float(observed / independent))
+
+
+class Clusters:
+    """How the samples of a run cluster: their histograms by batch, from those by interval."""
+
+    def __init__(self, over_time: NDArray[np.int32]) -> None:
+        """Add up *over_time* (intervals, coarse bins)."""
+        used = np.flatnonzero(over_time.any(axis=0))
+        self._first = int(used[0]) if used.size else 0
+        self._batches = _batches(over_time[:, self._first : int(used[-1]) + 1 if used.size else 0])
+        self.counts = self._batches.sum(axis=1)
+
+    def above(self, threshold_ns: float) -> NDArray[np.float64]:
+        """Samples of each batch in bins above a threshold."""
+        first = int(np.searchsorted(COARSE_EDGES_NS, threshold_ns, "left"))
+        found: NDArray[np.float64] = self._batches[:, max(first - self._first, 0) :].sum(axis=1)
+        return found
+
+
+def summarise(
+    name: str,
+    plant: Plant,
+    stations: Sequence[Station],
+    metrics: Metrics,
+    outcome: Outcome,
+    span_ns: int,
+    described: Mapping[str, Any],
+    scenario_toml: str,
+    *,
+    sessions: Sessions | None = None,
+    tables: bool = True,
+) -> Result:
+    """Make the result of one run over a recording of *span_ns*; *described* goes into the summary as it is.
+
+    *sessions* is there when commands waited for others. Without *tables* they are empty, for who wants the summary
+    alone: they take as long as it does.
+    """
+    if sessions is None:
+        load = judge(metrics, stations, span_ns, outcome.end_ns)
+    else:
+        load = judge_waiting(metrics, stations, span_ns, outcome.end_ns, outcome.arrived, sessions)
+    balance = balances(plant, outcome.end_ns)
+    intervals = len(metrics.arrivals) - 1
+    busiest = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations), default=(0.0, 0, 0))
+    summary: dict[str, Any] = {
+        "schema": SCHEMA,
+        "name": name,
+        "tool_version": __version__,
+        **described,
+        "verdict": (
+            {"load": load.verdict, "calibration": "none", "cache": "not modelled", "locks": "not modelled"}
+            | dict(described.get("verdict", {}))
+            | ({"credits": verdict.credits_state(balance)} if balance else {})
+        ),
+        "load": {
+            "explanation": load.explanation + verdict.explain_credits(balance, stations, outcome.end_ns),
+            "station": load.station,
+            "resource": load.resource,
+            "since_ns": load.since_ns,
+            "sustainable_load": load.sustainable_load,
+        },
+        "bottleneck": {
+            "station": stations[busiest[1]].name,
+            "resource": stations[busiest[1]].resources[busiest[2]],
+            "utilisation": busiest[0],
+        },
+        "commands": outcome.arrived,
+        "throughput_per_s": {
+            "requests": _throughput(metrics, span_ns if sessions is None else min(span_ns, outcome.end_ns))
+        },
+        "throughput_shortfall_pct": load.shortfall_pct,
+        "lag_ns": None if sessions is None else _lag(metrics, outcome, span_ns),
+        "latency_ns": latencies(metrics, load, CATEGORIES),
+        "stations": station_figures(plant, stations, metrics, outcome, intervals),
+        "conservation": conservation(plant, stations, outcome),
+    }
+    if balance:
+        summary["credits"] = verdict.describe_credits(balance, stations, outcome.end_ns)
+    return Result(
+        summary=summary,
+        latency=latency_table(metrics, CATEGORIES) if tables else pa.table({}),
+        timeline=timeline(metrics, CATEGORIES) if tables else pa.table({}),
+        stations=station_timeline(metrics, stations) if tables else pa.table({}),
+        scenario_toml=scenario_toml,
+        requests=None if outcome.done_ns is None else pa.table({"done_ns": outcome.done_ns}),
+    )
+
+
+def conservation(plant: Plant, stations: Sequence[Station], outcome: Outcome) -> dict[str, Any]:
+    """What every sound run satisfies: all that went in came out, Little's law holds exactly, nothing was busier than
+    time.
+
+    Little's law in integers: the integral of the number at a station equals the sum of the times spent there.
+    Background work may be left at the end, and nothing else.
+    """
+    table = plant.stations
+    left = plant.requests[outcome.unfinished]
+    count = np.bincount(left["station"], minlength=len(table))
+    since_ns = np.zeros(len(table), np.int64)
+    np.add.at(since_ns, left["station"], outcome.end_ns - left["accepted_ns"])
+    area_ns = table["area_ns"] + table["outstanding"] * (outcome.end_ns - table["changed_ns"])
+    little = bool((area_ns == table["residence_ns"] + since_ns).all())
+    accounted = bool((table["accepted"] - table["finished"] == count).all() and (table["outstanding"] == count).all())
+    # flash plans programs, and the collection behind them, beyond the last completion: its time runs until the last of
+    # them is done
+    end_ns = max([outcome.end_ns, *(_dies_free_ns(plant, flash) for flash in plant.flashes)])
+    busy = all(
+        int(plant.work_ns[index, resource]) <= servers * end_ns
+        for index, station in enumerate(stations)
+        # an allowance may be spent before it is earned, and background work may be in service at the end
+        if station.kind not in ("token bucket", INSTANCE) and not count[index]
+        for resource, servers in enumerate(station.servers)
+    )
+    return {
+        "requests_in": outcome.arrived,
+        "requests_out": outcome.left,
+        "accounted_for": accounted,
+        "little": little,
+        "busy": busy,
+    }
+
+
+def _dies_free_ns(plant: Plant, flash: np.void) -> int:
+    """Return when the last die of a flash device has done what is planned for it."""
+    first = int(flash["program_free"])
+    return int(plant.pool[first : first + int(flash["dies"])].max(initial=0))
+
+
+def measured_latencies(histograms: NDArray[np.int64], sums_ns: NDArray[np.int64]) -> dict[str, Any]:
+    """Mean and percentiles of recorded latencies by category; *histograms* (categories, fine bins)."""
+    result = {}
+    for index, category in enumerate(CATEGORIES):
+        count = int(histograms[index].sum())
+        if count:
+            result[category] = {"count": count, "mean": float(sums_ns[index]) / count} | {
+                key: quantile_ns(histograms[index], probability * count) for key, probability in PERCENTILES.items()
+            }
+    return result
+
+
+def _throughput(metrics: Metrics, span_ns: int) -> Figure:
+    """Requests a second over the recording's time, or the run's if that was over sooner."""
+    completed = int(metrics.completions[:-1, REQUESTS].sum())
+    rate = completed * NS_PER_S / span_ns if span_ns else 0.0
+    return Figure(value=rate, low=rate, high=rate, resolved=True, basis="completed within the recording's time")
+
+
+def _lag(metrics: Metrics, outcome: Outcome, span_ns: int) -> dict[str, float]:
+    """How much later than recorded commands started: on average, at most, and the last of them."""
+    return {
+        "mean": float(metrics.lag_sum_ns.sum()) / max(outcome.arrived, 1),
+        "max": float(metrics.lag_max_ns[0]),
+        "at_end": float(outcome.last_arrival_ns - (span_ns - 1)),
+    }
+
+
+def latencies(metrics: Metrics, load: Load, names: Sequence[str]) -> dict[str, Any]:
+    """Figures of each category that something was counted under; *names* are by column of the metrics, "" for those
+    left out.
+    """
+    result: dict[str, Any] = {}
+    for index, category in enumerate(names):
+        count = int(metrics.latency[index].sum())
+        if not count or not category:
+            continue
+        over_time = Clusters(metrics.latency_over_time[:, index])
+        by_key: dict[str, Figure] = {"mean": mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])} | {
+            key: percentile(metrics.latency[index], over_time, probability) for key, probability in PERCENTILES.items()
+        }
+        if load.verdict == "saturated":
+            by_key = {key: withheld(figure, "saturated: no steady state") for key, figure in by_key.items()}
+        result[category] = {"count": count, **by_key, "max": int(metrics.latency_max_ns[index])}
+        if load.verdict == "saturated":
+            result[category]["max"] = None
+    return result
+
+
+def station_figures(
+    plant: Plant, stations: Sequence[Station], metrics: Metrics, outcome: Outcome, intervals: int
+) -> dict[str, Any]:
+    """What each station did, by name; utilisation over the first *intervals* of the timeline."""
+    shares: dict[int, dict[str, float]] = {index: {} for index in range(len(stations))}
+    for share, index, resource in utilisation(metrics, stations, 0, intervals - 1):
+        shares[index][stations[index].resources[resource]] = share
+    return {
+        station.name: {
+            "kind": station.kind,
+            "utilisation": shares[index],
+            "queue_mean": float(plant.stations["area_ns"][index]) / max(outcome.end_ns, 1),
+            "requests": int(plant.stations["finished"][index]),
+            **own_figures(plant, index),
+        }
+        for index, station in enumerate(stations)
+    }
+
+
+def latency_table(metrics: Metrics, names: Sequence[str]) -> pa.Table:
+    """The histogram of every category of *names*, "" for those left out."""
+    category, index = np.nonzero(metrics.latency)
+    kept = np.array([bool(name) for name in names])[category]
+    category, index = category[kept], index[kept]
+    return pa.table(
+        {
+            "class": pa.array([names[c] for c in category], pa.string()),
+            "low_ns": np.ceil(FINE_EDGES_NS[index]).astype(np.int64),
+            "high_ns": np.ceil(FINE_EDGES_NS[index + 1]).astype(np.int64),
+            "count": metrics.latency[category, index],
+        }
+    )
+
+
+def bounds(intervals: int, interval_ns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Start and end of every interval of a timeline."""
+    start = np.arange(intervals, dtype=np.int64) * interval_ns
+    return start, start + interval_ns
+
+
+def coarse_quantiles(histograms: NDArray[np.int32], probability: float) -> NDArray[np.float64]:
+    """Quantile of each row of (rows, coarse bins), to the middle of a bin; NaN for an empty row."""
+    used = np.flatnonzero(histograms.any(axis=0))
+    first = int(used[0]) if used.size else 0
+    cumulative = np.cumsum(histograms[:, first : used[-1] + 1 if used.size else 1], axis=1)
+    rank = np.maximum(np.ceil(cumulative[:, -1] * probability), 1)
+    index = first + np.minimum((cumulative < rank[:, None]).sum(axis=1), cumulative.shape[1] - 1)
+    middle = np.sqrt(COARSE_EDGES_NS[index] * COARSE_EDGES_NS[index + 1])
+    return np.where(cumulative[:, -1] > 0, middle, np.nan)
+
+
+def timeline(metrics: Metrics, names: Sequence[str]) -> pa.Table:
+    """Rates and latencies by interval of every category of *names*, "" for those left out."""
+    intervals, categories = metrics.arrivals.shape
+    start, end = bounds(intervals, int(metrics.interval_ns[0]))
+    there = [c for c in range(categories) if names[c] and metrics.arrivals[:, c].any()]
+    tables = []
+    for c in there:
+        counts = metrics.latency_over_time[:, c].sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = metrics.latency_sum_ns[:, c] / counts
+        quantiles = {key: coarse_quantiles(metrics.latency_over_time[:, c], PERCENTILES[key]) for key in ("p50", "p99")}
+        columns: dict[str, Any] = {
+            "start_ns": start,
+            "end_ns": end,
+            "class": pa.array([names[c]] * intervals, pa.string()),
+            "arrivals": metrics.arrivals[:, c],
+            "completions": metrics.completions[:, c],
+            "bytes": metrics.completed_bytes[:, c],
+            "mean_ns": pa.array(means, from_pandas=True),
+            "p50_ns": pa.array(quantiles["p50"], from_pandas=True),
+            "p99_ns": pa.array(quantiles["p99"], from_pandas=True),
+        }
+        tables.append(pa.table(columns))
+    return pa.concat_tables(tables) if tables else pa.table({"start_ns": pa.array([], pa.int64())})
+
+
+def station_timeline(metrics: Metrics, stations: Sequence[Station]) -> pa.Table:
+    """Utilisation and queue by interval, station and resource."""
+    intervals = len(metrics.arrivals)
+    start, end = bounds(intervals, int(metrics.interval_ns[0]))
+    tables = []
+    for index, station in enumerate(stations):
+        for resource, servers in enumerate(station.servers):
+            work = np.diff(metrics.work_ns[:, index, resource], prepend=0)
+            columns: dict[str, Any] = {
+                "start_ns": start,
+                "end_ns": end,
+                "station": pa.array([station.name] * intervals, pa.string()),
+                "resource": pa.array([station.resources[resource]] * intervals, pa.string()),
+                "utilisation": np.minimum(work / (servers * (end - start)), 1.0),
+                "outstanding": metrics.outstanding[:, index],
+            }
+            # the last interval is open: how long it was is not known here
+            tables.append(pa.table(columns).slice(0, intervals - 1))
+    return pa.concat_tables(tables)

@@ -67,7 +67,7 @@ class Streams(NamedTuple):
     # written while time moves
     ended_ns: NDArray[np.int64]  # when the n-th command of the stream ended, counted from the stream's first place
     started_ns: NDArray[np.int64]
-    done_ns: NDArray[np.int64]
+    done_ns: NDArray[np.int64]  # (0,) where nobody asks for it
 
     @property
     def commands(self) -> int:
@@ -98,6 +98,19 @@ NO_STREAMS = Streams(
     started_ns=_WIDE,
     done_ns=_WIDE,
 )
+
+
+def to_run(s: Streams, *, keep_done: bool = True) -> Streams:
+    """The same with tables of its own for what a run writes; when commands were done only if *keep_done*."""
+    first, end, foreground = (s.streams[name].astype(np.int64) for name in ("first", "end", "foreground"))
+    return s._replace(
+        streams=s.streams.copy(),
+        pace_state=s.pace_state.copy(),
+        foreground_ns=np.zeros(int((foreground * (end - first)).sum()) if s.followers.size else 0, np.int64),
+        ended_ns=np.zeros(s.commands, np.int64),
+        started_ns=np.full(s.commands, NEVER, np.int64),
+        done_ns=np.full(s.commands if keep_done else 0, NEVER, np.int64),
+    )
 
 
 @kernel
@@ -172,7 +185,8 @@ def note_ended(s: Streams, stream: int, row: int, now: int) -> tuple[int, int]:
     """
     r = s.streams[stream]
     s.ended_ns[r["first"] + r["ended"]] = now
-    s.done_ns[row] = now
+    if s.done_ns.size > 0:
+        s.done_ns[row] = now
     r["ended"] += 1
     if r["sync_start_ns"] == NEVER or s.sync[row] == 0:
         return 0, 0

@@ -15,7 +15,7 @@ class _Said(BaseModel):
 
 
 class FigureSaid(_Said):
-    """One predicted figure, see :class:`tiersim.simulator.summary.Figure`."""
+    """One predicted figure, see :class:`tiersim.simulator.result.Figure`."""
 
     value: float | None
     low: float | None

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from hypothesis import strategies as st
 
+from tiersim.devices import catalogue
 from tiersim.devices.array.storage_pool import Neighbour, add_neighbour
 from tiersim.devices.array.volume import (
     Host,
@@ -36,6 +37,18 @@ from tiersim.simulator.commands import Commands
 from tiersim.simulator.metrics import Metrics, new_metrics
 
 SPAN_BYTES = 64 << 20
+#: A device of the catalogue for each kind of device that files describe: a new kind is drawn as soon as it has one.
+CATALOGUE = sorted(
+    {
+        device.kind: name
+        for name in catalogue.names()
+        if not isinstance(device := load_device(name), CloudVolume)  # these have to be ordered; limits are drawn anyway
+    }.values()
+)
+#: Each rule that a drive's scheduler may have; None is one.
+SCHEDULERS = tuple(
+    rule for one in get_args(Hdd.model_fields["scheduler"].annotation) for rule in get_args(one) or [None]
+)
 CATEGORIES = 3
 
 
@@ -155,13 +168,16 @@ def add_leaf(builder: PlantBuilder, kind: str, numbers: dict[str, int], drawn: F
     """Put one drawn device into the plant."""
     if kind == "hdd":
         own = {"queue_depth": numbers["depth"], "age_limit": numbers["age_ms"] * 1_000_000}
-        scheduler = "sstf" if numbers["protected"] else "sptf"
-        drive = hdd(**own, scheduler=scheduler, buffer_segments=None, buffer_segment=None)
+        drive = hdd(
+            **own, scheduler=SCHEDULERS[numbers["pages"] % len(SCHEDULERS)], buffer_segments=None, buffer_segment=None
+        )
         return add_drive(builder, drive, name)
     if kind == "buffered hdd":
         return add_drive(builder, buffered_hdd(numbers), name)
     if kind == "flash":
         return add_flash(builder, drawn, name)
+    if kind == "catalogue":
+        return load_device(CATALOGUE[numbers["pages"] % len(CATALOGUE)]).add_to(builder, name)
     if kind == "server":
         law: Literal["fixed", "exponential"] = "exponential" if numbers["protected"] else "fixed"
         return add_server(builder, name, numbers["dies"], numbers["depth"] * 10_000, law, 100_000_000)
@@ -199,7 +215,7 @@ def add_over(
     return add_tiers(builder, "tiers", over, fast, fast_bytes, below, SPAN_BYTES - fast_bytes + 3 * over.extent_bytes)
 
 
-KINDS = ("hdd", "buffered hdd", "flash", "server", "bucket", "bucket over hdd")
+KINDS = ("hdd", "buffered hdd", "flash", "server", "bucket", "bucket over hdd", "catalogue")
 
 
 @st.composite
@@ -276,7 +292,7 @@ def cases(draw: st.DrawFn) -> Case:
         return array("raid0", arrays, "data")
 
     failed = draw(st.just([]) | st.lists(st.integers(0, 6), max_size=2))
-    balance: ReadBalance = draw(st.sampled_from(["fewest", "nearest"]))
+    balance: ReadBalance = draw(st.sampled_from(get_args(ReadBalance)))
     rate = draw(st.sampled_from([0, 3_000_000, 200_000_000]))
     filled = draw(st.sampled_from([0, SPAN_BYTES // 8]))
     over = draw(st.none() | st.none() | cachings() | migrations())

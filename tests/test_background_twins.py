@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -226,6 +226,9 @@ def test_background_writer(
     most_bytes=pick(8192, 61_440, 3_932_160),
     think_ns=pick(20_000, 400_000),
 )
+@example(
+    seed=1, sessions=9, length=6000, most_writes=112, most_bytes=8192, think_ns=20_000
+)  # blocks that would go beyond the limit
 def test_log_blocks(seed: int, sessions: int, length: int, most_writes: int, most_bytes: int, think_ns: int) -> None:
     load = statements(sessions, 12, seed, 50_000, think_ns)
     log = LogBlocks(most_writes=most_writes, most_bytes=most_bytes)
@@ -255,6 +258,9 @@ def test_log_blocks(seed: int, sessions: int, length: int, most_writes: int, mos
     slow=pick(0, READ_NS - 1, 2 * READ_NS),
     think_ns=pick(400_000, 4_000_000),
 )
+@example(
+    seed=1, sessions=3, pages=60, interval_ms=20, most_pages=8, gathered=1, slow=READ_NS - 1, think_ns=400_000
+)  # slow writes lower the target
 def test_bursts(
     seed: int, sessions: int, pages: int, interval_ms: int, most_pages: int, gathered: int, slow: int, think_ns: int
 ) -> None:

@@ -39,9 +39,10 @@ from tests.naive_blktrace import Event
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Requests, RequestWriter
 from tiersim.traces.readers import blktrace
-from tiersim.traces.readers.blktrace import Window, find_parts, read_blktrace
+from tiersim.traces.readers.blktrace import Window, read_blktrace
 from tiersim.traces.readers.blktrace_kernels import EVENT_COLUMNS
 from tiersim.traces.readers.importing import formats_like
+from tiersim.traces.readers.opened import find_parts
 from tiersim.traces.schema import (
     DATA_READ,
     DATA_WRITE,

@@ -21,7 +21,7 @@ from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.summary import summarise
+from tiersim.simulator.result import summarise
 from tiersim.units import parse_bytes, parse_bytes_per_s
 
 GIB = 1 << 30

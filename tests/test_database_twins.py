@@ -1,6 +1,7 @@
 """Each part of the database against its twin in plain Python, in both engines: every statement ends at the same ns."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.twins.clock import Clock, Process
 from tests.twins.locks import Locks
 from tests.twins.page_cache import PageCache
 from tests.twins.processors import Processors
+from tests.twins.sessions import Sessions, Statement
 from tests.twins.wal import Wal
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -23,7 +25,19 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import refer
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU, LRU2, OWN, SWEEP, Database
+from tiersim.simulator.database.database_state import (
+    CLOCK,
+    COMPUTE,
+    LOCK,
+    LOG,
+    LOOKUP,
+    LRU,
+    LRU2,
+    OWN,
+    SPENT,
+    SWEEP,
+    Database,
+)
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log import Log
 from tiersim.simulator.metrics import new_metrics
@@ -228,3 +242,54 @@ def test_locks(seed: int, sessions: int, rows: int, think_ns: int) -> None:
 
     assert database.done_ns.tolist() == run_sessions(clock, load, body)
     assert written(database) == (wal.inserted, wal.flushed, wal.flushes, wal.written_bytes)
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 6),
+    cores=st.integers(1, 3),
+    lookups=pick(0, 5, 40, 100),
+    costs=pick((0, 0), (3001, 0), (700, 1303), (20_000, 50_001)),
+    log_bytes=pick(0, 500),
+    clock_driven=st.booleans(),
+    client_ns=pick(0, 70_001, 1_500_000),
+)
+def test_sessions(
+    seed: int,
+    sessions: int,
+    cores: int,
+    lookups: int,
+    costs: tuple[int, int],
+    log_bytes: int,
+    clock_driven: bool,
+    client_ns: int,
+) -> None:
+    """All pages are there: CPU by found page, in slices, and what each statement waits for."""
+    each = 8
+    load = statements(sessions, each, seed, 2_500_000, 1_500_000)
+    count = len(load.classes)
+    starts = np.random.default_rng(seed).integers(0, 20_000_000, count) // 1009 * 1009 + np.arange(count)
+    load = replace(load, client_ns=np.full(count, client_ns), start_ns=starts)
+    if clock_driven:
+        log_bytes = (
+            0  # who waits for one flush would start the next statement at one instant, in an order of the engines
+        )
+        load = replace(load, waits_for=np.full(count, CLOCK, np.uint8))
+    charged = Costs(lookup_ns=costs[0], page_ns=costs[1])
+    demands = [Demand(COMPUTE), *[Demand(LOOKUP)] * lookups, *[Demand(LOG, log_bytes=log_bytes)] * (log_bytes > 0)]
+    host = {"cores": cores, "frames": 32, "costs": charged}
+    database = both(host, (100, (1, 20), 0.0), demands, load, seed, warm_pages=21)
+    clock = Clock()
+    processors = Processors(clock, cores, [1000] * cores)
+    wal = Wal(clock, Log(), LOG_NS, processors)
+    twin = Sessions(clock, processors, wal, charged, lookups, 2, log_bytes)
+    own = [
+        Statement(int(load.cpu_ns[row]), client_ns, int(load.think_ns[row]), int(starts[row]) if clock_driven else None)
+        for row in range(count)
+    ]
+    twin.start([own[first : first + each] for first in range(0, count, each)])
+    clock.run()
+    assert database.done_ns.tolist() == [twin.done[row // each, row % each] for row in range(count)]
+    spent = dict(zip(SPENT, database.spent[0].tolist(), strict=True))
+    assert {name: ns for name, ns in spent.items() if ns} == {name: ns for name, ns in twin.spent.items() if ns}

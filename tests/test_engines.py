@@ -17,8 +17,8 @@ from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import Device, Part, ReferenceEngine
+from tiersim.simulator.result import conservation
 from tiersim.simulator.streams import OWN, PACE, Streams
-from tiersim.simulator.summary import conservation
 
 pytestmark = pytest.mark.kernels
 

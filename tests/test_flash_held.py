@@ -35,6 +35,7 @@ def held(**changes: object) -> Flash:
             "read": st.sampled_from([(60_000,), (20_000, 90_000)]),
             "buffer": st.sampled_from([0, 4096, 4 * 4096]),
             "buffer_rate": st.sampled_from([None, 50_000_000]),
+            "queue_depth": st.sampled_from([1, 4, 16, 10_000]),
         }
     ),
     seed=st.integers(0, 2**32),

@@ -14,7 +14,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import DRIVE, RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
-from tiersim.simulator.summary import conservation
+from tiersim.simulator.result import conservation
 
 MS = 1_000_000
 GIB = 1 << 30

@@ -33,7 +33,7 @@ from tiersim.scenarios.validation import orders
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.summary import summarise
+from tiersim.simulator.result import summarise
 from tiersim.traces.schema import DATA_READ, DATA_WRITE
 
 SERVICE_NS = 1_000_000

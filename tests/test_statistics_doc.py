@@ -7,7 +7,7 @@ import pytest
 from tests.marked import between
 from tests.statistics_tables import DOCUMENT, TABLES
 from tiersim.traces.readers.importing import SOURCES
-from tiersim.traces.readers.postgres.text_tables import tables_of
+from tiersim.traces.readers.postgres.snapshots import tables_of
 from tiersim.traces.readers.postgres.views import view_of
 
 TEXT = DOCUMENT.read_text(encoding="utf-8")

@@ -18,8 +18,7 @@ from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.result import Result
-from tiersim.simulator.summary import Clusters, Figure, percentile, summarise
+from tiersim.simulator.result import Clusters, Figure, Result, percentile, summarise
 from tiersim.simulator.verdict import Sessions, judge_waiting
 from tiersim.units import format_ns
 

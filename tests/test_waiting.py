@@ -27,6 +27,7 @@ from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
+from tiersim.simulator.streams import to_run
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
 from tiersim.traces.schema import FLAG_SYNC, LOG_WRITE
@@ -74,7 +75,7 @@ def test_closed_streams_on_balanced_stations_are_exact_mva(clients: int, think_n
         rows.offset_bytes, rows.length_bytes,
     )  # fmt: skip
     owners = find_owners(trace, [f"client {number}" for number in range(clients)], None)
-    streams = infer_streams(trace, owners, Rules(window_ns=1 << 60))
+    streams = to_run(infer_streams(trace, owners, Rules(window_ns=1 << 60)))
     builder = PlantBuilder(5)
     for number in range(stations):
         add_server(builder, f"disk{number}", 1, SERVICE_NS, "exponential")

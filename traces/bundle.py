@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tiersim import __version__
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.files import checksums_of, sealed, whole_file, whole_folder
-from tiersim.kernel import table_set
+from tiersim.kernel import kernel, table_set
 from tiersim.traces.parquet import DAMAGE, batches, open_parquet, part_of
 from tiersim.traces.references import ReferenceWriter
 from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES, REQUEST_COLUMNS, SCHEMA, UNKNOWN
@@ -123,6 +123,15 @@ class Columns(NamedTuple):
     flags: NDArray[np.uint8]
 
 
+@kernel
+def last_end_ns(c: Columns) -> int:
+    """When the last request ended, or came where its latency was not measured."""
+    last_ns = 0
+    for row in range(c.time_ns.size):
+        last_ns = max(last_ns, c.time_ns[row] + max(c.latency_ns[row], 0))
+    return last_ns
+
+
 class RequestWriter:
     """Takes blocks of requests in time order and writes ``requests.parquet`` group by group.
 
@@ -175,8 +184,7 @@ class RequestWriter:
         table = pa.Table.from_arrays([arrays[name] for name in ARROW_SCHEMA.names], schema=ARROW_SCHEMA)
         self._writer.write_table(table, row_group_size=ROWS_PER_GROUP)
         self.rows += len(block)
-        ends = block.time_ns + np.maximum(block.latency_ns, 0)
-        self.last_ns = max(self.last_ns, int(ends.max()))
+        self.last_ns = max(self.last_ns, last_end_ns(block.columns))
 
     def close(self) -> None:
         """Write the Parquet footers."""

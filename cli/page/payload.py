@@ -97,7 +97,7 @@ def _resolved(ranks: np.ndarray, edges_ns: np.ndarray, below: np.ndarray, figure
     """
     import numpy as np
 
-    from tiersim.simulator.summary import NORMAL_90, RESOLVED_HALF_WIDTH
+    from tiersim.simulator.result import NORMAL_90, RESOLVED_HALF_WIDTH
 
     known = [key for key in RANKS if figures.get(key)]
     anchors = np.array([RANKS[key] for key in known])

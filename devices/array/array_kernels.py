@@ -14,6 +14,9 @@ from tiersim.devices.station_records import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 
+#: Which copy of a mirror reads (ReadBalance): the one with the fewest requests, or the nearest.
+FEWEST, NEAREST = range(2)
+
 
 @kernel
 def column_part(offset_bytes: int, length_bytes: int, stripe_bytes: int, columns: int, column: int) -> tuple[int, int]:
@@ -48,7 +51,7 @@ def _cost(p: Plant, array: int, member: int, offset_bytes: int) -> int:
     """
     a = p.arrays[array]
     outstanding = p.stations[p.pool[a["first_member"] + member]]["outstanding"]
-    if not a["nearest"]:
+    if a["balance"] == FEWEST:
         return int(outstanding)
     distance = abs(p.pool[a["ends"] + member] - offset_bytes)
     if distance == 0:
@@ -90,7 +93,7 @@ def add_column(p: Plant, array: int, made: int, column: int, op: int, offset_byt
         end = first + 1
     for member in range(first, end):
         made = add_part(p, made, a["first_member"], member, op, offset_bytes, length_bytes)
-        if a["nearest"]:
+        if a["balance"] == NEAREST:
             p.pool[a["ends"] + member] = offset_bytes + length_bytes
     return made
 

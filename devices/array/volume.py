@@ -5,7 +5,7 @@ A volume: devices of one sort in a layout, as one station that requests are sent
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from tiersim.units import NS_PER_S
 
 Layout = Literal["single", "jbod", "raid0", "raid1", "raid10", "raid5", "raid6"]
 #: Which copy reads: the one with the fewest outstanding requests, or as Linux md chooses among rotating disks.
+#: Which copy of a mirror reads, in the order of the numbers of array_kernels.
 ReadBalance = Literal["fewest", "nearest"]
 #: What a write to RAID 5 or 6 locks: the parity that it changes while it does so, or all of its rows while it lasts.
 StripeLock = Literal["parity", "rows"]
@@ -127,7 +128,7 @@ def add_array(
             columns=columns,
             copies=copies,
             last_read=last_read,
-            nearest=int(read_balance == "nearest"),
+            balance=get_args(ReadBalance).index(read_balance),
             ends=builder.table([-1] * len(members)),
             **common,
         )

@@ -16,7 +16,7 @@ from tiersim.devices.hdd.hdd_buffer_kernels import (
     MILLION,
 )
 from tiersim.devices.hdd.hdd_geometry import Geometry, Zone, hint_table, lee_curve_ns, seek_table_ns
-from tiersim.devices.hdd.hdd_kernels import SECTOR_BYTES
+from tiersim.devices.hdd.hdd_kernels import BY_DISTANCE, BY_TIME, SECTOR_BYTES
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced, hdd_reasons
 from tiersim.devices.station_records import DRIVE, NONE
@@ -175,6 +175,10 @@ class Drive(Sourced):
         return describe(self)
 
 
+#: Rules of the scheduler by name; who serves in order of arrival has one command to choose from.
+_RULES = {None: BY_TIME, "sptf": BY_TIME, "sstf": BY_DISTANCE, "fcfs": BY_TIME}
+
+
 class Hdd(Drive):
     """A disk drive as its datasheet describes it."""
 
@@ -254,7 +258,7 @@ def add_drive(builder: PlantBuilder, drive: Drive, name: str) -> int:
         write_overhead_ns=drive.command_overhead if drive.write_overhead is None else drive.write_overhead,
         flush_ns=drive.flush,
         queue_depth=1 if drive.scheduler == "fcfs" else drive.queue_depth,
-        by_distance=int(drive.scheduler == "sstf"),
+        rule=_RULES[drive.scheduler],
         age_limit_ns=drive.age_limit,
         **_buffer(builder, drive),
     )

@@ -221,6 +221,10 @@ def go_to_end(p: Plant, drive: int, slot: int) -> None:
     d["cylinder"] = link["cylinder"] if end_track == link["track"] else end_track // d["surfaces"]
 
 
+#: Rules of the scheduler: what goes first has the least positioning time, or the nearest cylinder.
+BY_TIME, BY_DISTANCE = range(2)
+
+
 @kernel(hot=True)
 def cost_of(p: Plant, drive: int, slot: int, angle_ps: int, least: int) -> int:
     """What the scheduler goes by: positioning time in ns, or the distance in cylinders; of *least* and more it may say
@@ -230,7 +234,7 @@ def cost_of(p: Plant, drive: int, slot: int, angle_ps: int, least: int) -> int:
     op = p.requests[slot]["op"]
     if op == DISCARD:  # it needs no arm, and has no place
         return 0
-    if p.drives[drive]["by_distance"] == 1:
+    if p.drives[drive]["rule"] == BY_DISTANCE:
         return abs(link["cylinder"] - p.drives[drive]["cylinder"])
     move = move_ns(p, drive, link["cylinder"], link["track"], op)
     # most commands of a deep queue are too far away, whatever the rotation
@@ -291,7 +295,7 @@ def choose_plain(p: Plant, station: int, drive: int, now: int) -> tuple[int, int
     service = overhead_ns(p, drive, op)
     if op != DISCARD:
         link = p.links[best]
-        if d["by_distance"] == 1 or service != d["read_overhead_ns"]:
+        if d["rule"] != BY_TIME or service != d["read_overhead_ns"]:
             angle = angle_at(now + service, d["revolution_ps"], d["phase_ps"])
             least = positioning_ns(p, drive, link["cylinder"], link["track"], link["angle_ps"], op, angle)
         service += least

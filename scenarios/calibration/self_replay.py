@@ -10,8 +10,7 @@ from typing import Any
 
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.simulator.categories import REQUEST_CATEGORIES
-from tiersim.simulator.result import Result
-from tiersim.simulator.summary import Figure
+from tiersim.simulator.result import Figure, Result
 
 #: Largest deviation of a class's mean latency, and of its count, that counts as the same.
 MEAN_TOLERANCE_PCT, COUNT_TOLERANCE_PCT = 15.0, 5.0

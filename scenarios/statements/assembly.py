@@ -12,8 +12,8 @@ from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
-from tiersim.scenarios.statements.index_entries import NO_ENTRIES
 from tiersim.scenarios.statements.programs import Program, write_program
+from tiersim.scenarios.statements.queries import NO_ENTRIES
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load
 from tiersim.scenarios.statements.statement_load import Load, schedule, transactions_of
 from tiersim.simulator.database.buffer_pool.warm import WarmPools, clean_all, fill, settle, warm

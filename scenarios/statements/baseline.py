@@ -19,8 +19,7 @@ from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, model_error_of
 from tiersim.scenarios.statements.programs import COMMIT
 from tiersim.scenarios.statements.statement_load import Load, begins, is_checkpoint
-from tiersim.simulator.result import Result
-from tiersim.simulator.summary import Figure
+from tiersim.simulator.result import Figure, Result
 from tiersim.traces.differences import Differences
 from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
 from tiersim.units import NS_PER_MS

@@ -41,7 +41,7 @@ from tiersim.scenarios.calibration.processor import (
     recorded_pace,
     written_by_sessions,
 )
-from tiersim.scenarios.calibration.synthesis.time_split import MEASURED
+from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.programs import Program, spread

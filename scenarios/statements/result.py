@@ -23,7 +23,6 @@ from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.replay import caveats_of, parameters_assumed
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.statement_load import Load as StatementLoad
@@ -34,10 +33,11 @@ from tiersim.simulator.commands import Outcome
 from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, IDLE
 from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, HISTORY, SPENT, Database
 from tiersim.simulator.metrics import Metrics
-from tiersim.simulator.result import SCHEMA, Result
-from tiersim.simulator.summary import (
+from tiersim.simulator.result import (
     PERCENTILES,
+    SCHEMA,
     Figure,
+    Result,
     bounds,
     coarse_quantiles,
     conservation,
@@ -359,7 +359,7 @@ def summarise_statements(
         "checkpoint_impact": None if judged.verdict == "saturated" else impact_of(course),
         "log": log_of(assembled.database, transactions),
         "measured_latency_ns": {},
-        "assumed": parameters_assumed(scenario),
+        "assumed": caveats.parameters_assumed(scenario),
         "caveats": _caveats(scenario, assembled),
         "conservation": conservation(plant, stations, outcome),
     }
@@ -563,7 +563,7 @@ def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
 
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     load = assembled.load
-    found = [*assembled.settings.caveats, *caveats_of(scenario)]
+    found = [*assembled.settings.caveats, *caveats.of_hardware(scenario)]
     found += caveats.of_statements(
         scenario.model, assembled.volumes, described=load.described, calibrated=assembled.calibrated
     )

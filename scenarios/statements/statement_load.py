@@ -29,10 +29,9 @@ from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASE
 from tiersim.scenarios.calibration.processor import of_log
 from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
-from tiersim.scenarios.calibration.synthesis.executions import bytes_of_images
+from tiersim.scenarios.calibration.synthesis.synthesise import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.index_entries import IndexEntries, index_entries, said_of
-from tiersim.scenarios.statements.queries import Asked, asked_of, changes_rows
+from tiersim.scenarios.statements.queries import Asked, IndexEntries, asked_of, changes_rows, index_entries, said_of
 from tiersim.scenarios.statements.variants import asked_of_executions
 from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
@@ -382,7 +381,7 @@ def log_volume(counters: Counters, page_bytes: int) -> tuple[Mapping[str, float]
     """Return the bytes of records of a call by query, and how long an image of a page is; None if no images were
     counted.
 
-    What are images is told as for executions (:mod:`tiersim.scenarios.calibration.synthesis.executions`).
+    What are images is told as for executions (:mod:`tiersim.scenarios.calibration.synthesis.synthesise`).
     """
     table = read_queries(counters.path)
     queries = dict(zip(table.texts("entity"), table.texts("query"), strict=True))

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, FileAccesses, words_of
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.statements.index_entries import NO_ENTRIES, IndexEntries
-from tiersim.scenarios.statements.queries import Asked, changes_rows, pages_of
+from tiersim.scenarios.statements.queries import NO_ENTRIES, Asked, IndexEntries, changes_rows, pages_of
 from tiersim.simulator.database.build import Demand
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOOKUP, LOOKUPS, SCAN
 from tiersim.simulator.database.wal.log import ENTRY_BYTES

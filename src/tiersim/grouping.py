@@ -42,6 +42,9 @@ def rows_of_each(codes: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.int64]]]
     """
     if not len(codes):
         return
+    if (codes == codes[0]).all():
+        yield int(codes[0]), np.arange(len(codes))
+        return
     order = order_by_code(codes)
     ordered = codes[order]
     firsts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))

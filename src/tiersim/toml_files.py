@@ -3,10 +3,12 @@
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, WithJsonSchema
+from pydantic.fields import FieldInfo
 
 from tiersim.errors import ScenarioError, did_you_mean, reason
 from tiersim.units import parse_bytes, parse_bytes_per_s, parse_ns, parse_signed_ns
@@ -29,6 +31,37 @@ SignedNanoseconds = Annotated[
 BytesPerSecond = Annotated[
     int, BeforeValidator(parse_bytes_per_s), WithJsonSchema({"type": "string", "examples": ["204 MB/s"]})
 ]
+
+#: What is written behind a number of these types.
+_UNITS = {parse_bytes: "B", parse_ns: "ns", parse_signed_ns: "ns", parse_bytes_per_s: "B/s"}
+
+
+def dump_with_units(model: BaseModel) -> dict[str, Any]:
+    """Return what is said in *model* as it would be written in a file: numbers with the unit of their field's type."""
+    values = model.model_dump(exclude_none=True)
+    _write_units(model, values)
+    return values
+
+
+def _write_units(model: BaseModel, values: dict[str, Any]) -> None:
+    for name, field in type(model).model_fields.items():
+        said, unit = getattr(model, name), _unit_of(field)
+        if unit is not None and isinstance(said, int):
+            values[name] = f"{said} {unit}"
+        elif isinstance(said, BaseModel):
+            _write_units(said, values[name])
+        elif isinstance(said, Mapping):
+            for key, one in said.items():
+                if isinstance(one, BaseModel):
+                    _write_units(one, values[name][key])
+
+
+def _unit_of(field: FieldInfo) -> str | None:
+    """Return the unit of a field that has a number, or a number or nothing."""
+    choices = (getattr(one, "__metadata__", ()) for one in get_args(field.annotation))
+    known = (one.func for one in (*field.metadata, *chain(*choices)) if isinstance(one, BeforeValidator))
+    return next((_UNITS[function] for function in known if function in _UNITS), None)
+
 
 M = TypeVar("M", bound=BaseModel)
 

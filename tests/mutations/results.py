@@ -5,7 +5,7 @@ from tests.mutations.fault import Fault
 RESULTS = (
     Fault(
         "interval-of-percentile",
-        "simulator/summary.py",
+        "simulator/result.py",
         "return max(1.0, float(observed / independent))",
         "return min(1.0, float(observed / independent))",
         "Requests in bursts make the interval of a percentile narrower.",
@@ -13,7 +13,7 @@ RESULTS = (
     ),
     Fault(
         "interval-of-mean",
-        "simulator/summary.py",
+        "simulator/result.py",
         "half = _STUDENT_90_29 * error",
         "half = _STUDENT_90_29 * error / BATCHES**0.5",
         "The interval of a mean is divided by the root of the batches twice.",
@@ -21,7 +21,7 @@ RESULTS = (
     ),
     Fault(
         "resolved-width",
-        "simulator/summary.py",
+        "simulator/result.py",
         "resolved = (high - low) / 2 <= RESOLVED_HALF_WIDTH * value",
         "resolved = (high - low) / 2 <= RESOLVED_HALF_WIDTH * high",
         "A percentile is resolved by its upper end.",
@@ -29,7 +29,7 @@ RESULTS = (
     ),
     Fault(
         "throughput-open-interval",
-        "simulator/summary.py",
+        "simulator/result.py",
         "completed = int(metrics.completions[:-1, REQUESTS].sum())",
         "completed = int(metrics.completions[:, REQUESTS].sum())",
         "What is done after the recording's time counts as throughput.",
@@ -37,7 +37,7 @@ RESULTS = (
     ),
     Fault(
         "mean-queue",
-        "simulator/summary.py",
+        "simulator/result.py",
         '"queue_mean": float(plant.stations["area_ns"][index]) / max(outcome.end_ns, 1),',
         '"queue_mean": float(plant.stations["area_ns"][index]) / max(outcome.last_arrival_ns, 1),',
         "Mean queues are taken over the time of arrivals, not of the run.",
@@ -45,7 +45,7 @@ RESULTS = (
     ),
     Fault(
         "latency-table-bins",
-        "simulator/summary.py",
+        "simulator/result.py",
         '"low_ns": np.ceil(FINE_EDGES_NS[index]).astype(np.int64),',
         '"low_ns": np.ceil(FINE_EDGES_NS[index + 1]).astype(np.int64),',
         "Bins of the table of latencies begin where they end.",
@@ -53,7 +53,7 @@ RESULTS = (
     ),
     Fault(
         "interval-utilisation",
-        "simulator/summary.py",
+        "simulator/result.py",
         '"utilisation": np.minimum(work / (servers * (end - start)), 1.0),',
         '"utilisation": np.minimum(work / (end - start), 1.0),',
         "Several servers are busy all the time as soon as one is.",
@@ -61,7 +61,7 @@ RESULTS = (
     ),
     Fault(
         "interval-quantiles",
-        "simulator/summary.py",
+        "simulator/result.py",
         "rank = np.maximum(np.ceil(cumulative[:, -1] * probability), 1)",
         "rank = np.maximum(np.floor(cumulative[:, -1] * probability), 1)",
         "Of few requests the 99th percentile is the last but one.",
@@ -69,7 +69,7 @@ RESULTS = (
     ),
     Fault(
         "lag-at-end",
-        "simulator/summary.py",
+        "simulator/result.py",
         '"at_end": float(outcome.last_arrival_ns - (span_ns - 1)),',
         '"at_end": float(outcome.end_ns - (span_ns - 1)),',
         "The lag at the end is when the last request ends, not when it starts.",

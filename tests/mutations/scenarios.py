@@ -102,8 +102,8 @@ SCENARIOS = (
     Fault(
         "causes-think-time",
         "scenarios/causes.py",
-        "c.think_ns[row] = now - t.foreground_ns[started - 1]",
-        "c.think_ns[row] = now - t.foreground_ns[0]",
+        "s.think_ns[row] = now - t.foreground_ns[started - 1]",
+        "s.think_ns[row] = now - t.foreground_ns[0]",
         "Who keeps pace with the foreground waits since its first command.",
         ("tests/test_waiting.py::test_on_the_recorded_latencies_every_request_starts_when_it_did",),
     ),
@@ -165,7 +165,7 @@ SCENARIOS = (
     ),
     Fault(
         "waits-average",
-        "scenarios/calibration/synthesis/time_split.py",
+        "scenarios/calibration/synthesis/counted.py",
         "float(n / samples.count) * span_ns",
         "float(n) * span_ns",
         "Sampled sessions are not divided by the number of samples.",
@@ -173,7 +173,7 @@ SCENARIOS = (
     ),
     Fault(
         "split-fits",
-        "scenarios/calibration/synthesis/time_split.py",
+        "scenarios/calibration/synthesis/counted.py",
         "fits = min(1.0, (of_ns - least_ns) / sampled)",
         "fits = min(1.0, of_ns / sampled)",
         "Sampled waits take the time of the fastest execution, too.",
@@ -183,7 +183,7 @@ SCENARIOS = (
     ),
     Fault(
         "split-processor-share",
-        "scenarios/calibration/synthesis/time_split.py",
+        "scenarios/calibration/synthesis/counted.py",
         "share = max(0, busy_ns - measured) / inferred if inferred else 1.0",
         "share = busy_ns / inferred if inferred else 1.0",
         "Inferred processor time is cut to all of the host's, that which was measured included.",
@@ -191,7 +191,7 @@ SCENARIOS = (
     ),
     Fault(
         "durations-spread",
-        "scenarios/calibration/synthesis/executions.py",
+        "scenarios/calibration/synthesis/synthesise.py",
         "variance = query.stddev_ns**2",
         "variance = query.stddev_ns",
         "The recorded deviation of durations is taken for their variance.",

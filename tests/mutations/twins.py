@@ -6,6 +6,7 @@ They were chosen before the twins were tried on them.
 from tests.mutations.fault import Fault
 
 _DEVICES, _DATABASE = "tests/test_device_twins.py", "tests/test_database_twins.py"
+_FLASH = "tests/test_flash_twins.py"
 _BACKGROUND, _TIERING = "tests/test_background_twins.py", "tests/test_tiering_twins.py"
 _HELD, _BUFFER = "tests/test_flash_held.py", "tests/test_hdd_twin.py"
 _SLOW_BUS = f"{_BUFFER}::test_a_write_over_a_slow_bus_starts_when_no_sector_of_any_track_can_be_late"
@@ -479,9 +480,9 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/tiering/tiers_kernels.py",
-            'p.pool[t["heat"] + coldest] < p.pool[t["heat"] + hottest]:',
-            'p.pool[t["heat"] + coldest] <= p.pool[t["heat"] + hottest]:',
-            "Extents that are as hot change places.",
+            'p.pool[t["heat"] + extent] > p.pool[t["heat"] + hottest]:',
+            'p.pool[t["heat"] + extent] >= p.pool[t["heat"] + hottest]:',
+            "Of extents that are as hot the last moves first.",
         ),
     ],
     f"{_TIERING}::test_flash_cache": [
@@ -562,6 +563,76 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "    if commands == NONE:\n",
             "    if True:\n",
             "Commands pass without being taken.",
+        ),
+    ],
+    f"{_FLASH}::test_planned_flash": [
+        (
+            "devices/ssd/flash_kernels.py",
+            'f["program_ns"]), f["suspend_ns"])',
+            'f["program_ns"]), NEVER)',
+            "A read waits for the whole program.",
+        ),
+        (
+            "devices/ssd/flash_kernels.py",
+            "p.pool[sensing] & planes == 0:",
+            "p.pool[sensing] & planes != 0:",
+            "Reads join on the planes that are taken.",
+        ),
+        (
+            "devices/ssd/flash_kernels.py",
+            "        start = idle_from(p, calendar, start)  # data go before commands\n",
+            "",
+            "A command does not wait for the channel.",
+        ),
+        (
+            "devices/ssd/flash_kernels.py",
+            'start + f["patched_units"] * read',
+            "start",
+            "A unit that is written in part is not read first.",
+        ),
+        (
+            "devices/ssd/flash_kernels.py",
+            "admitted = max(at_ns, p.pool[place])",
+            "admitted = at_ns",
+            "A full buffer takes more.",
+        ),
+        (
+            "devices/ssd/flash_kernels.py",
+            'soon = start <= now + f["program_ns"]',
+            "soon = True",
+            "Reads wait for transfers that lie far ahead.",
+        ),
+        (
+            "devices/ssd/flash_kernels.py",
+            'if f["filled_units"] > 0:\n            program(p, station',
+            'if f["filled_units"] > 1:\n            program(p, station',
+            "A flush leaves a single unit in the buffer.",
+        ),
+    ],
+    f"{_DATABASE}::test_sessions": [
+        (
+            "simulator/database/sessions/sessions.py",
+            '        s["charge_ns"] += d.costs[LOOKUP_NS]\n',
+            '        s["charge_ns"] += d.costs[PAGE_NS]\n',
+            "A row costs what a page does.",
+        ),
+        (
+            "simulator/database/sessions/sessions.py",
+            'return int(max(d.start_ns[statement], s["ended_ns"]))',
+            "return int(d.start_ns[statement])",
+            "A statement starts before the one before has ended.",
+        ),
+        (
+            "simulator/database/sessions/sessions.py",
+            's["charge_ns"] = d.client_ns[s["next"]]',
+            's["charge_ns"] = 0',
+            "Clients need no processor.",
+        ),
+        (
+            "simulator/database/sessions/sessions.py",
+            's["started_ns"] = s["asked_ns"] = now - part',
+            's["started_ns"] = now - part',
+            "The wait for the first core belongs to the statement.",
         ),
     ],
 }

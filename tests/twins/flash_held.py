@@ -50,6 +50,8 @@ class NaiveHeld:
         self.channels = [Channel() for _ in range(drive.channels)]
         self.dies = [Die() for _ in range(drive.dies)]
         self.controller = self.link = self.buffer_free = self.in_buffer = 0
+        self.waiting: list[Held] = []  # for the drive to work on fewer
+        self.in_service = 0
         self.for_buffer: list[Held] = []
         self.done: dict[int, int] = {}
         self.events: list[tuple[int, int, str, Held | None]] = []
@@ -74,21 +76,33 @@ class NaiveHeld:
 
     def _event(self, now: int, what: str, request: Held) -> None:
         if what == "arrives":
-            self.controller = max(self.controller, now) + max(1, NS_PER_S // self.drive.controller_iops)
-            request.ready = self._over_link(self.controller, request) if request.write else self.controller
-            if not request.write:
-                self.dies[request.die].reads.append(request)
-            elif self.drive.buffer:
-                self.for_buffer.append(request)
-            else:
-                self.dies[request.die].writes.append(request)
-            self._later(request.ready, "look")
+            self.waiting.append(request)
+        elif what == "ends":
+            self.in_service -= 1
         elif what == "buffered":
             self.dies[request.die].writes.append(Held(-1, True, request.die, request.length, now, True))
         elif what == "programmed":
             self.in_buffer -= 1
 
+    def _begin(self, now: int, request: Held) -> None:
+        self.in_service += 1
+        self.controller = max(self.controller, now) + max(1, NS_PER_S // self.drive.controller_iops)
+        request.ready = self._over_link(self.controller, request) if request.write else self.controller
+        if not request.write:
+            self.dies[request.die].reads.append(request)
+        elif self.drive.buffer:
+            self.for_buffer.append(request)
+        else:
+            self.dies[request.die].writes.append(request)
+        self._later(request.ready, "look", request)
+
+    def _ends(self, at: int, request: Held) -> None:
+        self.done[request.number] = at
+        self._later(at, "ends", request)
+
     def _act(self, now: int) -> None:
+        while self.waiting and self.in_service < self.drive.queue_depth:
+            self._begin(now, self.waiting.pop(0))
         while self.for_buffer and self.in_buffer < self.drive.buffer // self.drive.unit:
             request = self.for_buffer.pop(0)
             self.in_buffer += 1
@@ -96,7 +110,7 @@ class NaiveHeld:
             if self.drive.buffer_rate:
                 at += request.length * (10**12 // self.drive.buffer_rate) // 1000
                 self.buffer_free = at
-            self.done[request.number] = max(at + self.drive.write_latency, now + 1)
+            self._ends(max(at + self.drive.write_latency, now + 1), request)
             self._later(self.done[request.number], "buffered", request)
         for place, channel in enumerate(self.channels):
             if channel.free <= now and channel.sensed and channel.sensed[0].ready <= now:
@@ -125,13 +139,13 @@ class NaiveHeld:
         self._later(channel.free, "look")
         self._later(die.free, "programmed" if request.behind_buffer else "look", request)
         if not request.behind_buffer:
-            self.done[request.number] = die.free + self.drive.write_latency
+            self._ends(die.free + self.drive.write_latency, request)
 
     def _data_out(self, now: int, channel: Channel, request: Held) -> None:
         channel.free = self.dies[request.die].free = now + self.transfer
         on_link = request.length * (10**12 // self.drive.link_rate) // 1000
         at_host = max(channel.free + on_link, self._over_link(now, request))
-        self.done[request.number] = at_host + self.drive.read_latency
+        self._ends(at_host + self.drive.read_latency, request)
         self._later(channel.free, "look")
 
     def _over_link(self, at: int, request: Held) -> int:

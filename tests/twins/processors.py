@@ -14,7 +14,7 @@ class Processors:
 
     def __init__(self, clock: Clock, cores: int, slowdown: Sequence[int]) -> None:
         self.clock, self.cores, self.slowdown = clock, cores, slowdown
-        self.busy = 0
+        self.busy = self.last_slice_ns = 0
         self.waiting: deque[tuple[Signal, bool]] = deque()
 
     def use(self, ns: int, first: bool = False) -> Process:
@@ -30,7 +30,9 @@ class Processors:
             else:
                 self.busy += 1
             part = min(ns, SLICE_NS)
-            yield self.clock.now + max(part * self.slowdown[self.busy - 1] // 1000, 1)
+            took = max(part * self.slowdown[self.busy - 1] // 1000, 1)
+            yield self.clock.now + took
+            self.last_slice_ns = took
             ns -= part
             if self.waiting:
                 self.clock.set(self.waiting.popleft()[0])

@@ -22,7 +22,6 @@ One file of a blktrace recording: read in chunks, scanned, put in time order.
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -93,6 +92,7 @@ from tiersim.traces.readers.blktrace_pairing import (
     name_slot,
     pair,
 )
+from tiersim.traces.readers.opened import find_parts
 from tiersim.traces.readers.purposes import Purposes
 from tiersim.traces.schema import UNKNOWN
 
@@ -573,31 +573,12 @@ MAGICS = tuple((MAGIC | version).to_bytes(4, order) for version in (7, 8) for or
 #: All files together are read so much at a time.
 CHUNK_BYTES = 4 << 20
 MIN_CHUNK_BYTES = 256 << 10
-_PER_CPU = re.compile(r"(.+)\.blktrace\.(\d+)")
 _REMEDY = "give the files that blktrace wrote, or a dump that `blkparse -d` wrote"
 
 
 ISSUES_ONLY = (
     "no queue event is recorded: times and latencies begin when the device got the command, processes are not known"
 )
-
-
-def find_parts(path: Path) -> list[Path]:
-    """List the files of the recording that *path* is one of, or is the base name of.
-
-    ``sda.blktrace.0`` or ``sda`` stand for all ``sda.blktrace.N`` beside it; any other file stands for itself.
-    """
-    match = _PER_CPU.fullmatch(path.name)
-    if match is None and path.exists():
-        return [path]
-    base = match[1] if match else path.name
-    parts: dict[int, Path] = {}
-    if path.parent.is_dir():
-        for sibling in path.parent.iterdir():
-            found = _PER_CPU.fullmatch(sibling.name)
-            if found and found[1] == base:
-                parts[int(found[2])] = sibling
-    return [parts[cpu] for cpu in sorted(parts)] or [path]
 
 
 def read_blktrace(paths: Sequence[Path], writer: RequestWriter, progress: Progress | None = None) -> dict[str, Any]:

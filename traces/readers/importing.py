@@ -17,7 +17,7 @@ from tiersim.traces.readers.arrow import ARROW_MAGIC, PARQUET_MAGIC, read_arrow
 from tiersim.traces.readers.blkparse_text import looks_like_blkparse, read_blkparse
 from tiersim.traces.readers.blkreplay import Blkreplay
 from tiersim.traces.readers.blktrace import MAGICS as BLKTRACE_MAGICS
-from tiersim.traces.readers.blktrace import find_parts, read_blktrace
+from tiersim.traces.readers.blktrace import read_blktrace
 from tiersim.traces.readers.bpftrace_csv import looks_like_bpftrace, read_bpftrace
 from tiersim.traces.readers.clock import looks_like_clock, read_clock
 from tiersim.traces.readers.cloudphysics import CloudPhysicsCsv, looks_like_vscsi, read_vscsi
@@ -33,7 +33,7 @@ from tiersim.traces.readers.host_counters.sar import looks_like_sar, read_sar
 from tiersim.traces.readers.mysql.slow_log import looks_like_slow_log, read_slow_log
 from tiersim.traces.readers.mysql.snapshots import MYSQL
 from tiersim.traces.readers.opencas import OpenCas
-from tiersim.traces.readers.opened import first_bytes, is_compressed
+from tiersim.traces.readers.opened import find_parts, first_bytes, is_compressed
 from tiersim.traces.readers.pgbench_log import looks_like_pgbench_log, read_pgbench_log
 from tiersim.traces.readers.pgbench_output import looks_like_pgbench_output, read_pgbench_output
 from tiersim.traces.readers.plausibility import Plausibility

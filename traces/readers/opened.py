@@ -1,8 +1,11 @@
-"""Opens a recorded file as a stream of bytes, decompressed if need be, and hashes it as it lies on disk."""
+"""Opens a recorded file as a stream of bytes, decompressed if need be, and hashes it as it lies on disk; finds the
+files that are one recording.
+"""
 
 import bz2
 import hashlib
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -151,3 +154,25 @@ def first_bytes(path: Path, most: int) -> bytes:
 
 def _unreadable(path: Path, error: OSError) -> TraceError:
     return TraceError(f"{path}: cannot be read ({reason(error)}); give a file that exists and you may read")
+
+
+#: What blktrace calls the files of one recording: one for each processor.
+_PER_CPU = re.compile(r"(.+)\.blktrace\.(\d+)")
+
+
+def find_parts(path: Path) -> list[Path]:
+    """List the files of the recording that *path* is one of, or is the base name of.
+
+    ``sda.blktrace.0`` or ``sda`` stand for all ``sda.blktrace.N`` beside it; any other file stands for itself.
+    """
+    match = _PER_CPU.fullmatch(path.name)
+    if match is None and path.exists():
+        return [path]
+    base = match[1] if match else path.name
+    parts: dict[int, Path] = {}
+    if path.parent.is_dir():
+        for sibling in path.parent.iterdir():
+            found = _PER_CPU.fullmatch(sibling.name)
+            if found and found[1] == base:
+                parts[int(found[2])] = sibling
+    return [parts[cpu] for cpu in sorted(parts)] or [path]

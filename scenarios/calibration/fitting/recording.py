@@ -5,7 +5,6 @@ Half of the recording, in alternate stretches, is for fitting; the other half ju
 """
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +38,7 @@ from tiersim.scenarios.survey import Recorded
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.streams import to_run
 from tiersim.traces.schema import FLAG_HELD_BACK
 from tiersim.units import NS_PER_S
 
@@ -92,8 +92,7 @@ class Recording:
         """Latency of each request on the *drive*, from when it had to wait for nothing else, ns."""
         builder = PlantBuilder(1)
         station = add_flash(builder, drive, "drive")
-        streams = deepcopy(self._streams)  # a run uses them up
-        streams = streams._replace(station=np.full(len(self.trace), station, np.uint32))
+        streams = to_run(self._streams)._replace(station=np.full(len(self.trace), station, np.uint32))
         metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, 2, int(self.trace.time_ns[-1]) + 1)
         engine.run_streams(builder.build(), streams, metrics)
         latency_ns = self.trace.time_ns - self.trace.intended_ns

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.counters import NamedTables
-from tiersim.scenarios.calibration.synthesis.counted import Counted, Interval, Names, Role
+from tiersim.scenarios.calibration.synthesis.counted import Counted, Interval, Names, Role, Samples
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.calibration.synthesis.time_split import Samples
 from tiersim.traces.differences import Change, Differences
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_KINDS
 from tiersim.traces.statistics import read_statements

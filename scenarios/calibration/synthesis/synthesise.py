@@ -14,12 +14,21 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.counters import Counters
-from tiersim.scenarios.calibration.synthesis.counted import Counted, Intervals, Names, names_of, select
-from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.calibration.synthesis.executions import Assembly, draw_executions
-from tiersim.scenarios.calibration.synthesis.sessions import Schedule, logged_transactions, places, population
-from tiersim.scenarios.calibration.synthesis.time_split import Samples, Split, sampled_waits, split_times
+from tiersim.scenarios.calibration.synthesis.counted import (
+    Counted,
+    Intervals,
+    Names,
+    Samples,
+    Split,
+    names_of,
+    sampled_waits,
+    select,
+    split_times,
+)
+from tiersim.scenarios.calibration.synthesis.draws import Draws, apportion, bounded_sample, exact_sum, scattered
+from tiersim.scenarios.calibration.synthesis.sessions import Schedule, Turns, logged_transactions, places, population
 from tiersim.traces.differences import Differences
+from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS, STATEMENT_KINDS
 from tiersim.traces.statistics import Snapshot, Table
 from tiersim.units import NS_PER_S
 
@@ -226,3 +235,362 @@ def _spread(queries: Sequence[QuerySynthesis]) -> list[str]:
             " they read"
         )
     ]
+
+
+#: Spread of what is not for pages, relative to its mean, where the time for pages explains the recorded one.
+_BASE_SPREAD = 0.5
+
+Times = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Of the executions of one query: ``base_ns`` + ``io_ns`` is how long each took."""
+
+    base_ns: Times
+    io_ns: Times
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    least_ns: int
+    most_ns: int
+
+
+@dataclass(frozen=True)
+class _Part:
+    total_ns: int
+    stddev_ns: float
+
+
+def draw_durations(
+    query: Counted,
+    io_total_ns: int,
+    sizes: NDArray[np.float64] | None,
+    pages_ns: NDArray[np.float64],
+    pages: Times,
+    draws: Draws,
+) -> Durations:
+    """Draw durations of all calls of *query*, *io_total_ns* of which were for pages.
+
+    *sizes* are how much each has to do, None when they are alike. *pages_ns* is what each would take for its *pages* if
+    pages
+    took equally long; those with 0 get none of the time.
+    """
+    reading, idle = np.flatnonzero(pages_ns), np.flatnonzero(pages_ns == 0)
+    if not io_total_ns or not len(reading):
+        io_total_ns, reading, idle = 0, idle[:0], np.arange(query.calls)
+    bounds = _bounds(query)
+    base, io = _parts(query, io_total_ns, len(reading), bounds.most_ns, together=sizes is not None)
+    noise = draws.normal(query.calls, "base")
+    scores = noise if sizes is None else np.log(sizes) + _BASE_SPREAD * noise
+    # The longest execution is one that reads, if the time for pages allows for it.
+    longest_reads = io_total_ns >= bounds.most_ns - base.total_ns / query.calls
+    base_ns = _draw_base(query, base, scores, bounds, reading, idle, io_total_ns, longest_idle=not longest_reads)
+    io_ns = np.zeros(query.calls, np.int64)
+    if io_total_ns:
+        scores = np.log(pages_ns[reading]) + draws.normal(len(reading), "io") / np.sqrt(np.maximum(pages[reading], 1))
+        longest = query.most_reached and longest_reads
+        io_ns[reading] = _draw_io(io, scores, bounds, base_ns[reading], longest=longest)
+    return Durations(base_ns, io_ns)
+
+
+def _draw_base(
+    query: Counted,
+    base: _Part,
+    scores: NDArray[np.float64],
+    bounds: _Bounds,
+    reading: Times,
+    idle: Times,
+    io_total_ns: int,
+    *,
+    longest_idle: bool,
+) -> Times:
+    """Draw what every execution takes besides its pages; those that are *reading* leave room for the time for these."""
+    floor_ns = _floors(base.total_ns, query.calls, reading, bounds.least_ns)
+    room_ns = np.full(query.calls, bounds.most_ns, np.int64)
+    if len(reading):
+        room_ns[reading] = np.maximum(bounds.most_ns - -(-io_total_ns // len(reading)), floor_ns[reading])
+    if exact_sum(room_ns) < base.total_ns:
+        room_ns = np.full(query.calls, query.exec_ns, np.int64)
+    top = int(idle[np.argmax(scores[idle])]) if query.most_reached and len(idle) and longest_idle else None
+    base_ns = _drawn(base, scores, floor_ns, room_ns, top)
+    if query.least_reached and len(idle):
+        base_ns = _pinned(base_ns, int(idle[np.argmin(base_ns[idle])]), bounds.least_ns, floor_ns, room_ns)
+    return base_ns
+
+
+def _draw_io(io: _Part, scores: NDArray[np.float64], bounds: _Bounds, base_ns: Times, *, longest: bool) -> Times:
+    """Draw the time for pages of executions that take *base_ns* besides."""
+    floor_ns = np.maximum(bounds.least_ns - base_ns, 0)
+    room_ns = np.maximum(bounds.most_ns - base_ns, floor_ns)
+    if exact_sum(floor_ns) > io.total_ns:
+        floor_ns = np.zeros(len(base_ns), np.int64)
+    if exact_sum(room_ns) < io.total_ns:  # reads of workers, or bounds that were reset
+        room_ns = np.full(len(base_ns), io.total_ns)
+    return _drawn(io, scores, floor_ns, room_ns, int(np.argmax(scores)) if longest else None)
+
+
+def _floors(total_ns: int, count: int, reading: Times, least_ns: int) -> Times:
+    """Return the least that each execution takes besides its pages: those that read none must take *least_ns* without
+    them.
+    """
+    idle = count - len(reading)
+    floor_ns = np.full(count, least_ns, np.int64)
+    if least_ns * count > total_ns:
+        floor_ns[reading] = max(0, (total_ns - least_ns * idle) // max(1, len(reading)))
+    if exact_sum(floor_ns) > total_ns:
+        floor_ns[:] = total_ns // count
+    return floor_ns
+
+
+def _bounds(query: Counted) -> _Bounds:
+    """Return the least and most that an execution may take; the recorded mean lies between."""
+    mean_ns = query.exec_ns / query.calls
+    least_ns = 0 if query.least_ns is None else min(query.least_ns, math.floor(mean_ns))
+    most_ns = query.exec_ns if query.most_ns is None else max(query.most_ns, math.ceil(mean_ns))
+    return _Bounds(least_ns, most_ns)
+
+
+def _parts(query: Counted, io_total_ns: int, reading: int, most_ns: int, *, together: bool) -> tuple[_Part, _Part]:
+    """Divide total and variance between what every execution has and what is for pages.
+
+    Both grow *together* with the size of an execution, or are independent; then the time for pages takes as much of the
+    variance as it can, since storage varies most.
+    """
+    base_total_ns = query.exec_ns - io_total_ns
+    if query.stddev_ns is None:
+        return _Part(base_total_ns, 0.0), _Part(io_total_ns, 0.0)
+    if not io_total_ns:
+        return _Part(base_total_ns, query.stddev_ns), _Part(0, 0.0)
+    base_share = base_total_ns / query.exec_ns
+    mean_io, share = io_total_ns / query.calls, reading / query.calls
+    mean_reading = mean_io / share
+    outside = mean_io**2 * (1 / share - 1)  # because some read and others do not
+    room = max(0.0, most_ns - base_total_ns / query.calls)
+    most_inside = max(0.0, mean_reading * (room - mean_reading))
+    variance = query.stddev_ns**2
+    if together:
+        wanted = variance * (1 - base_share) ** 2
+        base = variance * base_share**2
+    else:
+        base = min((_BASE_SPREAD * base_total_ns / query.calls) ** 2, variance)
+        wanted = variance - base
+        possible = min(max(wanted, outside), outside + share * most_inside)
+        base = max(0.0, variance - possible)
+        wanted = possible
+    inside = min(max(0.0, (wanted - outside) / share), most_inside)
+    return _Part(base_total_ns, math.sqrt(base)), _Part(io_total_ns, math.sqrt(inside))
+
+
+def _drawn(part: _Part, scores: NDArray[np.float64], least_ns: Times, most_ns: Times, top: int | None) -> Times:
+    """Return times in the order of *scores* that add up, each within its bounds; that of *top* is its most, if
+    possible.
+    """
+    count = len(scores)
+    if top is not None and count > 1:
+        others = np.delete(np.arange(count), top)
+        left_ns = part.total_ns - int(most_ns[top])
+        if exact_sum(least_ns[others]) <= left_ns <= exact_sum(most_ns[others]):
+            squares = count * (part.stddev_ns**2 + (part.total_ns / count) ** 2) - float(most_ns[top]) ** 2
+            variance = max(0.0, squares / (count - 1) - (left_ns / (count - 1)) ** 2)
+            times = np.empty(count, np.int64)
+            times[top] = most_ns[top]
+            rest = _Part(left_ns, math.sqrt(variance))
+            times[others] = _drawn(rest, scores[others], least_ns[others], most_ns[others], None)
+            return times
+    least, most = float(least_ns.min()), float(most_ns.max())
+    sample = bounded_sample(scores, part.total_ns / count, part.stddev_ns, least, most)
+    left_ns = part.total_ns - exact_sum(least_ns)
+    return least_ns + apportion(left_ns, np.maximum(sample - least_ns, 0), most_ns - least_ns)
+
+
+def _pinned(times: Times, place: int, value_ns: int, least_ns: Times, most_ns: Times) -> Times:
+    """Return *times* with one of them as given and the others changed in proportion; unchanged when they cannot make up
+    for it.
+    """
+    others = np.delete(np.arange(len(times)), place)
+    left_ns = int(times.sum()) - value_ns - exact_sum(least_ns[others])
+    spare_ns = most_ns[others] - least_ns[others]
+    if left_ns < 0 or exact_sum(spare_ns) < left_ns:
+        return times
+    pinned = times.copy()
+    pinned[place] = value_ns
+    pinned[others] = least_ns[others] + apportion(left_ns, (times - least_ns)[others].astype(np.float64), spare_ns)
+    return pinned
+
+
+#: A query that looks up more pages than this in a call reads ranges, whose sizes vary as its times do; fewer are the
+#: way through an index to a row or a few, and that is always as long.
+_PAGES_OF_A_ROW = 32
+#: Least length of a record of the log: its own header, and that of a page (PostgreSQL, access/xlogrecord.h: 24 and 20
+#: bytes).
+_RECORD_BYTES = 44
+#: With more images an execution than this, all are given as many.
+_MOST_IMAGES = 64
+
+Counts = NDArray[np.int64]
+
+
+#: Columns of statements by name, and ``pages_dirtied``; NOT_KNOWN where the source has nothing.
+Executions = dict[str, Counts]
+
+
+def draw_executions(query: Counted, split: Split, page_bytes: int, draws: Draws) -> Executions:
+    """Draw all calls of *query*: the sums of every column are what was counted, to the last unit."""
+    calls = query.calls
+    sizes = _sizes(query, draws)
+    weights = np.ones(calls) if sizes is None else sizes
+
+    def handed_out(total: int | None, name: str, by: NDArray[np.float64] = weights) -> Counts:
+        if total is None:
+            return np.full(calls, NOT_KNOWN, np.int64)
+        if not total:
+            return np.zeros(calls, np.int64)
+        return apportion(total, by, chance=draws.uniform(calls, name))
+
+    logical = handed_out(None if query.pages_hit is None else query.pages_hit + (query.pages_read or 0), "pages")
+    reads = handed_out(query.pages_read, "reads")
+    if query.pages_read and query.pages_hit is not None:
+        reads = scattered(query.pages_read, logical, draws)
+    writes = handed_out(query.pages_written, "writes", reads.astype(np.float64) if query.pages_read else weights)
+    temp = handed_out(query.temp_pages, "temp")
+
+    read_ns, write_ns = query.read_ns or 0, query.write_ns or 0
+    pages_ns = np.zeros(calls)
+    for column, total, time_ns in ((reads, query.pages_read, read_ns), (writes, query.pages_written, write_ns)):
+        if total:
+            pages_ns += column * (time_ns / total)
+    if query.temp_pages and not pages_ns.any():
+        pages_ns += temp * ((read_ns + write_ns) / query.temp_pages)
+    pages = np.maximum(reads, 0) + np.maximum(writes, 0) + np.maximum(temp, 0)
+    drawn = draw_durations(query, split.io_ns or 0, sizes, pages_ns, pages, draws)
+    columns = {
+        "duration_ns": drawn.base_ns + drawn.io_ns,
+        "pages_dirtied": handed_out(query.pages_dirtied, "dirtied"),
+        "logical_reads": logical,
+        "physical_reads": reads,
+        "writes": writes,
+        "rows": handed_out(query.rows, "rows"),
+        "log_bytes": _log_bytes(query, weights, page_bytes, draws),
+        "temp_bytes": np.where(temp == NOT_KNOWN, NOT_KNOWN, temp * page_bytes),
+        "parallel": handed_out(query.workers, "workers"),
+        "rows_examined": np.full(calls, NOT_KNOWN, np.int64),
+        "io_wait_ns": np.full(calls, NOT_KNOWN, np.int64) if split.io_ns is None else drawn.io_ns,
+    }
+    return columns | _waits_and_cpu(query, split, drawn.base_ns)
+
+
+def _sizes(query: Counted, draws: Draws) -> NDArray[np.float64] | None:
+    """Return how much each execution has to do, relative to the mean; None when all have to do the same."""
+    pages = (query.pages_hit or 0) + (query.pages_read or 0)
+    if pages <= _PAGES_OF_A_ROW * query.calls or not query.stddev_ns or not query.exec_ns:
+        return None
+    spread = query.stddev_ns * query.calls / query.exec_ns
+    sizes: NDArray[np.float64] = np.exp(math.sqrt(math.log1p(spread**2)) * draws.normal(query.calls, "size"))
+    return sizes
+
+
+def bytes_of_images(log_bytes: int, images: int, records: int, page_bytes: int) -> int:
+    """Return how much of *log_bytes* is images of pages: none has more bytes than a page, and no record fewer than its
+    headers.
+    """
+    return min(images * page_bytes, max(0, log_bytes - _RECORD_BYTES * records))
+
+
+def _log_bytes(query: Counted, weights: NDArray[np.float64], page_bytes: int, draws: Draws) -> Counts:
+    """Hand out bytes of the log: images of pages go to some executions, a page each, and what the
+    records are to all.
+    """
+    if query.log_bytes is None:
+        return np.full(query.calls, NOT_KNOWN, np.int64)
+    images = query.log_page_images or 0
+    image_bytes = bytes_of_images(query.log_bytes, images, query.log_records or 0, page_bytes)
+    records = apportion(query.log_bytes - image_bytes, weights, chance=draws.uniform(query.calls, "log"))
+    if not image_bytes:
+        return records
+    if images > _MOST_IMAGES * query.calls:
+        return records + apportion(image_bytes, weights)
+    having = np.bincount((draws.uniform(images, "images") * query.calls).astype(np.int64), minlength=query.calls)
+    return records + apportion(image_bytes, having.astype(np.float64))
+
+
+def _waits_and_cpu(query: Counted, split: Split, base_ns: Counts) -> dict[str, Counts]:
+    """Divide what is not for pages, of each execution in proportion."""
+    left_ns = base_ns
+    columns: dict[str, Counts] = {}
+    for name, total_ns in (
+        ("lock_wait_ns", split.lock_ns),
+        ("log_wait_ns", split.log_ns),
+        ("client_wait_ns", split.client_ns),
+    ):
+        columns[name] = np.full(query.calls, NOT_KNOWN, np.int64)
+        if total_ns is not None:
+            columns[name] = _part_of(left_ns, total_ns)
+            left_ns = left_ns - columns[name]
+    columns["cpu_ns"] = np.full(query.calls, NOT_KNOWN, np.int64)
+    if split.cpu_ns is not None:
+        most = None if split.cpu_ns > int(left_ns.sum()) else left_ns  # workers' time is of the query, too
+        columns["cpu_ns"] = apportion(split.cpu_ns, left_ns.astype(np.float64), most)
+    return columns
+
+
+def _part_of(times_ns: Counts, total_ns: int) -> Counts:
+    return apportion(min(total_ns, int(times_ns.sum())), times_ns.astype(np.float64), times_ns)
+
+
+Column = NDArray[np.int64]
+
+
+class Assembly:
+    """Takes the executions of intervals in any order."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._pieces: dict[str, list[Column]] = {}
+        self._transactions = 0
+
+    def add(self, executions: Sequence[Executions], entities: Column, transaction: Column, turns: Turns) -> None:
+        """Take in an interval; the code of the entity and the transaction (from 0) are by execution."""
+        columns = {name: np.concatenate([e[name] for e in executions]) for name in executions[0]}
+        columns |= {
+            "time_ns": turns.start_ns,
+            "session": turns.session,
+            "sequence": turns.sequence,
+            "transaction": transaction + self._transactions,
+            "entity": entities,
+        }
+        self._transactions += int(transaction.max()) + 1
+        for name, values in columns.items():
+            self._pieces.setdefault(name, []).append(values)
+
+    def table(self, queries: Sequence[str], kinds: Sequence[str], sessions: Sequence[str]) -> tuple[Table, Column]:
+        """Return all in order of time, and pages dirtied by row; this can be asked once, for memory's sake.
+
+        *queries* and *kinds* are by code of the entity; *sessions* are names of the first sessions, others are
+        numbered.
+        """
+        order = np.lexsort([np.concatenate(self._pieces[name]) for name in ("sequence", "session", "time_ns")])
+        columns = {name: np.concatenate(self._pieces.pop(name))[order] for name in list(self._pieces)}
+        words = list(dict.fromkeys(queries))
+        places = {query: place for place, query in enumerate(words)}
+        entities = columns["entity"]
+        columns["query"] = np.array([places[query] for query in queries])[entities]
+        columns["kind"] = np.array([STATEMENT_KINDS.index(kind) for kind in kinds])[entities]
+        columns["transaction"] = _by_appearance(columns["transaction"])
+        used, columns["session"] = np.unique(columns["session"], return_inverse=True)
+        numbered = (code - len(sessions) for code in used.tolist())
+        names = [f"session {number + 1}" if number >= 0 else sessions[number] for number in numbered]
+        table = Table(
+            {c.name: columns[c.name].astype(np.int32 if c.kind == "text" else np.int64) for c in STATEMENT_COLUMNS},
+            {"session": names, "kind": STATEMENT_KINDS, "query": words},
+        )
+        return table, columns["pages_dirtied"]
+
+
+def _by_appearance(numbers: Column) -> Column:
+    """Return numbers renamed to 0, 1, 2 … in the order in which they first come."""
+    _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[place]

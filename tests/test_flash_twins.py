@@ -1,0 +1,64 @@
+"""A flash drive that plans its commands against its twin in plain Python, in both engines."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.plants import flash
+from tests.test_device_twins import ALL, SEEDS, pick
+from tests.twins.flash_planned import Planned
+from tests.twins.stand_in import Built, agree, draw_commands
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.flash import Flash, add_flash
+from tiersim.devices.ssd.flash_kernels import placed_die, sensing_ns
+
+pytestmark = pytest.mark.kernels
+
+
+@st.composite
+def drives(draw: st.DrawFn) -> Flash:
+    unit, planes = draw(pick(512, 4096)), draw(pick(1, 2, 4))
+    static = draw(st.booleans())
+    program = unit * (1 if static else draw(pick(1, 3, 8)))
+    dies = draw(pick(1, 2, 8))
+    chosen: dict[str, Any] = {
+        "capacity": 1 << 26,
+        "channels": draw(pick(*(count for count in (1, 2, 8) if dies % count == 0))),
+        "dies": dies,
+        "unit": unit,
+        "planes": planes,
+        "page": unit * planes * draw(pick(1, 2)),
+        "spread": draw(pick(*(count for count in (1, 2, 8) if dies % count == 0))),
+        "read": draw(pick((50_000,), (40_000, 60_000, 80_000))),
+        "program": draw(pick(100_000, 1_300_000)),
+        "program_size": program,
+        "block": 8 * program,
+        "suspend": draw(pick(None, 0, 30_000)),
+        "allocation": "static" if static else "dynamic",
+        "state": "fresh",
+        "buffer": program * draw(pick(0, 1, 16)),
+        "buffer_rate": draw(pick(None, 50_000_000)),
+        "power_loss_protection": draw(st.booleans()),
+        "flush_interval": draw(pick(None, 2_000_000)),
+        "queue_depth": draw(pick(1, 4, 32)),
+    }
+    return flash(**chosen)
+
+
+@settings(max_examples=examples(75), deadline=None)
+@given(seed=SEEDS, drive=drives(), apart_ns=pick(10_000, 100_000, 1_000_000), span=pick(1 << 17, 1 << 22))
+def test_planned_flash(seed: int, drive: Flash, apart_ns: int, span: int) -> None:
+    def build(builder: PlantBuilder) -> Built:
+        station = add_flash(builder, drive, "drive")
+        plant = builder.build(1)  # where units lie, and which page of its cells one is, is drawn
+        twin = Planned(
+            drive,
+            lambda unit: int(placed_die(plant, 0, unit)),
+            lambda die, page: int(sensing_ns(plant, 0, die, page)),
+        )
+        return station, {station: twin}
+
+    agree(build, draw_commands(seed, 120, span, (512, 8192, 8192, 40_960), ALL, apart_ns))
