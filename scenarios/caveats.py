@@ -1,11 +1,7 @@
-"""How far what somebody measured lay from what was predicted of it: the error of the models, which no interval of a
-result holds.
-
-Learned by ``tiersim validate`` (:mod:`tiersim.scenarios.validation.intervals`) and shipped as
-``validation/model_error.toml``.
-
-Keys of a scenario that make no difference to a run: each is named in its result, since whoever
-wrote it expects one.
+"""What whoever reads a result must know beside its figures: what of the hardware is assumed or wrong, keys of the
+scenario that make no difference to the run (each is named, since whoever wrote it expects one), and the error of the
+models, which no interval of a result holds: how far what somebody measured lay from what was predicted of it, learned
+by ``tiersim validate`` (:mod:`tiersim.scenarios.validation.intervals`) and shipped as ``validation/model_error.toml``.
 """
 
 import tomllib

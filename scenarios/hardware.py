@@ -1,4 +1,6 @@
-"""A scenario with its devices: checks that they fit each other, and builds the plant."""
+"""A scenario with its devices: checks that they fit each other, builds the plant, and says where what was recorded
+would live: files on volumes, recorded addresses on addresses of them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -2,7 +2,13 @@
 
 By rank the rows follow Zipf's law, of which a hot set may take a share; a random permutation says where the row of a
 rank lies, or it is the distance from the end of the table. Both are tables and integers, so that kernels draw from them
-and any machine draws the same. A non-HOT update moves its row to another page: where rows lie then is here, too.
+and any machine draws the same.
+
+Non-HOT updates move rows. PostgreSQL writes the new version of a row to another page where its own is full
+(``heap_update``). What was left behind is pruned, and the page has room for the next update, whichever row that is of
+(heap-only tuples; PostgreSQL's README.HOT). So a page that was filled to the brim gives one row away, most likely its
+hottest, and these come to lie together at the end of the heap in the order in which they were updated first: the
+hottest rows of all on few pages.
 """
 
 from collections.abc import Sequence

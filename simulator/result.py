@@ -1,4 +1,9 @@
-"""Results: what a run says, as it is kept on disk (``NAME.result/``)."""
+"""Results: what a run left behind becomes one, which is kept on disk (``NAME.result/``).
+
+Figures come with what is known about them: values, 80 % intervals, and whether the sample resolves them. Order
+statistics give the interval of a percentile; requests that come in bursts are not independent, so the variance is
+inflated by what batches of the run show (batch means; Law, "Simulation Modeling and Analysis", 5th ed., section 9.5).
+"""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,16 @@
-"""What one call of a query asks of the tables whose popularity is known: rows that it looks up, and pages that it
-changes.
+"""What one call of a query asks of the tables whose popularity is known: rows that it looks up, pages that it changes,
+and entries that its changes put into an index.
 
 Which tables: those that its text names. How many rows: its pages, divided among them as the tables were asked for, by
 the pages of a lookup, and so that all queries together look up as many rows as the tables' own counters say.
+
+Entries: of each inserted row one, and of an update whose new version does not fit on the page of the old (non-HOT
+updates). PostgreSQL counts them (``n_tup_hot_upd``). Where that was not recorded, the pages that the index was asked
+for tell: an entry is put in by going through all levels once more. A page that was filled to the brim has no room for
+the first update of one of its rows, and room for the later ones (:mod:`tiersim.simulator.popularity`); so how many were
+the first of their page says how many updates the table had seen before the recording. What that does not explain, since
+a column of an index is updated or pages are crowded, comes with a share of all updates. A deleted row leaves its
+entries to VACUUM.
 """
 
 from collections.abc import Mapping, Sequence

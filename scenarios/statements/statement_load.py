@@ -1,10 +1,7 @@
 """What sessions executed, as a simulation needs it: from counters by synthesis, or as it was recorded one by one.
 
-Statements that were recorded one by one: which of them can run, what their processor time says, where their
-transactions end.
-
-When each transaction of a load runs, and what it waits for: partly open, open or closed, once or several times over.
-
+Of statements that were recorded one by one it says which can run, what their processor time says, and where their
+transactions end. A transaction runs partly open, open or closed, once or several times over.
 Clients that go round begin anew when they have done what was recorded, so that a run on faster hardware takes as long.
 A load is scaled by sessions, never in time: a clone begins at another point of the recording and wraps around at its
 end. Both look up other rows than before, since these are drawn by the number of a statement.
@@ -353,9 +350,9 @@ def said_of_earlier_changes(found: Differences, texts: Sequence[str | None]) -> 
     if images <= _IMAGES * calls:
         return []
     said = (
-        f"{images:,.0f} pages were written into the log by {calls:,.0f} statements that only read. They set hint bits"
-        " of rows that were changed before the recording; this CPU time counts as CPU time of every lookup. To avoid"
-        " it, run VACUUM before recording"
+        f"{calls:,.0f} statements that only read wrote {images:,.0f} full-page images into the WAL, because PostgreSQL"
+        " marks a row as committed when it is read for the first time (hint bits). The CPU time of these writes is in"
+        " the CPU time of the lookups. To keep it out, run VACUUM before recording"
     )
     return [said]
 

@@ -86,7 +86,7 @@ PHYSICS = (
     Fault(
         "buffer-stale-data",
         "devices/hdd/hdd_buffer_kernels.py",
-        'if s["first_sector"] < end and first < s["end_sector"]:',
+        'if _overlap(s["first_sector"], s["end_sector"], first, end):',
         'if first <= s["first_sector"] < end:',
         "A segment keeps data of which a write has made the end out of date.",
         ("tests/test_hdd_buffer.py::test_a_write_is_seen_by_later_reads_and_empties_what_it_overwrites",),
@@ -110,7 +110,7 @@ PHYSICS = (
     Fault(
         "buffer-empty-segments-last",
         "devices/hdd/hdd_buffer_kernels.py",
-        'rank = (2 if index == ahead else 0) + (1 if s["first_sector"] < s["end_sector"] else 0)',
+        "rank = (2 if index == ahead else 0) + (1 if first < last else 0)",
         "rank = 2 if index == ahead else 0",
         "A segment with data is used anew before an empty one.",
         ("tests/test_hdd_twin.py::test_a_drive_answers_as_its_twin",),

@@ -320,8 +320,8 @@ READERS = (
     Fault(
         "bundle-span",
         "traces/bundle.py",
-        "span_ns = max(writer.last_ns, writer.references.last_ns)",
-        "span_ns = min(writer.last_ns, writer.references.last_ns)",
+        "max(writer.last_ns, writer.references.last_ns)",
+        "min(writer.last_ns, writer.references.last_ns)",
         "A trace is as long as the shorter of its tables.",
         ("tests/test_references.py::test_oracle_general",),
     ),

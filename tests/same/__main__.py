@@ -62,8 +62,7 @@ def _checked_out(commit: str, scratch: Path) -> Iterator[Path]:
         own = tree / "tests" / "same"
         own.mkdir(exist_ok=True)
         for path in Path(__file__).parent.glob("*.py"):
-            if not (own / path.name).exists():
-                (own / path.name).write_bytes(path.read_bytes())
+            (own / path.name).write_bytes(path.read_bytes())
         yield tree
     finally:
         _git("worktree", "remove", "--force", str(tree))

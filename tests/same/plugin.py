@@ -8,7 +8,8 @@ have one.
 
 import json
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from hashlib import blake2b
 from pathlib import Path
@@ -43,6 +44,16 @@ class Noted:
     def begin(self, test: str) -> None:
         """Note what follows under the name of a test."""
         self._test, self._count = test, {}
+
+    @contextmanager
+    def apart(self, name: str) -> Iterator[None]:
+        """Note what is computed meanwhile under another name."""
+        before = self._test, self._count
+        self.begin(name)
+        try:
+            yield
+        finally:
+            self._test, self._count = before
 
     def end(self, test: str, outcome: str) -> None:
         """Note how a test ended."""
@@ -123,6 +134,20 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Note what a test computes under its name, wherever its file lies."""
     _noted.begin(f"{item.path.stem}::{item.name}")
     return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """Note what several tests share under its own name: which of them comes first is chance where workers share tests
+    out, and each worker makes it anew.
+    """
+    if fixturedef.scope == "function":
+        return (yield)
+    place = f"{fixturedef.argname} {getattr(request, 'param_index', 0)}"
+    with _noted.apart(f"{Path(fixturedef.baseid).stem}::fixture {place}"):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)

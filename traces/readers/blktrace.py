@@ -13,12 +13,9 @@ latency is up to the end of that flush command. A write that must be on stable s
 such write is followed by another flush row of the same queue time. Both kinds are there only if the device got the
 command, so the distinct commands among the flush rows are the flush commands that the device got.
 
-The window of open requests: finds which rows are finished, in the order of their queue times, and hands them on.
-
-A row may leave when no row that is open, or was made later, is to come before it. A row that stays open longer than
-GIVE_UP_NS, or while the window is full, is given up: it leaves without a latency.
-
-One file of a blktrace recording: read in chunks, scanned, put in time order.
+The window of open requests hands on the rows that are finished, in the order of their queue times. A row may leave when
+no row that is open, or was made later, is to come before it. A row that stays open longer than GIVE_UP_NS, or while the
+window is full, is given up: it leaves without a latency.
 """
 
 import hashlib

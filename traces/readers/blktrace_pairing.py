@@ -20,13 +20,9 @@ was issued for when its write goes on is dropped: then the device did without.
 
 Equal candidates are taken first come, first served; one that fills the range exactly comes before them.
 
-The rows of requests while they are open: a ring, and a hash table that finds a row by device and first sector.
-
-The table's chains run from old to new. A row's number is its place in the order of creation; it stands in the ring at
-that number modulo the ring's length (a power of two), so numbers stay good when the ring grows.
-
-The way of flush commands through the device, for :mod:`tiersim.traces.readers.blktrace_pairing`, whose words are
-used.
+Open rows stand in a ring, and a hash table finds a row by device and first sector. The table's chains run from old to
+new. A row's number is its place in the order of creation; it stands in the ring at that number modulo the ring's length
+(a power of two), so numbers stay good when the ring grows.
 """
 
 from typing import NamedTuple

@@ -19,7 +19,7 @@ taken for what the same accesses had brought.
 
 Large tables are looked at by a sample of their ranks and pages, in a pool that is as much smaller.
 
-What is known of a table whose rows are looked up through an index, and the pages that a lookup touches.
+A table has what is known of it, and the pages that a lookup through its index touches.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
-"""What counters say of each query in each interval between two snapshots, in whole nanoseconds, pages and bytes.
-
-Which queries are executed by sessions, and what their texts say of their places in a transaction; the recording's
-own statements are left out.
+"""What counters say of each query in each interval between two snapshots, in whole nanoseconds, pages and bytes; which
+queries sessions execute, and their places in a transaction (the recording's own statements are left out); and where
+their time went: processor, reads and writes of pages, waits for locks, the log, the client, and what sessions were seen
+waiting for, sampled.
 """
 
 import math
@@ -445,7 +445,7 @@ LEFT = "execution time minus reads, writes and sampled waits (an upper bound)"
 NOT_TIMED = "unknown: reads and writes of pages were not timed (track_io_timing)"
 FASTEST_COMMIT = "that of the fastest commit; the rest is the wait for the WAL"
 COMMIT_ALONE = (
-    "execution time, which does not include the wait for the WAL: flushes took longer than all commits together"
+    "their execution time; it holds no wait for the WAL, because the flushes took longer than all commits together"
 )
 LOG_NOT_TIMED = "unknown: flushes of the WAL were not timed (track_wal_io_timing)"
 

@@ -4,9 +4,8 @@ pauses for what time is left.
 An interval counts what *ended* in it. So intervals are laid out from the last to the first, and a statement that is
 longer than its interval reaches back into those before, where its session is then busy.
 
-Which executions make up a transaction, and in which order, as far as that is told.
-
-When every execution runs: at the times of transactions that a load generator logged, or at synthetic ones.
+Transactions are made of executions in their order, as far as that is told, and run at the times that a load generator
+logged, or at synthetic ones.
 """
 
 import heapq
@@ -101,10 +100,10 @@ class Grouping:
     basis: str
 
 
-COUNTED = "transactions of several statements: the number of calls of BEGIN"
+COUNTED = "the number of transactions with several statements is the number of calls of BEGIN"
 COMMITTED = (
-    "transactions of several statements: the number of commits and rollbacks (PostgreSQL counts a prepared BEGIN once a"
-    " session)"
+    "the number of transactions with several statements is the number of commits and rollbacks; calls of BEGIN do not"
+    " tell it, because PostgreSQL counts a prepared BEGIN once a session"
 )
 ALONE = "every statement is a transaction of its own: there are as many transactions as statements, and no BEGIN"
 

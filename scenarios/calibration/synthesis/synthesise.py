@@ -1,6 +1,8 @@
-"""From a bundle's counters to executions, interval by interval; this module only puts the parts together.
+"""From a bundle's counters to executions, interval by interval: counts are handed out so that they add up, and how long
+each execution took has the recorded spread and is longer where pages were read.
 
-What a synthesis gives.
+A duration is the sum of a part that every execution has and of the time for its pages. Both are drawn between their
+bounds (:mod:`.draws`) so that their variances make up the recorded one, and then made whole nanoseconds that add up.
 """
 
 import math
@@ -222,7 +224,7 @@ def _processor(queries: Sequence[QuerySynthesis]) -> list[str]:
     calls: Counter[str] = Counter()
     for query in queries:
         calls[query.cpu_basis] += query.calls
-    return [f"CPU time of {count:,} executions: {basis}" for basis, count in calls.items()]
+    return [f"CPU time of {count:,} executions is {basis}" for basis, count in calls.items()]
 
 
 def _spread(queries: Sequence[QuerySynthesis]) -> list[str]:

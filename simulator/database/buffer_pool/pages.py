@@ -3,9 +3,7 @@
 Four modules of this folder know which page has to go (``sweep``, ``lru``, ``lru2``, ``midpoint``); here the one is
 asked that the host has.
 
-SQL Server's buffer pool extension: clean pages that leave the pool go to a file on faster storage than theirs, and
-are read back from there.
-
+SQL Server's buffer pool extension keeps clean pages that leave the pool in a file on faster storage than theirs.
 Microsoft, "Buffer pool extension" (2014 and later): a second level for clean pages, which the lazy writer and the
 workers fill as they free frames. What makes room in it is not published; here its places are used in turn, so that
 pages which leave together are written together. A page that is changed in the pool is no longer good there.

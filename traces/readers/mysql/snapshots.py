@@ -1,4 +1,6 @@
-"""Snapshots of a MySQL or MariaDB server's tables of counters, one or more a file, as the texts they are saved as."""
+"""Snapshots of a MySQL or MariaDB server's tables of counters, one or more a file, and rows out of the texts that they
+are saved as: tab-separated (``mysql -B``), in a frame (``mysql -t``), one value a line (``\\G``), CSV and JSON.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

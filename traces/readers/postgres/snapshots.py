@@ -1,4 +1,9 @@
-"""Snapshots of PostgreSQL's views, one or more a file, as CSV, JSON, or what psql prints."""
+"""Snapshots of PostgreSQL's views, one or more a file, and rows out of the texts that they are saved as: CSV, JSON, and
+what psql prints (aligned, expanded, unaligned).
+
+Rows are read one after the other, so that memory does not grow with their number. psql's own forms cannot tell an empty
+text from null, which is what is taken, nor spaces at the ends of a value from those that fill a column.
+"""
 
 import json
 import re
@@ -553,7 +558,7 @@ def complete_names(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
     if changed:
         recorded.inferred.append(
-            f"{len(changed):,} relations have no schema in one file; each is taken as the relation of that name in"
+            f"{len(changed):,} relations have no schema in one file; each counts as the relation of that name in"
             f" another file, such as {full[min(changed)]}"
         )
 
