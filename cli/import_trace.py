@@ -24,9 +24,9 @@ def import_trace(
         list[Path],
         typer.Argument(
             help=(
-                "Recorded files of one recording, or folders of them; for blktrace one of the per-CPU files is enough."
-                " Texts "
-                "may be compressed (gzip, bzip2, xz, Zstandard)."
+                "Recorded files of one recording, or folders of them. Of blktrace, name one file of a device"
+                " (sdb.blktrace.0): those of the other CPUs beside it are read, too. Texts may be compressed (gzip,"
+                " bzip2, xz, Zstandard)."
             )
         ),
     ],
@@ -53,8 +53,8 @@ def import_trace(
     Block requests: blktrace, fio iologs, blkreplay, Windows disk usage (ETW), vSCSI, DiskSim, MQSim, published CSV
     traces (MSR Cambridge, SYSTOR '17, Alibaba, Tencent, SPC), Arrow and Parquet tables.
 
-    Others: page references (ARC, LIRS, oracleGeneral), counters of the host (iostat, sar, CloudWatch ...).
-    docs/formats.md lists what each format contains.
+    Others: traces of page numbers for cache studies (formats of ARC, LIRS, libCacheSim), counters of the host (iostat,
+    sar, CloudWatch ...). docs/formats.md lists what each format contains.
 
     Example: tiersim import sdb.blktrace.0 before/ after/ -o prod.trace
     """

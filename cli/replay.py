@@ -65,7 +65,7 @@ def replay(
     ],
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Change a key of every scenario: --set replay.mode=open. Repeat it."),
+        typer.Option("--set", help="Change a key of every scenario: --set engine.buffer_pool=4GiB. Repeat it."),
     ] = None,
     recorded_on: Annotated[
         str | None,
@@ -85,7 +85,8 @@ def replay(
     """Predict what a recorded load would do on other hardware: one result bundle and one column for each scenario.
 
     A recording of a server is replayed as queries, a block trace as block requests. A recording that has both is
-    replayed as queries if the scenario has [engine].
+    replayed as block requests, or as queries if the scenario has an [engine] table (--set engine.kind=postgresql adds
+    one; of the scenarios that come with tiersim, 15k-raid10, pcie-flash and most others have none).
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
@@ -359,6 +360,6 @@ def _calibration(found: dict[str, Any]) -> str:
     ]
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     return (
-        f"Calibration on {found['baseline']} {passed}: means against the recording: {', '.join(parts)} (limit"
-        f" ±{found['tolerance_pct']['mean']:.0f} %)."
+        f"Calibration on scenario '{found['baseline']}' {passed}. Error of the mean latency (limit"
+        f" ±{found['tolerance_pct']['mean']:.0f} %): {', '.join(parts)}."
     )

@@ -55,8 +55,8 @@ _Memory = Annotated[
     typer.Option(
         "--memory",
         help=(
-            "Memory limit, such as '2 GiB' (Linux). With a limit, fewer simulations may run in parallel. A command that"
-            " needs more memory stops with an error."
+            "Memory limit, such as '2 GiB' (Linux). Commands that simulate then run fewer simulations in parallel if"
+            " memory is short. A command that needs more memory stops with an error."
         ),
         show_default=False,
     ),

@@ -40,8 +40,8 @@ def size(
         typer.Option(
             "--on",
             help=(
-                "Scenario that every candidate changes. Default: the one that the"
-                " candidates file names, or a volume on the first device."
+                "Scenario to start from: each candidate is this scenario with its own devices and sizes. Default: the"
+                " scenario in the candidates file (on = ), or one volume on its first device."
             ),
         ),
     ] = None,

@@ -135,11 +135,16 @@ def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], l
 
 
 def _limit(summary: Summary) -> str:
-    """Return what bounds the rate: a part that is busy all the time, or what transactions wait for most."""
+    """Return what bounds the rate: a part that is busy all the time, or the latency of what transactions spend most of
+    their time on.
+    """
     if verdicts.is_always_busy(summary):
         return verdicts.busiest_name(summary)
     parts = time_of_transaction(summary)
-    return _PARTS[max(parts, key=lambda part: parts[part])].removeprefix("time ").removeprefix("in ") if parts else ""
+    if not parts:
+        return ""
+    most = _PARTS[max(parts, key=lambda part: parts[part])].removeprefix("time ").removeprefix("in ")
+    return f"latency: {most}"
 
 
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
@@ -272,29 +277,25 @@ def _texts(summaries: Sequence[Summary], queries: Mapping[str, str], *, ids: boo
 
 def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     """Say what the run on the model of the recorded hardware gives; *queries* have names."""
-    parts = [
-        (
-            f"{queries.get(name, name)} {verdicts.percent(figures['error_pct'])}"
-            + (
-                ""
-                if not figures["read_error_pct"]
-                else f" (pages read {verdicts.percent(figures['read_error_pct'], 1)})"
-            )
-            if figures["error_pct"] is not None
-            else f"{queries.get(name, name)} not resolved"
-        )
-        for name, figures in found["classes"].items()
-        if figures["decides"]
-    ]
+    means, reads = list[str](), list[str]()
+    for name, figures in found["classes"].items():
+        if not figures["decides"]:
+            continue
+        error_pct, shown = figures["error_pct"], queries.get(name, name)
+        means.append(f"{shown} {'not resolved' if error_pct is None else verdicts.percent(error_pct)}")
+        if error_pct is not None and figures["read_error_pct"]:
+            reads.append(f"{shown} {verdicts.percent(figures['read_error_pct'], 1)}")
     if found.get("read_error_pct") is not None:
-        parts.append(f"pages read by all statements {verdicts.percent(found['read_error_pct'], 1)}")
+        reads.append(f"all statements {verdicts.percent(found['read_error_pct'], 1)}")
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     limits = found["tolerance_pct"]
-    reasons = "".join(f"{one}. " for one in found.get("reasons", ()))
-    return (
-        f"Calibration on scenario '{found['baseline']}' {passed}: {reasons}{'Means' if reasons else 'means'} against"
-        f" the recording: {', '.join(parts)}; limits ±{limits['mean']:.0f} %, pages read ±{limits['reads']:.0f} %."
-    )
+    sentences = [
+        f"Calibration on scenario '{found['baseline']}' {passed}.",
+        *(f"{reason}." for reason in found.get("reasons", ())),
+        f"Error of the mean latency (limit ±{limits['mean']:.0f} %): {', '.join(means) or 'nothing to compare'}.",
+        *([f"Error of the pages read (limit ±{limits['reads']:.0f} %): {', '.join(reads)}."] if reads else []),
+    ]
+    return " ".join(sentences)
 
 
 def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingProxyType({})) -> list[str]:

@@ -66,8 +66,8 @@ def sweep(
             min=0,
             max=1,
             help=(
-                "Skip a buffer pool if its predicted misses differ by less than this share, such as 0.01, from those of"
-                " a smaller pool."
+                "Skip sizes of the buffer pool that change little. 0.01: a size is skipped if it misses less than 1 %"
+                " fewer pages than a smaller size."
             ),
         ),
     ] = None,

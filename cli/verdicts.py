@@ -85,9 +85,12 @@ def load_of(summary: Summary) -> str:
 
 
 def carries(summary: Summary) -> str:
-    """Return whether the hardware carries the load: yes, or no and how it fails."""
+    """Return whether the hardware carries the load: yes, with the sessions that end late, or no and how it fails."""
     load = load_of(summary)
-    return load.replace("steady", "yes", 1) if load.startswith("steady") else f"no, {load}"
+    if not load.startswith("steady"):
+        return f"no, {load}"
+    late = (summary.get("replay") or {}).get("late_sessions")
+    return load.replace("steady", "yes", 1) + (f", {late} session{'s' if late > 1 else ''} late" if late else "")
 
 
 def busiest(summary: Summary) -> str:

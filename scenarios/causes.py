@@ -578,7 +578,8 @@ class Waiting:
         own = streams.streams[streams.streams["foreground"] == 1]
         last = own["end"].astype(np.int64) - 1
         inferred = self.facts["inferred_sessions"]
-        return Sessions(self.facts["load"], len(own), inferred, streams.started_ns[last] - streams.recorded_ns[last])
+        recorded_ns = streams.recorded_ns[last]
+        return Sessions(self.facts["load"], len(own), inferred, streams.started_ns[last] - recorded_ns, recorded_ns)
 
     def requests(self, streams: Streams) -> pa.Table:
         """Start and end of each command in recorded order, after a run of *streams*."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tiersim.errors import TraceError
 from tiersim.grouping import rows_of_each
 from tiersim.histogram import FINE_BITS, bins, count_durations
-from tiersim.kernel import table_set
+from tiersim.kernel import kernel, table_set
 from tiersim.operations import OPERATIONS
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.result import measured_latencies
@@ -314,6 +314,61 @@ def survey(
     )
 
 
+@table_set
+class Touched(NamedTuple):
+    """What requests with data do with each file."""
+
+    requests: NDArray[np.int64]
+    end_bytes: NDArray[np.int64]  # behind the last byte
+    first: NDArray[np.int64]  # number of the first extent
+    last: NDArray[np.int64]
+    is_log: NDArray[np.bool_]
+
+
+@kernel
+def touch(
+    offset_bytes: NDArray[np.int64],
+    length_bytes: NDArray[np.int64],
+    file: NDArray[np.int32],
+    purpose: NDArray[np.uint8],
+    t: Touched,
+) -> None:
+    """Fill *t*, which is zeros."""
+    for row in range(file.size):
+        if length_bytes[row] <= 0:
+            continue
+        own, end_bytes = file[row], offset_bytes[row] + length_bytes[row]
+        first = offset_bytes[row] >> _EXTENT_BITS
+        t.first[own] = min(t.first[own], first) if t.requests[own] > 0 else first
+        t.last[own] = max(t.last[own], (end_bytes - 1) >> _EXTENT_BITS)
+        t.end_bytes[own] = max(t.end_bytes[own], end_bytes)
+        t.requests[own] += 1
+        if purpose[row] == LOG_WRITE:
+            t.is_log[own] = True
+
+
+@kernel
+def count_steps(
+    offset_bytes: NDArray[np.int64],
+    length_bytes: NDArray[np.int64],
+    file: NDArray[np.int32],
+    t: Touched,
+    starts: NDArray[np.int64],
+    steps: NDArray[np.int32],
+) -> None:
+    """Count in *steps* by how many more requests touch each extent than touch the one before.
+
+    Those of a file are from its first extent on, and begin at *starts*, which is -1 where they are not wanted.
+    """
+    for row in range(file.size):
+        own = file[row]
+        if length_bytes[row] <= 0 or starts[own] < 0:
+            continue
+        place = starts[own] - t.first[own]
+        steps[place + (offset_bytes[row] >> _EXTENT_BITS)] += 1
+        steps[place + ((offset_bytes[row] + length_bytes[row] - 1) >> _EXTENT_BITS) + 1] -= 1
+
+
 class _Files:
     """Running account of what is touched in each file."""
 
@@ -323,14 +378,26 @@ class _Files:
         self._touched: dict[int, NDArray[np.int64]] = {}
 
     def add(self, block: Requests) -> None:
-        data = np.flatnonzero(block.length_bytes > 0)
-        for code, own in rows_of_each(block.file[data]):
-            rows = data[own]
-            first, end = block.offset_bytes[rows], block.offset_bytes[rows] + block.length_bytes[rows]
-            self._ends[code] = max(self._ends.get(code, 0), int(end.max()))
-            touched = self._touched.get(code, np.zeros(0, np.int64))
-            self._touched[code] = np.union1d(touched, _extents(first, end))
-            if (block.purpose[rows] == LOG_WRITE).any():
+        requests, end_bytes, first, last = np.zeros((4, int(block.file.max(initial=-1)) + 1), np.int64)
+        t = Touched(requests, end_bytes, first, last, np.zeros(len(requests), np.bool_))
+        touch(block.offset_bytes, block.length_bytes, block.file, block.purpose, t)
+        behind = last - first + 1
+        # to count the requests at each extent of the range takes less than to sort them
+        room = np.where(behind <= _DENSE * requests, behind + 1, 0)
+        starts = np.where(room > 0, np.cumsum(room) - room, -1)
+        steps = np.zeros(int(room.sum()), np.int32)
+        count_steps(block.offset_bytes, block.length_bytes, block.file, t, starts, steps)
+        sparse = {}
+        if (requests[room == 0] > 0).any():
+            rows = np.flatnonzero((block.length_bytes > 0) & (room[block.file] == 0))
+            for code, own in rows_of_each(block.file[rows]):
+                sparse[code] = _extents(block.offset_bytes[rows[own]], block.length_bytes[rows[own]])
+        for code in np.flatnonzero(requests).tolist():
+            own_steps = steps[starts[code] : starts[code] + room[code]]
+            extents = sparse[code] if code in sparse else np.flatnonzero(np.cumsum(own_steps)) + first[code]
+            self._ends[code] = max(self._ends.get(code, 0), int(end_bytes[code]))
+            self._touched[code] = np.union1d(self._touched.get(code, np.zeros(0, np.int64)), extents)
+            if t.is_log[code]:
                 self._logs.add(code)
 
     def use(self, code: int, name: str) -> FileUse:
@@ -348,14 +415,9 @@ def latencies_of_files(bundle: Bundle) -> dict[int, NDArray[np.int64]]:
     return found
 
 
-def _extents(first_byte: NDArray[np.int64], end_byte: NDArray[np.int64]) -> NDArray[np.int64]:
+def _extents(offset_bytes: NDArray[np.int64], length_bytes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers of all extents that requests touch, with those between their first and last byte."""
-    first, last = first_byte >> _EXTENT_BITS, (end_byte - 1) >> _EXTENT_BITS
-    lowest = int(first.min())
-    behind = int(last.max()) - lowest + 1
-    if behind <= _DENSE * len(first):  # to count the requests at each extent of the range takes less than to sort them
-        begun, ended = (np.bincount(of - lowest, minlength=behind + 1) for of in (first, last + 1))
-        return np.flatnonzero(np.cumsum(begun - ended)) + lowest
+    first, last = offset_bytes >> _EXTENT_BITS, (offset_bytes + length_bytes - 1) >> _EXTENT_BITS
     order = np.argsort(first)
     first, reached = first[order], np.maximum.accumulate(last[order])
     starts = np.flatnonzero(np.append(True, first[1:] > reached[:-1]))  # of what hangs together

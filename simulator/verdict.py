@@ -123,6 +123,7 @@ class Sessions:
     sessions: int
     inferred: int  # of them, made up because the recording does not tell threads apart
     late_ns: NDArray[np.int64]  # of each session's last command: start against recorded start
+    recorded_ns: NDArray[np.int64] | None = None  # that recorded start, where it is known
     stopped: bool = False  # when the recording's time was over, something was left that they did not begin any more
 
 
@@ -161,7 +162,7 @@ def judge_waiting(
     drain_ns = max(0, end_ns - span_ns)
     slow = shortfall > 1 - BEHIND_THROUGHPUT and drain_ns > min(_LEAST_LAG_NS, (1 - BEHIND_THROUGHPUT) * span_ns)
     if not slow and 2 * late.size <= sessions.sessions:
-        return Load("steady", _pace(sessions.sessions, late), 100 * shortfall)
+        return Load("steady", _pace(sessions, late, span_ns), 100 * shortfall)
     share, index, resource = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations))
     name, what = stations[index].name, stations[index].resources[resource]
     if wait is not None and share < ALWAYS_BUSY:
@@ -180,20 +181,26 @@ def judge_waiting(
             )
     text = (
         f"too slow: {_per_s(completed, elapsed_ns)} {flow.what}/s instead of {_per_s(recorded, span_ns)}; "
-        f"the whole workload takes {format_ns(drain_ns)} longer; {why}"
+        f"the whole workload {'would take' if sessions.stopped else 'takes'} {format_ns(drain_ns)} longer; {why}"
     )
     return Load("behind", text, 100 * shortfall, name, what, None, (1 - shortfall) * sessions.load)
 
 
-def _pace(sessions: int, late_ns: NDArray[np.int64]) -> str:
-    """Say how many sessions keep pace with the recording."""
+def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
+    """Say how many sessions keep pace with the recording, and where in its time the latest of the others ends."""
     if not late_ns.size:
         return "all sessions keep pace with the recording"
     finish = "one ends" if late_ns.size == 1 else f"{late_ns.size} end up to"
-    return (
-        f"{sessions - late_ns.size} of {sessions} sessions keep pace with the recording; "
+    text = (
+        f"{sessions.sessions - late_ns.size} of {sessions.sessions} sessions keep pace with the recording; "
         f"{finish} {format_ns(int(late_ns.max()))} later than recorded"
     )
+    if sessions.recorded_ns is None:
+        return text
+    latest = int(sessions.late_ns.argmax())
+    due_ns = int(sessions.recorded_ns[latest])
+    ended_ns = due_ns + int(sessions.late_ns[latest])
+    return f"{text}, at {format_ns(ended_ns)} instead of {format_ns(due_ns)}; the recording lasts {format_ns(span_ns)}"
 
 
 def _per_s(count: int, time_ns: int) -> str:

@@ -99,6 +99,6 @@ def description() -> dict[str, Any]:
             "write": [[16384, 32768, 100, 2e5]],
             "flush": [[0, 1, 5, 1e5]],
         },
-        "inferred": ["log: writes count as writes of the log"],
+        "inferred": ["writes to log count as writes of the log"],
         "warnings": ["3 completions had no request"],
     }

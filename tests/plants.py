@@ -13,6 +13,7 @@ from tiersim.devices.array.volume import (
     Host,
     ReadBalance,
     Rebuild,
+    StripeLock,
     Volume,
     add_array,
     add_drive_queues,
@@ -371,6 +372,7 @@ def controllers(draw: st.DrawFn) -> Controller:
         bytes_per_s=draw(rates),
         host_link_bytes_per_s=draw(rates),
         drive_link_bytes_per_s=draw(rates),
+        stripe_lock=draw(st.sampled_from(get_args(StripeLock))),
         known_defect=draw(st.sampled_from([None, "perc6-raid0-write-back"])),
     )
 

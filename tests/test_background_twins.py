@@ -16,6 +16,7 @@ from tests.twins.buffer_pool import Pool, Sweep
 from tests.twins.bursts import Bursts
 from tests.twins.checkpointer import Checkpointer
 from tests.twins.clock import Clock, Process
+from tests.twins.lazy_writer import FreeList
 from tests.twins.locks import Locks
 from tests.twins.log_blocks import Blocks
 from tests.twins.processors import Processors
@@ -27,12 +28,13 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
+from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import refer
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
-from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, Database
+from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2, Database
 from tiersim.simulator.database.wal.log import Log
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.simulator.metrics import new_metrics
@@ -294,3 +296,39 @@ def test_bursts(
     assert [one[:5] for one in written_checkpoints(database, end)] == [
         (begun, posted, over, marked, wrote) for begun, posted, over, marked, wrote in bursts.done if over < end
     ]
+
+
+@settings(max_examples=examples(24), deadline=None)
+@given(
+    seed=SEEDS,
+    frames=pick(24, 80),
+    examined=pick(2, 8, 64),
+    gathered=pick(1, 4),
+    interval_ms=pick(5, 1000),
+    think_ns=pick(100_000, 3_000_000),
+    exponent=pick(0.0, 0.9),
+)
+def test_lazy_writer(
+    seed: int, frames: int, examined: int, gathered: int, interval_ms: int, think_ns: int, exponent: float
+) -> None:
+    load = statements(1, 200, seed, 50_000, think_ns)
+    lazy = LazyWriter(interval_ms * _MS, examined, gathered)
+    host = {"cores": 1, "frames": frames, "policy": LRU2, "lazy_writer": lazy, "log": Log(full_page_writes=False)}
+    demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True)]
+    database, seen = watched(host, (400, (1, 200), exponent), demands, load, seed, warm=False)
+    clock = Clock()
+    pool = FreeList(clock, lazy, frames, READ_NS, lambda page: min(page, 1))
+
+    def body(_: int, row: int) -> Process:
+        yield clock.now + work_ns(load, row)
+        drawn = draw_row(database, 0, 0, row * 256 + 1)
+        for level in (0, 1):
+            page = int(page_at(database, 0, drawn, level))
+            yield from pool.refer(page)
+        pool.dirty.add(page)
+
+    done = run_sessions(clock, load, body)
+    end = max(done)
+    written = [(when, offset // PAGE, size // PAGE) for when, op, offset, size in seen if op == WRITE and when < end]
+    assert written == [one for one in pool.writes if one[0] < end]
+    assert database.done_ns.tolist() == done

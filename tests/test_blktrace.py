@@ -575,11 +575,14 @@ def test_a_log_is_known_by_its_flushes(tmp_path: Path) -> None:
     assert set(rows.purpose[log].tolist()) == {LOG_WRITE}
     purposes = dict(zip(rows.op[data].tolist(), rows.purpose[data].tolist(), strict=True))
     assert purposes == {READ: DATA_READ, WRITE: DATA_WRITE, DISCARD: UNKNOWN, FLUSH: UNKNOWN}
-    assert [sentence.split(" (")[0] for sentence in bundle.manifest.inferred] == [
-        "7,0: writes count as writes of the log",
-        "254,0: writes count as writes of data",
+    assert [sentence.split(": ")[0] for sentence in bundle.manifest.inferred] == [
+        "writes to device 7,0 count as writes of the log",
+        "writes to device 254,0 count as writes of data",
     ]
-    assert "40 flushes to 40 write commands, median 8 KiB, 100% append" in bundle.manifest.inferred[0]
+    assert (
+        "40 flushes for 40 write commands; median size 8 KiB; 100% of the writes begin in or right behind"
+        in bundle.manifest.inferred[0]
+    )
 
 
 def test_few_writes_are_no_log(tmp_path: Path) -> None:

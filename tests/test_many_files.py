@@ -45,7 +45,7 @@ def test_few_sentences_tell_of_very_many_files() -> None:
     purposes.fill(block, [f"file {number}" for number in range(FILES)])
     said = purposes.inferred
     assert len(said) == 22
-    assert sum("file 77: writes count as writes of the log" in one for one in said) == 1
+    assert sum("writes to file 77 count as writes of the log" in one for one in said) == 1
     assert said[-1] == f"writes of {FILES - 21} more files count as writes of data, for similar reasons"
 
 

@@ -167,6 +167,7 @@ def test_a_recording_is_replayed_with_what_was_inferred(with_rows: Path) -> None
     scenario = load_scenario("pcie-flash", ["engine.io_capacity=400"])
     settings = settings_of_load(scenario, load)
     assert settings.kind == "mariadb"
+    assert str(load.fitted.policy) == "midpoint"
     assert settings.engine["io_capacity"] == 400
     assert settings.engine["binary_log"] is True
     assert settings.basis["engine.sync_binlog"] == "recorded"

@@ -364,6 +364,40 @@ def test_outstanding_requests_are_an_average_or_a_backlog(html: str, open_page: 
     assert shown["7k2-raid1"][-1] == max(shown["7k2-raid1"]) > 10_000
 
 
+@pytest.mark.parametrize(
+    ("load", "replay", "piles_up"),
+    [
+        ("steady", {"mode": "open"}, False),
+        ("behind", {"mode": "open"}, True),
+        ("behind", {"mode": "partly-open", "keeps": "rate"}, True),
+        ("behind", {"mode": "partly-open", "keeps": "clients"}, False),
+        ("behind", {"mode": "closed"}, False),
+        ("behind", {"mode": "partly-open"}, False),
+        ("behind", {"mode": "partly-open", "played": "open"}, True),
+        ("saturated", {"mode": "open"}, True),
+    ],
+)
+def test_sessions_that_wait_for_answers_have_no_backlog(load: str, replay: dict[str, str], piles_up: bool) -> None:
+    """What is outstanding is the same figure for every one of them, whether it carries the load or not."""
+    result = sample(DISKS)
+    expected = over_time(result, 1, with_percentiles=True, as_backlog=piles_up)["outstanding"]
+    result.summary["verdict"]["load"], result.summary["replay"] = load, replay
+    (scenario,) = page_payload([result], "x")["scenarios"]
+    assert scenario["time"]["backlog"] == piles_up
+    assert scenario["time"]["outstanding"] == expected
+
+
+def test_waits_that_are_commits_are_no_log_syncs_besides() -> None:
+    result = sample(DISKS)
+    latency_ns = result.summary["latency_ns"]
+    latency_ns["log sync"] = dict(latency_ns["log write"])
+    assert "log sync" in page_payload([result], "x")["purposes"]
+    latency_ns["commit"] = dict(latency_ns["log sync"])
+    assert "log sync" not in page_payload([result], "x")["purposes"]
+    latency_ns["commit"]["count"] += 1
+    assert {"commit", "log sync"} < set(page_payload([result], "x")["purposes"])
+
+
 @pytest.mark.browser
 def test_idle_stations_are_drawn_on_a_scale_that_says_so(open_page: Open) -> None:
     page = open_page(build_page([sample(replace(SSDS, utilisation=0.008, burst=0.0))], "idle"))

@@ -238,7 +238,7 @@ def test_cards_speak_of_transactions(html: str, open_page: Open, results: list[R
     assert "Extrapolated" not in text(page, "#lead")
     assert "Engine: buffer pool 64 MiB scenario" in text(page, "#known")
     assert "Rows that a statement looks up were drawn" in text(page, "#known")
-    assert "Counters over 2 min;" in text(page, "#known")
+    assert "Counters over 2 min: 73,148 executions in 23,983 transactions." in text(page, "#known")
 
 
 @pytest.mark.browser

@@ -209,7 +209,9 @@ def test_lag_and_shortfall_stand_beside_the_latency(open_page: Open) -> None:
     early.summary["lag_ns"] = {"mean": -2e6, "max": 1e6, "at_end": 0.0}
     assert "Schedule lag 2.00 ms early on average" in text(open_page(build_page([early], "early")), ".card")
     assert "Schedule lag 3.00 ms on average" in text(page, ".card >> nth=0")
-    assert "3.00 ms on average, 1.20 s at most, and 400 µs at the end not in the result" in text(page, "#pair-facts")
+    assert "3.00 ms on average, 1.20 s at most, and 400 µs for the last request not in the result" in text(
+        page, "#pair-facts"
+    )
     assert (
         "Throughput is 6.4 % below the recording. Requests start later than recorded (schedule lag): 3.00 ms"
         in text(page, "#requests-reading")
@@ -226,7 +228,7 @@ def test_checkpoints_are_shaded_and_told(open_page: Open) -> None:
         assert "checkpoint (inferred from the trace)" in text(page, f"figure:has(#{chart}) .legend")
     means = page_payload([result], "x")["scenarios"][0]["checkpoints"]["mean_us"]["data read"]
     said = text(page, "#latency-time-reading")
-    assert f"The mean is {means['inside'] / 1e3:.3g} ms during the checkpoint" in said
+    assert f"On {DISKS.name} the mean is {means['inside'] / 1e3:.3g} ms during the checkpoint" in said
     assert f"and {means['outside'] / 1e3:.3g} ms otherwise: {means['inside'] / means['outside']:.3g} ×." in said
     assert "A checkpoint, shaded in the charts. inferred from the trace" in text(page, "#known")
 
@@ -371,15 +373,16 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
     assert "Log writes were recognised by their file, which only ever grows. concluded on import" in known["Inferred"]
     assert "addresses: uniform no offsets in the trace" in known["Synthesised"]
     for said in (
-        "after a pause of the session it starts at its recorded time.",
-        "18 sessions, 4 of them inferred: the recording does not show which thread sent a request; 1 ends late.",
-        "Of 1,000 commands, 60 % start after earlier work of their session, 30 % at their recorded time, and 10 % in",
+        "has ended. After a pause longer than dependency_window, it starts at its recorded time.",
+        "18 sessions, 4 of them inferred: the recording does not show which thread sent a request; 1 ends late, by",
+        "Of 1,000 requests, 60 % start after earlier work of their session, and 30 % at their recorded time. 10 % are",
         "Sessions think for 1.20 ms on average, half of the time for less than 700 µs.",
-        "Background writers (inferred: no session waits for them): postgres 12.",
+        "Background writers (inferred: no session waits for them): postgres (PID 12).",
         "2 times the recorded load, by cloning or leaving out sessions.",
         "Novelty: yes · Pause: mean: 1.20 ms",
     ):
         assert said in known["Replay, and what it leaves out"]
+    assert "1 of 18 sessions ends late." in text(page, "#lead")
 
 
 @pytest.mark.browser

@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runs import commands, poisson
+from tiersim.cli.verdicts import carries
 from tiersim.devices.array.volume import add_array
 from tiersim.devices.host.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
@@ -222,6 +223,22 @@ def test_one_late_session_of_many_is_said_and_no_verdict() -> None:
     load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, Sessions(1.0, 4, 0, late))
     assert load.verdict == "steady"
     assert load.explanation == "3 of 4 sessions keep pace with the recording; one ends 30 s later than recorded"
+    sessions = Sessions(1.0, 4, 0, late, recorded_ns=np.array([90, 91, 92, 50]) * 1_000_000_000)
+    load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, sessions)
+    assert load.explanation.endswith("30 s later than recorded, at 80 s instead of 50 s; the recording lasts 100 s")
+
+
+@pytest.mark.parametrize(
+    ("load", "late", "said"),
+    [
+        ("steady", 0, "yes"),
+        ("steady", 1, "yes, 1 session late"),
+        ("steady", 2, "yes, 2 sessions late"),
+        ("behind", 3, "no, behind"),
+    ],
+)
+def test_what_carries_the_load_says_how_many_sessions_are_late(load: str, late: int, said: str) -> None:
+    assert carries({"verdict": {"load": load}, "replay": {"late_sessions": late}}) == said
 
 
 @pytest.mark.parametrize(("slower", "verdict"), [(1.04, "steady"), (1.2, "behind"), (3.0, "behind")])
@@ -240,6 +257,6 @@ def test_sessions_that_were_stopped_are_behind_by_what_they_left(slower: float, 
     assert load.shortfall_pct == pytest.approx(100 * (1 - 1 / slower), abs=0.6)
     if verdict == "behind":
         longer = format_ns(span_ns * 100 / round(100 / slower) - span_ns)
-        assert f"the whole workload takes {longer} longer" in load.explanation
+        assert f"the whole workload would take {longer} longer" in load.explanation
         rate = {1.2: "199", 3.0: "79.2"}[slower]
         assert load.explanation.startswith(f"too slow: {rate} requests/s instead of 240; ")

@@ -124,11 +124,11 @@ class Columns(NamedTuple):
 
 
 @kernel
-def last_end_ns(c: Columns) -> int:
+def last_end_ns(time_ns: NDArray[np.int64], latency_ns: NDArray[np.int64]) -> int:
     """When the last request ended, or came where its latency was not measured."""
     last_ns = 0
-    for row in range(c.time_ns.size):
-        last_ns = max(last_ns, c.time_ns[row] + max(c.latency_ns[row], 0))
+    for row in range(time_ns.size):
+        last_ns = max(last_ns, time_ns[row] + max(latency_ns[row], 0))
     return last_ns
 
 
@@ -184,7 +184,7 @@ class RequestWriter:
         table = pa.Table.from_arrays([arrays[name] for name in ARROW_SCHEMA.names], schema=ARROW_SCHEMA)
         self._writer.write_table(table, row_group_size=ROWS_PER_GROUP)
         self.rows += len(block)
-        self.last_ns = max(self.last_ns, int(last_end_ns(block.columns)))
+        self.last_ns = max(self.last_ns, int(last_end_ns(block.time_ns, block.latency_ns)))
 
     def close(self) -> None:
         """Write the Parquet footers."""

@@ -10,7 +10,7 @@ import json
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -178,6 +178,7 @@ def over_time(result: Result, merged: int, *, with_percentiles: bool, as_backlog
         "by_class": by_class,
         "outstanding": rounded(np.maximum(backlog, 0) if as_backlog else area_ns / np.maximum(widths_ns, 1), 4),
         "of": "transactions" if "transaction" in classes else "requests",
+        "backlog": as_backlog,
     }
 
 
@@ -272,7 +273,7 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
             {"queries": found, "transaction_us": transaction_us(result), "commits": commits(result)} if found else {}
         )
     traces = _traces(results)
-    present = {purpose for scenario in scenarios for purpose in scenario["latency_ns"]}
+    present = {purpose for result in results for purpose in _purposes(result.summary)}
     return {
         "schema": SCHEMA,
         "title": title,
@@ -286,6 +287,13 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
         "parts": parts(),
         "ratios": all_ratios(scenarios, {hashed["hash"]: hashed["measured_latency_ns"] for hashed in traces}),
     }
+
+
+def _purposes(summary: Mapping[str, Any]) -> set[str]:
+    """Return what latencies are shown of: no log syncs where each is the wait of one commit, which is shown."""
+    latency_ns = summary["latency_ns"]
+    waits, commits_there = (latency_ns.get(name, {}).get("count") for name in ("log sync", "commit"))
+    return set(latency_ns) - ({"log sync"} if waits is not None and waits == commits_there else set())
 
 
 def _place(purpose: str) -> tuple[int, str]:
@@ -350,7 +358,7 @@ def _traces(results: Sequence[Result]) -> list[dict[str, Any]]:
 def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
     summary = result.summary
     saturated = summary["verdict"]["load"] == "saturated"
-    time = over_time(result, merged, with_percentiles=not saturated, as_backlog=summary["verdict"]["load"] != "steady")
+    time = over_time(result, merged, with_percentiles=not saturated, as_backlog=_piles_up(summary))
     return {
         "name": name,
         "trace": summary["trace"]["hash"],
@@ -369,6 +377,15 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "stations": stations(result, merged),
         "toml": result.scenario_toml,
     }
+
+
+def _piles_up(summary: Mapping[str, Any]) -> bool:
+    """Tell whether what is outstanding is a backlog: of a load that comes by the clock and is not carried. Sessions
+    that wait for each answer have none.
+    """
+    replay = summary.get("replay") or {}
+    by_the_clock = "open" in (replay.get("mode"), replay.get("played")) or replay.get("keeps") == "rate"
+    return summary["verdict"]["load"] == "saturated" or (summary["verdict"]["load"] == "behind" and by_the_clock)
 
 
 def _with_part(found: dict[str, Any] | None) -> dict[str, Any]:

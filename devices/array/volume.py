@@ -20,8 +20,8 @@ from tiersim.devices.tiering.tiers import Migration, tiers_capacity_bytes
 from tiersim.units import NS_PER_S
 
 Layout = Literal["single", "jbod", "raid0", "raid1", "raid10", "raid5", "raid6"]
-#: Which copy reads: the one with the fewest outstanding requests, or as Linux md chooses among rotating disks.
-#: Which copy of a mirror reads, in the order of the numbers of array_kernels.
+#: Which copy of a mirror reads, in the order of the numbers of array_kernels: the one with the fewest outstanding
+#: requests, or as Linux md chooses among rotating disks.
 ReadBalance = Literal["fewest", "nearest"]
 #: What a write to RAID 5 or 6 locks: the parity that it changes while it does so, or all of its rows while it lasts.
 StripeLock = Literal["parity", "rows"]

@@ -131,7 +131,8 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
         sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / transactions
     )
     client_ns = max(host.transaction_ns - written_ns - executed_ns, 0.0) / (len(load) / transactions)
-    basis = f"what the processors of {load.path.name} did, on {model.start.basis.rpartition(' on ')[2]}; {host.said}"
+    baseline = model.start.basis.rpartition(" on ")[2]
+    basis = f"fitted to the CPU time that {load.path.name} recorded, with scenario '{baseline}'; {host.said}"
     start = replace(
         model.start,
         costs=costs,
@@ -314,7 +315,11 @@ class _Model:
     def __init__(self, load: Load, scenario: NamedScenario, pause_ns: int | None) -> None:
         costs = _costs(load, scenario)
         self.start = ProcessorCosts(
-            statement_ns(load, costs, {}), 0, costs, f"simulating the recorded load on {scenario.name}", pause_ns
+            statement_ns(load, costs, {}),
+            0,
+            costs,
+            f"fitted by a simulation of the recorded load on {scenario.name}",
+            pause_ns,
         )
         self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
         self.hot = 1.0  # what share of its CPU as recorded a statement takes on a busy host

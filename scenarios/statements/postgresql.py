@@ -59,6 +59,8 @@ def postgresql(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
             "checkpoint_timeout_ns": checkpoints.timeout_ns,
             "checkpoint_completion_target": checkpoints.completion_target,
             "checkpoint_distance_bytes": checkpoints.segments * log.segment_bytes,
+            "max_wal_size_bytes": _max_wal_bytes(engine, host),
+            "direct_io": _is_direct(engine, host),
         },
         caveats=tuple(_caveats(sources)),
     )
@@ -158,9 +160,7 @@ def _checkpoints(
     if timeout_ns is None:
         recorded_s = host.get("checkpoint_timeout_s")
         timeout_ns = CHECKPOINT_TIMEOUT_NS if recorded_s is None else round(float(recorded_s) * NS_PER_S)
-    size = engine.max_wal_size
-    if size is None:
-        size = int(host.get("max_wal_size_bytes", MAX_WAL_BYTES))
+    size = _max_wal_bytes(engine, host)
     flush_bytes = engine.checkpoint_flush_after
     if flush_bytes is None:
         flush_bytes = int(host.get("checkpoint_flush_after_bytes", _FLUSH_AFTER_PAGES * 8192))
@@ -185,6 +185,10 @@ def _checkpoints(
         in_file_order=_hands_on(version),
         since_ns=min(since_ns, timeout_ns),
     )
+
+
+def _max_wal_bytes(engine: EngineModel, host: Mapping[str, Any]) -> int:
+    return engine.max_wal_size or int(host.get("max_wal_size_bytes", MAX_WAL_BYTES))
 
 
 def _hands_on(version: str | None) -> bool:

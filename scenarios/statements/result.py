@@ -444,7 +444,7 @@ def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outc
     late_ns = np.zeros(0, np.int64) if replay.clients is not None else _late_ns(assembled)
     recorded = round(load.transactions * (1.0 if replay.clients is not None else replay.load))
     stopped = bool((assembled.database.done_ns == 0).any())
-    sessions = Sessions(replay.load, assembled.program.sessions, 0, late_ns, stopped)
+    sessions = Sessions(replay.load, assembled.program.sessions, 0, late_ns, stopped=stopped)
     from_ns = assembled.timeline_ns - span_ns  # the warm-up, where the time of the recording comes behind it
     flow = _flow(assembled, metrics, from_ns)
     wait = _largest_wait(assembled)

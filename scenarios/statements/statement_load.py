@@ -350,9 +350,9 @@ def said_of_earlier_changes(found: Differences, texts: Sequence[str | None]) -> 
     if images <= _IMAGES * calls:
         return []
     said = (
-        f"{images:,.0f} pages were written into the log by {calls:,.0f} statements that only read. They set hint bits"
-        " of rows that were changed before the recording; this CPU time counts as CPU time of every lookup. To avoid"
-        " it, run VACUUM before recording"
+        f"{calls:,.0f} statements that only read wrote {images:,.0f} full-page images into the WAL, because PostgreSQL"
+        " marks a row as committed when it is read for the first time (hint bits). The CPU time of these writes is in"
+        " the CPU time of the lookups. To keep it out, run VACUUM before recording"
     )
     return [said]
 

@@ -17,7 +17,6 @@ SHORT = {
     "devices/host/file_system.py": "a kind of station, beside its kernels",
     "devices/host/processor.py": "a kind of the catalogue",
     "scenarios/calibration/fitting/search.py": "a search, which knows nothing of devices",
-    "scenarios/calibration/popularity/midpoint.py": "a closed form; each policy's stands by itself",
     "simulator/database/buffer_pool/frame_lists.py": "the lists of LRU, LRU-2 and rings",
     "simulator/database/buffer_pool/lru.py": "a policy; each has a module",
     "simulator/miss_ratios/knees.py": "an algorithm of a paper",

@@ -619,8 +619,8 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         (
             "simulator/database/sessions/sessions.py",
             'return int(max(d.start_ns[statement], s["ended_ns"]))',
-            "return int(d.start_ns[statement])",
-            "A statement starts before the one before has ended.",
+            'return int(s["ended_ns"])',
+            "Statements do not wait for their recorded time.",
         ),
         (
             "simulator/database/sessions/sessions.py",
@@ -633,6 +633,32 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             's["started_ns"] = s["asked_ns"] = now - part',
             's["started_ns"] = now - part',
             "The wait for the first core belongs to the statement.",
+        ),
+    ],
+    f"{_BACKGROUND}::test_lazy_writer": [
+        (
+            "simulator/database/buffer_pool/lazy_writer.py",
+            'return int(w["examined"]) if d.pool_state[FREE_FRAMES] < min(w["examined"], most) else 0',
+            'return int(w["examined"]) if d.pool_state[FREE_FRAMES] < most else 0',
+            "The list is short below an eighth of the pool, however few are examined.",
+        ),
+        (
+            "simulator/database/buffer_pool/lazy_writer.py",
+            "if not d.dirty[frame] and not lru2.was_used_since(d, page, posted_ns):",
+            "if not d.dirty[frame]:",
+            "A page that was used while it was written goes.",
+        ),
+        (
+            "simulator/database/buffer_pool/lazy_writer.py",
+            "return int((now // interval + 1) * interval)",
+            "return int(now + interval)",
+            "The lazy writer comes an interval after a read, not every interval.",
+        ),
+        (
+            "simulator/database/buffer_pool/lazy_writer.py",
+            'return int(max(min(w["examined"], most) - d.pool_state[FREE_FRAMES], 0))',
+            'return int(w["examined"])',
+            "The lazy writer examines as many as a worker.",
         ),
     ],
 }

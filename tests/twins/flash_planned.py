@@ -24,8 +24,11 @@ class Channel:
                 at = max(at, end)
         return at
 
-    def transfer(self, at: int, length: int) -> int:
-        """Take all time that is left from *at* on; return when that is enough."""
+    def transfer(self, now: int, at: int, length: int) -> int:
+        """Take all time that is left from *at* on; return when that is enough. What is over by *now* is forgotten: a
+        program that a flush starts is dated back to when its units came.
+        """
+        self.taken = [one for one in self.taken if one[1] > now]
         left, pieces = length, []
         for begin, end in [*self.taken, (NEVER, NEVER)]:
             if left and at < begin:
@@ -143,7 +146,7 @@ class Planned(Twin):
             die.sensing_from, die.sensing = start, planes
             die.sensed_at = start + self.sensing_ns(number, page)
         die.registers.update(dict.fromkeys(planes, page))
-        transferred = channel.transfer(max(at, die.sensed_at), len(units) * self.transfer_ns)
+        transferred = channel.transfer(now, max(at, die.sensed_at), len(units) * self.transfer_ns)
         end = max(die.read_free, transferred)
         if die.program_free > start:
             die.program_free += end - start
@@ -183,7 +186,7 @@ class Planned(Twin):
         start = max(came, die.program_free, die.read_free)
         ready = start + sum(is_part for _, is_part in self.gathered) * self.drive.read[0]
         if start <= now + self.drive.program:
-            there = channel.transfer(ready, count * self.transfer_ns)
+            there = channel.transfer(now, ready, count * self.transfer_ns)
         else:
             channel.later_free = max(channel.later_free, now) + count * self.transfer_ns
             there = max(channel.later_free, ready + count * self.transfer_ns)

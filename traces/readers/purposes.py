@@ -1,5 +1,6 @@
 """What requests are for, concluded from how files are written and by whom, for sources that do not say."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -87,7 +88,7 @@ class Purposes:
             what = _LOG if self._is_log[file] else _DATA
             self._files[what] += 1
             if self._files[what] <= _SAID_EACH:
-                self._said.append(f"{file_names[file]}: writes count as writes of {what} ({why})")
+                self._said.append(f"writes to {_named(file_names[file])} count as writes of {what}: {why}")
 
     def _find_checkpointers(
         self, block: Requests, flushes: NDArray[np.int64], file_names: Sequence[str], stream_names: Sequence[str]
@@ -105,7 +106,8 @@ class Purposes:
             if why:
                 self._checkpointers.add((stream, file))
                 self._said.append(
-                    f"{file_names[file]}: writes of {stream_names[stream]} count as checkpoint writes ({why})"
+                    f"writes of {_of_process(stream_names[stream])} to {_named(file_names[file])} count as"
+                    f" checkpoint writes: {why}"
                 )
 
 
@@ -138,10 +140,21 @@ def looks_like_log(block: Requests, rows: NDArray[np.int64]) -> tuple[bool, str]
         and share >= APPENDING_SHARE
     )
     why = (
-        f"{flushes:,} flushes to {commands:,} write commands, median {format_bytes(typical_bytes)}, "
-        f"{share:.0%} append to the write before"
+        f"{flushes:,} flushes for {commands:,} write commands; median size {format_bytes(typical_bytes)}; "
+        f"{share:.0%} of the writes begin in or right behind the previous one"
     )
     return is_log, why
+
+
+def _of_process(stream: str) -> str:
+    """Return the name of a stream; where it ends in a number, that is a process."""
+    name, _, pid = stream.rpartition(" ")
+    return f"process {name} (PID {pid})" if name and pid.isdecimal() else stream
+
+
+def _named(file: str) -> str:
+    """Return the name of a file; what has the kernel's numbers alone is a block device."""
+    return f"device {file}" if re.fullmatch(r"\d+,\d+", file) else file
 
 
 def looks_like_checkpoint(block: Requests, rows: NDArray[np.int64]) -> str:
@@ -155,7 +168,7 @@ def looks_like_checkpoint(block: Requests, rows: NDArray[np.int64]) -> str:
     ascending = float((np.diff(block.offset_bytes[writes]) > 0).mean())
     if ascending < ASCENDING_SHARE:
         return ""
-    return f"{unwaited:,} that no session waits for, {ascending:.0%} in ascending order, then flushes"
+    return f"no session waits for {unwaited:,} of them; {ascending:.0%} are in ascending order; flushes follow"
 
 
 def _commands(commands: NDArray[np.int64]) -> int:

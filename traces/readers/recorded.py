@@ -542,7 +542,7 @@ def _spaced(snapshots: list[Snapshot], recorded: Recorded) -> list[Snapshot]:
         return snapshots
     start = recorded.statements.first_ns or 0
     recorded.inferred.append(
-        f"the two snapshots have no times; they are assumed to be {recorded.span_ns / NS_PER_S:g} s apart, as long as"
-        " the load ran in between"
+        f"the two snapshots have no times; they are assumed to be {recorded.span_ns / NS_PER_S:g} s apart; that is"
+        " right only if the load ran from the first to the second"
     )
     return [Snapshot(start, snapshots[0].values), Snapshot(start + recorded.span_ns, snapshots[1].values)]

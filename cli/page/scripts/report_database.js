@@ -47,6 +47,7 @@ function databaseLanes() {
   });
 }
 
+const countedSeconds = ({ replay: { counted_ns: { from, until } } }) => (until - from) / 1e9;
 const meanOf = values => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : null);
 
 function databaseReading() {
@@ -63,13 +64,13 @@ function databaseReading() {
   return [
     rows.length ? `On ${name} ${ran}${took.length ? `; ${took.join(', ')}${wrote.length > 1 ? ' on average' : ''}` : ''}.` : `No checkpoint runs on ${name} in this time.`,
     rows.length && !known(rows.at(-1).end_ns) ? `${rows.length > 1 ? 'The last' : 'It'} has not finished when the run ends.` : '',
-    dips.length ? dipSentence(Math.max(...dips), dips.length) : '',
-    log?.flushes ? `One log sync (write and flush of the log) makes ${count(log.commits_per_flush)} commits durable and takes ${duration(log.sync_mean_ns / 1e3)} on average.` : '',
+    dips.length ? dipSentence(Math.max(...dips)) : '',
+    log?.flushes ? `The log is flushed ${count(log.flushes / countedSeconds(selected()))} times/s; a log flush (write and sync) takes ${duration(log.sync_mean_ns / 1e3)} on average and makes ${count(log.commits_per_flush)} commits durable. A commit waits longer: also for the flush before its own.` : '',
     known(log?.bytes_per_transaction) ? `A transaction writes ${bytes(log.bytes_per_transaction)} of log.` : '',
   ].filter(Boolean).join(' ');
 }
 
-const dipSentence = (dip, many) => (dip < LEAST_DIP ? '' : `In the worst 5${NBSP}s of ${many > 1 ? 'the checkpoints' : 'the checkpoint'} throughput is ${percent(dip / 100)} below its mean.`);
+const dipSentence = dip => (dip < LEAST_DIP ? '' : `In the worst 5${NBSP}s during a checkpoint, transactions/s are ${percent(dip / 100)} below the mean of the run.`);
 
 function databaseNumbers() {
   const { time, database, name } = selected();
@@ -152,10 +153,11 @@ function drawCheckpointTables() {
   fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'In checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`)], there.map(impactRow));
   fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'Log before it', 'Worst 5 s', 'Transactions', 'Commits'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
+  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them.';
   $('checkpoint-more').hidden = most >= rows.length;
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;
   $('checkpoints-note').textContent = [
-    'Large figures are inside of checkpoints, small ones outside. A checkpoint begins by the clock (time), or because so much log was written since the one before (log).',
+    'A checkpoint begins by the clock (time), or because so much log was written since the one before (log).',
     `Worst 5${NBSP}s: the lowest throughput in any 5 seconds of it, against the mean of the run. Transactions and commits: their mean latency inside of it.`,
     there.some(scenario => scenario.checkpoints?.left_out) ? 'Only the first of very many checkpoints are listed.' : '',
   ].filter(Boolean).join(' ');

@@ -15,6 +15,8 @@ function sentenceOfVerdicts() {
   return said.length ? said.map((part, i) => (i ? part.replace('the recorded load', 'it') : part)).join('; ') + '.' : '';
 }
 
+const sentenceOfLateSessions = () => scenarios().filter(one => one.replay?.late_sessions).map(({ name, replay: { late_sessions: late, sessions } }) => `On ${name}, ${whole.format(late)} of ${whole.format(sessions)} sessions ${late === 1 ? 'ends' : 'end'} late.`).join(' ');
+
 function sentenceOfLatency([purpose, statistic]) {
   const share = statistic.slice(1);
   const said = scenarios().map(scenario => ({ name: scenario.name, ...latency(scenario, purpose, statistic) }));
@@ -105,7 +107,7 @@ function sentencesOfDoubt([purpose, statistic]) {
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
       resolved.length < counted.length ? `The recording is too short for the ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
-      '80 % intervals show only the random variation of a run; the model error is not in them.',
+      'The small figures beside a latency are the random variation of the simulated run (80 % interval). The error of the model comes on top.',
       ...errors,
       Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted; the end of this page lists them.` : null,
     ].filter(known).join(' '),
@@ -117,7 +119,7 @@ function drawHead() {
   const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} fewer ${ofStatements(one) ? 'transactions' : 'requests'}/s than recorded`);
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const answers = [
-    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), shortOnes.length ? list(shortOnes) + '.' : '', sentenceOfRates()].filter(Boolean).join(' ')),
+    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), shortOnes.length ? list(shortOnes) + '.' : '', sentenceOfRates()].filter(Boolean).join(' ')),
     main ? answer('How slow is it?', sentenceOfLatency(main)) : null,
     answer('What is to blame?', sentenceOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
@@ -228,6 +230,18 @@ function scenarioRow(scenario) {
       ? element('small', {}, percent(bottleneck.utilisation)) : null));
 }
 
+/** What a log sync is, where block requests were replayed: both kinds are made of requests that have columns of their own. */
+const HOST_OF_SYNCS = 'A log sync contains the server’s own time between its write and its flush, as it was recorded; storage does not change that part.';
+function logSyncs() {
+  const there = data.derived.filter(purpose => purpose.startsWith('log sync'));
+  if (ALL_STATEMENTS || !there.length) return [];
+  return [
+    'Log sync: the whole wait of the server until its log is durable.', HOST_OF_SYNCS,
+    there.includes('log sync on device') ? 'Log sync on the device: only its writes and flushes.' : null,
+    'These writes and flushes also count as log writes and log flushes.',
+  ].filter(known);
+}
+
 function drawComparison() {
   const head = (text, className) => element('th', { scope: 'col', className }, text);
   const purposes = data.purposes.map(purpose => head(capital(plural(purpose)), purpose === state.purpose ? 'chosen' : ''));
@@ -242,10 +256,10 @@ function drawComparison() {
   labelCells($('comparison'));
   const basis = scenarios().flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures[state.statistic]).find(figure => figure?.resolved)?.basis;
   $('comparison-note').textContent = [
-    `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures: the interval${basis ? ` (${basis})` : ''}, unless both ends round to the same digits.`,
+    `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures: the random variation of the run${basis ? ` (${basis})` : ''}; they are left out where both ends round to the same digits.`,
     'A range replaces a figure that the recording is too short, or too bursty, to resolve.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
-    data.derived.length ? `${capital(list(data.derived.map(plural)))} are waits of the server. The requests in such a wait also count in their own columns.` : '',
+    ...logSyncs(),
     scenarios().some(hasLag) ? 'Schedule lag: how much later than recorded a request starts.' : '',
     POOLS.length ? `Buffer pool: ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the nearest size that has a result' : ''}.` : '',
     RATES === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',

@@ -7,11 +7,16 @@ const MEANINGS = {
   },
   cache: {
     'not modelled': 'The caches of the server are not modelled: the trace holds only the requests that missed them, and exactly these are replayed.',
-    'not warmed': 'The cache was not warm when the run ended.', warm: 'The cache starts warm.', cold: 'The cache starts cold.',
-    'as recorded': 'The cache starts as full as it was when the recording began.',
+    'not warmed': 'The buffer pool was not warm when the run ended.', warm: 'The buffer pool starts warm.', cold: 'The buffer pool starts cold.',
+    'as recorded': 'The buffer pool starts as full as it was when the recording began.',
   },
   arrivals: {
     recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from how many requests were outstanding.', synthetic: 'Only totals were recorded: the order and overlap of executions are simulated.',
+  },
+  reach: {
+    'within the recording': 'Buffer pool and CPU load are not larger than recorded, so the calibration covers them.',
+    'beyond the recording': 'The buffer pool is larger or the CPU busier than recorded; the calibration does not cover that.',
+    'beyond the recording, with assumed costs': 'The buffer pool is larger or the CPU busier than recorded, and CPU costs are assumed; the calibration does not cover that.',
   },
   locks: { modelled: 'Locks are modelled.', 'not modelled': 'Locks between transactions are not modelled.' },
 };
@@ -20,9 +25,10 @@ const warning = text => [verdictIcon('behind', 'warning'), ' ', text];
 /** Entries are `[text, source]`. */
 const items = entries => element('ul', {}, entries.map(([text, source]) => element('li', {}, text, source ? element('small', { className: 'source' }, source) : null)));
 
-function selfCheck({ name, conservation: check }) {
-  const sums = `${whole.format(check.requests_in)} commands entered the model and ${whole.format(check.requests_out)} completed`;
-  if (check.requests_in === check.requests_out && check.little && check.busy) return `Self-check of ${name}: ${sums}; Little’s law and busy time hold at every station.`;
+function selfCheck(scenario) {
+  const { name, conservation: check } = scenario;
+  const sums = `${whole.format(check.requests_in)} ${ofStatements(scenario) ? 'sessions' : 'requests'} started and ${whole.format(check.requests_out)} ended`;
+  if (check.requests_in === check.requests_out && check.little && check.busy) return `Self-check of ${name} passed: ${sums}; in every part of the model, Little’s law (requests in it = rate × time in it) and the busy time hold.`;
   const broken = [check.little ? null : 'Little’s law', check.busy ? null : 'busy time'].filter(known);
   return warning(`Self-check of ${name} failed: ${sums}${broken.length ? `; ${list(broken)} does not hold` : ''}.`);
 }
@@ -30,7 +36,7 @@ function selfCheck({ name, conservation: check }) {
 /** To stay small, a page of many scenarios draws fewer points. */
 function coarseness() {
   const merged = data.merged_intervals;
-  return merged > 1 ? [`Each point over time stands for ${merged} intervals of the result: the worst p99 and the average of the rest.`] : [];
+  return merged > 1 ? [`Each point over time stands for ${merged} intervals of the result: of p99 it shows the larger one, of other figures the mean.`] : [];
 }
 
 /** What was assumed, each device once above its parameters. */
@@ -59,28 +65,32 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A ${what} starts one recorded think time after the work that its session waited for; after a pause of the session it starts at its recorded time.`,
+  'partly-open': what => `A ${what} starts one recorded think time after the work that its session waited for has ended. After a pause longer than dependency_window, it starts at its recorded time.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
+const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
 /** What a replay says of itself, in sentences; keys without words stand as they are. */
 function replayWords(replay, what) {
   const { mode, played, why, load, load_reached, commands, sessions, inferred_sessions, late_sessions, waits_for_issuer, waits_for_clock,
-    waits_for_foreground, keeps, transactions_done, think_mean_ns, think_p50_ns, writers, writer_names, journals, journal_names, counted_ns, ...others } = replay;
+    waits_for_foreground, keeps, transactions_done, transactions: _, think_mean_ns, think_p50_ns, writers, writer_names, journals, journal_names, counted_ns, ...others } = replay;
   const share = waiting => percent(waiting / commands);
   return [
     played ? `Played at the recorded times: ${why}.` : known(keeps) ? null : MODES[mode]?.(what) ?? (known(mode) ? `Mode: ${mode}.` : null),
-    known(sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not show which thread sent a request` : ''}${late_sessions ? `; ${whole.format(late_sessions)} ${late_sessions === 1 ? 'ends' : 'end'} late` : ''}.` : null,
-    commands ? `Of ${whole.format(commands)} commands, ${share(waits_for_issuer)} start after earlier work of their session, ${share(waits_for_clock)} at their recorded time, and ${share(waits_for_foreground)} in the background, as far as the sessions have come.` : null,
+    known(sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not show which thread sent a request` : ''}${late_sessions ? `; ${whole.format(late_sessions)} ${late_sessions === 1 ? 'ends' : 'end'} late, by more than 5${NBSP}% of the recording’s time` : ''}.` : null,
+    commands ? `Of ${whole.format(commands)} requests, ${share(waits_for_issuer)} start after earlier work of their session, and ${share(waits_for_clock)} at their recorded time. ${share(waits_for_foreground)} are background writes; each starts after the same requests of the sessions as in the recording.` : null,
     keeps === 'clients' ? 'A client starts its next transaction when the last one has ended and its think time is over (closed loop).' : keeps === 'rate' ? 'Transactions start at the recorded rate, whether earlier ones have ended or not (open loop).' : null,
     known(transactions_done) ? `${whole.format(transactions_done)} transactions completed.` : null,
     known(think_mean_ns) ? `Sessions think for ${duration(think_mean_ns / 1e3)} on average, half of the time for less than ${duration(think_p50_ns / 1e3)}.` : null,
-    writer_names?.length ? `Background writers (inferred: no session waits for them): ${list(writer_names)}.` : null,
-    journal_names?.length ? `File system journals (inferred): ${list(journal_names)}.` : null,
+    writer_names?.length ? `Background writers (inferred: no session waits for them): ${list(writer_names.map(withPid))}.` : null,
+    journal_names?.length ? `File system journals (inferred): ${list(journal_names.map(withPid))}.` : null,
     counted_ns?.from ? `The first ${span(counted_ns.from / 1e9)} warm up and are in no latency.` : null,
     known(load) && load !== 1 ? `${count(load)} times the recorded load, by cloning or leaving out sessions.` : null,
     Object.keys(others).length ? Object.entries(others).map(([key, value]) => generic(key, value)).join(' · ') : null,
   ].filter(known);
 }
+
+/** With a capital letter, unless it begins with a name such as public.orders. */
+const asSentence = text => (/^[a-z]+[ ,;]/.test(text) ? capital(text) : text);
 
 /** A list in a result whose entries are sentences or `{what, value, source}`. */
 const entriesOf = (entries, source) => (entries ?? []).map(one => (typeof one === 'string' ? [one, source]
@@ -91,8 +101,8 @@ function knownLists(scenario) {
   const recording = `trace ${trace.name}, ${trace.source_format}`;
   const measured = data.purposes.filter(purpose => purpose in trace.measured_latency_ns).map(plural);
   const statements = `${whole.format(trace.statements)} executions in ${whole.format(trace.transactions)} transactions`;
-  const counted = scenario.verdict.arrivals === 'synthetic' ? `Counters over ${span(trace.span_ns / 1e9)}; ${statements} were synthesised from them.` : `${statements} in ${span(trace.span_ns / 1e9)}.`;
-  const joined = commandsOf(trace) === trace.requests ? '.' : `; the kernel merged some of them: ${whole.format(commandsOf(trace))} commands reached the device.`;
+  const counted = scenario.verdict.arrivals === 'synthetic' ? `Counters over ${span(trace.span_ns / 1e9)}: ${statements}.` : `${statements} in ${span(trace.span_ns / 1e9)}.`;
+  const joined = commandsOf(trace) === trace.requests ? '.' : `; the kernel merged some of them: ${whole.format(commandsOf(trace))} reached the device.`;
   const made = [...entriesOf(trace.synthesised, recording), ...entriesOf(scenario.synthesised, 'the run')];
   const waiting = scenario.replay && scenario.replay.mode !== 'open' && !scenario.replay.played;
   const asRecorded = scenario.verdict.arrivals === 'recorded' ? [waiting ? 'Sessions, their order and their think times are the recorded ones.' : meaning(scenario, 'arrivals'), recording] : null;
@@ -100,12 +110,12 @@ function knownLists(scenario) {
   return {
     Measured: [
       [ofStatements(scenario) ? counted : `${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}${joined}`, recording], asRecorded,
-      [measured.length ? `Latency on the recorded hardware: ${list(measured)}.` : 'The trace holds no latency of the recorded hardware.', recording],
+      [measured.length ? `Latency on the recorded hardware: ${list(measured)}.` : ofStatements(scenario) ? 'The latency of single block requests was not recorded.' : 'The trace holds no latency of the recorded hardware.', recording],
       ...(trace.warnings ?? []).map(text => [warning(text), 'what the import found']),
     ],
     Inferred: [
-      ...(trace.inferred ?? []).map(text => [text, 'concluded on import, not recorded']),
-      ...(scenario.inferred ?? []).map(text => [capital(text), 'concluded for the run, not recorded']),
+      ...(trace.inferred ?? []).map(text => [asSentence(text), 'concluded on import, not recorded']),
+      ...(scenario.inferred ?? []).map(text => [asSentence(text), 'concluded for the run, not recorded']),
       scenario.verdict.arrivals === 'inferred' ? [meaning(scenario, 'arrivals'), recording] : null,
       checkpoints && !checkpoints.rows ? [`${checkpoints.spans_s.length === 1 ? 'A checkpoint' : `${checkpoints.spans_s.length} checkpoints`}, shaded in the charts.`, list(checkpoints.basis) || 'basis not in the result'] : null,
     ],
@@ -130,7 +140,8 @@ function settingsTable(scenario) {
   const rows = Object.entries(scenario.settings_from ?? {}).map(([setting, source]) => {
     const [part, key] = setting.split('.');
     const [size, ns] = ['bytes', 'ns'].map(unit => scenario[part]?.[`${key}_${unit}`]);
-    const value = known(size) ? bytes(size) : Number.isFinite(ns) ? duration(ns / 1e3) : scenario[part]?.[key];
+    const value = known(size) ? bytes(size) : Number.isFinite(ns) ? duration(ns / 1e3)
+      : setting === 'host.costs' ? `${duration(scenario.host.costs_ns.read_ns / 1e3)} of CPU to read a page, on a busy host` : scenario[part]?.[key];
     return [`${capital(part)}: ${inWords(key)}`, known(value) ? String(value) : '–', source];
   });
   return table(['What', 'Value', 'Source'], rows, { className: 'numbers words' });

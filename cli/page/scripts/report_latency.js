@@ -150,7 +150,7 @@ function latencyTimeReading() {
   const slowest = own.requests > 1 ? `the slowest of ${own.requests} ${what} takes` : 'a request takes'; // the p99 of few is the slowest
   const [how, to] = own.requests < 100 ? [slowest, 'about'] : [`99${NBSP}% of ${what} end`, 'within'];
   return `In a typical interval of ${lengthOfInterval(scenario)} ${how} ${to} ${duration(own.typical)} on ${scenario.name}; in the worst, at ${moment(own.when)}, ${to} ${duration(own.worst)}.`
-    + (other ? ` On ${compared().name}: typically ${duration(other.typical)}, at worst ${duration(other.worst)}.` : '') + checkpointSentence();
+    + (other ? ` On ${compared().name}: typically ${duration(other.typical)}, at worst ${duration(other.worst)}.` : '') + (state.purpose === 'log sync' && !ALL_STATEMENTS ? ` ${HOST_OF_SYNCS}` : '') + checkpointSentence();
 }
 
 function latencyTimeNumbers() {
@@ -189,7 +189,7 @@ function checkpointSentence() {
   const { inside, outside } = found.mean_us[state.purpose] ?? {};
   const many = found.spans_s.length > 1 ? `the ${found.spans_s.length} checkpoints` : 'the checkpoint';
   if (!known(inside) || !known(outside)) return known(outside) ? ` None arrived during ${many}.` : '';
-  return ` The mean is ${duration(inside)} during ${many} and ${duration(outside)} otherwise: ${times(inside / outside)}.`;
+  return ` On ${selected().name} the mean is ${duration(inside)} during ${many} and ${duration(outside)} otherwise: ${times(inside / outside)}.`;
 }
 
 function drawLatencyTime() {

@@ -29,6 +29,10 @@ function requestRow(purpose) {
   };
 }
 
+/** Clients of a closed loop ask again when they are answered: nothing arrives by the clock, and nothing piles up. */
+const waitsForAnswers = scenario => scenario.replay?.keeps === 'clients';
+const lateSessions = ({ replay, load }) => (replay?.late_sessions ? ` ${load.explanation}` : '');
+
 function requestsReading() {
   const scenario = selected();
   const { time } = scenario;
@@ -38,9 +42,10 @@ function requestsReading() {
   const peak = arrivals.indexOf(Math.max(...arrivals));
   const left = Math.max(sum('arrivals') - sum('completions'), 0);
   const queues = isSaturated(scenario) || left > 0.05 * sum('arrivals');
-  const ending = queues ? `only ${count(sum('completions') / seconds)}/s complete, so the rest wait` : `all ${left ? `but ${whole.format(left)} ` : ''}of them complete before the end`;
+  const ending = queues ? `only ${count(sum('completions') / seconds)}/s complete, so the rest wait` : `all ${left ? `but ${whole.format(left)} ` : ''}of them complete before the recording’s end`;
   const short = isShort(scenario) ? ` Throughput is ${percent(scenario.throughput_shortfall_pct / 100)} below the recording.` : '';
-  const late = hasLag(scenario) ? ` Requests start later than recorded (schedule lag): ${list(lag(scenario))}.` : '';
+  const late = hasLag(scenario) ? ` Requests start later than recorded (schedule lag): ${list(lag(scenario))}.${lateSessions(scenario)}` : '';
+  if (waitsForAnswers(scenario)) return `On ${scenario.name}, clients complete ${count(sum('completions') / seconds)} ${time.of}/s on average and ${count(arrivals[peak])}/s at the peak, at ${moment(middles(time)[peak])}.${short}`;
   return `${count(sum('arrivals') / seconds)} ${time.of}/s arrive on average and ${count(arrivals[peak])}/s at the peak, at ${moment(middles(time)[peak])}; on ${scenario.name} ${ending}.${short}${late}`;
 }
 
@@ -70,7 +75,7 @@ function drawRequests() {
 }
 
 // 4. outstanding over time, all scenarios
-const queuesUp = scenario => scenario.verdict.load !== 'steady';
+const queuesUp = scenario => scenario.time.backlog;
 
 function outstandingTrace(scenario, index) {
   const values = scenario.time.outstanding;
@@ -92,9 +97,9 @@ function outstandingReading() {
   const most = Math.max(...values);
   const when = moment(middles(scenario.time)[values.indexOf(most)]);
   if (isSaturated(scenario)) return `The backlog on ${scenario.name} grows to ${whole.format(most)} ${scenario.time.of} and does not come back.`;
-  if (queuesUp(scenario) && most < 0.5) return `No backlog on ${scenario.name}: each client waits for an answer before its next ${scenario.time.of === 'transactions' ? 'transaction' : 'request'}.`;
   if (queuesUp(scenario)) return `The backlog on ${scenario.name} reaches ${whole.format(most)} ${scenario.time.of}, at ${when}.`;
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
+  if (waitsForAnswers(scenario)) return `On ${scenario.name}, ${whole.format(scenario.replay.sessions)} clients have ${count(mean)} ${scenario.time.of} outstanding on average: each waits for an answer before its next one, so nothing piles up.`;
   return `On ${scenario.name} ${count(mean)} ${scenario.time.of} are outstanding on average, and ${count(most)} in the busiest interval of ${lengthOfInterval(scenario)}, at ${when}. A line that keeps rising shows a system that does not keep up.`;
 }
 
@@ -105,7 +110,7 @@ function drawOutstanding() {
   const range = [Math.log10(HARDLY_ANY) - 0.06, Math.log10(most) + 0.15];
   const powers = Array.from({ length: Math.floor(range[1]) - Math.log10(HARDLY_ANY) + 1 }, (_, i) => HARDLY_ANY * 10 ** i);
   const shown = [selected(), compared()].filter(known);
-  const text = scenario => scenario.name + (queuesUp(scenario) ? ': backlog' : '');
+  const text = scenario => scenario.name + (queuesUp(scenario) ? ': backlog at the end of each interval' : '');
   show('outstanding', {
     title: `Outstanding ${selected().time.of} over time`, traces, reading: outstandingReading(),
     legend: [...scenarios().map((scenario, i) => legendItem(swatch({ ...style(i), symbol: null }), text(scenario))), ...checkpointLegend()],
@@ -184,7 +189,7 @@ function stationsReading({ rows, left_out: leftOut }) {
   const ordered = rows.toSorted((a, b) => mean(b) - mean(a));
   const busiest = ordered[0];
   const peak = Math.max(...busiest.busy_pct, 0) / 100;
-  const among = rows.length > 1 ? `; the median of ${rows.length} stations is ${percent(mean(ordered[Math.floor(ordered.length / 2)]))}` : '';
+  const among = rows.length > 1 ? `; the median of the ${rows.length} parts of the model is ${percent(mean(ordered[Math.floor(ordered.length / 2)]))}` : '';
   return `The busiest part is ${busiest.part}: ${percent(mean(busiest))} of the time, and ${percent(peak)} in its busiest interval${among}${hidden}.`;
 }
 

@@ -110,7 +110,7 @@ function pairReading() {
     const range = timesRange(found);
     said.push(undecided(found) ? `The ${name} of ${what} on ${selected().name} is ${times(found.value)} that of ${otherName()}, but the interval${range ? ` (${range})` : ''} leaves open which is slower.`
       : `The ${name} of ${what} on ${selected().name} is ${times(found.value)} that of ${otherName()}${range ? ` (${range})` : ''}.`);
-  } else if (found) said.push(`The ${name} of ${what} is not resolved on both: the ratio lies within ${timesRange(found)}${NBSP}×.`);
+  } else if (found) said.push(`The ${name} of ${what} is not resolved on at least one of the two: the ratio lies within ${timesRange(found)}${NBSP}×.`);
   else said.push(`The ${name} of ${what} cannot be compared: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : 'one side has none'}.`);
   if (all.length) said.push(`Of ${all.length} latency figures, ${selected().name} is slower in ${above}, faster in ${below}, and not distinguishable in ${all.length - above - below}.`);
   return said.join(' ');

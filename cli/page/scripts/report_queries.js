@@ -99,7 +99,7 @@ function queriesNote() {
   const kinds = [...new Set(data.queries.map(query => query.executions).filter(known))];
   const by = selected().queries ? selected().name : queryScenarios()[0].name;
   return [
-    `Sorted by the figures of ${by}. Share of time: share of the summed time of all queries and commits, without the client’s time. Reads per call: pages that missed the buffer pool. Small figures: the 80 % interval, unless both ends round to the same digits.`,
+    `Sorted by the figures of ${by}. Share of time: share of the summed time of all queries and commits, without the client’s time. Reads per call: pages that missed the buffer pool. Small figures: the random variation of the run (80 % interval); they are left out where both ends round to the same digits.`,
     kinds.length ? `Executions are ${list(kinds)}.` : '',
     queryScenarios().some(scenario => scenario.verdict.arrivals === 'synthetic') ? 'Their arrivals are synthetic.' : '',
     queryScenarios().some(scenario => scenario.verdict.locks !== 'modelled') ? 'Locks between transactions are not modelled: no transaction waits for a row of another.' : '',

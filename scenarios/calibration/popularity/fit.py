@@ -297,8 +297,8 @@ class Evidence:
                 found, least = moved, _CLOSER * score(against)
                 said = [
                     (
-                        f"{table.name}: non-HOT updates moved one row of {moved[place].moved:.0%} of its pages, since"
-                        " they were full"
+                        f"{table.name}: on {moved[place].moved:.0%} of its pages, which were full, a non-HOT update"
+                        " moved one row to another page"
                     )
                 ]
                 if not contradicts(against):
@@ -465,9 +465,10 @@ def fit(
                 " times; record longer"
             )
         elif against and table.name not in bounded:
-            said.append(f"{against[0]}: contradicts Zipf's law, so other access distributions are tried")
+            before = laws[place]
             laws, alike = evidence.better(laws, place)
-            said += alike
+            used_now = "no other one explains it better" if laws[place] == before else f"used: {_in_words(laws[place])}"
+            said += [f"{against[0]}: Zipf's law alone does not explain this; {used_now}", *alike]
             residuals = evidence.residuals(laws, place)
             left = contradictions(residuals) if contradicts(residuals) else []
             contradicted += [f"{one}: not explained by the fitted access distribution" for one in left]
@@ -494,6 +495,14 @@ def fit(
         held,
         tuple(contradicted),
     )
+
+
+def _in_words(law: Law) -> str:
+    """Name an access distribution that Zipf's law gave way to."""
+    if law.hot_share:
+        return f"a hot set of {law.hot_rows:,} rows with {law.hot_share:.0%} of the accesses"
+    kinds = {"for recent rows": law.recent, "with rows that updates moved": law.moved}
+    return " ".join(["Zipf's law", *(kind for kind, is_so in kinds.items() if is_so)])
 
 
 def predict(fitted: Fitted, frames: int) -> tuple[Missed, ...]:

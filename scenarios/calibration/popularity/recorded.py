@@ -121,7 +121,7 @@ def _table(
         return None
     touches = _touches(name, found, texts)
     if touches > 1:
-        said.append(f"{name}: {touches} statements look up each row one after the other; only the first misses pages")
+        said.append(f"{name}: {touches} statements of a transaction look up the same row; only the first reads pages")
     return AccessedTable(
         name,
         rows,

@@ -100,10 +100,10 @@ class Grouping:
     basis: str
 
 
-COUNTED = "transactions of several statements: the number of calls of BEGIN"
+COUNTED = "the number of transactions with several statements is the number of calls of BEGIN"
 COMMITTED = (
-    "transactions of several statements: the number of commits and rollbacks (PostgreSQL counts a prepared BEGIN once a"
-    " session)"
+    "the number of transactions with several statements is the number of commits and rollbacks; calls of BEGIN do not"
+    " tell it, because PostgreSQL counts a prepared BEGIN once a session"
 )
 ALONE = "every statement is a transaction of its own: there are as many transactions as statements, and no BEGIN"
 

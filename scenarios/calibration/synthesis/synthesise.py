@@ -224,7 +224,7 @@ def _processor(queries: Sequence[QuerySynthesis]) -> list[str]:
     calls: Counter[str] = Counter()
     for query in queries:
         calls[query.cpu_basis] += query.calls
-    return [f"CPU time of {count:,} executions: {basis}" for basis, count in calls.items()]
+    return [f"CPU time of {count:,} executions is {basis}" for basis, count in calls.items()]
 
 
 def _spread(queries: Sequence[QuerySynthesis]) -> list[str]:

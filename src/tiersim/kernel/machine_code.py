@@ -27,10 +27,6 @@ class Translated(NamedTuple):
 
 @cache
 def _target() -> Any:
-    if llvm.get_process_triple().startswith("x86_64"):
-        # what kernels write without a branch stays so: LLVM takes one for cheap, and does not know how often it is
-        # guessed wrong
-        llvm.set_option("tiersim", "-x86-cmov-converter=0")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
