@@ -184,7 +184,7 @@ class RequestWriter:
         table = pa.Table.from_arrays([arrays[name] for name in ARROW_SCHEMA.names], schema=ARROW_SCHEMA)
         self._writer.write_table(table, row_group_size=ROWS_PER_GROUP)
         self.rows += len(block)
-        self.last_ns = max(self.last_ns, last_end_ns(block.time_ns, block.latency_ns))
+        self.last_ns = max(self.last_ns, int(last_end_ns(block.time_ns, block.latency_ns)))
 
     def close(self) -> None:
         """Write the Parquet footers."""
