@@ -22,7 +22,6 @@ from tiersim.scenarios import caveats
 from tiersim.scenarios.causes import ENOUGH_MEASURED, Waiting, by_the_clock, from_disk, make_waiting, measured_share
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import Home, NamedScenario, place_files
-from tiersim.scenarios.library import has_statements
 from tiersim.scenarios.survey import (
     Checkpoint,
     Gathered,
@@ -43,6 +42,7 @@ from tiersim.simulator.streams import SYNC_ENDS, to_run
 from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle, Requests
 from tiersim.traces.schema import NOT_MEASURED
+from tiersim.traces.statistics import has_statements
 from tiersim.units import format_bytes
 
 #: Resident bytes for each request of the trace, and for each of every run at the same time: 4 million requests took 1.2

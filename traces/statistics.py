@@ -362,3 +362,8 @@ def _cells(column: pa.Array) -> list[Any]:
     coded = column.dictionary_encode()
     words = [*coded.dictionary.to_pylist(), None]
     return [words[code] for code in coded.indices.fill_null(len(words) - 1).to_pylist()]
+
+
+def has_statements(path: Path) -> bool:
+    """Tell whether the bundle at *path* has queries or counters, beside requests or alone."""
+    return any((path / name).exists() for name in (NAME, PARTS, STATEMENTS))

@@ -23,8 +23,7 @@ from tiersim.toml_files import (
     validate,
 )
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.statistics import NAME as STATISTICS
-from tiersim.traces.statistics import PARTS, STATEMENTS
+from tiersim.traces.statistics import has_statements
 
 
 def load_scenario(name_or_path: str, settings: Sequence[str] = ()) -> NamedScenario:
@@ -93,11 +92,6 @@ def runs_statements(bundle: Bundle, scenario: NamedScenario) -> bool:
     if scenario.model.engine is not None:
         return True
     return not bundle.rows and has_statements(bundle.path)
-
-
-def has_statements(path: Path) -> bool:
-    """Tell whether the bundle at *path* has queries or counters, beside requests or alone."""
-    return any((path / name).exists() for name in (STATISTICS, PARTS, STATEMENTS))
 
 
 def refuse_keys_of_statements(scenario: NamedScenario) -> None:

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError, TraceError
-from tiersim.scenarios.library import has_statements
 from tiersim.scenarios.miss_ratios.asked import KINDS, LRU, Asked
 from tiersim.scenarios.miss_ratios.references import PageStream
 from tiersim.simulator.miss_ratios import Counts, Curve, ExactCurve, Shards, Simulated, curve_of, knees, size_grid
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.references import NAME as REFERENCES
 from tiersim.traces.schema import REFERENCE_KINDS
+from tiersim.traces.statistics import has_statements
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
