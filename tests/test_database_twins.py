@@ -272,9 +272,8 @@ def test_sessions(
     starts = np.random.default_rng(seed).integers(0, 20_000_000, count) // 1009 * 1009 + np.arange(count)
     load = replace(load, client_ns=np.full(count, client_ns), start_ns=starts)
     if clock_driven:
-        log_bytes = (
-            0  # who waits for one flush would start the next statement at one instant, in an order of the engines
-        )
+        # who waits for one flush, or for a core, would start the next at one instant, in an order of the engines
+        log_bytes, cores = 0, max(cores, sessions)
         load = replace(load, waits_for=np.full(count, CLOCK, np.uint8))
     charged = Costs(lookup_ns=costs[0], page_ns=costs[1])
     demands = [Demand(COMPUTE), *[Demand(LOOKUP)] * lookups, *[Demand(LOG, log_bytes=log_bytes)] * (log_bytes > 0)]
