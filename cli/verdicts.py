@@ -11,7 +11,7 @@ Summary = Mapping[str, Any]
 _DOCUMENT = "docs/accuracy.md"
 _BASES = {
     "calibrated": "with calibration",
-    "extrapolated": "beyond the recording (larger buffer pool or busier CPU than recorded)",
+    "extrapolated": "of runs with a larger buffer pool or a busier CPU than recorded",
     "assumed": "without calibration",
 }
 _FIGURES = {
@@ -33,11 +33,10 @@ def sentence(summary: Summary) -> str | None:
         return "Expected model error: unknown for this engine; docs/innodb.md."
     figures = found["figures"]
     parts = [f"{words} {reach(figures[key])}" for key, words in _FIGURES.items() if key in figures]
-    if "other" not in figures and not figures.keys() >= _NAMED:
-        parts.append("other figures unknown (not measured)")
+    rest = " That of other figures is unknown (never measured)."
     return (
         f"Expected model error {_BASES[found['basis']]}: {', '.join(parts)}; 80 % of past measurements lay within it"
-        f" ({_DOCUMENT})."
+        f" ({_DOCUMENT}).{'' if 'other' in figures or figures.keys() >= _NAMED else rest}"
     )
 
 

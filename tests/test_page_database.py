@@ -107,7 +107,7 @@ def test_the_database_is_drawn_with_its_checkpoints(
     assert "On 15k-raid10 2 checkpoints run; writing takes 27.5 s, syncing 1.50 s." in said
     assert "The last has not finished when the run ends." in said
     assert "In the worst 5 s during a checkpoint, transactions/s are 22 % below the mean of the run." in said
-    assert "on average and makes 2 commits durable. A commit waits longer" in said
+    assert "on average and makes 2 commits durable. A commit that comes during one waits for its end" in said
     flushes = results[0].summary["log"]["flushes"]
     assert f"The log is flushed {flushes / (SPAN_NS / 1e9):,.0f} times/s; a log flush" in said
     rows = numbers(page, "database-time")[0]

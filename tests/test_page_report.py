@@ -373,10 +373,10 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
     assert "Log writes were recognised by their file, which only ever grows. concluded on import" in known["Inferred"]
     assert "addresses: uniform no offsets in the trace" in known["Synthesised"]
     for said in (
-        "has ended. After a pause longer than dependency_window, it starts at its recorded time.",
+        "has ended. After a longer pause than replay.dependency_window, it starts at its recorded time.",
         "18 sessions, 4 of them inferred: the recording does not show which thread sent a request; 1 ends late, by",
         "Of 1,000 requests, 60 % start after earlier work of their session, and 30 % at their recorded time. 10 % are",
-        "Sessions think for 1.20 ms on average, half of the time for less than 700 µs.",
+        "Sessions think for 1.20 ms on average; half of the pauses are shorter than 700 µs.",
         "Background writers (inferred: no session waits for them): postgres (PID 12).",
         "2 times the recorded load, by cloning or leaving out sessions.",
         "Novelty: yes · Pause: mean: 1.20 ms",

@@ -318,7 +318,7 @@ class _Model:
             statement_ns(load, costs, {}),
             0,
             costs,
-            f"fitted by a simulation of the recorded load on {scenario.name}",
+            f"fitted by a simulation of the recorded load on scenario '{scenario.name}'",
             pause_ns,
         )
         self.locked_ns: Mapping[str, float] = {}  # by query, in the last run

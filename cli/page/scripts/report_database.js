@@ -65,7 +65,7 @@ function databaseReading() {
     rows.length ? `On ${name} ${ran}${took.length ? `; ${took.join(', ')}${wrote.length > 1 ? ' on average' : ''}` : ''}.` : `No checkpoint runs on ${name} in this time.`,
     rows.length && !known(rows.at(-1).end_ns) ? `${rows.length > 1 ? 'The last' : 'It'} has not finished when the run ends.` : '',
     dips.length ? dipSentence(Math.max(...dips)) : '',
-    log?.flushes ? `The log is flushed ${count(log.flushes / countedSeconds(selected()))} times/s; a log flush (write and sync) takes ${duration(log.sync_mean_ns / 1e3)} on average and makes ${count(log.commits_per_flush)} commits durable. A commit waits longer: also for the flush before its own.` : '',
+    log?.flushes ? `The log is flushed ${count(log.flushes / countedSeconds(selected()))} times/s; a log sync on the device (write and flush) takes ${duration(log.sync_mean_ns / 1e3)} on average and makes ${count(log.commits_per_flush)} commits durable. A commit that comes during one waits for its end, and for the next one.` : '',
     known(log?.bytes_per_transaction) ? `A transaction writes ${bytes(log.bytes_per_transaction)} of log.` : '',
   ].filter(Boolean).join(' ');
 }

@@ -28,7 +28,7 @@ const items = entries => element('ul', {}, entries.map(([text, source]) => eleme
 function selfCheck(scenario) {
   const { name, conservation: check } = scenario;
   const sums = `${whole.format(check.requests_in)} ${ofStatements(scenario) ? 'sessions' : 'requests'} started and ${whole.format(check.requests_out)} ended`;
-  if (check.requests_in === check.requests_out && check.little && check.busy) return `Self-check of ${name} passed: ${sums}; in every part of the model, Little’s law (requests in it = rate × time in it) and the busy time hold.`;
+  if (check.requests_in === check.requests_out && check.little && check.busy) return `Self-check of ${name} passed: ${sums}. Every part of the model agrees with Little’s law (requests in it = rate × time in it), and none was busy for longer than the run.`;
   const broken = [check.little ? null : 'Little’s law', check.busy ? null : 'busy time'].filter(known);
   return warning(`Self-check of ${name} failed: ${sums}${broken.length ? `; ${list(broken)} does not hold` : ''}.`);
 }
@@ -65,7 +65,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A ${what} starts one recorded think time after the work that its session waited for has ended. After a pause longer than dependency_window, it starts at its recorded time.`,
+  'partly-open': what => `A ${what} starts one recorded think time after the work that its session waited for has ended. After a longer pause than replay.dependency_window, it starts at its recorded time.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
@@ -80,7 +80,7 @@ function replayWords(replay, what) {
     commands ? `Of ${whole.format(commands)} requests, ${share(waits_for_issuer)} start after earlier work of their session, and ${share(waits_for_clock)} at their recorded time. ${share(waits_for_foreground)} are background writes; each starts after the same requests of the sessions as in the recording.` : null,
     keeps === 'clients' ? 'A client starts its next transaction when the last one has ended and its think time is over (closed loop).' : keeps === 'rate' ? 'Transactions start at the recorded rate, whether earlier ones have ended or not (open loop).' : null,
     known(transactions_done) ? `${whole.format(transactions_done)} transactions completed.` : null,
-    known(think_mean_ns) ? `Sessions think for ${duration(think_mean_ns / 1e3)} on average, half of the time for less than ${duration(think_p50_ns / 1e3)}.` : null,
+    known(think_mean_ns) ? `Sessions think for ${duration(think_mean_ns / 1e3)} on average; half of the pauses are shorter than ${duration(think_p50_ns / 1e3)}.` : null,
     writer_names?.length ? `Background writers (inferred: no session waits for them): ${list(writer_names.map(withPid))}.` : null,
     journal_names?.length ? `File system journals (inferred): ${list(journal_names.map(withPid))}.` : null,
     counted_ns?.from ? `The first ${span(counted_ns.from / 1e9)} warm up and are in no latency.` : null,

@@ -297,8 +297,8 @@ class Evidence:
                 found, least = moved, _CLOSER * score(against)
                 said = [
                     (
-                        f"{table.name}: on {moved[place].moved:.0%} of its pages, which were full, a non-HOT update"
-                        " moved one row to another page"
+                        f"{table.name}: {moved[place].moved:.0%} of its pages were full; a non-HOT update has moved"
+                        " one row of each of these to another page"
                     )
                 ]
                 if not contradicts(against):
