@@ -109,7 +109,7 @@ def test_the_database_is_drawn_with_its_checkpoints(
     assert "In the worst 5 s during a checkpoint, transactions/s are 22 % below the mean of the run." in said
     assert "on average and makes 2 commits durable. A commit that comes during one waits for its end" in said
     flushes = results[0].summary["log"]["flushes"]
-    assert f"The log is flushed {flushes / (SPAN_NS / 1e9):,.0f} times/s; a log flush" in said
+    assert f"The log is flushed {flushes / (SPAN_NS / 1e9):,.0f} times/s; a log sync on the device" in said
     rows = numbers(page, "database-time")[0]
     assert rows[0][3] == "Dirty pages"
     assert float(rows[1][3]) == pages["y"][0]
