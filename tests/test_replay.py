@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "57e73e280eade0004a8ae9894d47f6f8c55286a42834e5898065cec7d46c9a4f"
+GOLDEN = "efdb478bb5e3da5599cadf2bff10916097e006afd12ab3965dc1316bc75f854f"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
