@@ -140,7 +140,7 @@ def dispatch(what: str, stations: Mapping[int, StationKind], takes: str, otherwi
             names[own.__name__] = function
             lines += [f"    if kind == {kind}:", f"        return {own.__name__}({', '.join(given)})"]
     lines.append(f"    return {otherwise}")
-    exec(compile("\n".join(lines), __file__, "exec"), names)  # noqa: S102, of this table alone
+    exec(compile("\n".join(lines), __file__, "exec"), names)  # noqa: S102, text of this table alone: numba cannot call through one
     return kernel(names[what])
 
 

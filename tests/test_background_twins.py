@@ -87,7 +87,7 @@ def watched(
 
 
 def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, seed: int) -> tuple[Database, Seen]:
-    """The same, with what was asked of a log volume that serves all at once, long writes for longer."""
+    """Run both engines on a log volume that serves requests at once; return the database and what it was asked for."""
 
     def fresh() -> tuple[PlantBuilder, Database, Any, int]:
         builder = PlantBuilder(seed % 1000)
@@ -107,7 +107,7 @@ def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, se
 @settings(max_examples=examples(24), deadline=None)
 @given(
     seed=SEEDS,
-    sessions=st.integers(1, 2),  # of three or four one draw in 80 differs where a segment ends: not explained yet
+    sessions=st.integers(1, 2),  # of three or four one draw in 40 differs: see choose_log
     pages=pick(6, 40),
     timeout_ms=pick(300, 2000),
     target=pick(0.0, 0.5, 0.9),

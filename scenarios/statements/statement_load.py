@@ -378,7 +378,7 @@ def log_volume(counters: Counters, page_bytes: int) -> tuple[Mapping[str, float]
     """Return the bytes of records of a call by query, and how long an image of a page is; None if no images were
     counted.
 
-    What are images is told as for executions (:mod:`tiersim.scenarios.calibration.synthesis.synthesise`).
+    Images are told apart as in :mod:`tiersim.scenarios.calibration.synthesis.synthesise`.
     """
     table = read_queries(counters.path)
     queries = dict(zip(table.texts("entity"), table.texts("query"), strict=True))

@@ -201,7 +201,10 @@ def _answered_ns(p: Plant, d: Database, slot: int, now: int) -> int:
 
 @kernel
 def choose_log(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
-    """Let go whoever waits first if its position is durable; else let it flush, if nobody does."""
+    """Let go whoever waits first if its position is durable; else let it flush, if nobody does.
+
+    Known fault: PostgreSQL wakes all that wait (LWLockAcquireOrWait), here who asks for an older position stays behind.
+    """
     log = d.log[0]
     slot = p.queues[log["waiting"]]["head"]
     if slot == NONE:
