@@ -96,6 +96,11 @@ class Shape:
     depth_pct: float
     low_pct: float
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """By name."""
+        return {"mean": self.mean, "between": self.between_s, "depth": self.depth_pct, "low": self.low_pct}
+
 
 def shape_of(curve: Curve, begins: Sequence[int] | None = None) -> Shape:
     """Return the shape of transactions/s of each 10 s; dips are where checkpoints begin, and are looked for where
@@ -281,18 +286,18 @@ def _all(part: int, measured: Mapping[int, Shape], values: Mapping[str, Any]) ->
     figures: dict[str, float] = {}
     for size in measured:
         found = shape_of(*simulate(size, part, bytes_per_s, log_factor, values))
-        figures |= {f"{size} {name}": getattr(found, name) for name in _FIGURES}
+        figures |= {f"{size} {name}": value for name, value in found.figures.items()}
     return figures
 
 
-#: By field of a shape: what it is called, its unit, and how far off it may be, in percent or in points.
+#: By figure of a shape: what it is called, its unit, and how far off it may be, in percent or in points.
 _FIGURES: Mapping[str, tuple[str, str, float, bool]] = {
     "mean": ("mean", "per s", 10, True),
-    "between_s": ("between dips", "s", 15, True),
-    "depth_pct": ("dips below the mean by", "%", 10, False),
-    "low_pct": ("time below 80 % of the mean", "%", 5, False),
+    "between": ("between dips", "s", 15, True),
+    "depth": ("dips below the mean by", "%", 10, False),
+    "low": ("time below 80 % of the mean", "%", 5, False),
 }
-_FITTED = {f"{_FITTED_GB} between_s", f"{_FITTED_GB} depth_pct"}
+_FITTED = {f"{_FITTED_GB} between", f"{_FITTED_GB} depth"}
 
 
 def experiment(folder: Path | None) -> Experiment:
@@ -347,7 +352,7 @@ def _claims(
     claims = []
     for size, shape in measured.items():
         for name, (what, unit, tolerance, in_percent) in _FIGURES.items():
-            key, published = f"{size} {name}", getattr(shape, name)
+            key, published = f"{size} {name}", shape.figures[name]
             found, reach = predicted[key], moved[key]
             claims.append(
                 Claim(
@@ -371,16 +376,16 @@ def _beside_one_curve(measured: Mapping[int, Shape], predicted: Mapping[str, flo
     others = [size for size in measured if size != _FITTED_GB]
 
     def off(name: str, found: Mapping[int, float]) -> float:
-        return 100 * float(np.mean([abs(found[size] / getattr(measured[size], name) - 1) for size in others]))
+        return 100 * float(np.mean([abs(found[size] / measured[size].figures[name] - 1) for size in others]))
 
     return [
         Claim(
             f"{_FIGURES[name][0]}, other sizes: mean error, of one curve for all sizes",
             "%",
-            off(name, dict.fromkeys(others, getattr(measured[_FITTED_GB], name))),
+            off(name, dict.fromkeys(others, measured[_FITTED_GB].figures[name])),
             off(name, {size: predicted[f"{size} {name}"] for size in others}),
             0,
             at_most=True,
         )
-        for name in ("mean", "between_s")
+        for name in ("mean", "between")
     ]
