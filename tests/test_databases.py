@@ -328,9 +328,16 @@ def test_of_three_processes_the_one_that_waits_longest_is_next_five_times_of_nin
     assert np.bincount(first, minlength=3) / 500 == pytest.approx([5 / 9, 3 / 9, 1 / 9], abs=0.06)
 
 
-def test_of_processes_that_are_drawn_each_is_next_as_often_as_the_others() -> None:
-    first = [in_service_order(3, AT_RANDOM, seed)[0] for seed in range(500)]
-    assert np.bincount(first, minlength=3) / 500 == pytest.approx([1 / 3] * 3, abs=0.06)
+def test_of_64_processes_drawn_at_random_the_one_that_waits_longest_is_no_likelier_than_another() -> None:
+    order = in_service_order(20_000, AT_RANDOM)
+    waiting = list(range(20_000))
+    places = []
+    for session in order[:19_000]:
+        places.append(waiting.index(session))
+        waiting.remove(session)
+    assert max(places) < 64
+    assert places.count(0) / 19_000 == pytest.approx(1 / 64, abs=0.003)
+    assert np.mean(places) == pytest.approx(31.5, abs=0.5)
 
 
 def test_who_waits_for_a_core_is_told_so() -> None:
