@@ -139,6 +139,7 @@ class Summary(_Said):
     extrapolated: Any = None
     inferred: list[str] | None = None
     checkpoint_impact: dict[str, Any] | None = None
+    stalls: dict[str, Any] | None = None
     log: dict[str, Any] | None = None
     range: dict[str, Any] | None = None
     # of described workloads
