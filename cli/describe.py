@@ -20,7 +20,10 @@ _FIRST_COLUMNS = ("count", "bytes", "median size", "random", "mean", "p99")
 
 
 def describe(
-    trace: Annotated[Path, typer.Argument(help="A trace bundle, or any file that can be imported.")],
+    trace: Annotated[
+        Path,
+        typer.Argument(help="A trace (NAME.trace, from import or record), or a recorded file that tiersim can import."),
+    ],
     everything: Annotated[bool, typer.Option("--all", help="Print every table and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
     output: Annotated[

@@ -50,7 +50,10 @@ def replay(
     trace: Annotated[
         Path,
         typer.Argument(
-            help="A trace bundle, any file that can be imported, or a workload that is described in a .toml file."
+            help=(
+                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, or a"
+                " workload file (.toml)."
+            )
         ),
     ],
     on: Annotated[
@@ -58,7 +61,7 @@ def replay(
         typer.Option(
             "--on",
             help=(
-                "Hardware to replay on: a .toml file, a scenario that comes with tiersim, or a"
+                "Scenario, the hardware to replay on: a .toml file, a name (15k-raid10, pcie-flash, aws-gp3 ...), or a"
                 " device of the catalogue (tiersim devices list). Repeat it for more."
             ),
         ),
@@ -71,10 +74,10 @@ def replay(
         str | None,
         typer.Option(
             "--recorded-on",
-            help="Calibrate: a scenario of the recorded hardware, on which the model is compared with the recording.",
+            help="Calibrate: a scenario of the recorded hardware. The model of it is compared with the recording.",
         ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the result bundles.")] = Path(),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(),
     requests: Annotated[
         bool, typer.Option("--requests", help="Also store the completion time of each block request.")
     ] = False,
@@ -82,11 +85,10 @@ def replay(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace results that are already there.")] = False,
 ) -> None:
-    """Predict what a recorded load would do on other hardware: one result bundle and one column for each scenario.
+    """Predict how a recorded load runs on other hardware. Writes one result for each scenario.
 
-    A recording of a server is replayed as queries, a block trace as block requests. A recording that has both is
-    replayed as block requests, or as queries if the scenario has an [engine] table (--set engine.kind=postgresql adds
-    one; of the scenarios that come with tiersim, 15k-raid10, pcie-flash and most others have none).
+    tiersim replays the queries of a server recording, and the block requests of a block trace. From a recording of
+    both it replays the block requests; for the queries add --set engine.kind=postgresql.
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
