@@ -319,9 +319,7 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     if "why" in summaries[0]["replay"]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
-        notes.append(
-            "A range or a bound (>) replaces a figure that this recording is too short, or too bursty, to resolve."
-        )
+        notes.append("A range or a bound (>) stands where the recording is too short for one figure.")
     return notes
 
 
@@ -362,6 +360,6 @@ def _calibration(found: dict[str, Any]) -> str:
     ]
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     return (
-        f"Calibration on scenario '{found['baseline']}' {passed}. Error of the mean latency (limit"
-        f" ±{found['tolerance_pct']['mean']:.0f} %): {', '.join(parts)}."
+        f"Calibration {passed} (the recorded load on scenario '{found['baseline']}'). Error of mean latency:"
+        f" {', '.join(parts)}; limit ±{found['tolerance_pct']['mean']:.0f} %."
     )

@@ -11,14 +11,14 @@ Summary = Mapping[str, Any]
 _DOCUMENT = "docs/accuracy.md"
 _BASES = {
     "calibrated": "with calibration",
-    "extrapolated": "of runs with a larger buffer pool or a busier CPU than recorded",
+    "extrapolated": "with a larger buffer pool or a busier CPU than recorded",
     "assumed": "without calibration",
 }
 _FIGURES = {
     "throughput": "throughput",
-    "mean": "means",
+    "mean": "mean latency",
     "tail": "p95 and above",
-    "count": "counts (pages, bytes)",
+    "count": "pages and bytes",
     "other": "other figures",
 }
 _NAMED = _FIGURES.keys() - {"other"}
@@ -30,19 +30,20 @@ def sentence(summary: Summary) -> str | None:
     if not found:
         return None
     if found["basis"] == "unknown":
-        return "Expected model error: unknown for this engine; docs/innodb.md."
+        return "Expected error: unknown for this engine (docs/innodb.md)."
     figures = found["figures"]
     parts = [f"{words} {reach(figures[key])}" for key, words in _FIGURES.items() if key in figures]
-    rest = " That of other figures is unknown (never measured)."
+    if "other" not in figures and not figures.keys() >= _NAMED:
+        parts.append("other figures unknown")
     return (
-        f"Expected model error {_BASES[found['basis']]}: {', '.join(parts)}; 80 % of past measurements lay within it"
-        f" ({_DOCUMENT}).{'' if 'other' in figures or figures.keys() >= _NAMED else rest}"
+        f"Expected error {_BASES[found['basis']]}: {', '.join(parts)} (measured against predicted, 80 % of past checks;"
+        f" {_DOCUMENT})."
     )
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:
     """Return that sentence for all results, each once, after a warning if one of them is not calibrated."""
-    stamp = "Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording."
+    stamp = "Not calibrated. To check the model against the recording, describe the recorded hardware (--recorded-on)."
     stamps = [stamp] if any(summary["verdict"]["calibration"] == "none" for summary in summaries) else []
     return [*stamps, *dict.fromkeys(said for said in map(sentence, summaries) if said is not None)]
 

@@ -1,6 +1,8 @@
 // The first screen: four answers, a card for each scenario, the table of all of them.
 /** A part that is busy for this share of the time limits a closed loop by itself. */
 const ALWAYS_BUSY = 0.95;
+/** A sentence names so many scenarios, of more the first and the last. */
+const MOST_NAMED = 4;
 
 function sentenceOfVerdicts() {
   const total = scenarios().length;
@@ -11,25 +13,24 @@ function sentenceOfVerdicts() {
     if (load === 'steady' && names.length > 1) return `${names.length} of ${total} scenarios ${many}`;
     return `${list(names)} ${names.length > 1 ? many : one}`;
   });
-  const said = parts.filter(known);
-  return said.length ? said.map((part, i) => (i ? part.replace('the recorded load', 'it') : part)).join('; ') + '.' : '';
+  return parts.filter(known).map(part => `${part}.`).join(' ');
 }
 
 const sentenceOfLateSessions = () => scenarios().filter(one => one.replay?.late_sessions).map(({ name, replay: { late_sessions: late, sessions } }) => `On ${name}, ${whole.format(late)} of ${whole.format(sessions)} sessions ${late === 1 ? 'ends' : 'end'} late.`).join(' ');
 
+/** A figure of each scenario, of many the fastest and the slowest, and the recorded one. */
 function sentenceOfLatency([purpose, statistic]) {
-  const share = statistic.slice(1);
   const said = scenarios().map(scenario => ({ name: scenario.name, ...latency(scenario, purpose, statistic) }));
   const numbers = said.filter(one => known(one.us)).sort((a, b) => a.us - b.us);
-  const unresolved = said.filter(one => one.word === 'not resolved').map(one => one.name + (one.lies ? ` (it lies ${one.lies})` : ''));
-  if (!numbers.length && !said.some(one => one.lies)) return '';
-  const within = numbers.length > 1 ? [numbers[0], numbers.at(-1)] : numbers;
+  const ranges = said.filter(one => one.range);
+  if (!numbers.length && !ranges.length) return '';
+  const few = numbers.length <= MOST_NAMED ? numbers : [numbers[0], numbers.at(-1)];
   const measured = data.traces.length === 1 ? data.traces[0].measured_latency_ns[purpose]?.[statistic] : null;
-  return capital([
-    within.length ? `${share}${NBSP}% of ${plural(purpose)} end within ${within.map((one, i) => `${duration(one.us)} on ${one.name}${numbers.length > 2 ? [' (fastest)', ' (slowest)'][i] : ''}`).join(' and ')}` : null,
-    unresolved.length ? `the ${share}th percentile${numbers.length ? '' : ` of ${plural(purpose)}`} is not resolved on ${list(unresolved)}` : null,
-    known(measured) ? `the recorded hardware took ${duration(measured / 1e3)}` : null,
-  ].filter(known).join('; ')) + '.';
+  const word = i => (few === numbers ? '' : [' (fastest)', ' (slowest)'][i]);
+  return `${capital(statistic)} of ${plural(purpose)}: ${[
+    ...few.map((one, i) => `${duration(one.us)} on ${one.name}${word(i)}`), ...ranges.map(one => `${one.range} on ${one.name}`),
+    ...(known(measured) ? [`${duration(measured / 1e3)} on the recorded hardware`] : []),
+  ].join(', ')}.`;
 }
 
 /** The purpose that people wait for most comes first: a commit waits for a log sync, or for a log write and then for a flush. */
@@ -50,8 +51,8 @@ function sentenceOfRates() {
   if (data.traces.length > 1 || !recorded.transactions || !asked.length) return '';
   const perS = recorded.transactions / (recorded.span_ns / 1e9);
   const pool = asked[0].engine?.recorded_buffer_pool_bytes;
-  const other = POOLS.length && POOLS[state.pool] !== pool ? ` with ${bytes(POOLS[state.pool])}` : '';
-  return `Recorded${known(pool) ? ` with a buffer pool of ${bytes(pool)}` : ''}: ${count(perS)} transactions/s. Predicted${other}: ${list(asked.map(one => `${count(transactionsPerS(one))} on ${one.name}`))}.`;
+  const other = POOLS.length && known(pool) && POOLS[state.pool] !== pool ? ` (buffer pool ${bytes(pool)})` : '';
+  return `Transactions/s: ${[`${count(perS)} recorded${other}`, ...asked.map(one => `${count(transactionsPerS(one))} on ${one.name}`)].join(', ')}.`;
 }
 
 /** What a transaction spends most of its time on within the database, and its share; undefined where that is not known. */
@@ -60,7 +61,7 @@ function largestWait({ transaction_us: us }) {
   if (!sum) return undefined;
   const inside = us.slice(0, -1);  // the last part is outside the queries
   const most = inside.indexOf(Math.max(...inside));
-  return `${percent(inside[most] / sum)} of the time of a transaction is ${partWord(data.parts[most])}`;
+  return `${partWord(data.parts[most])} takes ${percent(inside[most] / sum)} of the time of a transaction`;
 }
 
 /** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
@@ -68,21 +69,21 @@ function sentenceOfBlame() {
   const parts = scenarios().map(scenario => {
     const { bottleneck, load } = scenario;
     if (!bottleneck?.station) return { text: `${scenario.name}: no station was recorded` };
-    if (isSaturated(scenario) && load.station) return { text: `on ${scenario.name}, ${load.part} cannot keep up` };
+    if (isSaturated(scenario) && load.station) return { text: `${scenario.name}: ${load.part} cannot keep up` };
     const row = scenario.stations.rows.find(one => one.name === bottleneck.station && one.resource === bottleneck.resource);
     const peak = row ? Math.max(...row.busy_pct, 0) / 100 : null;
     if ((peak ?? bottleneck.utilisation) < 0.2) return { idle: scenario.name, peak: peak ?? bottleneck.utilisation };
-    const worst = known(peak) && peak > bottleneck.utilisation + 0.005 ? `, ${percent(peak)} in its busiest ${lengthOfInterval(scenario)}` : '';
+    const worst = known(peak) && peak > bottleneck.utilisation + 0.005 ? `, at most ${percent(peak)} in an interval of ${lengthOfInterval(scenario)}` : '';
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
-    const busy = `${bottleneck.part} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
-    return { text: `on ${scenario.name}, ${[wait, busy].filter(known).join(', and ')}` };
+    const busy = `${wait ? `The busiest part, ${bottleneck.part},` : bottleneck.part} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
+    return { text: `${scenario.name}: ${[wait, busy].filter(known).join('. ')}` };
   });
   const idle = parts.filter(part => part.idle);
   const most = Math.max(...idle.map(part => part.peak));
-  return capital([
-    ...parts.filter(part => part.text).map(part => part.text),
-    idle.length ? `on ${list(idle.map(part => part.idle))} no part is busier than ${percent(most)} in any interval of ${lengthOfInterval(scenarios()[0])}` : null,
-  ].filter(known).join('; ')) + '.';
+  return [
+    ...parts.filter(part => part.text).map(part => `${part.text}.`),
+    idle.length ? `${list(idle.map(part => part.idle))}: no part is busier than ${percent(most)} in any interval of ${lengthOfInterval(scenarios()[0])}.` : null,
+  ].filter(known).join(' ');
 }
 
 /** What is assumed of transactions beyond their arrivals. */
@@ -106,22 +107,21 @@ function sentencesOfDoubt([purpose, statistic]) {
     calibrations.map(text => element('span', { className: 'doubt' }, warning(text))),
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
-      resolved.length < counted.length ? `The recording is too short for the ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
-      'The small figures beside a latency are the random variation of the simulated run (80 % interval). The error of the model comes on top.',
       ...errors,
-      Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted; the end of this page lists them.` : null,
-    ].filter(known).join(' '),
+      resolved.length < counted.length ? `The recording is too short for the ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
+      Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below).` : null,
+    ].filter(known).map(text => element('span', { className: 'doubt' }, text)),
   ].flat();
 }
 
 function drawHead() {
   const main = headlines(scenarios().find(ofStatements) ?? scenarios()[0])[0];
-  const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} fewer ${ofStatements(one) ? 'transactions' : 'requests'}/s than recorded`);
+  const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} fewer ${ofStatements(one) ? 'transactions' : 'requests'}/s than recorded.`);
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const answers = [
-    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), shortOnes.length ? list(shortOnes) + '.' : '', sentenceOfRates()].filter(Boolean).join(' ')),
+    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), ...shortOnes, sentenceOfRates()].filter(Boolean).join(' ')),
     main ? answer('How slow is it?', sentenceOfLatency(main)) : null,
-    answer('What is to blame?', sentenceOfBlame()),
+    answer('What limits it?', sentenceOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
   ];
   $('lead').replaceChildren(...answers.filter(known));
@@ -231,14 +231,13 @@ function scenarioRow(scenario) {
 }
 
 /** What a log sync is, where block requests were replayed: both kinds are made of requests that have columns of their own. */
-const HOST_OF_SYNCS = 'A log sync contains the server’s own time between its write and its flush, as it was recorded; storage does not change that part.';
+const HOST_OF_SYNCS = 'It includes the server’s own time between write and flush, as recorded.';
 function logSyncs() {
   const there = data.derived.filter(purpose => purpose.startsWith('log sync'));
   if (ALL_STATEMENTS || !there.length) return [];
   return [
-    'Log sync: the whole wait of the server until its log is durable.', HOST_OF_SYNCS,
-    there.includes('log sync on device') ? 'Log sync on the device: only its writes and flushes.' : null,
-    'These writes and flushes also count as log writes and log flushes.',
+    'Log sync: the server’s wait until its log is durable.', HOST_OF_SYNCS,
+    there.includes('log sync on device') ? 'Log sync on the device: its log writes and its log flush, which have columns of their own.' : null,
   ].filter(known);
 }
 
@@ -254,13 +253,12 @@ function drawComparison() {
     element('thead', {}, element('tr', {}, head('Scenario', 'text'), head(RATES, ''), ANY_CACHED ? head('Pool hit ratio', '') : null, purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
-  const basis = scenarios().flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures[state.statistic]).find(figure => figure?.resolved)?.basis;
   $('comparison-note').textContent = [
-    `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures: the random variation of the run${basis ? ` (${basis})` : ''}; they are left out where both ends round to the same digits.`,
-    'A range replaces a figure that the recording is too short, or too bursty, to resolve.',
+    `Latency: ${STATISTICS[state.statistic]}, from start to end of a request. Small figures: random variation of the run (80${NBSP}% interval), where the digits show it.`,
+    'A range or a bound (>) stands where the recording is too short for one figure.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
-    scenarios().some(hasLag) ? 'Schedule lag: how much later than recorded a request starts.' : '',
+    scenarios().some(hasLag) ? 'Lag: how much later than recorded a request starts.' : '',
     POOLS.length ? `Buffer pool: ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the nearest size that has a result' : ''}.` : '',
     RATES === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
     data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',
