@@ -7,12 +7,12 @@ from tiersim.simulator.categories import part_name
 
 Summary = Mapping[str, Any]
 
-#: Where the figures come from.
-_DOCUMENT = "docs/accuracy.md"
+#: What an expected error is, and where it comes from.
+MEANING = "80 % of past measurements lay that far from their prediction (docs/accuracy.md)."
 _BASES = {
-    "calibrated": "with calibration",
-    "extrapolated": "with a larger buffer pool or a busier CPU than recorded",
-    "assumed": "without calibration",
+    "calibrated": "calibrated",
+    "extrapolated": "larger buffer pool or busier CPU than recorded",
+    "assumed": "not calibrated",
 }
 _FIGURES = {
     "throughput": "throughput",
@@ -25,7 +25,9 @@ _NAMED = _FIGURES.keys() - {"other"}
 
 
 def sentence(summary: Summary) -> str | None:
-    """Return how far measured figures lay from predictions like these; None if the result does not say."""
+    """Return how far measured figures lay from predictions like these (see MEANING); None if the result does not
+    say.
+    """
     found = summary.get("model_error")
     if not found:
         return None
@@ -35,17 +37,23 @@ def sentence(summary: Summary) -> str | None:
     parts = [f"{words} {reach(figures[key])}" for key, words in _FIGURES.items() if key in figures]
     if "other" not in figures and not figures.keys() >= _NAMED:
         parts.append("other figures unknown")
-    return (
-        f"Expected error {_BASES[found['basis']]}: {', '.join(parts)} (measured against predicted, 80 % of past checks;"
-        f" {_DOCUMENT})."
-    )
+    return f"Expected error ({_BASES[found['basis']]}): {', '.join(parts)}."
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:
-    """Return that sentence for all results, each once, after a warning if one of them is not calibrated."""
+    """Return that sentence for all results, each once and with the names of its results where they differ, after a
+    warning if one of them is not calibrated.
+    """
     stamp = "Not calibrated. To check the model against the recording, describe the recorded hardware (--recorded-on)."
     stamps = [stamp] if any(summary["verdict"]["calibration"] == "none" for summary in summaries) else []
-    return [*stamps, *dict.fromkeys(said for said in map(sentence, summaries) if said is not None)]
+    whose: dict[str, list[str]] = {}
+    for summary in summaries:
+        said = sentence(summary)
+        if said is not None:
+            whose.setdefault(said, []).append(str(summary.get("name", "")))
+    several = len(whose) > 1 and all(map(all, whose.values()))
+    errors = [f"{', '.join(names)}: {said}" if several else said for said, names in whose.items()]
+    return [*stamps, *(errors and [f"{errors[0]} {MEANING}", *errors[1:]])]
 
 
 def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:

@@ -1,6 +1,9 @@
 // The first screen: four answers, a card for each scenario, the table of all of them.
 /** A part that is busy for this share of the time limits a closed loop by itself. */
 const ALWAYS_BUSY = 0.95;
+/** A part whose busiest interval is so many times as busy as all of the run is said to have one. */
+const PEAK = 1.2;
+const MEANING_OF_ERROR = '80 % of past measurements lay as far from their prediction as an expected error says (docs/accuracy.md).';
 /** A sentence names so many scenarios, of more the first and the last. */
 const MOST_NAMED = 4;
 
@@ -73,16 +76,17 @@ function sentenceOfBlame() {
     const row = scenario.stations.rows.find(one => one.name === bottleneck.station && one.resource === bottleneck.resource);
     const peak = row ? Math.max(...row.busy_pct, 0) / 100 : null;
     if ((peak ?? bottleneck.utilisation) < 0.2) return { idle: scenario.name, peak: peak ?? bottleneck.utilisation };
-    const worst = known(peak) && peak > bottleneck.utilisation + 0.005 ? `, at most ${percent(peak)} in an interval of ${lengthOfInterval(scenario)}` : '';
+    const worst = known(peak) && peak > PEAK * bottleneck.utilisation ? ` (at most ${percent(peak)} in ${lengthOfInterval(scenario)})` : '';
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
-    const busy = `${wait ? `The busiest part, ${bottleneck.part},` : bottleneck.part} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
-    return { text: `${scenario.name}: ${[wait, busy].filter(known).join('. ')}` };
+    const always = bottleneck.utilisation >= ALWAYS_BUSY;
+    const busy = `${always ? '' : 'the busiest part, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
+    return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}` };
   });
   const idle = parts.filter(part => part.idle);
   const most = Math.max(...idle.map(part => part.peak));
   return [
     ...parts.filter(part => part.text).map(part => `${part.text}.`),
-    idle.length ? `${list(idle.map(part => part.idle))}: no part is busier than ${percent(most)} in any interval of ${lengthOfInterval(scenarios()[0])}.` : null,
+    idle.length ? `${list(idle.map(part => part.idle))}: no part is busier than ${percent(most)}, not even for ${lengthOfInterval(scenarios()[0])}.` : null,
   ].filter(known).join(' ');
 }
 
@@ -101,13 +105,14 @@ function sentencesOfDoubt([purpose, statistic]) {
   const counted = scenarios().filter(one => !isSaturated(one) && one.latency_ns[purpose]);
   const resolved = counted.filter(one => known(latency(one, purpose, statistic).us));
   const errors = [...new Set(scenarios().map(one => one.model_error).filter(known))];
+  const whose = text => (errors.length > 1 ? `${list(scenarios().filter(one => one.model_error === text).map(one => one.name))}: ` : '');
   const guesses = scenarios().map(one => one.assumed?.length ?? 0);
   const arrivals = [...new Set(scenarios().filter(one => one.verdict.arrivals !== 'recorded').map(one => meaning(one, 'arrivals')))];
   return [
     calibrations.map(text => element('span', { className: 'doubt' }, warning(text))),
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
-      ...errors,
+      ...errors.map(text => whose(text) + text), errors.length ? MEANING_OF_ERROR : null,
       resolved.length < counted.length ? `The recording is too short for the ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
       Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below).` : null,
     ].filter(known).map(text => element('span', { className: 'doubt' }, text)),
@@ -255,7 +260,7 @@ function drawComparison() {
   labelCells($('comparison'));
   $('comparison-note').textContent = [
     `Latency: ${STATISTICS[state.statistic]}, from start to end of a request. Small figures: random variation of the run (80${NBSP}% interval), where the digits show it.`,
-    'A range or a bound (>) stands where the recording is too short for one figure.',
+    'Not resolved: the recording is too short for one figure, so a range or a bound (>) stands in its place.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Lag: how much later than recorded a request starts.' : '',
