@@ -360,6 +360,6 @@ def _calibration(found: dict[str, Any]) -> str:
     ]
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     return (
-        f"Calibration {passed} (the recorded load on scenario '{found['baseline']}'). Error of mean latency:"
-        f" {', '.join(parts)}; limit ±{found['tolerance_pct']['mean']:.0f} %."
+        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware). Error of mean latency (limit"
+        f" ±{found['tolerance_pct']['mean']:.0f} %): {', '.join(parts)}."
     )

@@ -18,11 +18,11 @@ _LEAST_DIP_PCT = 0.5
 _MOST_PARTS, _LEAST_SHARE = 4, 0.05
 _PARTS = {
     "cpu": "CPU of queries",
-    "cpu queue": "wait for a core",
-    "data read": "data reads",
-    "eviction": "eviction of dirty pages",
-    "log": "commit (wait for the WAL)",
-    "lock": "wait for row locks",
+    "cpu queue": "waiting for a core",
+    "data read": "waiting for data reads",
+    "eviction": "waiting for evictions",
+    "log": "waiting for the WAL",
+    "lock": "waiting for row locks",
     "temp": "temporary files",
     "copy": "backups",
     "outside the queries": "client, between queries",
@@ -81,17 +81,17 @@ def _all_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[
 
 def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[list[str]]:
     """Return the rows that say whether the load is carried, how fast, why, and how sure that is."""
-    latencies = [
-        *_rows_of_transactions(summaries),
-        *rows_of_latency("commit", [summary["latency_ns"].get("commit") for summary in summaries]),
-    ]
+    transactions = _rows_of_transactions(summaries)
+    commits = rows_of_latency("commit", [summary["latency_ns"].get("commit") for summary in summaries])
     means = [(name, [summary["queries"].get(query) for summary in summaries]) for query, name in queries.items()]
     first, last = first_rows_of_host(summaries)
     return [
         *first,
-        *(row for row in latencies if row[0].endswith((", mean", ", p99"))),
-        *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
+        *(row for row in transactions if row[0].endswith(", mean")),
         *_rows_of_time(summaries),
+        *(row for row in transactions if row[0].endswith(", p99")),
+        *(row for row in commits if row[0].endswith((", mean", ", p99"))),
+        *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
         *(row for row in rows_of_checkpoints(summaries) if row[0] == _DIP),
         *last,
     ]
@@ -106,7 +106,9 @@ def _rows_of_transactions(summaries: Sequence[Summary]) -> list[list[str]]:
 
 
 def _rows_of_time(summaries: Sequence[Summary]) -> list[list[str]]:
-    """Return a row for each part of a transaction's time that matters; a saturated run has no steady parts."""
+    """Return a row for each part of a transaction's time that matters, below its mean; a saturated run has no steady
+    parts.
+    """
     shares: dict[str, list[float]] = {}
     for place, summary in enumerate(summaries):
         parts = {} if summary["verdict"]["load"] == "saturated" else time_of_transaction(summary)
@@ -115,7 +117,7 @@ def _rows_of_time(summaries: Sequence[Summary]) -> list[list[str]]:
             shares.setdefault(part, [0.0] * len(summaries))[place] = ns / total if total else 0.0
     largest = sorted(shares, key=lambda part: -max(shares[part]))[:_MOST_PARTS]
     return [
-        [f"share of time: {_PARTS[part]}", *(f"{100 * share:.0f} %" for share in shares[part])]
+        [f"  {_PARTS[part]}", *(f"{100 * share:.0f} %" for share in shares[part])]
         for part in largest
         if max(shares[part]) >= _LEAST_SHARE
     ]
@@ -289,10 +291,10 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     limits = found["tolerance_pct"]
     sentences = [
-        f"Calibration {passed} (the recorded load on scenario '{found['baseline']}').",
+        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware).",
         *(f"{reason}." for reason in found.get("reasons", ())),
-        f"Error of mean latency: {', '.join(means) or 'nothing to compare'}; limit ±{limits['mean']:.0f} %.",
-        *([f"Error of pages read: {', '.join(reads)}; limit ±{limits['reads']:.0f} %."] if reads else []),
+        f"Error of mean latency (limit ±{limits['mean']:.0f} %): {', '.join(means) or 'nothing to compare'}.",
+        *([f"Error of pages read (limit ±{limits['reads']:.0f} %): {', '.join(reads)}."] if reads else []),
     ]
     return " ".join(sentences)
 

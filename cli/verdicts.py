@@ -7,8 +7,9 @@ from tiersim.simulator.categories import part_name
 
 Summary = Mapping[str, Any]
 
+_EXPECTED = "Expected error"
 #: What an expected error is, and where it comes from.
-MEANING = "80 % of past measurements lay that far from their prediction (docs/accuracy.md)."
+MEANING = "80 % of past measurements lay within the expected error of their prediction (docs/accuracy.md)."
 _BASES = {
     "calibrated": "calibrated",
     "extrapolated": "larger buffer pool or busier CPU than recorded",
@@ -32,12 +33,12 @@ def sentence(summary: Summary) -> str | None:
     if not found:
         return None
     if found["basis"] == "unknown":
-        return "Expected error: unknown for this engine (docs/innodb.md)."
+        return f"{_EXPECTED}: unknown for this engine (docs/innodb.md)."
     figures = found["figures"]
     parts = [f"{words} {reach(figures[key])}" for key, words in _FIGURES.items() if key in figures]
     if "other" not in figures and not figures.keys() >= _NAMED:
         parts.append("other figures unknown")
-    return f"Expected error ({_BASES[found['basis']]}): {', '.join(parts)}."
+    return f"{_EXPECTED} ({_BASES[found['basis']]}): {', '.join(parts)}."
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:
@@ -52,7 +53,10 @@ def notes(summaries: Sequence[Summary]) -> list[str]:
         if said is not None:
             whose.setdefault(said, []).append(str(summary.get("name", "")))
     several = len(whose) > 1 and all(map(all, whose.values()))
-    errors = [f"{', '.join(names)}: {said}" if several else said for said, names in whose.items()]
+    errors = [
+        said.replace(_EXPECTED, f"{_EXPECTED} of {', '.join(names)}", 1) if several else said
+        for said, names in whose.items()
+    ]
     return [*stamps, *(errors and [f"{errors[0]} {MEANING}", *errors[1:]])]
 
 

@@ -3,7 +3,7 @@
 const ALWAYS_BUSY = 0.95;
 /** A part whose busiest interval is so many times as busy as all of the run is said to have one. */
 const PEAK = 1.2;
-const MEANING_OF_ERROR = '80 % of past measurements lay as far from their prediction as an expected error says (docs/accuracy.md).';
+const MEANING_OF_ERROR = '80 % of past measurements lay within the expected error of their prediction (docs/accuracy.md).';
 /** A sentence names so many scenarios, of more the first and the last. */
 const MOST_NAMED = 4;
 
@@ -105,14 +105,14 @@ function sentencesOfDoubt([purpose, statistic]) {
   const counted = scenarios().filter(one => !isSaturated(one) && one.latency_ns[purpose]);
   const resolved = counted.filter(one => known(latency(one, purpose, statistic).us));
   const errors = [...new Set(scenarios().map(one => one.model_error).filter(known))];
-  const whose = text => (errors.length > 1 ? `${list(scenarios().filter(one => one.model_error === text).map(one => one.name))}: ` : '');
+  const whose = text => (errors.length > 1 ? text.replace('Expected error', `Expected error of ${list(scenarios().filter(one => one.model_error === text).map(one => one.name))}`) : text);
   const guesses = scenarios().map(one => one.assumed?.length ?? 0);
   const arrivals = [...new Set(scenarios().filter(one => one.verdict.arrivals !== 'recorded').map(one => meaning(one, 'arrivals')))];
   return [
     calibrations.map(text => element('span', { className: 'doubt' }, warning(text))),
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
-      ...errors.map(text => whose(text) + text), errors.length ? MEANING_OF_ERROR : null,
+      ...errors.map(whose), errors.length ? MEANING_OF_ERROR : null,
       resolved.length < counted.length ? `The recording is too short for the ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
       Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below).` : null,
     ].filter(known).map(text => element('span', { className: 'doubt' }, text)),
