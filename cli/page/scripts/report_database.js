@@ -150,7 +150,7 @@ function drawCheckpointTables() {
   const most = allCheckpoints || printing() || rows.length <= fewCheckpoints() + 2 ? rows.length : fewCheckpoints();
   $('checkpoints').hidden = !rows.length;
   if (!rows.length) return;
-  fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'In checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`)], there.map(impactRow));
+  fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`)], there.map(impactRow));
   fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'Log before it', 'Worst 5 s', 'Transactions', 'Commits'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
   $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them.';

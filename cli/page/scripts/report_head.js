@@ -68,7 +68,7 @@ function largestWait({ transaction_us: us }) {
 }
 
 /** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
-function sentenceOfBlame() {
+function sentencesOfBlame() {
   const parts = scenarios().map(scenario => {
     const { bottleneck, load } = scenario;
     if (!bottleneck?.station) return { text: `${scenario.name}: no station was recorded` };
@@ -87,7 +87,7 @@ function sentenceOfBlame() {
   return [
     ...parts.filter(part => part.text).map(part => `${part.text}.`),
     idle.length ? `${list(idle.map(part => part.idle))}: no part is busier than ${percent(most)}, not even for ${lengthOfInterval(scenarios()[0])}.` : null,
-  ].filter(known).join(' ');
+  ].filter(known).map(text => element('span', { className: 'doubt' }, text));
 }
 
 /** What is assumed of transactions beyond their arrivals. */
@@ -126,7 +126,7 @@ function drawHead() {
   const answers = [
     answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), ...shortOnes, sentenceOfRates()].filter(Boolean).join(' ')),
     main ? answer('How slow is it?', sentenceOfLatency(main)) : null,
-    answer('What limits it?', sentenceOfBlame()),
+    answer('What limits it?', sentencesOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
   ];
   $('lead').replaceChildren(...answers.filter(known));
@@ -136,11 +136,11 @@ function drawHead() {
 }
 
 function headlineFigure(scenario, [purpose, statistic], big) {
-  const { us, figure, range, word } = latency(scenario, purpose, statistic);
+  const { us, figure, range, word, why } = latency(scenario, purpose, statistic);
   const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
   const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
   const shown = known(us) ? [value(duration(us), ''), beside(spread(figure, us))]
-    : range ? [value(range, 'range'), beside(word)] : [value(word, 'word')];
+    : range ? [value(range, 'range'), beside(why ?? word)] : [value(word, 'word')];
   return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `${statistic} of ${plural(purpose)}`), element('dd', {}, shown));
 }
 
@@ -199,9 +199,9 @@ const ANY_CACHED = data.scenarios.some(isCached);
 const RATES = ALL_STATEMENTS ? 'Transactions/s' : data.scenarios.some(ofStatements) ? 'Completed/s' : 'Requests/s';
 
 function comparisonCell(scenario, purpose) {
-  const { us, figure, range, word } = latency(scenario, purpose, state.statistic);
+  const { us, figure, range, word, why } = latency(scenario, purpose, state.statistic);
   if (known(us)) return element('td', {}, duration(us), element('small', {}, spread(figure, us)));
-  if (range) return element('td', { className: 'range' }, range, element('small', {}, word));
+  if (range) return element('td', { className: 'range' }, range, element('small', {}, why ?? word));
   return element('td', { className: 'word' }, word);
 }
 
@@ -259,7 +259,7 @@ function drawComparison() {
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   $('comparison-note').textContent = [
-    `Latency: ${STATISTICS[state.statistic]}, from start to end of a request. Small figures: random variation of the run (80${NBSP}% interval), where the digits show it.`,
+    `Latency: ${STATISTICS[state.statistic]}. Small figures: random variation of the run (80${NBSP}% interval), left out where it is below the last digit.`,
     'Not resolved: the recording is too short for one figure, so a range or a bound (>) stands in its place.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),

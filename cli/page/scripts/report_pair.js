@@ -88,7 +88,8 @@ function recordedFacts() {
 
 function factsTable() {
   const [a, b] = [factsOf(selected()), compared() ? factsOf(compared()) : recordedFacts()];
-  const rows = [['Verdict', 'verdict'], ['Completed', 'rate'], ['Throughput shortfall', 'shortfall'], ['Schedule lag', 'lag'], ['Busiest part', 'busiest']];
+  const lags = [selected(), compared()].filter(known).some(hasLag);
+  const rows = [['Verdict', 'verdict'], ['Completed', 'rate'], ['Throughput shortfall', 'shortfall'], ...(lags ? [['Schedule lag', 'lag']] : []), ['Busiest part', 'busiest']];
   const cell = (facts, key) => element('td', { className: `text ${key === 'verdict' ? `state ${facts.load}` : ''}` }, facts[key]);
   const head = (letter, mark, name) => element('th', { scope: 'col', className: 'text' }, element('span', { className: 'who' }, mark, `${letter}: ${name}`));
   return element('table', { className: 'facts-table' },
@@ -110,7 +111,7 @@ function pairReading() {
     said.push(`${capital(name)} of ${what}: ${times(found.value)} that of ${otherName()}${range ? ` (${range})` : ''}${undecided(found) ? ', no clear difference' : ''}.`);
   } else if (found) said.push(`${capital(name)} of ${what}: ${timesRange(found)}${NBSP}× that of ${otherName()} (the recording is too short for one figure).`);
   else said.push(`${capital(name)} of ${what}: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : 'one side has none'}.`);
-  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}; ${all.length - above - below} show no clear difference.`);
+  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; ${all.length - above - below} show no clear difference` : ''}.`);
   return said.join(' ');
 }
 

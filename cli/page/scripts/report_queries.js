@@ -22,10 +22,10 @@ const COLUMNS = {
 };
 
 function latencyLine(scenario, query, statistic) {
-  const { us, figure, range, word } = queryLatency(scenario, query, statistic);
+  const { us, figure, range, word, why } = queryLatency(scenario, query, statistic);
   const small = text => (text ? element('small', {}, text) : null);
   if (known(us)) return [duration(us), small(spread(figure, us))];
-  return range ? [element('span', { className: 'range' }, range), small(word)] : [element('span', { className: 'word' }, word)];
+  return range ? [element('span', { className: 'range' }, range), small(why ?? word)] : [element('span', { className: 'word' }, word)];
 }
 
 /** One line for each scenario. */
@@ -99,7 +99,7 @@ function queriesNote() {
   const kinds = [...new Set(data.queries.map(query => query.executions).filter(known))];
   const by = selected().queries ? selected().name : queryScenarios()[0].name;
   return [
-    `Sorted by the figures of ${by}. Share of time: of all queries and commits. Reads per call: pages that missed the buffer pool. Small figures: random variation of the run (80${NBSP}% interval), where the digits show it.`,
+    `Sorted by the figures of ${by}. Share of time: of all queries and commits. Reads per call: pages that missed the buffer pool. Small figures: random variation of the run (80${NBSP}% interval), left out where it is below the last digit.`,
     kinds.length ? `Executions: ${list(kinds)}.` : '',
     queryScenarios().some(scenario => scenario.extrapolated) ? 'With this size of the buffer pool all figures are extrapolated.' : '',
   ].filter(Boolean).join(' ');
