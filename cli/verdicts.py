@@ -78,8 +78,9 @@ def caveats(summaries: Iterable[Summary]) -> list[str]:
 
 
 def reach(one: Mapping[str, Any]) -> str:
-    """Return between which errors, in percent, 80 % of the measured figures lay."""
-    return f"{100 * (one['low'] - 1):+.0f} … {100 * (one['high'] - 1):+.0f} %"
+    """Return between which errors, in percent, 80 % of the measured figures lay; ± where both are alike."""
+    low, high = (round(100 * (one[end] - 1)) for end in ("low", "high"))
+    return f"±{high} %" if high == -low else f"{low:+d} … {high:+d} %"
 
 
 def percent(error: float, digits: int = 0) -> str:
