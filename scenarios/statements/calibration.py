@@ -132,7 +132,7 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
     )
     client_ns = max(host.transaction_ns - written_ns - executed_ns, 0.0) / (len(load) / transactions)
     baseline = model.start.basis.rpartition(" on ")[2]
-    basis = f"CPU time that {load.path.name} recorded, on scenario '{baseline}': {host.said}"
+    basis = f"CPU time that {load.path.name} recorded, on {baseline}: {host.said}"
     start = replace(
         model.start,
         costs=costs,

@@ -103,7 +103,7 @@ function knownLists(scenario) {
   const statements = `${whole.format(trace.statements)} executions in ${whole.format(trace.transactions)} transactions`;
   const counted = scenario.verdict.arrivals === 'synthetic' ? `Counters over ${span(trace.span_ns / 1e9)}: ${statements}.` : `${statements} in ${span(trace.span_ns / 1e9)}.`;
   const joined = commandsOf(trace) === trace.requests ? '.' : `; after merges by the kernel ${whole.format(commandsOf(trace))} reached the device.`;
-  const made = [...entriesOf(trace.synthesised, recording), ...entriesOf(scenario.synthesised, 'the run')];
+  const made = [...entriesOf(trace.synthesised, recording), ...entriesOf(scenario.synthesised, null)];
   const waiting = scenario.replay && scenario.replay.mode !== 'open' && !scenario.replay.played;
   const asRecorded = scenario.verdict.arrivals === 'recorded' ? [waiting ? 'Sessions, order and think times are as recorded.' : meaning(scenario, 'arrivals'), recording] : null;
   const { checkpoints } = scenario;
@@ -113,23 +113,23 @@ function knownLists(scenario) {
       [measured.length ? `Latency on the recorded hardware, of ${list(measured)}.` : ofStatements(scenario) ? 'The latency of single block requests was not recorded.' : 'The trace holds no latency of the recorded hardware.', recording],
       ...(trace.warnings ?? []).map(text => [warning(text), 'what the import found']),
     ],
-    Inferred: [
-      ...(trace.inferred ?? []).map(text => [asSentence(text), 'concluded on import, not recorded']),
-      ...(scenario.inferred ?? []).map(text => [asSentence(text), 'concluded for the run, not recorded']),
+    'Inferred from the recording': [
+      ...(trace.inferred ?? []).map(text => [asSentence(text), null]),
+      ...(scenario.inferred ?? []).map(text => [asSentence(text), null]),
       scenario.verdict.arrivals === 'inferred' ? [meaning(scenario, 'arrivals'), recording] : null,
       checkpoints && !checkpoints.rows ? [`${checkpoints.spans_s.length === 1 ? 'A checkpoint' : `${checkpoints.spans_s.length} checkpoints`}, shaded in the charts.`, list(checkpoints.basis) || 'basis not in the result'] : null,
     ],
-    Synthesised: [
-      scenario.verdict.arrivals === 'recorded' || scenario.verdict.arrivals === 'inferred' ? null : [meaning(scenario, 'arrivals'), 'the run'],
+    Simulated: [
+      scenario.verdict.arrivals === 'recorded' || scenario.verdict.arrivals === 'inferred' ? null : [meaning(scenario, 'arrivals'), null],
       ...made,
       [`Every latency, rate and utilisation of ${scenario.name} is simulated.`, `tiersim ${scenario.tool_version}, seed ${scenario.seed}`],
       [selfCheck(scenario), 'checked at the end of the run'],
     ],
-    'Replay, and what it leaves out': [
-      ...replayWords(scenario.replay ?? {}, ofStatements(scenario) ? 'transaction' : 'request').map(text => [text, 'the run']),
-      ...Object.entries(MEANINGS).filter(([what]) => what !== 'arrivals').map(([what]) => (scenario.verdict[what] === undefined ? null : [meaning(scenario, what), 'the run'])),
-      ...Object.entries(scenario.verdict).filter(([what]) => what !== 'load' && !(what in MEANINGS)).map(([key, value]) => [generic(key, value), 'the run']),
-      ...(scenario.caveats ?? []).map(text => [warning(capital(text)), 'the run']),
+    Replay: [
+      ...replayWords(scenario.replay ?? {}, ofStatements(scenario) ? 'transaction' : 'request').map(text => [text, null]),
+      ...Object.entries(MEANINGS).filter(([what]) => what !== 'arrivals').map(([what]) => (scenario.verdict[what] === undefined ? null : [meaning(scenario, what), null])),
+      ...Object.entries(scenario.verdict).filter(([what]) => what !== 'load' && !(what in MEANINGS)).map(([key, value]) => [generic(key, value), null]),
+      ...(scenario.caveats ?? []).map(text => [warning(capital(text)), null]),
       ...coarseness().map(text => [text, 'this page']),
     ],
   };

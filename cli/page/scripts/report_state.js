@@ -70,8 +70,8 @@ function stateInAddress() {
 const isShort = scenario => scenario.throughput_shortfall_pct >= 0.5;
 /** How far completions lie behind the schedule, where the result says so. */
 const hasLag = scenario => (scenario.lag_ns?.max ?? 0) > 0;
-const lag = scenario => ['mean', 'max', 'at_end'].filter(key => known(scenario.lag_ns?.[key]))
-  .map(key => `${duration(Math.abs(scenario.lag_ns[key]) / 1e3)} ${scenario.lag_ns[key] < 0 ? 'early ' : ''}${{ mean: 'on average', max: 'at most', at_end: 'for the last request' }[key]}`);
+const lag = scenario => ['mean', 'max'].filter(key => known(scenario.lag_ns?.[key]))
+  .map(key => `${duration(Math.abs(scenario.lag_ns[key]) / 1e3)} ${scenario.lag_ns[key] < 0 ? 'early ' : ''}${{ mean: 'on average', max: 'at most' }[key]}`);
 /** What stands where a result has no lag: in an open replay every command starts when it was recorded. */
 const noLag = scenario => (scenario.lag_ns || scenario.replay?.mode === 'open' ? 'none' : 'not in the result');
 const shortfall = scenario => `${whole.format(scenario.throughput_shortfall_pct)}${NBSP}% short`;
