@@ -126,7 +126,7 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
     depth = document["depth"]
     if depth is None or depth["mean"] is None:
-        yield "in flight", "not measured"
+        yield "requests in flight", "not measured"
     else:
         most = (
             ""
@@ -134,12 +134,15 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
             else f", {depth['max']:,} at most, none {_percent(depth['share'][0][1])} of the time"
         )
         part = "" if document["measured"] == 1 else f" (of the {_percent(document['measured'])} that were measured)"
-        yield "in flight", f"{depth['mean']:.3g} on average{most}{part}"
+        yield "requests in flight", f"{depth['mean']:.3g} on average{most}{part}"
     bursts = document["burstiness"]
     variation = bursts["interarrival_cv"]
-    yield "between requests", "too few" if variation is None else f"variation {variation:.3g} (periodic 0, Poisson 1)"
+    yield (
+        "time between requests",
+        "too few" if variation is None else f"variation {variation:.3g} (periodic 0, Poisson 1)",
+    )
     counts = [f"{index:.3g} in {format_ns(window)}" for window, index in bursts["dispersion"] if index is not None]
-    yield "variance by mean of counts", ", ".join(counts) or "too short"
+    yield "burstiness (variance ÷ mean)", ", ".join(counts) or "too short"
 
 
 def _percent(share: float | None) -> str:
