@@ -298,7 +298,7 @@ def play(parts: Sequence[Part], keep_requests: bool = False, progress: Callable[
         )
         for part, own, entries, one in zip(parts, homes, stations, waiting, strict=True)
     ]
-    keep_done = keep_requests or any(part.found.checkpoints for part in parts)
+    keep_done = keep_requests or sharing > 0 or any(part.found.checkpoints for part in parts)
     streams = to_run(side_by_side_streams(placed, [part.shift_ns for part in parts]), keep_done=keep_done)
     plant, outcome = engine.run_streams(builder.build(), streams, metrics, progress=progress)
     return Played(parts, builder.stations, plant, metrics, outcome, keep_requests, waiting, streams)
@@ -361,7 +361,16 @@ class Played:
             )
         if part.end_ns == max(one.end_ns for one in self.parts):
             return within(own, part.shift_ns // interval_ns, INTERVALS)
-        return within(own, part.shift_ns // interval_ns, -(-part.end_ns // interval_ns))
+        end = -(-part.end_ns // interval_ns)
+        found = within(own, part.shift_ns // interval_ns, end)
+        if self.streams is not None:  # what ends between its end and that of the interval is late
+            streams = part_of(self.streams, number, 0)
+            late = (streams.done_ns >= part.end_ns) & (streams.done_ns < end * interval_ns)
+            for counts, weights in ((found.completions, None), (found.completed_bytes, streams.length_bytes[late])):
+                moved = np.bincount(streams.category[late], weights, COUNT).astype(np.int64)
+                counts[-2] -= moved
+                counts[-1] += moved
+        return found
 
     def waits_ns(self, number: int, names: Sequence[str]) -> dict[str, dict[str, float]]:
         """Return how long requests of one recording waited at each station, by whose were served meanwhile: *names* of

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class Shared:
 
 
 def gather(path: Path, model: TenantsModel, bundles: Mapping[str, Bundle]) -> list[Tenant]:
-    """Survey the recordings of the file at *path*, and find out when each begins; raises TraceError or ScenarioError."""
+    """Survey the recordings of the file at *path*, and find out when each begins; raises TiersimError."""
     for name, bundle in bundles.items():
         if not bundle.rows:
             raise ScenarioError(
