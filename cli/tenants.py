@@ -108,17 +108,16 @@ def _waits(summary: dict[str, Any], names: Sequence[str], everything: bool) -> l
     """Return where requests of one tenant wait and behind whose, the longest first; stations of one volume together."""
     by_place: dict[str, dict[str, float]] = {}
     for station, behind in summary["shared"]["waits_ns"].items():
-        place = by_place.setdefault(_place(station), {})
+        found = by_place.setdefault(_place(station), {})
         for other, wait_ns in behind.items():
-            place[other] = place.get(other, 0.0) + wait_ns
+            found[other] = found.get(other, 0.0) + wait_ns
     longest = sorted(by_place, key=lambda place: -sum(by_place[place].values()))
     rows = []
     for place in longest if everything else longest[:_MOST_STATIONS]:
         each = {other: wait_ns / max(summary["commands"], 1) for other, wait_ns in by_place[place].items()}
         rest = sum(wait_ns for other, wait_ns in each.items() if other not in names)
-        rows.append(
-            [summary["shared"]["tenant"], place, *(format_ns(each.get(name, 0.0)) for name in names), format_ns(rest)]
-        )
+        own = [format_ns(each.get(name, 0.0)) for name in names]
+        rows.append([summary["shared"]["tenant"], place, *own, format_ns(rest)])
     return rows
 
 

@@ -28,7 +28,7 @@ def owner_of(p: Plant, m: Metrics, slot: int) -> int:
     while p.requests[whole]["parent"] != NONE:
         whole = int(np.int64(p.requests[whole]["parent"]))
     if p.requests[whole]["row"] == NONE:
-        return m.waiting.shape[1] - 1
+        return int(m.waiting.shape[1]) - 1
     return int(np.int64(p.requests[whole]["category"])) // COUNT
 
 

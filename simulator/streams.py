@@ -153,7 +153,8 @@ def side_by_side(parts: Sequence[Streams], shifts_ns: Sequence[int]) -> Streams:
     """
     if len(parts) == 1 and not shifts_ns[0]:
         return parts[0]
-    tables, groups, followers = [], [], []
+    tables, groups = [], []
+    followers: list[NDArray[np.uint32]] = []
     commands = streams = 0
     for number, part in enumerate(parts):
         table, group = part.streams.copy(), part.groups.copy()

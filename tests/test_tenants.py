@@ -301,7 +301,8 @@ def test_waiting_is_behind_whoever_is_served_meanwhile() -> None:
     services = [2 * MS, 3 * MS]
     metrics, gate = one_server(times, services, "DD")
     arrivals = sorted((int(t), owner) for owner, own in enumerate(times) for t in own)
-    expected, free, served = np.zeros((2, 2)), 0, []
+    expected, free = np.zeros((2, 2)), 0
+    served: list[tuple[int, int, int]] = []
     for at, owner in arrivals:
         start = max(at, free)
         for begin, end, other in served:
