@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli import terminal
@@ -26,7 +27,7 @@ def replay_tenants(
     together with the others; returns them by tenant.
     """
     from tiersim.scenarios.tenants.model import read_tenants
-    from tiersim.scenarios.tenants.run import gather, run_tenants
+    from tiersim.scenarios.tenants.run import Recordings, run_tenants
     from tiersim.simulator.result import save_result
 
     model = read_tenants(path)
@@ -48,11 +49,12 @@ def replay_tenants(
                 raise ScenarioError(f"{path}: tenants.{name}.recording: {recording} is not there; check the name")
             bundles[name] = stack.enter_context(open_trace(recording))
         with terminal.progress_bar("surveying"):
-            tenants = gather(path, model, bundles)
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="tiersim-")))
+            recordings = Recordings(path, model, bundles, folder)
         found: dict[str, list[Shared]] = {}
         for scenario in scenarios:
             with terminal.progress_bar(f"replaying on {scenario.name}") as progress:
-                found[scenario.name] = run_tenants(path, tenants, scenario, workers=workers, progress=progress)
+                found[scenario.name] = run_tenants(recordings, scenario, workers=workers, progress=progress)
     facts = {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}
     results: dict[str, list[Result]] = {name: [] for name in model.tenants}
     for name in model.tenants:
@@ -136,5 +138,13 @@ def _notes(summaries: Sequence[dict[str, Any]], everything: bool) -> str:
                 notes.append(
                     f"{summary['shared']['tenant']}: {other} is there for {100 * share:.0f} % of its time only."
                 )
-    notes += [f"Not modelled: {text}." for text in summaries[0]["shared"]["not_modelled"]]
+    for summary in summaries:
+        rates = summary["shared"].get("transactions_per_s")
+        if rates is not None and rates["alone"] is not None:
+            notes.append(
+                f"{summary['shared']['tenant']}: {rates['alone']:,.0f} transactions/s alone, about"
+                f" {rates['together']:,.0f} together (in proportion to its requests/s)."
+            )
+    missing = dict.fromkeys(text for summary in summaries for text in summary["shared"]["not_modelled"])
+    notes += [f"Not modelled: {text}." for text in missing]
     return terminal.caption(notes, everything=everything)

@@ -12,6 +12,22 @@ from tiersim.histogram import COARSE_BITS, FINE_BITS, bin_of, bins
 from tiersim.kernel import kernel, table_set
 from tiersim.simulator.categories import COUNT
 
+#: A request that left a station that is watched, see :mod:`tiersim.simulator.taps`.
+TAP: np.dtype[Any] = np.dtype(
+    [
+        ("came_ns", np.int64),
+        ("done_ns", np.int64),
+        ("offset_bytes", np.int64),
+        ("length_bytes", np.int64),
+        ("op", np.int64),
+        ("place", np.int64),  # of its station among those that are watched
+        ("asked_by", np.int64),  # session that it is a part of a request of
+        ("category", np.int64),  # of that request
+        ("through", np.int64),  # station that it is a part at
+    ],
+    align=True,
+)
+
 
 @table_set
 class Metrics(NamedTuple):
@@ -37,6 +53,10 @@ class Metrics(NamedTuple):
     last_started: NDArray[np.int64]  # (stations,) whose was started last
     shared_since_ns: NDArray[np.int64]  # (stations,) up to when waiting is divided
     behind_ns: NDArray[np.float64]  # (stations, owners, owners and nobody): waiting of the one's behind the other's
+    # requests to some stations (see taps)
+    tapped: NDArray[np.int64]  # those stations
+    taps: NDArray[Any]  # TAP[rows]
+    tap_count: NDArray[np.int64]  # (1,) how many there were
 
 
 def new_metrics(
@@ -62,6 +82,9 @@ def new_metrics(
         last_started=np.full(watched, owners, np.int64),
         shared_since_ns=np.zeros(watched, np.int64),
         behind_ns=np.zeros((watched, owners, owners + 1)),
+        tapped=np.zeros(0, np.int64),
+        taps=np.zeros(0, TAP),
+        tap_count=np.zeros(1, np.int64),
     )
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import in_time_order, replay
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.model import MOST_TENANTS, is_tenants, read_tenants
-from tiersim.scenarios.tenants.run import Shared, gather, run_tenants
+from tiersim.scenarios.tenants.run import Recordings, Shared, run_tenants
 from tiersim.simulator.categories import COUNT
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
@@ -68,7 +69,9 @@ def shared(folder: Path, tenants: str, hardware: str = "pcie-flash", settings: S
         hardware = str(folder / "hardware.toml")
     model = read_tenants(path)
     bundles = {name: Bundle(folder / one.recording) for name, one in model.tenants.items()}
-    return run_tenants(path, gather(path, model, bundles), load_scenario(hardware, settings), workers=1)
+    with TemporaryDirectory() as work:
+        recordings = Recordings(path, model, bundles, Path(work))
+        return run_tenants(recordings, load_scenario(hardware, settings), workers=1)
 
 
 def bits(result: Result) -> str:

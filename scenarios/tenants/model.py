@@ -31,6 +31,12 @@ class TenantModel(StrictModel):
     replay: dict[str, Any] = Field(
         default_factory=dict, description="Keys of [replay] of the scenario with other values: load, mode, clients ..."
     )
+    host: dict[str, Any] = Field(
+        default_factory=dict, description="Keys of [host] with other values; of a recording of statements."
+    )
+    engine: dict[str, Any] = Field(
+        default_factory=dict, description="Keys of [engine] with other values; of a recording of statements."
+    )
 
     @model_validator(mode="after")
     def _offset_is_possible(self) -> "TenantModel":

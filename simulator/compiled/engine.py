@@ -76,6 +76,7 @@ from tiersim.simulator.streams import (
     note_started,
     wake_follower,
 )
+from tiersim.simulator.taps import note_tapped
 
 
 @kernel
@@ -192,6 +193,8 @@ def leave(
         note_finished(p, request["station"], now, request["accepted_ns"])
         if e.metrics.waiting.size > 0:
             note_leaves(p, e.metrics, request["station"], slot, now)
+        if e.metrics.tapped.size > 0:
+            note_tapped(p, e.metrics, slot, now)
         e.free[e.control[FREE]] = slot
         e.control[FREE] += 1
         parent = request["parent"]

@@ -45,6 +45,7 @@ from tiersim.simulator.streams import (
     note_started,
     wake_follower,
 )
+from tiersim.simulator.taps import note_tapped
 
 
 class Wake(Event):
@@ -326,6 +327,8 @@ class ReferenceEngine:
         note_finished(self.plant, station, now, int(request["accepted_ns"]))
         if self._shared:
             note_leaves(self.plant, self.metrics, station, slot, now)
+        if self.metrics.tapped.size:
+            note_tapped(self.plant, self.metrics, slot, now)
         if self.plant.stations[station]["waiting"]:
             self._call(station)
         self._free.append(slot)
