@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.drawn_streams import draw_streams
+from tests.databases import DatabaseCase, database_cases
+from tests.drawn_streams import draw_streams, streams_of
 from tests.examples import examples
 from tests.plants import Case, cases
-from tests.runs import poisson
+from tests.runs import needs_jit, poisson
 from tests.test_engines import assert_same_metrics, commands_at
 from tests.test_replay import write_trace
 from tiersim.devices.host.gate import add_gate, add_port
@@ -26,6 +27,7 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import in_time_order, replay
+from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.model import MOST_TENANTS, is_tenants, read_tenants
 from tiersim.scenarios.tenants.run import Recordings, Shared, run_tenants
@@ -36,7 +38,10 @@ from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result
 from tiersim.simulator.streams import OWN, Streams, part_of, side_by_side, to_run
+from tiersim.simulator.taps import rows_of, tapped
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.readers import import_files, sort_files
+from tiersim.traces.samples import start
 
 MS = 1_000_000
 
@@ -274,6 +279,65 @@ def test_engines_agree_on_who_waits_when_all_come_by_the_clock(case: Case, recor
     assert_same_metrics(*found)
 
 
+@settings(max_examples=examples(60), deadline=None)
+@given(database_cases)
+def test_engines_note_the_same_requests_of_a_database(case: DatabaseCase) -> None:
+    """Each that leaves a watched station, once, with when it came."""
+    found = []
+    for reference in (False, True):
+        builder, database, metrics = case.fresh()
+        watched = tapped(metrics, np.arange(len(builder.stations)), 20_000)
+        if reference:
+            run = ReferenceEngine(builder.build(4), [], watched, database=database)
+            run.run()
+            plant = run.plant
+        else:
+            plant, _ = engine.run_database(builder.build(4), database, watched)
+        found.append(watched.taps)
+        count = int(watched.tap_count[0])
+        assert count == plant.stations["finished"].sum()
+        taken = watched.taps[: min(count, 20_000)]
+        if count <= 20_000:
+            np.testing.assert_array_equal(
+                np.bincount(taken["place"], taken["done_ns"] - taken["came_ns"], len(plant.stations)),
+                plant.stations["residence_ns"],
+            )
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_requests_that_do_not_fit_are_not_half_a_trace(folder: Path) -> None:
+    metrics = tapped(new_metrics(1, 1, RESOURCES, 2, 1), np.zeros(1, np.int64), 4)
+    metrics.tap_count[0] = 5
+    assert rows_of(metrics) is None
+    metrics.tap_count[0] = 3
+    metrics.taps["came_ns"] = [5, 1, 3, 0]
+    found = rows_of(metrics)
+    assert found is not None
+    assert found["came_ns"].tolist() == [1, 3, 5]
+
+
+@needs_jit
+def test_a_server_of_which_statements_were_recorded_asks_alone_what_its_run_asked(tmp_path: Path) -> None:
+    """The same latencies from the derived requests as from the run that they are derived from; and beside itself, with
+    a smaller pool, it is slower and says what did not answer.
+    """
+    (tmp_path / "sample").mkdir()
+    sample = start(tmp_path / "sample") / "select"
+    import_files(sort_files([sample]), tmp_path / "db.trace")
+    said = '[tenants.one]\nrecording = "db.trace"\n[tenants.two]\nrecording = "db.trace"\n'
+    said += 'engine = { buffer_pool = "32 MiB" }\n'
+    one, two = shared(tmp_path, said, "hdd-100")
+    own = replay_statements(tmp_path / "db.trace", load_scenario("hdd-100"))
+    for name in ("data read",):
+        expected, found = (r.summary["latency_ns"][name]["mean"]["value"] for r in (own, one.alone))
+        assert found == pytest.approx(expected, rel=0.02)
+    assert two.alone.summary["commands"] > one.alone.summary["commands"]
+    rates = one.together.summary["shared"]["transactions_per_s"]
+    assert rates["alone"] == own.summary["throughput_per_s"]["transactions"]["value"]
+    assert rates["together"] < rates["alone"]
+    assert any("do not answer to the others" in text for text in one.together.summary["shared"]["not_modelled"])
+
+
 # ---- who waits: against the definition, and closed forms
 
 
@@ -366,8 +430,6 @@ def closed(clients: int, think_ns: int, each: int, station: int) -> Streams:
     times = np.repeat(np.arange(each), clients) * MS
     small, wide = np.zeros(count, np.uint8), np.zeros(count, np.int64)
     fed = Commands(times, times, np.full(count, station, np.int32), small, wide, wide + 4096, small)
-    from tests.drawn_streams import streams_of
-
     place = np.arange(count) // clients
     waits = np.where(place > 0, OWN, 0)
     return streams_of(fed, np.tile(np.arange(clients), each), np.ones(clients, bool), waits, think_ns, place)

@@ -82,6 +82,7 @@ class Recordings:
         for name, bundle in self._bundles.items():
             if name not in playbacks:
                 target = self._folder / scenario.name / f"{name}.trace"
+                target.parent.mkdir(exist_ok=True)
                 derived[name] = derive(bundle.path, self._with_statements(name, scenario), target)
                 playbacks[name] = Playback(survey(Bundle(target)), keep=True)
         begins_ns = self._begins_ns(playbacks)
