@@ -243,10 +243,10 @@ def _shared(
     name, names = tenants[number].name, [tenant.name for tenant in tenants]
     together, by_itself = runs[everybody], runs[(number,)]
     if len(tenants) == 1:
-        result = together.result(0, f"{scenario.name}.{name}")
+        result = _unmeasured(together.result(0, f"{scenario.name}.{name}"), tenants[0])
         return Shared(name, result, result)
-    alone = by_itself.result(0, f"{scenario.name}.{name}.alone")
-    result = together.result(number, f"{scenario.name}.{name}")
+    alone = _unmeasured(by_itself.result(0, f"{scenario.name}.{name}.alone"), tenants[number])
+    result = _unmeasured(together.result(number, f"{scenario.name}.{name}"), tenants[number])
     without = {}
     for other in everybody:
         if other != number:
@@ -283,6 +283,11 @@ def _shared(
     empty = tuple(f"volumes.{volume} has no effect here" for volume in used)
     caveats = [text for text in result.summary["caveats"] if not text.startswith(empty)]
     return Shared(name, alone, replace(result, summary=result.summary | {"caveats": caveats, "shared": shared}))
+
+
+def _unmeasured(result: Result, tenant: Tenant) -> Result:
+    """Return a result without latencies that nobody recorded: those of a run that requests were derived from."""
+    return result if tenant.derived is None else replace(result, summary=result.summary | {"measured_latency_ns": {}})
 
 
 def _overlap_ns(one: Tenant, other: Tenant) -> int:
