@@ -144,7 +144,7 @@ def placement_of(recordings: Recordings, name: str, scenario: NamedScenario) -> 
     except ValueError as error:
         key, _, why = str(error).partition(": ")
         place = place_of(recordings.text, str(recordings.path), ("tenants", name, *key.split(".")))
-        raise ScenarioError(f"{place}: {why}") from None
+        raise ScenarioError(f"{place}: {why} (correct the placement of {name!r})") from None
     return placement
 
 
