@@ -16,7 +16,7 @@ from tiersim.units import format_ns
 
 if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
-    from tiersim.scenarios.tenants.run import Shared
+    from tiersim.scenarios.tenants.run import Recordings, Shared
     from tiersim.simulator.result import Result
 
 
@@ -27,7 +27,7 @@ def replay_tenants(
     together with the others; returns them by tenant.
     """
     from tiersim.scenarios.tenants.model import read_tenants
-    from tiersim.scenarios.tenants.run import Recordings, run_tenants
+    from tiersim.scenarios.tenants.run import run_tenants
     from tiersim.simulator.result import save_result
 
     model = read_tenants(path)
@@ -42,15 +42,7 @@ def replay_tenants(
     began = time.time()
     workers = os.cpu_count() or 1
     with ExitStack() as stack:
-        bundles = {}
-        for name, tenant in model.tenants.items():
-            recording = path.parent / tenant.recording
-            if not recording.exists():
-                raise ScenarioError(f"{path}: tenants.{name}.recording: {recording} is not there; check the name")
-            bundles[name] = stack.enter_context(open_trace(recording))
-        with terminal.progress_bar("surveying"):
-            folder = Path(stack.enter_context(TemporaryDirectory(prefix="tiersim-")))
-            recordings = Recordings(path, model, bundles, folder)
+        recordings = open_recordings(path, stack, Path(stack.enter_context(TemporaryDirectory(prefix="tiersim-"))))
         found: dict[str, list[Shared]] = {}
         for scenario in scenarios:
             with terminal.progress_bar(f"replaying on {scenario.name}") as progress:
@@ -68,6 +60,23 @@ def replay_tenants(
                 save_result(result, target, facts, force=force)
                 results[name].append(result)
     return results
+
+
+def open_recordings(path: Path, stack: ExitStack, folder: Path) -> "Recordings":
+    """Open what the tenants file at *path* names, and keep it open as long as the *stack*; requests of servers of which
+    none were recorded are derived in *folder*.
+    """
+    from tiersim.scenarios.tenants.model import read_tenants
+    from tiersim.scenarios.tenants.run import Recordings
+
+    bundles = {}
+    for name, tenant in read_tenants(path).tenants.items():
+        recording = path.parent / tenant.recording
+        if not recording.exists():
+            raise ScenarioError(f"{path}: tenants.{name}.recording: {recording} is not there; check the name")
+        bundles[name] = stack.enter_context(open_trace(recording))
+    with terminal.progress_bar("surveying"):
+        return Recordings(path, read_tenants(path), bundles, folder)
 
 
 def show_sharing(summaries: Sequence[dict[str, Any]], everything: bool) -> None:

@@ -102,6 +102,13 @@ class NamedScenario:
         other.model = self.model.model_copy(update=update)
         return other
 
+    def with_devices(self, volumes: Mapping[str, Volume], pools: Mapping[str, Pool]) -> "NamedScenario":
+        """Return the same scenario with other *volumes* and *pools* of the same names in their place."""
+        other = copy(self)
+        other.volumes, other.pools = dict(volumes), dict(pools)
+        other.homes = {name: volumes.get(name, home) for name, home in self.homes.items()}
+        return other
+
     @property
     def hardware(self) -> dict[str, Volume]:
         """What there is to buy, by name: volumes with devices of their own, and pools."""

@@ -110,7 +110,8 @@ def _on_simplex(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     count = np.arange(1, rows.shape[1] + 1)
     last = (ordered - sums / count > 0).sum(axis=1)
     theta = sums[np.arange(len(rows)), last - 1] / last
-    return np.maximum(rows - theta[:, None], 0)
+    found: NDArray[np.float64] = np.maximum(rows - theta[:, None], 0)
+    return found
 
 
 def test_the_bound_is_below_the_optimum() -> None:

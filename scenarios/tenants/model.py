@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from tiersim.errors import did_you_mean
 from tiersim.simulator.categories import COUNT
 from tiersim.toml_files import Bytes, SignedNanoseconds, StrictModel, parse_toml, read_text, validate
 
@@ -38,6 +39,13 @@ class TenantModel(StrictModel):
         default_factory=dict, description="Keys of [engine] with other values; of a recording of statements."
     )
 
+    # what tiersim pack asks of an array for it
+    targets: list[str] = Field(default_factory=list, description="As --slo of tiersim size: p99(data read) < 5 ms.")
+    size: Bytes | None = Field(default=None, gt=0, description="Its data, where the recording touches less of them.")
+    cores: float | None = Field(default=None, gt=0, description="Cores of the scenario's host that it takes.")
+    memory: Bytes | None = Field(default=None, gt=0, description="Memory of the scenario's host that it takes.")
+    apart: list[str] = Field(default_factory=list, description="Tenants that are not to share an array with it.")
+
     @model_validator(mode="after")
     def _offset_is_possible(self) -> "TenantModel":
         if self.offset is not None and self.offset % 512:
@@ -62,8 +70,15 @@ class TenantsModel(StrictModel):
         for name in self.tenants:
             if not _NAME.fullmatch(name):
                 raise ValueError(f"tenants.{name}: the name goes into file names; use letters, digits, - and _")
-        if len(self.tenants) > MOST_TENANTS:
-            raise ValueError(f"tenants: {len(self.tenants)} are more than the {MOST_TENANTS} that a run has room for")
+        return self
+
+    @model_validator(mode="after")
+    def _others_are_there(self) -> "TenantsModel":
+        for name, tenant in self.tenants.items():
+            for other in tenant.apart:
+                if other not in self.tenants or other == name:
+                    hint = did_you_mean(other, self.tenants)
+                    raise ValueError(f"tenants.{name}.apart: {other!r} is not one of the other tenants{hint}")
         return self
 
 

@@ -24,7 +24,7 @@ from tiersim.scenarios.model import ReplayModel
 from tiersim.scenarios.replay import Part, Playback, Played, play, workers_that_fit
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.derived import NOT_ANSWERED, derive
-from tiersim.scenarios.tenants.model import TenantModel, TenantsModel
+from tiersim.scenarios.tenants.model import MOST_TENANTS, TenantModel, TenantsModel
 from tiersim.simulator.result import Result
 from tiersim.toml_files import dump_with_units, place_of, read_text, validate
 from tiersim.traces.bundle import Bundle
@@ -144,7 +144,7 @@ def placement_of(recordings: Recordings, name: str, scenario: NamedScenario) -> 
     except ValueError as error:
         key, _, why = str(error).partition(": ")
         place = place_of(recordings.text, str(recordings.path), ("tenants", name, *key.split(".")))
-        raise ScenarioError(f"{place}: {why} (correct the placement of {name!r})") from None
+        raise ScenarioError(f"{place}: {why}; correct the placement of {name!r}") from None
     return placement
 
 
@@ -158,6 +158,11 @@ def rules_of(recordings: Recordings, name: str, scenario: NamedScenario, own: Ma
 
 def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedScenario) -> list[Part]:
     """Place each tenant on the scenario's volumes, one behind the other unless it says where; raises ScenarioError."""
+    if len(tenants) > MOST_TENANTS:
+        raise ScenarioError(
+            f"{recordings.path}: {len(tenants)} tenants are more than the {MOST_TENANTS} that one array has room for in"
+            " a run; leave some out"
+        )
     if any(isinstance(volume.device, Measured) for volume in scenario.volumes.values()):
         raise ScenarioError(f"{scenario.name}: the recorded hardware answers to one recording alone; choose devices")
     taken: dict[str, list[tuple[int, int, str]]] = {}
