@@ -16,7 +16,7 @@ from tests.test_replay import write_trace
 from tiersim.cli.main import app
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.packing.boxes import Box
-from tiersim.scenarios.packing.pack import Asked, _Trial, _usable, pack_tenants, without_a_drive
+from tiersim.scenarios.packing.pack import Asked, _cost, _Trial, _usable, pack_tenants, without_a_drive
 from tiersim.scenarios.sizing.candidates import combinations, read_candidates
 from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.tenants.model import read_tenants
@@ -104,10 +104,10 @@ def test_the_answer_is_the_cheapest_of_all_placements_that_hold_when_each_is_sim
     document = pack_tenants(asked, found)
     kinds, _ = _usable(found, asked)
     trial = _Trial(asked, kinds)
-    cost = {}
+    cost: dict[tuple[int, ...], float] = {}
     for size in range(1, 5):
         for items in itertools.combinations(range(4), size):
-            holding = [kinds[kind].cost.total for kind in range(len(kinds)) if trial.together(Box(kind, items)) is None]
+            holding = [_cost(one) for kind, one in enumerate(kinds) if trial.together(Box(kind, items)) is None]
             cost[items] = min(holding, default=np.inf)
     best = min(sum(cost[tuple(part)] for part in parts) for parts in partitions(range(4)))
     assert document["fits"]
@@ -159,9 +159,12 @@ def test_an_array_without_a_drive_has_it_failed(folder: Path) -> None:
         assert [volume.failed for volume in one.scenario.volumes.values()] == [()]
 
 
-def test_candidates_without_a_price_or_that_lose_data_are_left_out(folder: Path, recordings: Any) -> None:
-    text = ARRAYS.replace("price = 120\n", "").replace('count = 2\nlayout = "raid1"', "count = 1")
-    with pytest.raises(ScenarioError, match="no candidate can be used: .*its price is not known"):
+def test_candidates_that_lose_data_are_left_out(folder: Path, recordings: Any) -> None:
+    text = ARRAYS.replace('count = 2\nlayout = "raid1"', "count = 1")
+    document = pack_tenants(Asked(recordings(FOUR), [], 0.0, True), candidates(folder, text))
+    assert document["left_out"] == [{"name": "1 × micron-s650dc-800", "why": "a drive that fails takes data with it"}]
+    text = text.replace('count = [2, 4, 8]\nlayout = "raid10"', "count = 1")
+    with pytest.raises(ScenarioError, match=r"no candidate can be used: .* takes data with it"):
         pack_tenants(Asked(recordings(FOUR), [], 0.0, True), candidates(folder, text))
 
 
