@@ -20,6 +20,7 @@ from tiersim.cli import (
     import_trace,
     load_curve,
     mrc,
+    pack,
     record,
     replay,
     report,
@@ -58,6 +59,7 @@ app.command("replay")(replay.replay)
 app.command("sweep")(sweep.sweep)
 app.command("load")(load_curve.load)
 app.command("size")(size.size)
+app.command("pack")(pack.pack)
 app.command("compare")(compare.compare)
 app.command("explain")(explain.explain)
 app.command("report")(report.report)

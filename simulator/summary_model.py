@@ -189,6 +189,9 @@ class Summary(_Said):
         description="Of requests: how much later than recorded commands start: `mean`, `max`, `at_end`. Null in an "
         "open replay.",
     )
+    shared: dict[str, Any] | None = Field(
+        default=None, description="Where other recordings ran beside it: [tenants](tenants.md)."
+    )
     level: Literal["statements"] | None = Field(default=None, description="Of statements: `statements`.")
     throughput_over_time: dict[str, Any] | None = Field(
         default=None,
