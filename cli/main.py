@@ -17,6 +17,7 @@ from tiersim.cli import (
     describe,
     devices,
     explain,
+    explore,
     import_trace,
     load_curve,
     mrc,
@@ -58,6 +59,7 @@ app.command("replay")(replay.replay)
 app.command("sweep")(sweep.sweep)
 app.command("load")(load_curve.load)
 app.command("size")(size.size)
+app.command("explore")(explore.explore)
 app.command("compare")(compare.compare)
 app.command("explain")(explain.explain)
 app.command("report")(report.report)

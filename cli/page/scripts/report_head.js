@@ -190,8 +190,8 @@ function markSelection() {
 }
 
 // -------------------------------------------------------------------------------------------------- comparison
-const ANY_CACHED = data.scenarios.some(isCached);
-const RATES = ALL_STATEMENTS ? 'Transactions/s' : data.scenarios.some(ofStatements) ? 'Completed/s' : 'Requests/s';
+const anyCached = () => data.scenarios.some(isCached);
+const rateHead = () => (ALL_STATEMENTS ? 'Transactions/s' : data.scenarios.some(ofStatements) ? 'Completed/s' : 'Requests/s');
 
 function comparisonCell(scenario, purpose) {
   const { us, figure, range, word } = latency(scenario, purpose, state.statistic);
@@ -211,7 +211,7 @@ function recordedRow(trace) {
   const rate = trace.span_ns ? commandsOf(trace) / (trace.span_ns / 1e9) : null;
   return element('tr', { className: 'recorded' },
     element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(measuredStyle()), 'Recorded hardware'), element('small', {}, trace.name)),
-    element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), ANY_CACHED ? element('td', {}, '–') : null, cells, element('td', { className: 'text' }, '–'));
+    element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), anyCached() ? element('td', {}, '–') : null, cells, element('td', { className: 'text' }, '–'));
 }
 
 function scenarioRow(scenario) {
@@ -224,7 +224,7 @@ function scenarioRow(scenario) {
     element('td', {}, rate && known(rate.value) ? count(rate.value) : '–',
       isShort(scenario) ? element('small', {}, shortfall(scenario)) : null,
       hasLag(scenario) ? element('small', {}, `lag ${lag(scenario)[0]}`) : null),
-    ANY_CACHED ? element('td', {}, isCached(scenario) ? hitRatio(scenario.hit_ratio.pool) : '–') : null,
+    anyCached() ? element('td', {}, isCached(scenario) ? hitRatio(scenario.hit_ratio.pool) : '–') : null,
     data.purposes.map(purpose => comparisonCell(scenario, purpose)),
     element('td', { className: 'text' }, bottleneck?.part ?? '–', bottleneck?.part
       ? element('small', {}, percent(bottleneck.utilisation)) : null));
@@ -251,7 +251,7 @@ function drawComparison() {
   ]);
   $('comparison').replaceChildren(
     element('caption', { className: 'unseen' }, `${STATISTICS[state.statistic]} latency by purpose for each scenario`),
-    element('thead', {}, element('tr', {}, head('Scenario', 'text'), head(RATES, ''), ANY_CACHED ? head('Pool hit ratio', '') : null, purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
+    element('thead', {}, element('tr', {}, head('Scenario', 'text'), head(rateHead(), ''), anyCached() ? head('Pool hit ratio', '') : null, purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   const basis = scenarios().flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures[state.statistic]).find(figure => figure?.resolved)?.basis;
@@ -262,7 +262,7 @@ function drawComparison() {
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Schedule lag: how much later than recorded a request starts.' : '',
     POOLS.length ? `Buffer pool: ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the nearest size that has a result' : ''}.` : '',
-    RATES === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
+    rateHead() === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
     data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',
   ].filter(Boolean).join(' ');
 }
