@@ -22,8 +22,6 @@ from tiersim.toml_files import parse_toml
 _OF_ARRAYS = ("count", "layout", "stripe", "controller_overhead", "drive_queue_depth", "read_balance", "failed",
               "rebuild_rate", "rebuild_from")  # fmt: skip
 _OF_ORDERS = ("size", "iops", "throughput", "credits")
-#: Layouts of several drives where none was chosen, the first that their count allows.
-_USUAL_LAYOUTS: tuple[Layout, ...] = ("raid10", "raid1", "raid0")
 #: Name of a controller where a scenario has none.
 _CONTROLLER = "controller"
 
@@ -84,18 +82,19 @@ def changed(draft: Draft, key: str, value: Any) -> Draft:
     if tables[0] in ("volumes", "controllers"):
         values.pop("description", None)  # it was of other hardware
     if tables[0] == "volumes" and len(tables) == 2:
-        _fit_volume(values, tables[1], last, draft.file.parent)
+        _fit_volume(values, tables[1], last, draft)
     if tables[0] == "controllers":
         _fit_controller(place)
     _drop_empty(values, tables)
     return replace(draft, values=values)
 
 
-def _fit_volume(values: dict[str, Any], name: str, key: str, beside: Path) -> None:
-    """Make the other keys of a volume go with the one that was changed."""
+def _fit_volume(values: dict[str, Any], name: str, key: str, draft: Draft) -> None:
+    """Make the other keys of a volume go with the one that was changed in *draft*."""
     volume = values["volumes"][name]
+    before = draft.values["volumes"].get(name, {}).get("count", 1)
     if key == "device":
-        cloud = _is_cloud(volume.get("device"), beside)
+        cloud = _is_cloud(volume.get("device"), draft.file.parent)
         for other in _OF_ARRAYS if cloud else _OF_ORDERS:
             volume.pop(other, None)
         if cloud or volume.get("device") == RECORDED:
@@ -107,9 +106,18 @@ def _fit_volume(values: dict[str, Any], name: str, key: str, beside: Path) -> No
         fitting = next((one for one in range(count, count + 4) if problem_with(layout, one) is None), 1)
         volume["count"] = 1 if layout == "single" else fitting
     elif key == "count":
-        volume["layout"] = next((one for one in _USUAL_LAYOUTS if problem_with(one, count) is None), "raid0")
-        if count == 1:
-            volume["layout"] = "single"
+        volume["count"], volume["layout"] = _fitting(count, before, layout)
+
+
+def _fitting(count: int, before: int, layout: Layout) -> tuple[int, Layout]:
+    """Return the next count that *layout* allows, in the direction of the change; one drive is alone, several are
+    RAID 10 unless said otherwise.
+    """
+    if count == 1:
+        return 1, "single"
+    layout = "raid10" if layout == "single" else layout
+    tried = range(count, 0, -1) if count < before else range(count, count + 4)
+    return next((one for one in tried if problem_with(layout, one) is None), before), layout
 
 
 def _leave_controllers(values: dict[str, Any], volume: str) -> None:

@@ -43,6 +43,7 @@ function showPicture(picture) {
     takeResults();
     Object.assign(state, { pool: usualPool(), statistic: usualStatistic });
     parts.push(report);
+    $('cards').after($('why'));
     report.open();
     explainClicks();
   } else showResults();
