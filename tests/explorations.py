@@ -83,7 +83,7 @@ class Client:
 
     def post(self, path: str, body: Any, **headers: str) -> tuple[int, dict[str, Any]]:
         """Status and answer."""
-        own = {"Origin": f"http://{self.host}", "Content-Type": "application/json"} | headers
+        own = {"Origin": f"http://{self.host}", "Content_Type": "application/json"} | headers
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         status, text, _ = self._ask("POST", path, raw, own)
         answer: dict[str, Any] = json.loads(text)

@@ -109,7 +109,8 @@ def test_the_page_may_load_nothing_and_asks_this_server_alone(client: Client) ->
     ("body", "kind", "status"),
     [
         (b"{", "application/json", 400), (b"[]", "application/json", 400), (b"[" * 60_000, "application/json", 400),
-        (b"{}", "text/plain", 415), (b"{}", "", 415), (b"{}", "multipart/form-data", 415), (b" " * 70_000, "application/json", 413),
+        (b"{}", "text/plain", 415), (b"{}", "", 415), (b"{}", "multipart/form-data", 415),
+        (b" " * 70_000, "application/json", 413),
     ],
 )  # fmt: skip
 def test_what_is_no_question_is_refused(client: Client, body: bytes, kind: str, status: int) -> None:

@@ -40,12 +40,11 @@ class View:
     def page(self) -> str:
         """The page, without figures."""
         name = str(self.explorer.recording.source.trace["name"])
-        statements = self.explorer.recording.statements
         explored = {
             "devices": [_known(one, figures_of(load_device(one))) for one in catalogue.names()],
             "bases": library.names(),
             "name": f"{self.explorer.state.draft.name}-explored",
-            "target": "p95(commit) < 2 ms" if statements else "p95(data read) < 2 ms",
+            "target": f"p95({self.explorer.recording.classes[0]}) < 2 ms",
         }
         return build_explore_page(finite(explored), f"{name}: what if")
 

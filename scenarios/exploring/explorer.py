@@ -42,6 +42,7 @@ class Recording:
     total: int  # of what a run's progress counts: requests or statements
     statements: bool
     pool_bytes: int | None = None  # of the recorded server
+    classes: tuple[str, ...] = ("commit", "transaction")  # that latencies were recorded of, the most usual first
 
 
 def open_recording(bundle: Bundle, draft: Draft, progress: Progress | None = None) -> Recording:
@@ -55,7 +56,9 @@ def open_recording(bundle: Bundle, draft: Draft, progress: Progress | None = Non
     windows = windows_of(bundle)
     source = Requests(bundle, None, progress, also=None if windows is None else windows.add)
     sample = windows.sample(source.found) if windows is not None and windows.requests else None
-    return Recording(source, sample, source.found.requests, False)
+    there = source.found.measured
+    classes = (*(one for one in ("log sync", "data read") if one in there), *there, "unknown")
+    return Recording(source, sample, source.found.requests, False, classes=classes)
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ function specification(name) {
 
 function made(control) {
   const own = madeSlider(control);
-  if (own) return { node: element('label', {}, control.label, own.output, own.input), input: own.input, show: own.show };
+  if (own) return { node: element('label', { htmlFor: control.key }, control.label, own.output, own.input), input: own.input, show: own.show };
   if (control.kind === 'choice') {
     const input = element('select', { id: control.key }, control.choices.map(one => new Option(one, one)));
     input.addEventListener('change', () => change(control.key, input.value));
@@ -105,7 +105,8 @@ function made(control) {
   if (details) input.setAttribute('list', 'devices');
   return {
     node: element('div', {}, element('label', {}, control.label, input), details), input,
-    show: value => { input.value = value ?? ''; if (details) details.textContent = specification(value); },
+    show: value => { input.value = value ?? ''; },
+    describe: value => { if (details) details.textContent = specification(value); },
   };
 }
 
@@ -124,7 +125,8 @@ function showControls(list) {
   }
   if (changes.busy || changes.waiting) return; // what is on its way is newer
   for (const { key, value } of list) {
-    const { input, show } = controls.made.get(key);
+    const { input, show, describe } = controls.made.get(key);
+    describe?.(value);
     const typing = document.activeElement === input && input.type !== 'range';
     if (!typing || input.value === '') show(value);
   }

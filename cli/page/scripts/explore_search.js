@@ -36,7 +36,7 @@ function showWhy() {
   const found = data.why?.[selected().index];
   $('why').hidden = !found;
   if (!found) return;
-  $('why-title').textContent = `Why ${found.of} on ${selected().name} takes what it takes`;
+  $('why-title').textContent = `Why: ${plural(found.of)} on ${selected().name}`;
   const parts = found.parts.map(one => [partWord(one.part), duration(one.ns / 1e3), percent(one.share)]);
   const busy = found.stations.map(one => [one.part, percent(one.utilisation), known(one.time_there_ns) ? duration(one.time_there_ns / 1e3) : '–', known(one.waiting_share) ? percent(one.waiting_share) : '–']);
   $('why-text').replaceChildren(...[
