@@ -86,8 +86,6 @@ class Gate:
 class Server(ThreadingHTTPServer):
     """Serves one exploration until nobody has asked anything for a while."""
 
-    daemon_threads = True
-
     def __init__(self, view: View, port: int, idle_s: float) -> None:
         """Listen on the loopback interface; *port* 0 is any that is free. Raises OSError."""
         self.view, self.idle_s = view, idle_s
