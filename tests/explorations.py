@@ -14,6 +14,7 @@ import numpy as np
 from tests.recordings import closed_recording, rows_of, write_recording
 from tiersim.cli.exploring.server import Server
 from tiersim.cli.exploring.view import View
+from tiersim.cli.resources import compile_if_cold
 from tiersim.scenarios.exploring.draft import draft_of
 from tiersim.scenarios.exploring.explorer import Explorer, open_recording
 from tiersim.traces.bundle import Bundle
@@ -31,7 +32,7 @@ def small_recording(folder: Path, requests: int = 24_000) -> Path:
 def until(explorer: Explorer, holds: Callable[[], bool]) -> None:
     """Wait for a state."""
     with explorer.changed:
-        assert explorer.changed.wait_for(holds, 60), explorer.state
+        assert explorer.changed.wait_for(holds, 180), explorer.state
 
 
 def is_done(explorer: Explorer) -> Callable[[], bool]:
@@ -42,6 +43,7 @@ def is_done(explorer: Explorer) -> Callable[[], bool]:
 @contextmanager
 def serving(folder: Path, *names: str, idle_s: float = 600) -> Iterator[Server]:
     """A server for a small recording on scenarios; saves go into ``folder/saved``."""
+    compile_if_cold()
     saved = folder / "saved"
     saved.mkdir()
     drafts = [draft_of(name) for name in names]

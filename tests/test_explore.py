@@ -12,6 +12,7 @@ import pytest
 
 from tests.explorations import is_done, small_recording, until
 from tests.recordings import rows_of
+from tiersim.cli.resources import compile_if_cold
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.exploring import sample as sampling
 from tiersim.scenarios.exploring.draft import Draft, changed, controls_of, draft_of
@@ -132,6 +133,11 @@ def test_a_sample_of_all_is_the_whole(tmp_path: Path) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- explorations
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    compile_if_cold()
+
+
 @pytest.fixture
 def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "SAMPLE_REQUESTS", MOST)
@@ -237,6 +243,21 @@ def test_a_scenario_that_cannot_be_is_one_sentence_and_the_figures_stay(begin: B
     assert "replay.load" in explorer.state.error
     assert explorer.state.picture is before
     explorer.change({"replay.load": 2.0})
+    until(explorer, is_done(explorer))
+    assert (explorer.state.stage, explorer.state.error) == ("done", "")
+
+
+def test_a_fault_of_the_program_is_said_and_the_next_change_goes_on(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explorer = begin("15k-raid10")
+    until(explorer, is_done(explorer))
+    with monkeypatch.context() as faulty:
+        faulty.setattr(explorer.recording.source, "run", lambda *_, **__: 1 // 0)
+        explorer.change({"replay.load": 0.5})
+        until(explorer, is_done(explorer))
+        assert explorer.state.error.startswith("tiersim has failed: ZeroDivisionError")
+    explorer.change({"replay.load": 0.75})
     until(explorer, is_done(explorer))
     assert (explorer.state.stage, explorer.state.error) == ("done", "")
 

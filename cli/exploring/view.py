@@ -84,17 +84,19 @@ class View:
 
     def save_scenario(self, name: str) -> Path:
         """Write the draft as a file that ``tiersim replay --on`` takes; raises OutputError."""
-        return self._write(name, "toml", self.explorer.state.draft.toml)
+        return _written(self._target(name, "toml"), self.explorer.state.draft.toml)
 
     def save_page(self, name: str) -> Path:
         """Write the figures of the whole recording as a page that works offline; raises OutputError."""
+        target = self._target(name, "html")
         pictures = [one for one in self._pictures() if one.of == "whole"]
         if not pictures:
             raise OutputError("there are no figures of the whole recording yet; wait until they are there")
         trace = str(self.explorer.recording.source.trace["name"])
-        return self._write(name, "html", build_page([_named(one) for one in pictures], f"{trace}: what if"))
+        return _written(target, build_page([_named(one) for one in pictures], f"{trace}: what if"))
 
-    def _write(self, name: str, ending: str, text: str) -> Path:
+    def _target(self, name: str, ending: str) -> Path:
+        """Return a file in the folder that is not there; raises OutputError."""
         if not _NAME.fullmatch(name):
             raise OutputError(
                 f"{name!r} is not a name to save by; use up to 80 letters, digits, dots, hyphens and underscores"
@@ -102,9 +104,13 @@ class View:
         target = self.folder / f"{name}.{ending}"
         if target.is_symlink() or target.exists():
             raise OutputError(f"{target.name} is there already; choose another name")
-        with whole_file(target) as path:
-            path.write_text(text, encoding="utf-8")
         return target
+
+
+def _written(target: Path, text: str) -> Path:
+    with whole_file(target) as path:
+        path.write_text(text, encoding="utf-8")
+    return target
 
 
 def _known(name: str, figures: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ draft as its file.
 
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Condition
@@ -103,7 +103,7 @@ class Explorer:
         self._samples, self._wholes = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self._ended = False
         for draft in drafts[1 : MOST_PINS + 1]:
-            self._wholes.submit(self._pin_whole, draft)
+            self._go(self._wholes, self._pin_whole, 0, draft)
         self._start()
 
     # ---------------------------------------------------------------------------------------------- what is asked
@@ -149,7 +149,7 @@ class Explorer:
         with self.changed:
             self.state.search = {"target": target, "done": 0, "total": 0, "document": None, "error": ""}
             self._tell()
-        self._wholes.submit(self._search, self.state.version, self.state.draft, target)
+        self._go(self._wholes, self._search, self.state.version, self.state.draft, target)
 
     def controls(self) -> list[Control]:
         """Return what can be changed of the draft."""
@@ -189,39 +189,38 @@ class Explorer:
             state.error, state.done, state.stage = "", 0, "whole" if self.recording.sample is None else "sample"
             self._tell()
             pool = self._wholes if self.recording.sample is None else self._samples
-            pool.submit(self._draw, state.version, state.draft)
+            self._go(pool, self._draw, state.version, state.draft)
 
     def _tell(self, *, draw: bool = False) -> None:
         self.state.tick += 1
         self.state.drawn += draw
         self.changed.notify_all()
 
+    def _go(self, pool: ThreadPoolExecutor, work: Callable[..., None], version: int, *given: Any) -> None:
+        """Have *work* done; what it raises becomes a sentence, for nobody waits for it."""
+
+        def ended(future: Future[None]) -> None:
+            error = None if future.cancelled() else future.exception()
+            if error is not None and not isinstance(error, _Stale):
+                self._fail(version, error, searching=work == self._search)
+
+        pool.submit(work, version, *given).add_done_callback(ended)
+
     def _draw(self, version: int, draft: Draft) -> None:
         """Simulate the sample where there is one and the whole is not known; then the whole."""
-        try:
-            self._refuse_stale(version)
-            kept = self._kept.get(draft.toml)
-            sample = self.recording.sample
-            if kept is None and sample is not None:
-                result = sample.run(draft.scenario(), lambda _: self._refuse_stale(version))
-                self._show(version, Picture(draft, result, "sample"))
-                self._wholes.submit(self._draw_whole, version, draft)
-                return
+        self._refuse_stale(version)
+        sample = self.recording.sample
+        if sample is None or draft.toml in self._kept:
             self._draw_whole(version, draft)
-        except _Stale:
-            pass
-        except TiersimError as error:
-            self._fail(version, error)
+            return
+        result = sample.run(draft.scenario(), lambda _: self._refuse_stale(version))
+        self._show(version, Picture(draft, result, "sample"))
+        self._go(self._wholes, self._draw_whole, version, draft)
 
     def _draw_whole(self, version: int, draft: Draft) -> None:
-        try:
-            self._refuse_stale(version)
-            result = self._whole(draft, lambda done: self._note(version, done))
-            self._show(version, Picture(draft, result, "whole"))
-        except _Stale:
-            pass
-        except TiersimError as error:
-            self._fail(version, error)
+        self._refuse_stale(version)
+        result = self._whole(draft, lambda done: self._note(version, done))
+        self._show(version, Picture(draft, result, "whole"))
 
     def _whole(self, draft: Draft, note: Callable[[int], None]) -> Result:
         if draft.toml not in self._kept:
@@ -231,14 +230,8 @@ class Explorer:
             self._kept[draft.toml] = result
         return self._kept[draft.toml]
 
-    def _pin_whole(self, draft: Draft) -> None:
-        try:
-            result = self._whole(draft, self._refuse_ended)
-        except _Stale:
-            return
-        except TiersimError as error:
-            self._fail(self.state.version, error)
-            return
+    def _pin_whole(self, _: int, draft: Draft) -> None:
+        result = self._whole(draft, self._refuse_ended)
         with self.changed:
             self._add_pin(Picture(draft, result, "whole"))
 
@@ -273,11 +266,13 @@ class Explorer:
             self.state.stage = "whole" if picture.of == "sample" else "done"
             self._tell(draw=True)
 
-    def _fail(self, version: int, error: TiersimError) -> None:
+    def _fail(self, version: int, error: BaseException, *, searching: bool) -> None:
         with self.changed:
-            if self.state.version == version:
-                self.state.stage, self.state.error = "failed", str(error)
-                self._tell()
+            if searching and self.state.search is not None:
+                self.state.search["error"] = _sentence(error)
+            elif self.state.version == version:
+                self.state.stage, self.state.error = "failed", _sentence(error)
+            self._tell()
 
     def _search(self, version: int, draft: Draft, target: str) -> None:
         search = self.state.search
@@ -291,13 +286,11 @@ class Explorer:
 
         try:
             self._refuse_stale(version)
-            found: dict[str, Any] = {"document": self._cheapest(draft, target, version, progress)}
+            document = self._cheapest(draft, target, version, progress)
         except _Stale:
-            found = {"error": "The search ended, since the scenario was changed; search again."}
-        except TiersimError as error:
-            found = {"error": str(error)}
+            raise ScenarioError("the search ended, since the scenario was changed; search again") from None
         with self.changed:
-            search.update(found)
+            search["document"] = document
             self._tell()
 
     def _cheapest(self, draft: Draft, target: str, version: int, progress: Progress) -> dict[str, Any]:
@@ -325,6 +318,15 @@ class Explorer:
             parsed = tuple(parse_target(one) for one in targets)
             request = Request(replace(subject, run=run), str(file), (), parsed, model)
             return size(request, combinations(model, str(file), (), Path(folder)), progress=progress)
+
+
+def _sentence(error: BaseException) -> str:
+    """Say what went wrong in a thread that nobody waits for: not to say it would be to simulate for ever."""
+    if isinstance(error, TiersimError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "the memory of this machine does not suffice; begin with a shorter recording, or replay.mode = open"
+    return f"tiersim has failed: {type(error).__name__}: {error}; report it with the scenario, which can be saved"
 
 
 def priced_drives() -> list[str]:
