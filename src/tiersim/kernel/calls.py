@@ -66,12 +66,15 @@ class Caller:
 def _entry(kernel: "Kernel", kinds: tuple[Kind, ...]) -> Callable[[list[Any]], Any]:
     """Return a function that runs the kernel for such arguments, given as words."""
     from tiersim.kernel import machine_code
-    from tiersim.kernel.reach import code_key
+    from tiersim.kernel.reach import code_key, code_text, compiler_text, shipped_text
 
     checked = kernel.checked or checks_all()
     name = f"{kernel.__module__}.{kernel.__qualname__}"
-    key = code_key(kernel, kinds, checked=checked)
-    code = store.find(name, key)
+    text, level = code_text(kernel, kinds, checked=checked), machine_code.level_here()
+    code = None if level is None else store.shipped(level, name, code_key(text, shipped_text(level)))
+    if code is None:
+        key = code_key(text, compiler_text())
+        code = store.find(name, key)
     if code is None:
         with store.locked(name):
             code = store.find(name, key)  # another process may have made it meanwhile

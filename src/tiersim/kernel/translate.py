@@ -10,6 +10,7 @@ long, with the same results.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, ClassVar
 
 import numba
@@ -24,7 +25,7 @@ from numba.extending import typeof_impl
 from tiersim.kernel import Kernel
 from tiersim.kernel.blocks import Kind
 from tiersim.kernel.machine_code import Translated
-from tiersim.kernel.reach import reached
+from tiersim.kernel.reach import own_digest, reached
 from tiersim.kernel.types import WORD, Table, TableSet, type_of
 from tiersim.kernel.versions import plain_numba
 
@@ -176,6 +177,19 @@ class _Texts(CodeLibrary):
         raise NotImplementedError
 
 
+@cache
+def _unique_name(kernel: Kernel) -> str:
+    """Return what tells a kernel from others of its name in machine code, where numba has a count: the same code is
+    the same bytes, whatever was compiled before.
+    """
+    digest = own_digest(kernel)
+    _same[digest] = _same.get(digest, -1) + 1
+    return f"{digest}.{_same[digest]}"
+
+
+_same: dict[str, int] = {}
+
+
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _KeepTexts(FunctionPass):
     """Gives numba the library that keeps texts."""
@@ -187,8 +201,9 @@ class _KeepTexts(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         function = state.func_id
-        hot = getattr(function.func, "hot", False)
-        state.library = _Texts(state.targetctx.codegen(), function.func_qualname, hot=hot, arguments=state.args)
+        kernel = function.func.kernel
+        function.unique_id = _unique_name(kernel)
+        state.library = _Texts(state.targetctx.codegen(), function.func_qualname, hot=kernel.hot, arguments=state.args)
         return False
 
 
@@ -257,7 +272,7 @@ def _type_inside_kernels(made: Kernel, _: Any) -> Any:
 
 def _dispatcher(kernel: Kernel) -> Any:
     if kernel not in _dispatchers:
-        kernel.function.hot = kernel.hot  # type: ignore[attr-defined]  # a function's own attribute, for `_KeepTexts`
+        kernel.function.kernel = kernel  # type: ignore[attr-defined]  # a function's own attribute, for `_KeepTexts`
         njit: Any = numba.njit  # its types do not know all options
         options = {"forceinline": True} if plain_numba() else {"pipeline_class": _Compiler}
         # Without numba's runtime no references to arrays are counted; a kernel cannot allocate then.
