@@ -10,9 +10,11 @@ the requests and the statistics. Both engines call these same four functions.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, cast, get_args
+
+import numpy as np
 
 from tiersim.devices.array.array_kernels import accept_array, finish_array
 from tiersim.devices.array.neighbour_kernels import accept_neighbour, finish_neighbour
@@ -57,7 +59,6 @@ from tiersim.devices.station_records import (
     SERVER,
     STRIPES,
     TIERS,
-    WAIT,
     WRITE_CACHE,
     Plant,
 )
@@ -123,25 +124,46 @@ STATIONS: dict[int, StationKind] = {
 }
 
 
-def dispatch(what: str, stations: Mapping[int, StationKind], takes: str, otherwise: str, module: str) -> Any:
-    """Return a kernel of *module* that calls the function *what* of a station's kind, made of the table *stations*.
+#: Which function of a station is called.
+ACCEPT, CHOOSE, FINISH, RESUME = range(4)
 
-    It takes the parameters *takes*; *otherwise* is what it returns for kinds that have no such function. Its machine
-    code depends on all functions of the table, as if it were written by hand.
+
+def in_one(station: StationKind, module: str) -> Callable[..., tuple[int, int, int]]:
+    """Return a kernel of *module* that is all four functions of a kind of station: an object of machine code of its
+    own, which the event loop calls by its address (:func:`tiersim.kernel.call_at`).
+
+    It takes ``(what, p, d, station, slot, now)``, where *what* is ACCEPT ..., and returns what that function does; one
+    that is not there chooses nothing, and goes on with nothing.
     """
-    known = takes.split(", ")
-    names: dict[str, Any] = {"__name__": module, "NONE": NONE, "NEVER": NEVER, "WAIT": WAIT}
-    lines = [f"def {what}({takes}):", '    kind = p.stations[station]["kind"]', '    row = p.stations[station]["row"]']
-    for kind, one in stations.items():
-        function = getattr(one, what)
-        if function is not None:
-            own = function.function if isinstance(function, Kernel) else function
-            given = (name if name in known else "row" for name in inspect.signature(own).parameters)
-            names[own.__name__] = function
-            lines += [f"    if kind == {kind}:", f"        return {own.__name__}({', '.join(given)})"]
-    lines.append(f"    return {otherwise}")
-    exec(compile("\n".join(lines), __file__, "exec"), names)  # noqa: S102, text of this table alone: numba cannot call through one
-    return kernel(names[what])
+    name = station.accept.__name__.removeprefix("accept_")
+    names: dict[str, Any] = {"__name__": module, "NONE": NONE, "NEVER": NEVER, "int64": np.int64}
+    lines = [f"def {name}(what, p, d, station, slot, now):", '    row = p.stations[station]["row"]']
+    for what, function in ((ACCEPT, station.accept), (FINISH, station.finish), (RESUME, station.resume)):
+        called = "0" if function is None else _called(function, names)
+        lines += [f"    if what == {what}:", f"        return int64({called}), 0, 0"]
+    if station.choose is None:
+        lines.append("    return NONE, NEVER, NEVER")
+    else:
+        lines += [
+            f"    slot, done, wake = {_called(station.choose, names)}",
+            "    return int64(slot), int64(done), int64(wake)",
+        ]
+    exec(compile("\n".join(lines), __file__, "exec"), names)  # noqa: S102, text of this table alone
+    return cast(Callable[..., tuple[int, int, int]], kernel(names[name]))
+
+
+def _called(function: Callable[..., Any], names: dict[str, Any]) -> str:
+    """Return the call of a function with what it takes; *names* gets the function."""
+    own = function.function if isinstance(function, Kernel) else function
+    names[own.__name__] = function
+    takes = inspect.signature(own).parameters
+    return f"{own.__name__}({', '.join(name if name in _GIVEN else 'row' for name in takes)})"
+
+
+_GIVEN = ("p", "d", "station", "slot", "now")
+
+#: The four functions of each kind of station in one.
+KINDS = {kind: in_one(station, __name__) for kind, station in STATIONS.items()}
 
 
 def own_figures(plant: Plant, station: int) -> dict[str, Any]:
