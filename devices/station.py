@@ -127,43 +127,45 @@ STATIONS: dict[int, StationKind] = {
 #: Which function of a station is called.
 ACCEPT, CHOOSE, FINISH, RESUME = range(4)
 
-
-def in_one(station: StationKind, module: str) -> Callable[..., tuple[int, int, int]]:
-    """Return a kernel of *module* that is all four functions of a kind of station: an object of machine code of its
-    own, which the event loop calls by its address (:func:`tiersim.kernel.call_at`).
-
-    It takes ``(what, p, d, station, slot, now)``, where *what* is ACCEPT ..., and returns what that function does; one
-    that is not there chooses nothing, and goes on with nothing.
-    """
-    name = station.accept.__name__.removeprefix("accept_")
-    names: dict[str, Any] = {"__name__": module, "NONE": NONE, "NEVER": NEVER, "int64": np.int64}
-    lines = [f"def {name}(what, p, d, station, slot, now):", '    row = p.stations[station]["row"]']
-    for what, function in ((ACCEPT, station.accept), (FINISH, station.finish), (RESUME, station.resume)):
-        called = "0" if function is None else _called(function, names)
-        lines += [f"    if what == {what}:", f"        return int64({called}), 0, 0"]
-    if station.choose is None:
-        lines.append("    return NONE, NEVER, NEVER")
-    else:
-        lines += [
-            f"    slot, done, wake = {_called(station.choose, names)}",
-            "    return int64(slot), int64(done), int64(wake)",
-        ]
-    exec(compile("\n".join(lines), __file__, "exec"), names)  # noqa: S102, text of this table alone
-    return cast(Callable[..., tuple[int, int, int]], kernel(names[name]))
-
-
-def _called(function: Callable[..., Any], names: dict[str, Any]) -> str:
-    """Return the call of a function with what it takes; *names* gets the function."""
-    own = function.function if isinstance(function, Kernel) else function
-    names[own.__name__] = function
-    takes = inspect.signature(own).parameters
-    return f"{own.__name__}({', '.join(name if name in _GIVEN else 'row' for name in takes)})"
-
-
 _GIVEN = ("p", "d", "station", "slot", "now")
 
-#: The four functions of each kind of station in one.
-KINDS = {kind: in_one(station, __name__) for kind, station in STATIONS.items()}
+#: A function of a station as the event loop calls it.
+Called = Callable[[Plant, Any, int, int, int, int], tuple[int, int, int]]
+
+
+def called(station: StationKind, module: str) -> tuple[Called, Called, Called, Called]:
+    """Return four kernels of *module*, ACCEPT ...: each an object of machine code of its own, which the event loop
+    calls by its address (:func:`tiersim.kernel.call_at`).
+
+    Each takes ``(p, d, station, slot, now, 0)``, and returns what the function does; one that is not there chooses
+    nothing, and goes on with nothing.
+    """
+    return (
+        _called("accept", station.accept, station, module),
+        _called("choose", station.choose, station, module),
+        _called("finish", station.finish, station, module),
+        _called("resume", station.resume, station, module),
+    )
+
+
+def _called(what: str, function: Callable[..., Any] | None, station: StationKind, module: str) -> Called:
+    name = station.accept.__name__.replace("accept", what)
+    names: dict[str, Any] = {"__name__": module, "function": function, "NONE": NONE, "NEVER": NEVER, "int64": np.int64}
+    lines = [f"def {name}(p, d, station, slot, now, _):"]
+    if function is None:
+        lines.append("    return NONE, NEVER, NEVER" if what == "choose" else "    return 0, 0, 0")
+    else:
+        own = function.function if isinstance(function, Kernel) else function
+        takes = (one if one in _GIVEN else "row" for one in inspect.signature(own).parameters)
+        lines += ['    row = p.stations[station]["row"]', f"    done = function({', '.join(takes)})"]
+        places = [f"int64(done[{place}])" for place in range(3)] if what == "choose" else ["int64(done)", "0", "0"]
+        lines.append(f"    return {', '.join(places)}")
+    exec(compile("\n".join(lines), __file__, "exec"), names)  # noqa: S102, text of this table alone
+    return cast(Called, kernel(names[name]))
+
+
+#: The functions of each kind of station.
+KINDS = {kind: called(station, __name__) for kind, station in STATIONS.items()}
 
 
 def own_figures(plant: Plant, station: int) -> dict[str, Any]:

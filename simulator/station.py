@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.station import ACCEPT, CHOOSE, FINISH, KINDS, RESUME, StationKind, in_one
+from tiersim.devices.station import ACCEPT, CHOOSE, FINISH, KINDS, RESUME, StationKind, called
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import address_of, kernel
 from tiersim.simulator.database.buffer_pool.background_writer import (
@@ -90,10 +90,10 @@ _OF_DATABASES = {
     BINARY_LOG: StationKind(accept_binary_log, finish_binary_log, choose_binary_log, resume_binary_log),
     READERS: StationKind(accept_readers, finish_readers, choose_readers, resume_readers),
 }
-#: The four functions of each kind in one.
-_KINDS = KINDS | {kind: in_one(station, __name__) for kind, station in _OF_DATABASES.items()}
+#: The functions of each kind.
+_KINDS = KINDS | {kind: called(station, __name__) for kind, station in _OF_DATABASES.items()}
 
-#: Beside the addresses of kinds: that of the function which lets a session go on.
+#: Beside the addresses of kinds, first of a row: that of the function which lets a session go on.
 STEP = max(_KINDS) + 1
 
 
@@ -107,11 +107,11 @@ def station_addresses(p: Plant, d: Database, m: Metrics) -> NDArray[np.int64]:
     """Return where the functions of each kind of station in a plant are, and those of sessions; 0 for what is not
     there.
     """
-    found = np.zeros(STEP + 1, np.int64)
+    found = np.zeros((STEP + 1, 4), np.int64)
     for kind in np.unique(p.stations["kind"]).tolist():
-        found[kind] = address_of(_KINDS[kind], ACCEPT, p, _taken(kind, d), 0, 0, 0)
+        found[kind] = [address_of(one, p, _taken(kind, d), 0, 0, 0, 0) for one in _KINDS[kind]]
     if d.sessions.size > 0:
-        found[STEP] = address_of(_step, d, m, 0, 0, 0, 0)
+        found[STEP, 0] = address_of(_step, d, m, 0, 0, 0, 0)
     return found
 
 
@@ -122,7 +122,7 @@ def _taken(kind: int, d: Database) -> Any:
 
 def _call(what: int, p: Plant, d: Database, station: int, slot: int, now: int) -> tuple[int, int, int]:
     kind = int(p.stations[station]["kind"])
-    return _KINDS[kind](what, p, _taken(kind, d), station, slot, now)
+    return _KINDS[kind][what](p, _taken(kind, d), station, slot, now, 0)
 
 
 def accept(p: Plant, d: Database, station: int, slot: int, now: int) -> int:

@@ -81,7 +81,7 @@ from tiersim.simulator.streams import (
 @kernel(hot=True)
 def ask(p: Plant, e: Engine, d: Database, what: int, station: int, slot: int, now: int) -> tuple[int, int, int]:
     """Call a function of a station; returns what it returns."""
-    return call_at(e.addresses[p.stations[station]["kind"]], what, p, d, station, slot, now)
+    return call_at(e.addresses[p.stations[station]["kind"], what], p, d, station, slot, now, 0)
 
 
 @kernel
@@ -321,7 +321,7 @@ def go_on(
     p: Plant, e: Engine, d: Database, session: int, interval: int, events: int, now: int, round_: int
 ) -> tuple[int, int, int]:
     """Let a session do what it does next; returns (events, what it answered, the slot of its request or NONE)."""
-    answer, _, _ = call_at(e.addresses[STEP], d, e.metrics, session, interval, now, 0)
+    answer, _, _ = call_at(e.addresses[STEP, 0], d, e.metrics, session, interval, now, 0)
     for place in range(d.called[0]):
         events = wake_session(e, d.called[1 + place], events, now, now, round_, ARRIVAL)
     if answer in (OVER, RESTS):
