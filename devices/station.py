@@ -50,8 +50,6 @@ from tiersim.devices.station_records import (
     FLASH_CACHE,
     GATE,
     NEIGHBOUR,
-    NEVER,
-    NONE,
     PARITY,
     PORT,
     REBUILD,
@@ -129,39 +127,32 @@ ACCEPT, CHOOSE, FINISH, RESUME = range(4)
 
 _GIVEN = ("p", "d", "station", "slot", "now")
 
-#: A function of a station as the event loop calls it.
-Called = Callable[[Plant, Any, int, int, int, int], tuple[int, int, int]]
+#: A function of a station as the event loop calls it; None: its kind has nothing to choose, or to go on with.
+Called = Callable[[Plant, Any, int, int, int, int], tuple[int, int, int]] | None
 
 
 def called(station: StationKind, module: str) -> tuple[Called, Called, Called, Called]:
     """Return four kernels of *module*, ACCEPT ...: each an object of machine code of its own, which the event loop
-    calls by its address (:func:`tiersim.kernel.call_at`).
-
-    Each takes ``(p, d, station, slot, now, 0)``, and returns what the function does; one that is not there chooses
-    nothing, and goes on with nothing.
+    calls by its address (:func:`tiersim.kernel.call_at`). Each takes ``(p, d, station, slot, now, 0)``.
     """
     return (
-        _called("accept", station.accept, station, module),
-        _called("choose", station.choose, station, module),
-        _called("finish", station.finish, station, module),
-        _called("resume", station.resume, station, module),
+        _called(station.accept, module),
+        None if station.choose is None else _called(station.choose, module),
+        _called(station.finish, module),
+        None if station.resume is None else _called(station.resume, module),
     )
 
 
-def _called(what: str, function: Callable[..., Any] | None, station: StationKind, module: str) -> Called:
-    name = station.accept.__name__.replace("accept", what)
-    names: dict[str, Any] = {"__name__": module, "function": function, "NONE": NONE, "NEVER": NEVER, "int64": np.int64}
-    lines = [f"def {name}(p, d, station, slot, now, _):"]
-    if function is None:
-        lines.append("    return NONE, NEVER, NEVER" if what == "choose" else "    return 0, 0, 0")
-    else:
-        own = function.function if isinstance(function, Kernel) else function
-        takes = (one if one in _GIVEN else "row" for one in inspect.signature(own).parameters)
-        lines += ['    row = p.stations[station]["row"]', f"    done = function({', '.join(takes)})"]
-        places = [f"int64(done[{place}])" for place in range(3)] if what == "choose" else ["int64(done)", "0", "0"]
-        lines.append(f"    return {', '.join(places)}")
-    exec(compile("\n".join(lines), __file__, "exec"), names)  # noqa: S102, text of this table alone
-    return cast(Called, kernel(names[name]))
+def _called(function: Callable[..., Any], module: str) -> Called:
+    own = function.function if isinstance(function, Kernel) else function
+    takes = (one if one in _GIVEN else "row" for one in inspect.signature(own).parameters)
+    names: dict[str, Any] = {"__name__": module, "function": function, "int64": np.int64}
+    results = 3 if own.__name__.startswith("choose") else 1
+    returned = [f"int64(done[{place}])" for place in range(3)] if results == 3 else ["int64(done)", "0", "0"]
+    lines = [f"def {own.__name__}(p, d, station, slot, now, _):", '    row = p.stations[station]["row"]']
+    lines += [f"    done = function({', '.join(takes)})", f"    return {', '.join(returned)}"]
+    exec(compile("\n".join(lines), __file__, "exec"), names)  # noqa: S102, its names alone: kernels differ in what they take
+    return cast(Called, kernel(names[own.__name__]))
 
 
 #: The functions of each kind of station.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.station import ACCEPT, CHOOSE, FINISH, KINDS, RESUME, StationKind, called
-from tiersim.devices.station_records import Plant
+from tiersim.devices.station_records import NEVER, NONE, Plant
 from tiersim.kernel import address_of, kernel
 from tiersim.simulator.database.buffer_pool.background_writer import (
     accept_writer,
@@ -109,7 +109,7 @@ def station_addresses(p: Plant, d: Database, m: Metrics) -> NDArray[np.int64]:
     """
     found = np.zeros((STEP + 1, 4), np.int64)
     for kind in np.unique(p.stations["kind"]).tolist():
-        found[kind] = [address_of(one, p, _taken(kind, d), 0, 0, 0, 0) for one in _KINDS[kind]]
+        found[kind] = [0 if one is None else address_of(one, p, _taken(kind, d), 0, 0, 0, 0) for one in _KINDS[kind]]
     if d.sessions.size > 0:
         found[STEP, 0] = address_of(_step, d, m, 0, 0, 0, 0)
     return found
@@ -122,7 +122,10 @@ def _taken(kind: int, d: Database) -> Any:
 
 def _call(what: int, p: Plant, d: Database, station: int, slot: int, now: int) -> tuple[int, int, int]:
     kind = int(p.stations[station]["kind"])
-    return _KINDS[kind][what](p, _taken(kind, d), station, slot, now, 0)
+    function = _KINDS[kind][what]
+    if function is None:
+        return (0, 0, 0) if what == RESUME else (NONE, NEVER, NEVER)
+    return function(p, _taken(kind, d), station, slot, now, 0)
 
 
 def accept(p: Plant, d: Database, station: int, slot: int, now: int) -> int:

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.array.array_kernels import accept_array
+from tiersim.devices.hdd.hdd_kernels import accept_drive, finish_drive
 from tiersim.devices.station import ACCEPT, CHOOSE, FINISH, RESUME
-from tiersim.devices.station_records import CALL, NEVER, NONE, PER_SLOT, Plant
+from tiersim.devices.station_records import ARRAY, CALL, DRIVE, NEVER, NONE, PER_SLOT, Plant
 from tiersim.kernel import call_at, kernel
 from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
@@ -79,9 +81,36 @@ from tiersim.simulator.streams import (
 
 
 @kernel(hot=True)
-def ask(p: Plant, e: Engine, d: Database, what: int, station: int, slot: int, now: int) -> tuple[int, int, int]:
-    """Call a function of a station; returns what it returns."""
-    return call_at(e.addresses[p.stations[station]["kind"], what], p, d, station, slot, now, 0)
+def accept(p: Plant, e: Engine, d: Database, station: int, slot: int, now: int) -> int:
+    """Hand a request to a station, see :class:`tiersim.devices.station.StationKind`."""
+    s = p.stations[station]
+    if s["kind"] == DRIVE:
+        return accept_drive(p, s["row"], slot, now)
+    if s["kind"] == ARRAY:
+        return accept_array(p, s["row"], now)
+    return call_at(e.addresses[s["kind"], ACCEPT], p, d, station, slot, now, 0)[0]
+
+
+@kernel(hot=True)
+def choose(p: Plant, e: Engine, d: Database, station: int, now: int) -> tuple[int, int, int]:
+    """Let a station start a request."""
+    return call_at(e.addresses[p.stations[station]["kind"], CHOOSE], p, d, station, NONE, now, 0)
+
+
+@kernel(hot=True)
+def finish(p: Plant, e: Engine, d: Database, station: int, slot: int, now: int) -> int:
+    """End a service at a station."""
+    s = p.stations[station]
+    if s["kind"] == DRIVE:
+        return finish_drive(p, s["row"], slot)
+    return call_at(e.addresses[s["kind"], FINISH], p, d, station, slot, now, 0)[0]
+
+
+@kernel(hot=True)
+def resume(p: Plant, e: Engine, d: Database, station: int, slot: int, now: int) -> int:
+    """Let a station go on with a request, if it has that function."""
+    address = e.addresses[p.stations[station]["kind"], RESUME]
+    return 0 if address == 0 else call_at(address, p, d, station, slot, now, 0)[0]
 
 
 @kernel
@@ -138,7 +167,7 @@ def enter(
     station = request["station"]
     request["accepted_ns"] = now
     note_accepted(p, station, now)
-    answer, _, _ = ask(p, e, d, ACCEPT, station, slot, now)
+    answer = accept(p, e, d, station, slot, now)
     if answer > now:
         key = event_key(round_for(now, round_, rank, answer, COMPLETION), COMPLETION, station, request["number"])
         return push(e.calendar, events, answer, key, slot), dispatches
@@ -207,7 +236,7 @@ def leave(
         p.requests[parent]["pending"] -= 1
         if p.requests[parent]["pending"] > 0:
             return 0, slot, dispatches, False
-        made, _, _ = ask(p, e, d, RESUME, p.requests[parent]["station"], parent, now)
+        made = resume(p, e, d, p.requests[parent]["station"], parent, now)
         if made > 0:
             return made, parent, dispatches, False
         slot = parent
@@ -220,7 +249,7 @@ def dispatch(p: Plant, e: Engine, d: Database, events: int, station: int, now: i
     """Let a station start what it can; returns the new count of events."""
     p.stations[station]["marked"] = 0
     while True:
-        slot, done, wake = ask(p, e, d, CHOOSE, station, NONE, now)
+        slot, done, wake = choose(p, e, d, station, now)
         if slot == NONE:
             s = p.stations[station]
             if wake != NEVER and wake != s["timer_ns"]:
@@ -403,7 +432,7 @@ def advance(
             row += 1
             undone += 1
         elif key_rank(key) == COMPLETION:
-            made, _, _ = ask(p, e, d, FINISH, station, slot, now)
+            made = finish(p, e, d, station, slot, now)
             if p.stations[station]["waiting"] > 0:
                 dispatches = call_dispatch(p, e, dispatches, station)
             while True:

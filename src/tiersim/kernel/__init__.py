@@ -40,7 +40,6 @@ class Kernel:
         self._call = Caller(self)
         return self._call(arguments)
 
-
     def address(self, *arguments: Any) -> int:
         """Return where its machine code for such arguments is."""
         from tiersim.kernel.calls import Caller
