@@ -104,15 +104,22 @@ def _step(d: Database, m: Metrics, session: int, interval: int, now: int, _: int
 
 
 def station_addresses(p: Plant, d: Database, m: Metrics) -> NDArray[np.int64]:
-    """Return where the functions of each kind of station in a plant are, and those of sessions; 0 for what is not
-    there.
+    """Return where the functions of each kind of station in a plant are (kinds, functions), and that of sessions; 0 for
+    what is not there.
     """
     found = np.zeros((STEP + 1, 4), np.int64)
-    for kind in np.unique(p.stations["kind"]).tolist():
-        found[kind] = [0 if one is None else address_of(one, p, _taken(kind, d), 0, 0, 0, 0) for one in _KINDS[kind]]
-    if d.sessions.size > 0:
-        found[STEP, 0] = address_of(_step, d, m, 0, 0, 0, 0)
+    for place in {*p.stations["kind"].tolist(), *[STEP] * (d.sessions.size > 0)}:
+        found[place] = addresses_of(place, p, d, m)
     return found
+
+
+def addresses_of(place: int, p: Plant, d: Database, m: Metrics) -> list[int]:
+    """Return where the functions of a kind of station are, or at STEP that of sessions; they are compiled first if they
+    have to be.
+    """
+    if place == STEP:
+        return [address_of(_step, d, m, 0, 0, 0, 0), 0, 0, 0]
+    return [0 if one is None else address_of(one, p, _taken(place, d), 0, 0, 0, 0) for one in _KINDS[place]]
 
 
 def _taken(kind: int, d: Database) -> Any:

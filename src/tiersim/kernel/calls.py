@@ -26,9 +26,6 @@ _NUMBERS: dict[type, str] = {int: "int", bool: "bool", float: "float", np.float6
 }
 _compiling = RLock()
 
-#: Called with how many kernels are translated and how many there are, while code is made.
-progress: Callable[[int, int], None] | None = None
-
 
 class Caller:
     """Calls one kernel from Python."""
@@ -96,7 +93,7 @@ def _entry(kernel: "Kernel", kinds: tuple[Kind, ...]) -> _Entry:
             if code is None:
                 from tiersim.kernel.translate import translate
 
-                translated = translate(kernel, kinds, checked=checked, progress=progress)
+                translated = translate(kernel, kinds, checked=checked)
                 code = machine_code.compiled(translated, f"kernel_{key}", vectorized=kernel.vectorized)
                 store.keep(name, key, code)
     address = machine_code.load(code)

@@ -9,7 +9,6 @@ Versions of numba that were not tried (:mod:`tiersim.kernel.versions`) take plai
 long, with the same results.
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, ClassVar
 
@@ -25,20 +24,18 @@ from numba.extending import typeof_impl
 from tiersim.kernel import Kernel
 from tiersim.kernel.blocks import Kind
 from tiersim.kernel.machine_code import Translated
-from tiersim.kernel.reach import own_digest, reached
+from tiersim.kernel.reach import own_digest
 from tiersim.kernel.types import WORD, Table, TableSet, type_of
 from tiersim.kernel.versions import plain_numba
 
 
-def translate(
-    kernel: Kernel, kinds: tuple[Kind, ...], *, checked: bool, progress: Callable[[int, int], None] | None
-) -> Translated:
-    """Translate a kernel and all that it calls; *progress* is called with how many are done and how many there are."""
+def translate(kernel: Kernel, kinds: tuple[Kind, ...], *, checked: bool) -> Translated:
+    """Translate a kernel and all that it calls."""
     arguments = tuple(type_of(kind, checked=checked) for kind in kinds)
-    returned = _compile(kernel, arguments, progress).signature.return_type
+    returned = _compile(kernel, arguments).signature.return_type
     results, entry = _entry(kernel, len(kinds), returned)
     signature = (types.CPointer(types.int64), *arguments)
-    whole = _compile(entry, signature, None)
+    whole = _compile(entry, signature)
     if plain_numba():
         text = _dispatcher(entry).inspect_llvm(signature)
         return Translated(text, [], whole.fndesc.llvm_func_name, results, is_optimised=True)
@@ -50,9 +47,8 @@ def translate(
     return Translated(text, libraries, whole.fndesc.llvm_func_name, results, is_optimised=False)
 
 
-def _compile(kernel: Kernel, signature: tuple[Any, ...], progress: Callable[[int, int], None] | None) -> Any:
+def _compile(kernel: Kernel, signature: tuple[Any, ...]) -> Any:
     """Return what numba says of a kernel for arguments of these types."""
-    _Texts.progress, _Texts.count, _Texts.expected = progress, 0, len(reached(kernel))
     dispatcher = _dispatcher(kernel)
     dispatcher.compile(signature)
     return dispatcher.overloads[signature]
@@ -113,8 +109,6 @@ class _Texts(CodeLibrary):
 
     #: What all texts share: declarations, constants, metadata.
     module: Any = None
-    progress: Callable[[int, int], None] | None = None
-    count = expected = 0
 
     def __init__(self, codegen: Any, name: str, *, hot: bool, arguments: tuple[Any, ...]) -> None:
         super().__init__(codegen, name)
@@ -156,9 +150,6 @@ class _Texts(CodeLibrary):
 
     def finalize(self) -> None:
         self._finalized = True
-        _Texts.count += 1
-        if _Texts.progress is not None:
-            _Texts.progress(min(_Texts.count, _Texts.expected), _Texts.expected)
 
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
