@@ -137,10 +137,11 @@ class Planned(Twin):
             self.ahead.clear()
             return self._from_dies(now, at, range(first, end))
         there = [self.ahead.pop(unit) for unit in range(first, end) if unit in self.ahead]
+        left = max([at, *there]) + self._link_ns(len(there) * self.drive.unit)
         there.append(self._from_dies(now, at, range(first + len(there), end)))
         limit = min(end + self.drive.read_ahead // self.drive.unit, -(-self.drive.capacity // self.drive.unit))
         more = range(end + len(self.ahead), limit)
-        came = self._from_dies(now, at, more)
+        came = self._from_dies(now, left, more)
         self.ahead.update(dict.fromkeys(more, came))
         return max(there)
 
