@@ -399,8 +399,8 @@ class Flash(Sourced):
             raise ValueError("allocation: 'static' needs programs of one unit each")
         if self.commands == "held" and self._not_held():
             raise ValueError(f"commands: 'held' needs {self._not_held()}")
-        if problem := self._caches_nothing():
-            raise ValueError(problem)
+        if wrong := self._client_keys_wrong():
+            raise ValueError(wrong)
         if (self.host_cpu is None) != (self.host_threads is None):
             raise ValueError("host_cpu: needs host_threads, and the other way round")
         if self.mapping == "mapped" and (problem := self.page_mapping.problem()):
@@ -420,7 +420,7 @@ class Flash(Sourced):
         }
         return next((what for what, there in needed.items() if not there), "")
 
-    def _caches_nothing(self) -> str:
+    def _client_keys_wrong(self) -> str:
         """Return what is wrong with the cache of one bit a cell, or with reading ahead."""
         if self.read_ahead is not None and (self.read_ahead % self.unit or self.commands == "held"):
             return f"read_ahead: needs commands = 'planned' and a multiple of the unit of {self.unit} bytes"
