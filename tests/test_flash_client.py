@@ -108,6 +108,14 @@ def test_what_was_read_ahead_is_read_again_after_it_was_written() -> None:
         assert (took[3] == hit) == is_hit
 
 
+def test_a_drive_with_other_commands_does_not_read_ahead() -> None:
+    """What the host has asked for side by side is read side by side, not one behind the other."""
+    ahead, plain = (
+        in_loop(drive(read_ahead=size), READ, np.arange(400) * 8 * UNIT, 8 * UNIT, 16) for size in (32 * UNIT, None)
+    )
+    assert ahead.done_ns.tolist() == plain.done_ns.tolist()
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -346,7 +346,8 @@ class Flash(Sourced):
         default=None,
         gt=0,
         description=(
-            "Bytes that the drive reads on into its memory when a read begins where the last one ended; left out: none."
+            "Bytes that the drive reads on into its memory when a read begins where the last one ended, and it has no"
+            " other command; left out: none."
         ),
     )
     slc_static: Bytes | None = Field(

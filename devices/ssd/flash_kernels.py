@@ -235,8 +235,9 @@ def _read_units(p: Plant, station: int, flash: int, now: int, at_ns: int, unit: 
 def _read_stream(p: Plant, station: int, flash: int, now: int, at_ns: int, unit: int, end: int) -> int:
     """Read units of a drive that reads ahead into its memory; returns when the last is there.
 
-    A read that begins behind the last one goes on with a stream: the drive reads on until its memory for that is full.
-    What comes takes the place of what has left for the host. Any other read ends the stream.
+    A read that begins behind the last one goes on with a stream: the drive reads on until its memory for that is full,
+    unless it has other commands. What comes takes the place of what has left for the host. Any other read ends the
+    stream.
     """
     f = p.flashes[flash]
     if unit != f["stream_end"]:
@@ -250,8 +251,9 @@ def _read_stream(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
     left = ready + max(there - unit, 0) * f["unit_bytes"] * f["link_ps_per_byte"] // PS_PER_NS
     if there < end:
         ready = max(ready, _read_units(p, station, flash, now, at_ns, there, end))
-    first = max(end, f["ahead_end"])
-    limit = max(first, min(end + size, f["units"]))
+    first = limit = max(end, f["ahead_end"])
+    if f["in_service"] == 1 and p.queues[f["queue"]]["head"] == NONE:
+        limit = max(first, min(end + size, f["units"]))
     if first < limit:
         came = _read_units(p, station, flash, now, left, first, limit)
         for one in range(first, limit):

@@ -140,7 +140,8 @@ class Planned(Twin):
         left = max([at, *there]) + self._link_ns(len(there) * self.drive.unit)
         there.append(self._from_dies(now, at, range(first + len(there), end)))
         limit = min(end + self.drive.read_ahead // self.drive.unit, -(-self.drive.capacity // self.drive.unit))
-        more = range(end + len(self.ahead), limit)
+        alone = self.in_service == 1 and not self.queue
+        more = range(end + len(self.ahead), limit) if alone else range(0)
         came = self._from_dies(now, left, more)
         self.ahead.update(dict.fromkeys(more, came))
         return max(there)
