@@ -7,7 +7,8 @@ import pytest
 
 from tests.flash_runs import command_ns, in_loop, latencies, link_ns, read_ns, transfer_ns
 from tests.plants import flash
-from tiersim.devices.ssd.flash import Flash
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.flash import Flash, add_flash, flash_figures
 from tiersim.operations import READ, WRITE
 
 UNIT = 4096
@@ -72,6 +73,17 @@ def test_a_cache_that_folds_when_full_pays_for_both_programs() -> None:
     erased = units * UNIT / (one.block // 3) * one.erase
     each = 200_000 + transfer_ns(one, units) + units * one.copy_ns + erased
     assert rate(one, done[20:]) == pytest.approx(one.dies * PROGRAM / 3 * 1e9 / each, rel=0.05)
+
+
+def test_a_result_says_how_much_of_the_cache_is_free() -> None:
+    def figures(one: Flash) -> dict[str, Any]:
+        builder = PlantBuilder(1)
+        add_flash(builder, one, "drive")
+        return flash_figures(builder.build(), 0)
+
+    for used, free in ((0, 1.0), (10, 0.75), (40, 0.0)):
+        assert figures(drive(slc_used=used * PROGRAM))["slc_free_share"] == free
+    assert "slc_free_share" not in figures(flash())
 
 
 def test_a_drive_that_was_idle_has_room_again() -> None:

@@ -606,11 +606,14 @@ def _out_of_step(dies: int, whole: int) -> list[int]:
 
 def flash_figures(plant: Plant, row: int) -> dict[str, Any]:
     """Units that were programmed for each one that the host wrote; None while it has written
-    nothing to a mapped drive.
+    nothing to a mapped drive. And the free part of its cache of one bit a cell, if it has one.
     """
     drive = plant.flashes[row]
     if drive["ftl"] == NONE:
-        return {"write_amplification": 1 + float(drive["copies_q16"]) / 2**16}
+        found = {"write_amplification": 1 + float(drive["copies_q16"]) / 2**16}
+        if drive["slc_units"]:
+            found["slc_free_share"] = int(drive["slc_free_units"]) / int(drive["slc_units"])
+        return found
     ftl = plant.ftls[drive["ftl"]]
     host = int(ftl["host_units"])
     return {"write_amplification": 1 + int(ftl["copied_units"]) / host if host else None}
