@@ -119,10 +119,11 @@ def client(drive: Flash, read_ahead_bytes: int) -> Flash:
 
 _NOT_MODELLED = {
     ("sequential", 1.0): "how far the drive reads ahead is not told",
-    ("sequential", 0.0): "every write into the buffer takes as long here",
+    ("sequential", 0.0): "every write into the buffer takes as long here, and the host none",
     ("random", 0.0): (
-        "every write into the buffer takes as long here, by the writes of a mix at depth 32: what makes a hundredth of"
-        " them slow is not modelled"
+        "every write into the buffer takes as long here, by the writes of a mix at depth 32. The slowest hundredth is"
+        " the host's, not the drive's: reads from the drive's memory have the same tail (18.5 µs from p50 to p99, writes"
+        " 18.8 µs)"
     ),
 }
 
