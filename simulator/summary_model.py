@@ -149,7 +149,7 @@ class Summary(_Said):
     )
     stations: dict[str, dict[str, Any]] = Field(
         description="By name: `utilisation` by resource, `queue_mean`, `requests`; `cache` and `tiers` "
-        "([tiers](tiers.md)); `flash` with the write amplification."
+        "([tiers](tiers.md)); `flash` with the write amplification, and the free share of an SLC cache at the end."
     )
     conservation: ConservationSaid = Field(description="The checks of every run, below.")
     replay: dict[str, Any] = Field(
