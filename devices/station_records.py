@@ -413,8 +413,6 @@ GATE_ROW = _record(
     "below",  # station that requests go on to; NONE: the one behind the port that they came through
     "most_bytes",  # waiting requests are joined up to this length; 0: they are not
     "joins_flushes",  # 1: flushes are joined, and nothing else
-    "flush_alone",  # 1: a flush waits until nothing is outstanding, and nothing goes before it has ended
-    "flushing",  # such a flush is outstanding
     "ends",  # index into the pool: the first waiting request of each list, by the address at which it ends
     "lists",  # how many; a power of two
     "changed_ns",  # up to when the time of its places is added up

@@ -143,7 +143,6 @@ class NamedScenario:
     def _host(model: VolumeModel) -> Host:
         return Host(
             queue_depth=model.queue_depth,
-            flush_alone=model.flush_alone,
             drive_queue_depth=model.drive_queue_depth,
             max_request_bytes=model.max_request,
             merge=model.merge,

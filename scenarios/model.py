@@ -146,13 +146,6 @@ class VolumeModel(HardwareModel):
     queue_depth: int | None = Field(
         default=None, gt=0, le=2**32, description="Most requests outstanding at the volume: the queue depth of a LUN."
     )
-    flush_alone: bool = Field(
-        default=False,
-        description=(
-            "Whether a flush waits until nothing is outstanding in the queue, and all else waits until it has ended: "
-            "the native queue of a SATA drive."
-        ),
-    )
     max_request: Bytes | None = Field(default=None, description="Longer requests are cut into parts of this length.")
     merge: bool = Field(
         default=False,
@@ -254,8 +247,6 @@ class VolumeModel(HardwareModel):
             raise ValueError(f'offset: {self.offset} bytes are not a multiple of 512; choose one, such as "1 MiB"')
         if self.max_request is not None and (self.max_request <= 0 or self.max_request % 512):
             raise ValueError("max_request: is not a positive multiple of 512 bytes")
-        if self.flush_alone and self.queue_depth is None:
-            raise ValueError("flush_alone: is a rule of the queue; write its depth too, such as queue_depth = 32")
         if self.merge and (self.queue_depth is None or self.max_request is None):
             raise ValueError(
                 "merge: joins requests that wait for a place in the queue, up to a length; "

@@ -417,7 +417,6 @@ def hosts(draw: st.DrawFn) -> Host:
     cut = draw(st.none() | st.sampled_from([4096, 16384, 1 << 20]))
     return Host(
         queue_depth=draw(depths),
-        flush_alone=draw(st.booleans()),
         drive_queue_depth=draw(depths),
         max_request_bytes=cut,
         merge=cut is not None and draw(st.booleans()),

@@ -57,18 +57,12 @@ def test_server(seed: int, servers: int, rate: int | None, law: Any) -> None:
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(
-    seed=SEEDS,
-    depth=st.integers(1, 4),
-    merge=pick(0, 16384, 65536),
-    alone=st.booleans(),
-    apart_ns=pick(5_000, 20_000, 80_000),
-)
-def test_gate(seed: int, depth: int, merge: int, alone: bool, apart_ns: int) -> None:
+@given(seed=SEEDS, depth=st.integers(1, 4), merge=pick(0, 16384, 65536), apart_ns=pick(5_000, 20_000, 80_000))
+def test_gate(seed: int, depth: int, merge: int, apart_ns: int) -> None:
     def build(builder: PlantBuilder) -> Built:
         below = add_server(builder, "below", 2, 70_000, "fixed", 50_000_000)
-        gate = add_gate(builder, "gate", depth, below, merge, flush_alone=alone)
-        return gate, {gate: Gate(depth, below, merge, flush_alone=alone)}
+        gate = add_gate(builder, "gate", depth, below, merge)
+        return gate, {gate: Gate(depth, below, merge)}
 
     agree(build, draw_commands(seed, 150, 1 << 16, ops=ALL, apart_ns=apart_ns, follow=0.6))
 

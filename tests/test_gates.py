@@ -20,10 +20,10 @@ pytestmark = pytest.mark.kernels
 MS = 1_000_000
 
 
-def gated(depth: int, fed: tuple[Any, ...], merge_bytes: int = 0, flush_alone: bool = False) -> Run:
+def gated(depth: int, fed: tuple[Any, ...], merge_bytes: int = 0) -> Run:
     builder = PlantBuilder(3)
     device = add_server(builder, "device", 64, MS)
-    gate = add_gate(builder, "queue", depth, device, merge_bytes, flush_alone=flush_alone)
+    gate = add_gate(builder, "queue", depth, device, merge_bytes)
     times, op, offsets, lengths = fed
     return run(builder, commands(times, gate, op, offsets, lengths))
 
@@ -45,15 +45,6 @@ def test_nobody_overtakes_who_waits_when_a_place_becomes_free() -> None:
     """One arrives at the very instant at which a place does."""
     found = gated(1, ([0, 10, MS + 1], READ, 0, 8192))
     assert found.latency_ns.tolist() == [MS + 1, 2 * (MS + 1) - 10, 2 * (MS + 1)]
-
-
-def test_a_flush_of_a_sata_drive_has_the_drive_for_itself() -> None:
-    """Two reads are at the drive, the flush waits for both, and two reads behind it wait for the flush."""
-    fed = ([0, 10, 20, 30, 40], [READ, READ, FLUSH, READ, READ], 0, 8192)
-    assert gated(32, fed).latency_ns.tolist() == [MS + 1] * 5
-    found = gated(32, fed, flush_alone=True)
-    ends = [MS + 1, MS + 11, 2 * MS + 12, 3 * MS + 13, 3 * MS + 13]
-    assert (found.latency_ns + np.array(fed[0])).tolist() == ends
 
 
 def test_volumes_share_a_gate() -> None:

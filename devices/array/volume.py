@@ -200,7 +200,6 @@ class Host:
     """How the host sends requests to a volume; the default adds nothing."""
 
     queue_depth: int | None = None  # most requests outstanding at the volume
-    flush_alone: bool = False  # none of them beside a flush
     drive_queue_depth: int | None = None  # and at each member of an array
     max_request_bytes: int | None = None  # longer reads and writes are cut
     merge: bool = False  # requests that wait for the volume's queue are joined, up to max_request_bytes
@@ -232,9 +231,7 @@ def add_queue(builder: PlantBuilder, name: str, host: Host, below: int) -> int:
     if host.queue_depth is None:
         return below
     merge_bytes = host.max_request_bytes if host.merge else None
-    return add_gate(
-        builder, f"{name}.queue", host.queue_depth, below, merge_bytes or 0, flush_alone=host.flush_alone
-    )
+    return add_gate(builder, f"{name}.queue", host.queue_depth, below, merge_bytes or 0)
 
 
 def add_drive_queues(builder: PlantBuilder, host: Host, drives: Sequence[int]) -> list[int]:

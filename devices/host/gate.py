@@ -9,19 +9,12 @@ _LISTS = 1 << 16
 
 
 def add_gate(
-    builder: PlantBuilder,
-    name: str,
-    depth: int,
-    below: int = NONE,
-    merge_bytes: int = 0,
-    joins_flushes: bool = False,
-    flush_alone: bool = False,
+    builder: PlantBuilder, name: str, depth: int, below: int = NONE, merge_bytes: int = 0, joins_flushes: bool = False
 ) -> int:
     """Put a gate into the plant and return its station: at most *depth* requests are outstanding at station *below*.
 
     Without *below* it is shared by volumes, each with a port (:func:`add_port`). Waiting requests are joined up to
-    *merge_bytes*; 0: they are not. With *joins_flushes* all flushes that wait are joined, and nothing else. With
-    *flush_alone* a flush goes when nothing else is outstanding, and nothing goes beside it.
+    *merge_bytes*; 0: they are not. With *joins_flushes* all flushes that wait are joined, and nothing else.
     """
     lists = 1 if joins_flushes else _LISTS if merge_bytes > 0 else 0
     row = builder.row(
@@ -32,7 +25,6 @@ def add_gate(
         below=below,
         most_bytes=max(merge_bytes, lists > 0),
         joins_flushes=int(joins_flushes),
-        flush_alone=int(flush_alone),
         ends=builder.table([NONE] * lists),
         lists=lists,
     )

@@ -7,10 +7,6 @@ A gate may join waiting requests as an IO scheduler does (back merge: Linux bloc
 begins where a waiting one of the same operation ends travels with it, as long as both together are not too long. Front
 merges are left out: much less common (Linux Documentation/block/deadline-iosched). Requests that were joined end 1 ns
 after the one that carried them. A gate for flushes joins all that wait.
-
-With ``flush_alone`` a flush goes when nothing else is outstanding, and nothing goes before it has ended: FLUSH CACHE of
-SATA is no queued command (ATA/ATAPI-8 ACS, NCQ), and Linux defers it until the drive is idle (drivers/ata/libata-scsi.c,
-ata_std_qc_defer).
 """
 
 from tiersim.devices import requests
@@ -108,23 +104,6 @@ def _account(p: Plant, station: int, gate: int, now: int) -> None:
 
 
 @kernel
-def _has_place(p: Plant, gate: int, slot: int) -> bool:
-    """Tell whether a request may go now, if nobody is before it."""
-    g = p.gates[gate]
-    if g["flush_alone"] and (g["flushing"] or p.requests[slot]["op"] == FLUSH):
-        return bool(g["in_flight"] == 0)
-    return bool(g["in_flight"] < g["depth"])
-
-
-@kernel
-def _take_place(p: Plant, station: int, gate: int, slot: int, now: int) -> None:
-    g = p.gates[gate]
-    _account(p, station, gate, now)
-    g["in_flight"] += 1
-    g["flushing"] = int(p.requests[slot]["op"] == FLUSH)
-
-
-@kernel
 def accept_gate(p: Plant, station: int, gate: int, slot: int, now: int) -> int:
     """Let a request through if there is a place and nobody waits; else it joins one that waits, or waits itself."""
     g = p.gates[gate]
@@ -132,8 +111,9 @@ def accept_gate(p: Plant, station: int, gate: int, slot: int, now: int) -> int:
     hold["phase"] = _ALONE
     hold["carried_bytes"] = p.requests[slot]["length_bytes"]
     hold["joined"] = NONE
-    if p.queues[g["queue"]]["head"] == NONE and _has_place(p, gate, slot):
-        _take_place(p, station, gate, slot, now)
+    if g["in_flight"] < g["depth"] and p.queues[g["queue"]]["head"] == NONE:
+        _account(p, station, gate, now)
+        g["in_flight"] += 1
         return now + PASS_ON_NS
     if _joins(p, gate, slot):
         carrier = _find_carrier(p, gate, slot)
@@ -154,12 +134,13 @@ def choose_gate(p: Plant, station: int, gate: int, now: int) -> tuple[int, int, 
         requests.remove(p, g["ended"], slot, NONE)
         return slot, now + PASS_ON_NS, NEVER
     slot = p.queues[g["queue"]]["head"]
-    if slot == NONE or not _has_place(p, gate, slot):
+    if slot == NONE or g["in_flight"] >= g["depth"]:
         return NONE, NEVER, NEVER
     requests.remove(p, g["queue"], slot, NONE)
     if _joins(p, gate, slot):
         _strike(p, gate, slot)
-    _take_place(p, station, gate, slot, now)
+    _account(p, station, gate, now)
+    g["in_flight"] += 1
     return slot, now + PASS_ON_NS, NEVER
 
 

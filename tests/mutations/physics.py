@@ -230,18 +230,10 @@ PHYSICS = (
     Fault(
         "gate-overtaking",
         "devices/host/gate_kernels.py",
-        'if p.queues[g["queue"]]["head"] == NONE and _has_place(p, gate, slot):',
-        'if _has_place(p, gate, slot):',
+        'if g["in_flight"] < g["depth"] and p.queues[g["queue"]]["head"] == NONE:',
+        'if g["in_flight"] < g["depth"]:',
         "Who arrives at a gate just when a place is free overtakes those that wait.",
         ("tests/test_gates.py::test_nobody_overtakes_who_waits_when_a_place_becomes_free",),
-    ),
-    Fault(
-        "gate-flush-beside",
-        "devices/host/gate_kernels.py",
-        'g["flushing"] = int(p.requests[slot]["op"] == FLUSH)',
-        'g["flushing"] = 0',
-        "Requests go beside a flush that is to be alone.",
-        ("tests/test_gates.py::test_a_flush_of_a_sata_drive_has_the_drive_for_itself",),
     ),
     Fault(
         "gate-join-limit",

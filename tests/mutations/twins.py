@@ -31,8 +31,8 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/host/gate_kernels.py",
-            'return bool(g["in_flight"] < g["depth"])',
-            'return bool(g["in_flight"] <= g["depth"])',
+            'slot == NONE or g["in_flight"] >= g["depth"]',
+            'slot == NONE or g["in_flight"] > g["depth"]',
             "A gate lets one more through.",
         ),
         (

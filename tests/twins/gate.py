@@ -19,10 +19,8 @@ class Gate(Twin):
         merge_bytes: int = 0,
         joins_flushes: bool = False,
         beyond: Mapping[int, int] | None = None,
-        flush_alone: bool = False,
     ) -> None:
         self.free, self.below, self.merge_bytes, self.joins_flushes = depth, below, merge_bytes, joins_flushes
-        self.depth, self.flush_alone, self.flushes = depth, flush_alone, 0
         self.beyond = beyond or {}
         self.waiting: deque[int] = deque()
         self.joined: dict[int, list[int]] = {}
@@ -33,8 +31,8 @@ class Gate(Twin):
     def accept(self, now: int, slot: int) -> int:
         self.steps += 1
         asked = self.asked(slot)
-        if not self.waiting and self._may_go(slot):
-            self._go(slot)
+        if self.free and not self.waiting:
+            self.free -= 1
             self.joined[slot] = []
             self.grown[slot] = asked.end, asked.length, self.steps
             return now + 1
@@ -48,16 +46,6 @@ class Gate(Twin):
         self.joined[slot] = []
         self.grown[slot] = asked.end, asked.length, self.steps
         return now
-
-    def _may_go(self, slot: int) -> bool:
-        idle = self.free == self.depth
-        if self.flush_alone and (self.flushes or self.asked(slot).op == FLUSH):
-            return idle
-        return self.free > 0
-
-    def _go(self, slot: int) -> None:
-        self.free -= 1
-        self.flushes += self.asked(slot).op == FLUSH
 
     def _carrier(self, slot: int) -> int | None:
         asked = self.asked(slot)
@@ -77,9 +65,9 @@ class Gate(Twin):
     def choose(self, now: int) -> tuple[int, int, int]:
         if self.over:
             return self.over.popleft(), now + 1, NEVER
-        if not self.waiting or not self._may_go(self.waiting[0]):
+        if not self.waiting or not self.free:
             return NONE, NEVER, NEVER
-        self._go(self.waiting[0])
+        self.free -= 1
         return self.waiting.popleft(), now + 1, NEVER
 
     def finish(self, slot: int, now: int) -> list[Part]:
@@ -94,6 +82,5 @@ class Gate(Twin):
 
     def resume(self, slot: int, now: int) -> tuple[()]:
         self.free += 1
-        self.flushes -= self.asked(slot).op == FLUSH
         self.over.extend(self.joined.pop(slot))
         return ()
