@@ -11,6 +11,10 @@ and how many of these it changes make its requests and bytes. Changed pages go t
 to their places; commits share writes of the redo log. A volume counts up to 256 KiB in sequence as one request, gp2
 gives 3 IOPS for a GB and 160 MB/s, io1 what is provisioned and 500 MB/s (documents of AWS of 2018), each request after
 0.8 ms. 72 clients. A cell is simulated at a few points of its warming, and walked through minute by minute.
+
+What of an allowance is not used is kept for 0.1 s. Nothing documents that. It was chosen on io1, whose cells make the
+same requests for a transaction whatever is provisioned, so that nothing lapses (mean error of io1 4 %, 8 % if all
+lapses within 10 ms); tested on gp2, 5 % (6 %).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +83,7 @@ rate = "{rate} B/s"
 accounting_unit = "256 KiB"
 merged_from = "32 KiB"
 refill_interval = "10 ms"
-carry_over = "0 s"
+carry_over = "0.1 s"
 flushes_counted = false
 
 [sources]
