@@ -20,6 +20,9 @@ _HOST = """
 cores = {cores}
 contention = {contention}
 
+[host.costs]
+read = "{read_us} us"
+
 [replay]
 warmup = "{warmup_s} s"
 
@@ -45,13 +48,18 @@ class Bench:
     drive: str
     cores: int
     contention: float = 0.0
+    read_us: float = 0.0  # CPU of a page that is read
     warmup_s: float = 0.0
     volume: str = ""
 
     def run(self, load: str) -> Mapping[str, Any]:
         """Return the summary of a load, the text of its file."""
         host = _HOST.format(
-            cores=self.cores, contention=self.contention, warmup_s=self.warmup_s, volume=self.volume
+            cores=self.cores,
+            contention=self.contention,
+            read_us=self.read_us,
+            warmup_s=self.warmup_s,
+            volume=self.volume,
         )
         with tempfile.TemporaryDirectory(prefix="tiersim-") as place:
             folder = Path(place)
