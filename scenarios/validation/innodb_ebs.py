@@ -104,8 +104,8 @@ def experiment(folder: Path | None) -> Experiment:
     title = "InnoDB on EBS volumes: TPC-C by provisioned IOPS and by size"
     source = "Percona-Lab-results, 201808-rocksdb-cloudio: 5,000 warehouses, 72 clients, second half of an hour"
     fitted = (
-        "pages missed and changed by a transaction after so many, to the minutes of io1 with 11,000 IOPS and of gp2 with"
-        " 3,300 GB; that they hang on how many were done was seen in all cells"
+        "pages missed and changed by a transaction after so many, to the minutes of io1 with 11,000 IOPS and of gp2"
+        " with 3,300 GB; that they hang on how many were done was seen in all cells"
     )
     rows, minutes = figures(folder, FILE), figures(folder, MINUTES)
     if not rows or not minutes:

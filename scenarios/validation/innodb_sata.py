@@ -154,7 +154,7 @@ def experiment(folder: Path | None) -> Experiment:
     """Median errors by load, server and pool; *folder* holds the figures."""
     title = "InnoDB on a SATA drive: sysbench on MariaDB and MySQL by buffer pool and clients"
     source = "Percona-Lab-results, 2026-interactive-metrics: local clients, 900 s a cell; Percona Server left out"
-    fitted = "CPU of a transaction, to one read-only client with 32 GB of MariaDB and of MySQL 8.0; read and flush times"
+    fitted = "CPU of a transaction, to a read-only client with 32 GB of MariaDB and of MySQL 8.0; read and flush times"
     rows = figures(folder, FILE)
     if not rows:
         return Experiment("innodb-sata", title, source, fitted, missing=MISSING)
