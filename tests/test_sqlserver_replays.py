@@ -26,9 +26,9 @@ from tiersim.scenarios.calibration.popularity.fit import Missed
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2, Pool, levels
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, inner_pages, names_in, recorded_files
 from tiersim.scenarios.statements import assembly
-from tiersim.scenarios.statements.assembly import assemble
+from tiersim.scenarios.statements.assembly import Shared, assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
-from tiersim.scenarios.statements.programs import COMMIT, Program, write_program
+from tiersim.scenarios.statements.programs import COMMIT, Program
 from tiersim.scenarios.statements.queries import Asked
 from tiersim.scenarios.statements.replay import load_of, replay_statements_all
 from tiersim.scenarios.statements.settings import Settings, settings_of
@@ -44,7 +44,7 @@ from tiersim.scenarios.statements.statement_load import (
 )
 from tiersim.scenarios.statements.variants import own_variants
 from tiersim.simulator.database.buffer_pool import warm
-from tiersim.simulator.database.buffer_pool.warm import Warmed, WarmPools
+from tiersim.simulator.database.buffer_pool.warm import Warmed
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.database_state import CLOCK, LOG, LOOKUP, LOOKUPS, Database
 from tiersim.simulator.database.database_state import SCAN as SCANS
@@ -73,9 +73,8 @@ def load(*, physical: bool = False, relations: bool = False) -> Load:
 def program(of: Load, folder: Path, *changes: str) -> Program:
     """Return what its sessions do on the recorded hardware."""
     scenario = sql_server_scenario(folder, "recorded", *changes)
-    found = transactions_of(of)
     made = settings_of(scenario, of.path, of.manifest, None, of.image_bytes, of.pool_bytes)
-    return write_program(of, found, schedule(scenario, of, found, 1), made, None, 1)
+    return Shared().program(of, scenario, made, None, seed=1, rounds=1)
 
 
 # which pages
@@ -455,9 +454,9 @@ def test_scenarios_that_differ_in_devices_share_a_warm_pool(tmp_path: Path) -> N
     truth = sql_server_hour(
         tmp_path / "hour.trace", statements=200, sessions=4, seconds=10, pages=300, frames=100, scan_pages=0
     )
-    own, pools = load_of(truth.path, 1), WarmPools()
+    own, shared = load_of(truth.path, 1), Shared()
     first, second = (
-        assemble(own, sql_server_scenario(tmp_path, name, *changes, read=read), None, None, pools)
+        assemble(own, sql_server_scenario(tmp_path, name, *changes, read=read), None, None, shared)
         for name, read, changes in (("a", "1 ms", ()), ("b", "2 ms", ()))
     )
     alone = assemble(own, sql_server_scenario(tmp_path, "b", read="2 ms"))
@@ -468,9 +467,21 @@ def test_scenarios_that_differ_in_devices_share_a_warm_pool(tmp_path: Path) -> N
         ):
             assert np.array_equal(one, other), name
     assert first.warmed == second.warmed
-    larger = assemble(own, sql_server_scenario(tmp_path, "c", "engine.buffer_pool=1600KiB"), None, None, pools)
+    larger = assemble(own, sql_server_scenario(tmp_path, "c", "engine.buffer_pool=1600KiB"), None, None, shared)
     assert len(larger.database.page_of) == 200
     assert not np.array_equal(larger.database.page_of[:100], first.database.page_of)
+
+
+def test_scenarios_that_differ_in_the_pool_share_a_program_and_those_that_differ_in_the_load_do_not(
+    tmp_path: Path,
+) -> None:
+    own, shared = load(), Shared()
+    one, same, louder = (
+        assemble(own, sql_server_scenario(tmp_path, name, "replay.cache_state=cold", *changes), None, None, shared)
+        for name, *changes in (("a",), ("b", "engine.buffer_pool=1600KiB"), ("c", "replay.load=2"))
+    )
+    assert same.program is one.program
+    assert len(louder.program.statements.classes) > len(one.program.statements.classes)
 
 
 def test_each_pool_is_filled_once_whatever_comes_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -485,12 +496,12 @@ def test_each_pool_is_filled_once_whatever_comes_between(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(assembly, "warm", noted)
 
-    def replayed(pools: WarmPools) -> list[int]:
+    def replayed(shared: Shared) -> list[int]:
         filled.clear()
         for name, size in (("a", 800), ("b", 1600), ("c", 800), ("d", 1600)):
-            assemble(own, sql_server_scenario(tmp_path, name, f"engine.buffer_pool={size}KiB"), None, None, pools)
+            assemble(own, sql_server_scenario(tmp_path, name, f"engine.buffer_pool={size}KiB"), None, None, shared)
         return list(filled)
 
-    assert replayed(WarmPools()) == [100, 200]
+    assert replayed(Shared()) == [100, 200]
     monkeypatch.setattr(warm, "_MOST_BYTES", 0)
-    assert replayed(WarmPools()) == [100, 200, 100, 200]  # the last one alone is remembered
+    assert replayed(Shared()) == [100, 200, 100, 200]  # the last one alone is remembered

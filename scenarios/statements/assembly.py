@@ -7,12 +7,13 @@ from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, Plant
 from tiersim.errors import ScenarioError, did_you_mean
+from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.popularity.fit import added_held, extrapolated
 from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
-from tiersim.scenarios.statements.programs import Program, write_program
+from tiersim.scenarios.statements.programs import Program, Rules, write_program
 from tiersim.scenarios.statements.queries import NO_ENTRIES
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load
 from tiersim.scenarios.statements.statement_load import Load, schedule, transactions_of
@@ -23,6 +24,41 @@ from tiersim.units import format_bytes
 
 #: Places for requests that a run begins with; there are more when it needs them.
 _SLOTS = 1024
+
+
+#: Programs that are kept for the next run, which often asks for the same.
+_MOST_PROGRAMS = 2
+
+
+class Shared:
+    """What runs share, threads among them: pools that were filled, and what sessions do."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self.pools = WarmPools()
+        # beside a program, what its key names by its address stays alive
+        self._programs: Newest[tuple[Load, ProcessorCosts | None, Program]] = Newest(_MOST_PROGRAMS)
+
+    def program(
+        self,
+        load: Load,
+        scenario: NamedScenario,
+        settings: Settings,
+        processor: ProcessorCosts | None,
+        seed: int,
+        rounds: int,
+    ) -> Program:
+        """Return what the sessions of *load* do, so many *rounds* of it, on *scenario*; raises ScenarioError."""
+        of_engine = settings.of_engine
+        rules = Rules(of_engine.commits_apart, of_engine.commit_record_bytes, settings.core_speed, settings.costs)
+
+        def write() -> tuple[Load, ProcessorCosts | None, Program]:
+            found = transactions_of(load)
+            plan = schedule(scenario, load, found, seed, rounds)
+            return load, processor, write_program(load, found, plan, rules, processor, seed)
+
+        key = (id(load), id(processor), scenario.model.replay.model_dump_json(), rules, seed, rounds)
+        return self._programs.get(key, write)[-1]
 
 
 @dataclass(frozen=True)
@@ -58,20 +94,19 @@ def assemble(
     scenario: NamedScenario,
     processor: ProcessorCosts | None = None,
     seed: int | None = None,
-    pools: WarmPools | None = None,
+    shared: Shared | None = None,
     rounds: int = 1,
 ) -> Assembled:
     """Put *load* on *scenario*, its pool as ``cache_state`` says; *seed* in place of the scenario's. Raises
     ScenarioError.
 
-    *pools* has the warm pool of a scenario before this one, which may do for this one, too. Clients do what was
-    recorded of them in so many *rounds*. A load can be put on scenarios as
-    often as one likes.
+    *shared* has what was made for a scenario before this one and may do for this one, too. Clients do what was recorded
+    of them in so many *rounds*. A load can be put on scenarios as often as one likes.
     """
     settings = settings_of_load(scenario, load, processor)
     seed = scenario.model.replay.seed if seed is None else seed
-    found = transactions_of(load)
-    program = write_program(load, found, schedule(scenario, load, found, seed, rounds), settings, processor, seed)
+    shared = shared or Shared()
+    program = shared.program(load, scenario, settings, processor, seed, rounds)
     builder = PlantBuilder(seed)
     entry = volumes_of(scenario, builder)
     relations, volumes, log_volume = _place(scenario, load, settings.page_bytes, entry)
@@ -87,7 +122,7 @@ def assemble(
     )
     plant = builder.build(_SLOTS)
     state = cache_state_of(scenario, load)
-    warmed = _fill(scenario, state, load, database, plant, pools or WarmPools())
+    warmed = _fill(scenario, state, load, database, plant, shared.pools)
     if settings.of_engine.checkpoints is not None:
         clean_all(database)
     if settings.of_engine.page_cleaner is not None:

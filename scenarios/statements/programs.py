@@ -8,6 +8,7 @@ last statement, whose duration holds them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,11 @@ from numpy.typing import NDArray
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.statements.settings import Settings
 from tiersim.scenarios.statements.statement_load import Load, Schedule, Transactions
 from tiersim.scenarios.statements.variants import drawn_variants, own_variants, pages_in
 from tiersim.simulator.database.build import Demand, Statements
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, OWN, SCAN
+from tiersim.simulator.database.sessions.processors import Costs
 
 #: Queries that are counted by themselves, the most expensive ones; the others are counted together.
 MOST_QUERIES = 200
@@ -29,6 +30,15 @@ COMMIT, OTHERS = "commit", "others"
 _LOG_STEPS = 8
 
 Column = NDArray[np.int64]
+
+
+class Rules(NamedTuple):
+    """What of the host and the engine decides what sessions do."""
+
+    commits_apart: bool  # a commit is no part of the last statement, as its duration was recorded
+    commit_record_bytes: int  # of the log, for the commit by itself
+    core_speed: float  # against a core of the recorded host
+    costs: Costs  # on a core of this host
 
 
 @dataclass(frozen=True)
@@ -107,14 +117,14 @@ class _Classes:
 
 
 def write_program(
-    load: Load, found: Transactions, plan: Schedule, settings: Settings, processor: ProcessorCosts | None, seed: int
+    load: Load, found: Transactions, plan: Schedule, rules: Rules, processor: ProcessorCosts | None, seed: int
 ) -> Program:
-    """Write what the sessions of *plan* do, on the host and engine of *settings*."""
+    """Write what the sessions of *plan* do, by the *rules* of host and engine."""
     names = _names(load)
     classes = _Classes(names)
     durable, ends_itself = _endings(load, found)
     number = plan.transaction
-    apart = ends_itself | settings.of_engine.commits_apart  # a commit is a statement of its own
+    apart = ends_itself | rules.commits_apart  # a commit is a statement of its own
     behind = (durable & apart & ~ends_itself)[number].astype(np.int64)
     rows = found.rows[number]
     size = rows + behind
@@ -127,21 +137,21 @@ def write_program(
     kind, cpu_ns = np.zeros(total, np.int32), np.zeros(total, np.int64)
     think_ns, start_ns, client_ns = (np.zeros(total, np.int64) for _ in range(3))
     ranks = _lock_ranks(load, found)
-    own_kind, own_cpu_ns = _executions(load, execution, classes, settings, processor, Draws(seed), ranks)
+    own_kind, own_cpu_ns = _executions(load, execution, classes, rules, processor, Draws(seed), ranks)
     kind[place], cpu_ns[place] = own_kind, own_cpu_ns
     think_ns[place] = _gaps(load)[execution]
     waits_for = np.full(total, OWN, np.uint8)
     waits_for[first], start_ns[first], think_ns[first] = plan.waits_for, plan.start_ns, plan.think_ns
     think_ns = np.rint(think_ns * _without_commits(load, found, durable)).astype(np.int64)
     if processor is not None and processor.pause_ns is not None:
-        client_ns[place] = round(processor.client_ns / settings.core_speed)
+        client_ns[place] = round(processor.client_ns / rules.core_speed)
         if load.closed:  # the time outside of executions was the client's, and waiting for a core
             think_ns[:] = 0
             think_ns[first] = processor.pause_ns
     committed = np.flatnonzero(durable[number])
     last = first + size - 1
     unattached = np.array(classes.unattached_bytes)[own_kind]
-    log_bytes = np.add.reduceat(unattached, np.cumsum(rows) - rows)[committed] + settings.of_engine.commit_record_bytes
+    log_bytes = np.add.reduceat(unattached, np.cumsum(rows) - rows)[committed] + rules.commit_record_bytes
     log_bytes = _in_steps(np.maximum(np.rint(log_bytes), 1).astype(np.int64))
     kind[last[committed]] = _end_durably(kind[last[committed]], apart[number[committed]], log_bytes, classes)
     begins, ends, executed = np.zeros(total, np.uint8), np.zeros(total, np.uint8), np.zeros(total, np.bool_)
@@ -209,7 +219,7 @@ def _executions(
     load: Load,
     execution: Column,
     classes: _Classes,
-    settings: Settings,
+    rules: Rules,
     processor: ProcessorCosts | None,
     draws: Draws,
     lock_ranks: Sequence[int],
@@ -230,7 +240,7 @@ def _executions(
             begins = int(1e9 * draws.about(name).uniform(1, "scan")[0])
             variants = own_variants(asked, load.logical_reads[execution[rows]], len(load.queries), load.fitted, begins)
         fixed = None if processor is None else processor.statement_ns.get(name)
-        own_ns, share = load.cpu_ns[execution[rows]], 1 / settings.core_speed
+        own_ns, share = load.cpu_ns[execution[rows]], 1 / rules.core_speed
         if fixed is not None:
             own_ns = spread(own_ns, fixed)
         elif processor is not None:
@@ -238,8 +248,8 @@ def _executions(
         own_ns = np.rint(own_ns * share).astype(np.int64)
         costs_ns = np.zeros(len(rows))
         if fixed is None:  # it holds what the model charges by itself
-            read_ns = settings.costs.read_ns + settings.costs.evict_clean_ns
-            charged_ns = [_charge(demands, load, settings) for demands in variants.demands]
+            read_ns = rules.costs.read_ns + rules.costs.evict_clean_ns
+            charged_ns = [_charge(demands, load, rules) for demands in variants.demands]
             reads = np.array(variants.reads)[variants.chosen]
             reads = load.physical_reads[execution[rows]] if load.logical_reads is None else reads
             costs_ns = np.array(charged_ns)[variants.chosen] + reads * read_ns
@@ -282,9 +292,9 @@ def _lock_ranks(load: Load, found: Transactions) -> list[int]:
     return ranks
 
 
-def _charge(demands: Sequence[Demand], load: Load, settings: Settings) -> float:
+def _charge(demands: Sequence[Demand], load: Load, rules: Rules) -> float:
     """Return the CPU that the model charges for lookups whose pages are there, and for scans."""
-    costs = settings.costs
+    costs = rules.costs
     rows = sum(one.rows for one in demands if one.kind in (LOOKUP, AGAIN, LOOKUPS))
     pages = pages_in([one for one in demands if one.kind != SCAN], load.fitted)
     changed = sum(one.dirties * one.rows for one in demands)

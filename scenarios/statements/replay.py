@@ -21,7 +21,7 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import Evidence, synthesise
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
-from tiersim.scenarios.statements.assembly import Assembled, assemble
+from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
 from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate, part_of
 from tiersim.scenarios.statements.ranges import DRAWS, Draw, draws_of, with_range
@@ -37,7 +37,6 @@ from tiersim.scenarios.statements.statement_load import (
 from tiersim.scenarios.statements.variants import changing_queries
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.buffer_pool.warm import WarmPools
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle, Manifest
@@ -130,7 +129,7 @@ def replay_statements_all(
     statements that have ended in all runs together, and how many there will be.
     """
     loads: dict[int, Load] = {}
-    pools = WarmPools()
+    shared = Shared()
 
     def load_for(scenario: NamedScenario) -> Load:
         seed = scenario.model.replay.seed
@@ -149,7 +148,7 @@ def replay_statements_all(
 
     def run(scenario: NamedScenario, note: Callable[[int], None]) -> Result:
         load = load_for(scenario)
-        return replay_statements(bundle.path, scenario, processor=processor, load=load, pools=pools, progress=note)
+        return replay_statements(bundle.path, scenario, processor=processor, load=load, shared=shared, progress=note)
 
     def come(before: int, each: int, done: int) -> None:
         if progress is not None:
@@ -161,10 +160,10 @@ def replay_statements_all(
     assert processor is not None
     found = stamped(results[:-1], results[-1], load_for(recorded_on), processor)
     draws: dict[int, list[Draw]] = {}
-    filled = WarmPools()
+    drawn = Shared()
 
     def again(scenario: NamedScenario, load: Load, costs: ProcessorCosts) -> Result:
-        return replay_statements(bundle.path, scenario, processor=costs, load=load, pools=filled, goes_on=False)
+        return replay_statements(bundle.path, scenario, processor=costs, load=load, shared=drawn, goes_on=False)
 
     for place, (scenario, part) in enumerate(zip(scenarios, parts, strict=False)):
         seed = scenario.model.replay.seed
@@ -183,7 +182,7 @@ def replay_statements(
     processor: ProcessorCosts | None = None,
     seed: int | None = None,
     load: Load | None = None,
-    pools: WarmPools | None = None,
+    shared: Shared | None = None,
     trace: dict[str, Any] | None = None,
     goes_on: bool = True,
     progress: Callable[[int], None] | None = None,
@@ -194,14 +193,14 @@ def replay_statements(
     *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *seed*
     stands in for the scenario's. *load* is that of the bundle, where it has been
     read, and *trace* what :func:`trace_of` says of it; *goes_on*: clients that are through early begin anew, until the
-    time of the recording is over; *pools* has the warm pool of a run before this one. *progress* is called with the
+    time of the recording is over; *shared* has what was made for a run before this one. *progress* is called with the
     number of statements that have ended. Raises ScenarioError or TraceError.
     """
     seed = scenario.model.replay.seed if seed is None else seed
     load = load_of(path, seed) if load is None else load
     rounds = further = 1
     while further:
-        assembled = assemble(load, scenario, processor, seed, pools, rounds)
+        assembled = assemble(load, scenario, processor, seed, shared, rounds)
         interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
         columns = FIRST_CLASS + len(assembled.program.names)
         metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)

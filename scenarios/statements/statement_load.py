@@ -491,7 +491,8 @@ def schedule(scenario: NamedScenario, load: Load, found: Transactions, seed: int
         start_ns = np.tile(start_ns, rounds) + round_of * load.span_ns
     order = np.lexsort((number, start_ns, session))
     number, start_ns = number[order], start_ns[order]
-    session = np.unique(session[order], return_inverse=True)[1]
+    session = session[order]
+    session = np.cumsum(np.diff(session, prepend=session[:1]) != 0)
     first = np.diff(session, prepend=-1) != 0
     if replay.clients is None:
         clock, pause_ns = first.copy(), _pauses(session, start_ns, found.length_ns[number])

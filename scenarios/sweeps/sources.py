@@ -12,6 +12,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import find_workload, refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.replay import Playback, replay, workers_that_fit
 from tiersim.scenarios.replay import trace_of as trace_of_requests
+from tiersim.scenarios.statements.assembly import Shared
 from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.replay import (
@@ -22,7 +23,6 @@ from tiersim.scenarios.statements.replay import (
 from tiersim.scenarios.statements.statement_load import Load
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
-from tiersim.simulator.database.buffer_pool.warm import WarmPools
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 
@@ -118,7 +118,7 @@ class Statements:
         self._recorded: Load | None = None  # what was recorded does not depend on luck
         self._processor: ProcessorCosts | None = None
         self._baseline: Result | None = None
-        self._pools = WarmPools()
+        self._shared = Shared()
         first = self.load(seed)
         if not first.synthetic:
             self._recorded = first
@@ -152,7 +152,7 @@ class Statements:
             scenario,
             processor=self._processor,
             load=load,
-            pools=self._pools,
+            shared=self._shared,
             trace=trace,
             progress=note,
         )

@@ -12,8 +12,9 @@ class Signal:
         self.is_set = False
 
 
-#: What a process yields: a time in ns, or a signal.
-Process = Generator[int | Signal, None, None]
+#: What a process waits for: a time in ns, a time and its place among those that are due then, or a signal.
+Waits = int | tuple[int, int] | Signal
+Process = Generator[Waits, None, None]
 
 
 class Clock:
@@ -45,5 +46,7 @@ class Clock:
                 waited = next(process, None)
             if isinstance(waited, Signal):
                 waited.waits = process
+            elif isinstance(waited, tuple):
+                self.at(waited[0], process, waited[1])
             elif waited is not None:
                 self.at(waited, process)

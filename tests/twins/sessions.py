@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
-from tests.twins.clock import Clock, Process, Signal
+from tests.twins.clock import Clock, Process, Waits
 from tests.twins.processors import SLICE_NS, Processors
 from tests.twins.wal import Wal
 from tiersim.simulator.database.sessions.processors import Costs
@@ -67,7 +67,7 @@ class Sessions:
             yield from self.wal.commit(self.log_bytes)
             self.spent["log"] += self.clock.now - began
 
-    def _slice(self, ns: int, first: bool) -> Generator[int | Signal, None, int]:
+    def _slice(self, ns: int, first: bool) -> Generator[Waits, None, int]:
         """Use a core; the wait for the first one is before the statement begins. Return what was used."""
         asked, part = self.clock.now, min(ns, SLICE_NS)
         yield from self.processors.use(part)

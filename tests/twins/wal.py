@@ -43,7 +43,7 @@ class Wal:
         while self.flushed < position:
             if not self.flushing:
                 self.flushing = True
-                yield self.clock.now + 1
+                yield self.clock.now + 1, -1  # before who inserts at that time
                 yield from self._write()
                 self.flushing = False
                 woken, self.waiting = self.waiting, []

@@ -201,18 +201,20 @@ def _answered_ns(p: Plant, d: Database, slot: int, now: int) -> int:
 
 @kernel
 def choose_log(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
-    """Let go whoever waits first if its position is durable; else let it flush, if nobody does.
-
-    Known fault: PostgreSQL wakes all that wait (LWLockAcquireOrWait), here who asks for an older position stays behind.
-    """
+    """Let go the first of those that wait whose position is durable; else let the first flush, if nobody does."""
     log = d.log[0]
     slot = p.queues[log["waiting"]]["head"]
     if slot == NONE:
         return NONE, NEVER, NEVER
+    before = NONE
     satisfied = _is_satisfied(p, d, slot)
-    if not satisfied and log["busy"]:
-        return NONE, NEVER, NEVER
-    requests.remove(p, log["waiting"], slot, NONE)
+    while not satisfied and log["busy"]:  # who asks for an older position may have come later
+        before = slot
+        slot = p.links[slot]["next"]
+        if slot == NONE:
+            return NONE, NEVER, NEVER
+        satisfied = _is_satisfied(p, d, slot)
+    requests.remove(p, log["waiting"], slot, before)
     if satisfied:
         return slot, _answered_ns(p, d, slot, now), NEVER
     log["busy"] = 1
