@@ -253,7 +253,7 @@ def _knee(rates: Mapping[Cell, float]) -> float:
     """Return the size of gp2 where the line through the cells whose limit is requests reaches the limit of bytes."""
     most = rates[_BY_BYTES]
     slower = [(size, rate) for (volume, size), rate in rates.items() if volume == "gp2" and rate < _BELOW * most]
-    slope, start = np.polyfit(*zip(*slower, strict=True), 1)
+    slope, start = np.polyfit([size for size, _ in slower], [rate for _, rate in slower], 1)
     return float((most - start) / slope)
 
 
