@@ -229,8 +229,8 @@ class Summary(_Said):
     stalls: dict[str, Any] | None = Field(
         default=None,
         description="Of statements: times of more than 1 s in which fewer than a tenth of the mean transactions a "
-        "second end: `count`, its 90 % Poisson interval `low` to `high`, `longest_ns`, `total_ns`, `depth_pct` (throughput in "
-        "them below the mean); null (not resolved) below 20 transactions a second.",
+        "second end: `count`, its 90 % Poisson interval `low` to `high`, `longest_ns`, `total_ns`, `depth_pct` "
+        "(throughput in them below the mean); null (not resolved) below 20 transactions a second.",
     )
     log: dict[str, Any] | None = Field(
         default=None,
