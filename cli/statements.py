@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import Any
 
 from tiersim.cli import terminal, verdicts
-from tiersim.cli.explanation import time_of_transaction
 from tiersim.units import NS_PER_S, format_bytes, format_ns
 
 #: So many queries are shown, those that take most time of all their calls.
@@ -326,3 +325,25 @@ def _assumed(summaries: Sequence[Summary]) -> list[str]:
         *(f"Assumed: {why} ({key})." for key, why in defaults.items() if why),
         *([f"Not recorded, so left at their defaults: {', '.join(plain)}."] if plain else []),
     ]
+
+
+def known_parts(breakdown_ns: Mapping[str, float | None]) -> dict[str, float]:
+    """Return the parts of a time, 0 where nothing is known."""
+    return {part: ns or 0.0 for part, ns in breakdown_ns.items()}
+
+
+def time_of_transaction(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Mean time of a transaction by part: of its queries and its commit, each as often as it ran; the rest is outside
+    of them.
+    """
+    count = summary["latency_ns"]["transaction"]["count"] or 1
+    found: dict[str, float] = {}
+    commits = (summary["latency_ns"].get("commit") or {}).get("count", 0)
+    each = [(one["count"], one["breakdown_ns"]) for one in summary["queries"].values()]
+    for calls, breakdown in [*each, (commits, summary.get("commit_breakdown_ns") or {})]:
+        for part, ns in known_parts(breakdown).items():
+            found[part] = found.get(part, 0.0) + calls * ns / count
+    mean = (summary["latency_ns"]["transaction"].get("mean") or {}).get("value")
+    if mean is not None and mean > sum(found.values()):
+        found["outside the queries"] = mean - sum(found.values())
+    return found
