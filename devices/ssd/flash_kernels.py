@@ -196,6 +196,7 @@ def flush(p: Plant, station: int, flash: int, now: int, started: int) -> int:
     done = started + f["flush_ns"]
     if not f["protected"]:
         if f["filled_units"] > 0:
+            f["filled_ns"] = max(f["filled_ns"], started)  # nothing had asked for the program before
             program(p, station, flash, now, f["programs"] % f["dies"])
         done = max(started, f["last_program_ns"]) + f["flush_ns"]
     done = max(done, f["last_flush_ns"] + f["flush_interval_ns"])

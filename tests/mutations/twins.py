@@ -8,7 +8,7 @@ from tests.mutations.fault import Fault
 _DEVICES, _DATABASE = "tests/test_device_twins.py", "tests/test_database_twins.py"
 _FLASH = "tests/test_flash_twins.py"
 _BACKGROUND, _TIERING = "tests/test_background_twins.py", "tests/test_tiering_twins.py"
-_HELD, _BUFFER = "tests/test_flash_held.py", "tests/test_hdd_twin.py"
+_HELD, _BUFFER, _FTL = "tests/test_flash_held.py", "tests/test_hdd_twin.py", "tests/test_ftl.py"
 _SLOW_BUS = f"{_BUFFER}::test_a_write_over_a_slow_bus_starts_when_no_sector_of_any_track_can_be_late"
 
 #: Of the tests of each twin: file, old text, new text, what is wrong.
@@ -525,6 +525,46 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "Long gaps never come.",
         ),
     ],
+    f"{_FTL}::test_a_steady_drive_collects_as_its_twin": [
+        (
+            "devices/ssd/ftl_kernels.py",
+            "count = (valid + hosts - 1) // hosts",
+            "count = valid // hosts",
+            "Copies are not done when the block is full.",
+        ),
+        (
+            "devices/ssd/ftl_kernels.py",
+            'd["lowest"] = min(d["lowest"], f["greedy"] * valid)',
+            "pass",
+            "A block that was filled with few valid units is not cleaned first.",
+        ),
+        (
+            "devices/ssd/ftl_kernels.py",
+            'if f["greedy"] and block != d["active"] and block != d["victim"]:',
+            'if f["greedy"] and block != d["active"]:',
+            "The block that is being cleaned is chosen again.",
+        ),
+    ],
+    f"{_DEVICES}::test_rebuild_with_parity": [
+        (
+            "devices/array/rebuild_kernels.py",
+            '        if holds_data(p, r["filled"], member, end):\n            made = add_part(p, made',
+            "        if True:\n            made = add_part(p, made",
+            "A replacement is read to fill itself.",
+        ),
+        (
+            "devices/array/stripes_kernels.py",
+            'if unit < 0 and p.pool[a["first_member"] + member] != NONE:',
+            'if unit < 0 and holds_data(p, a["filled"], member, (row + 1) * unit_bytes):',
+            "Parity on a replacement that is not filled is written without what it is made from.",
+        ),
+        (
+            "devices/array/stripes_kernels.py",
+            'if holds_data(p, a["filled"], member, (row + 1) * unit_bytes):\n                continue',
+            'if holds_data(p, a["filled"], member, row * unit_bytes):\n                continue',
+            "A row is taken to be filled before it is.",
+        ),
+    ],
     f"{_DEVICES}::test_rebuild": [
         (
             "devices/array/rebuild_kernels.py",
@@ -604,9 +644,15 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/ssd/flash_kernels.py",
-            'if f["filled_units"] > 0:\n            program(p, station',
-            'if f["filled_units"] > 1:\n            program(p, station',
+            'if f["filled_units"] > 0:\n            f["filled_ns"]',
+            'if f["filled_units"] > 1:\n            f["filled_ns"]',
             "A flush leaves a single unit in the buffer.",
+        ),
+        (
+            "devices/ssd/flash_kernels.py",
+            'f["filled_ns"] = max(f["filled_ns"], started)',
+            'f["filled_ns"] = max(f["filled_ns"], 0)',
+            "A flush programs as if it had been asked for before.",
         ),
     ],
     f"{_DATABASE}::test_sessions": [
@@ -665,8 +711,10 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
 
 
 def _station(tests: str) -> str:
-    own = {_HELD: "flash-held", _BUFFER: "hdd-buffer", "tests/test_channels.py": "channel", "tests/test_ftl.py": "ftl"}
+    own = {_HELD: "flash-held", _BUFFER: "hdd-buffer", "tests/test_channels.py": "channel", _FTL: "ftl"}
     file, _, name = tests.partition("::")
+    if name.startswith("test_a_steady_drive"):
+        return "ftl-steady"
     return own.get(file, name.removeprefix("test_").replace("_", "-"))
 
 
