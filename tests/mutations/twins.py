@@ -6,7 +6,7 @@ They were chosen before the twins were tried on them.
 from tests.mutations.fault import Fault
 
 _DEVICES, _DATABASE = "tests/test_device_twins.py", "tests/test_database_twins.py"
-_FLASH = "tests/test_flash_twins.py"
+_FLASH, _COMMITS = "tests/test_flash_twins.py", "tests/test_commit_twins.py"
 _BACKGROUND, _TIERING = "tests/test_background_twins.py", "tests/test_tiering_twins.py"
 _HELD, _BUFFER, _FTL = "tests/test_flash_held.py", "tests/test_hdd_twin.py", "tests/test_ftl.py"
 _SLOW_BUS = f"{_BUFFER}::test_a_write_over_a_slow_bus_starts_when_no_sector_of_any_track_can_be_late"
@@ -523,6 +523,34 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             '(draw >> (32 - n["gap_bits"]))]',
             '(draw >> (33 - n["gap_bits"]))]',
             "Long gaps never come.",
+        ),
+    ],
+    f"{_COMMITS}::test_binary_log": [
+        (
+            "simulator/database/wal/binary_log.py",
+            'b["done"] = b["target"]',
+            'b["done"] = b["arrived"]',
+            "Who comes during a sync goes with it.",
+        ),
+        (
+            "simulator/database/wal/binary_log.py",
+            'b["delay_ns"] if waits else 0',
+            'b["delay_ns"]',
+            "Groups that are not synced wait for company.",
+        ),
+    ],
+    f"{_COMMITS}::test_replica": [
+        (
+            "simulator/database/wal/log.py",
+            'max(there_ns, log["replica_ends_ns"])',
+            "there_ns",
+            "A replica flushes several times at once.",
+        ),
+        (
+            "simulator/database/wal/log.py",
+            'if there_ns > log["replica_starts_ns"]:',
+            "if True:",
+            "What waits at a replica shares no flush.",
         ),
     ],
     f"{_FTL}::test_a_steady_drive_collects_as_its_twin": [
