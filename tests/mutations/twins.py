@@ -7,6 +7,7 @@ from tests.mutations.fault import Fault
 
 _DEVICES, _DATABASE = "tests/test_device_twins.py", "tests/test_database_twins.py"
 _FLASH, _COMMITS = "tests/test_flash_twins.py", "tests/test_commit_twins.py"
+_READS = "tests/test_read_twins.py"
 _BACKGROUND, _TIERING = "tests/test_background_twins.py", "tests/test_tiering_twins.py"
 _HELD, _BUFFER, _FTL = "tests/test_flash_held.py", "tests/test_hdd_twin.py", "tests/test_ftl.py"
 _SLOW_BUS = f"{_BUFFER}::test_a_write_over_a_slow_bus_starts_when_no_sector_of_any_track_can_be_late"
@@ -523,6 +524,74 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             '(draw >> (32 - n["gap_bits"]))]',
             '(draw >> (33 - n["gap_bits"]))]',
             "Long gaps never come.",
+        ),
+    ],
+    f"{_READS}::test_rings": [
+        (
+            "simulator/database/buffer_pool/rings.py",
+            'd.ring_length[session] < d.ring_pages[d.sessions[session]["ring"]]:',
+            'd.ring_length[session] <= d.ring_pages[d.sessions[session]["ring"]]:',
+            "A ring has a frame more.",
+        ),
+        (
+            "simulator/database/buffer_pool/rings.py",
+            "pages > len(d.page_of) // _SCANNED_PART",
+            "pages >= len(d.page_of) // _SCANNED_PART",
+            "A table of a quarter of the pool is read through a ring.",
+        ),
+    ],
+    f"{_READS}::test_read_stream": [
+        (
+            "simulator/database/sessions/read_stream.py",
+            'r["distance"] = min(2 * r["distance"], _most_distance(d, session, place))',
+            'r["distance"] = min(r["distance"] + 1, _most_distance(d, session, place))',
+            "The distance grows by a page.",
+        ),
+        (
+            "simulator/database/sessions/read_stream.py",
+            'r["distance"] = max(r["distance"] - 1, 1)',
+            'r["distance"] = 1',
+            "A page that is there makes the distance short.",
+        ),
+        (
+            "simulator/database/sessions/read_stream.py",
+            "while run < pending and not is_there(d, first + run):",
+            "while run < pending:",
+            "Pages that are there are read again.",
+        ),
+    ],
+    f"{_READS}::test_copies": [
+        (
+            "simulator/database/sessions/copies.py",
+            'd.holds[slot]["work_ns"] = p.requests[slot]["length_bytes"]',
+            'd.holds[slot]["work_ns"] = min(p.requests[slot]["length_bytes"], SLICE_NS)',
+            "The work on a buffer ends with its first slice.",
+        ),
+        (
+            "simulator/database/sessions/copies.py",
+            'row["turn"] = d.level_station[level]',
+            "pass",
+            "The second volume is read to its end before the first.",
+        ),
+    ],
+    f"{_BACKGROUND}::test_write_back": [
+        (
+            "simulator/database/page_cache.py",
+            'if row["dirty"] <= c["background_pages"] and',
+            'if row["dirty"] < c["background_pages"] and',
+            "Write-back goes on below a tenth of dirty pages.",
+        ),
+        (
+            "simulator/database/page_cache.py",
+            'DIRTY if state_of(p, c["cache"], place) == REDIRTIED else CLEAN',
+            "CLEAN",
+            "What changes while it is written back is lost.",
+        ),
+        (
+            "simulator/database/page_cache.py",
+            'd.dirty_since_ns[place] > c["expired_ns"]',
+            "True",
+            "The flusher writes nothing.",
         ),
     ],
     f"{_COMMITS}::test_binary_log": [
