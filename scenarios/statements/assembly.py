@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 import numpy as np
@@ -173,6 +173,7 @@ class Assembled:
     span_ns: int  # over which the load comes
     volumes: tuple[str, ...]  # that anything lies on
     calibrated: bool = False  # statements cost what was found on a model of the recorded hardware
+    entry: Mapping[str, int] = field(default_factory=dict)  # station of each volume
 
     @property
     def stops(self) -> bool:
@@ -227,7 +228,7 @@ def assemble(
         volumes.append(scenario.model.placement["extension"])
     return Assembled(
         builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns, tuple(volumes),
-        calibrated=processor is not None,
+        calibrated=processor is not None, entry=entry,
     )  # fmt: skip
 
 
