@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.cloud.token_bucket import INSTANCE, Balance
-from tiersim.devices.plant import Station
+from tiersim.devices.plant import INSTANCE, Balance, Station
 from tiersim.simulator.categories import REQUESTS, part_name
 from tiersim.simulator.metrics import Metrics
 from tiersim.units import NS_PER_S, format_ns

@@ -321,7 +321,10 @@ PHYSICS = (
         'd["lowest"] = min(d["lowest"], valid)',
         'd["lowest"] = max(d["lowest"], valid)',
         "The greedy collector no longer takes the block with the fewest valid units.",
-        ("tests/test_ftl.py::test_every_unit_lies_where_it_was_last_written",),
+        (
+            "tests/test_ftl.py::test_every_unit_lies_where_it_was_last_written",
+            "tests/test_ftl.py::test_a_steady_drive_collects_as_its_twin",
+        ),
     ),
     Fault(
         "ftl-full-die",
