@@ -27,7 +27,7 @@ _PARTS = {
     "copy": "backups",
     "outside the queries": "client, between queries",
 }
-_RANGE, _DIP = "transactions/s, range", "worst 5 s of a checkpoint"
+_RANGE, _DIP = "transactions/s, range", "throughput in checkpoint"
 _SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
 
 Summary = Mapping[str, Any]
@@ -216,7 +216,7 @@ def _dip(checkpoints: Sequence[Mapping[str, Any]]) -> str:
     dips = [one["dip_pct"] for one in checkpoints if one["dip_pct"] is not None]
     if not dips:
         return ""
-    return f"-{max(dips):.0f} % transactions/s" if max(dips) >= _LEAST_DIP_PCT else "no dip"
+    return f"-{max(dips):.0f} % (worst 5 s)" if max(dips) >= _LEAST_DIP_PCT else "no dip"
 
 
 def _most_expensive(summaries: Sequence[Summary]) -> list[str]:
