@@ -90,7 +90,7 @@ function replayWords(replay, what) {
 }
 
 /** With a capital letter, unless it begins with a name such as public.orders. */
-const asSentence = text => (/^[a-z]+[ ,;]/.test(text) ? capital(text) : text);
+const asSentence = text => (/^[a-z]+[ ,;]/.test(text) ? capital(text) : text).replace(/([^.])$/, '$1.');
 
 /** A list in a result whose entries are sentences or `{what, value, source}`. */
 const entriesOf = (entries, source) => (entries ?? []).map(one => (typeof one === 'string' ? [one, source]
@@ -110,7 +110,7 @@ function knownLists(scenario) {
   return {
     Measured: [
       [ofStatements(scenario) ? counted : `${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}${joined}`, recording], asRecorded,
-      [measured.length ? `Latency on the recorded hardware, of ${list(measured)}.` : ofStatements(scenario) ? 'The latency of single block requests was not recorded.' : 'The trace holds no latency of the recorded hardware.', recording],
+      [measured.length ? `Latency of ${list(measured)} on the recorded hardware.` : ofStatements(scenario) ? 'The latency of single block requests was not recorded.' : 'The trace holds no latency of the recorded hardware.', recording],
       ...(trace.warnings ?? []).map(text => [warning(text), 'what the import found']),
     ],
     'Inferred from the recording': [
