@@ -71,7 +71,7 @@ function largestWait({ transaction_us: us }) {
 function sentencesOfBlame() {
   const parts = scenarios().map(scenario => {
     const { bottleneck, load } = scenario;
-    if (!bottleneck?.station) return { text: `${scenario.name}: no station was recorded` };
+    if (!bottleneck?.station) return { text: `${scenario.name}: no part was recorded` };
     if (isSaturated(scenario) && load.station) return { text: `${scenario.name}: ${load.part} cannot keep up` };
     const row = scenario.stations.rows.find(one => one.name === bottleneck.station && one.resource === bottleneck.resource);
     const peak = row ? Math.max(...row.busy_pct, 0) / 100 : null;
