@@ -62,7 +62,7 @@ def _show(document: dict[str, Any]) -> None:
             for one in document["stations"]
         ]
         terminal.show_table("busiest parts", ["part", "busy", "requests there", "time there", "of it waiting"], rows)
-    print(_bound(document["bound"]))
+    print(bound_text(document["bound"]))
     if document["changes"]:
         rows = [
             [
@@ -107,10 +107,17 @@ def _reads(reads: dict[str, Any]) -> str:
     return f"Reads: {', '.join(said) or 'nothing more is known'}."
 
 
-def _bound(bound: dict[str, Any] | None) -> str:
+def bound_text(bound: dict[str, Any] | None) -> str:
+    """Say what bounds a scenario, of the entry ``bound`` of an explanation."""
     if bound is None:
         return "Bottleneck: none; no part is busy."
     part = part_name(bound["station"], bound["resource"])
     said = f"Bottleneck: {part}" if bound["is_short"] else f"No part is short of capacity. Busiest: {part}"
     busy = "" if bound["utilisation"] is None else f", {bound['utilisation']:.0%} of the time"
     return f"{said}{busy}. It carries at most {bound['ceiling']:.3g} × this load ({bound['basis']})."
+
+
+def change_text(change: dict[str, Any]) -> str:
+    """Say what a change would do, of an entry of ``changes``."""
+    best = "" if change["mean_at_best_ns"] is None else f", to no less than {format_ns(change['mean_at_best_ns'])}"
+    return f"{change['change']}: shortens the mean by at most {change['at_most_share']:.0%}{best}: {change['why']}."

@@ -12,6 +12,7 @@ from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.statements import show_statements
+from tiersim.cli.tenants import replay_tenants, show_sharing
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
@@ -51,8 +52,8 @@ def replay(
         Path,
         typer.Argument(
             help=(
-                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, or a"
-                " workload file (.toml)."
+                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, a"
+                " workload file (.toml), or a .toml file of several traces that share the hardware ([tenants.NAME])."
             )
         ),
     ],
@@ -93,11 +94,20 @@ def replay(
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
     from tiersim.scenarios.library import load_scenario
+    from tiersim.scenarios.tenants.model import is_tenants
 
     scenarios = [load_scenario(name, settings or ()) for name in on]
     shared = [setting for setting in settings or () if setting.startswith(_OF_THE_RECORDING)]
     baseline = None if recorded_on is None else refuse_recording_itself(load_scenario(recorded_on, shared))
     _refuse_same_names(scenarios)
+    if is_tenants(trace):
+        option = "--requests" if requests else "--recorded-on" if recorded_on is not None else None
+        if option is not None:
+            raise ScenarioError(f"{option}: belongs to one recording, and {trace} names several; leave it out")
+        by_tenant = replay_tenants(trace, scenarios, output, force=force)
+        if json:
+            return _print([one for results in by_tenant.values() for one in results], everything=everything, json=json)
+        return _show_tenants(by_tenant, everything)
     targets = [output / f"{scenario.name}.result" for scenario in scenarios]
     for target in targets:
         check_target(target, force=force)
@@ -250,13 +260,20 @@ def show(results: "list[Result]", *, everything: bool) -> None:
             print_table(of_level, everything)
 
 
+def _show_tenants(by_tenant: "dict[str, list[Result]]", everything: bool) -> None:
+    """Print a table for each tenant, then who slows whom."""
+    for name, results in by_tenant.items():
+        _show_requests([result.summary for result in results], everything, of=name)
+    show_sharing([result.summary for results in by_tenant.values() for result in results], everything)
+
+
 def _level(summary: dict[str, Any]) -> str:
     """What a summary is of: requests, statements, or a described workload."""
     return "workload" if "streams" in summary else str(summary.get("level", "requests"))
 
 
-def _show_requests(summaries: list[dict[str, Any]], everything: bool) -> None:
-    """Print the table of latencies, one column for each scenario, the recorded hardware first."""
+def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = "") -> None:
+    """Print the table of latencies, one column for each scenario, the recorded hardware first; *of* one tenant."""
     measured = summaries[0]["measured_latency_ns"]
     blank = [""] if measured else []
     columns = ["figure", *(["recorded"] if measured else []), *(summary["name"] for summary in summaries)]
@@ -278,7 +295,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool) -> None:
             ["expected error of throughput", *blank, *map(verdicts.expected_error, summaries)],
         ]
     trace = summaries[0]["trace"]
-    title = f"{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
+    title = f"{f'{of}, ' if of else ''}{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
     notes = _notes(summaries, shown)
     left = max(len(rows) - len(shown), 0)
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))

@@ -96,7 +96,7 @@ def size(
     targets = tuple(parse_target(text) for text in slo)
     if output is not None:
         check_target(output, force=force)
-    model, base = _candidates(candidates, on)
+    model, base = candidates_of(candidates, on)
     beside = Path(base).parent if base.endswith(".toml") else Path()
     found = combinations(model, base, settings or (), beside)
     with open_subject(trace, base, settings or (), recorded_on) as subject:
@@ -113,7 +113,7 @@ def size(
         _show(document, subject.name)
 
 
-def _candidates(text: str, on: str | None) -> "tuple[CandidatesModel, str]":
+def candidates_of(text: str, on: str | None) -> "tuple[CandidatesModel, str]":
     """Return the candidates and the scenario that they differ from; a file's own is relative to it."""
     from tiersim.scenarios.sizing.candidates import of_names, read_candidates
 

@@ -205,16 +205,19 @@ def summarise(
     *,
     sessions: Sessions | None = None,
     tables: bool = True,
+    own: Outcome | None = None,
 ) -> Result:
     """Make the result of one run over a recording of *span_ns*; *described* goes into the summary as it is.
 
-    *sessions* is there when commands waited for others. Without *tables* they are empty, for who wants the summary
+    *sessions* is there when commands waited for others. *own* is what the run left of this recording, where others ran
+    beside it, and *metrics* are its own. Without *tables* they are empty, for who wants the summary
     alone: they take as long as it does.
     """
+    own = own or outcome
     if sessions is None:
-        load = judge(metrics, stations, span_ns, outcome.end_ns)
+        load = judge(metrics, stations, span_ns, own.end_ns)
     else:
-        load = judge_waiting(metrics, stations, span_ns, outcome.end_ns, outcome.arrived, sessions)
+        load = judge_waiting(metrics, stations, span_ns, own.end_ns, own.arrived, sessions)
     balance = balances(plant, outcome.end_ns)
     intervals = len(metrics.arrivals) - 1
     busiest = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations), default=(0.0, 0, 0))
@@ -240,12 +243,12 @@ def summarise(
             "resource": stations[busiest[1]].resources[busiest[2]],
             "utilisation": busiest[0],
         },
-        "commands": outcome.arrived,
+        "commands": own.arrived,
         "throughput_per_s": {
-            "requests": _throughput(metrics, span_ns if sessions is None else min(span_ns, outcome.end_ns))
+            "requests": _throughput(metrics, span_ns if sessions is None else min(span_ns, own.end_ns))
         },
         "throughput_shortfall_pct": load.shortfall_pct,
-        "lag_ns": None if sessions is None else _lag(metrics, outcome, span_ns),
+        "lag_ns": None if sessions is None else _lag(metrics, own, span_ns),
         "latency_ns": latencies(metrics, load, CATEGORIES),
         "stations": station_figures(plant, stations, metrics, outcome, intervals),
         "conservation": conservation(plant, stations, outcome),

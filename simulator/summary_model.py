@@ -149,7 +149,7 @@ class Summary(_Said):
     )
     stations: dict[str, dict[str, Any]] = Field(
         description="By name: `utilisation` by resource, `queue_mean`, `requests`; `cache` and `tiers` "
-        "([tiers](tiers.md)); `flash` with the write amplification."
+        "([tiers](tiers.md)); `flash` with the write amplification, and the free share of an SLC cache at the end."
     )
     conservation: ConservationSaid = Field(description="The checks of every run, below.")
     replay: dict[str, Any] = Field(
@@ -188,6 +188,9 @@ class Summary(_Said):
         default=None,
         description="Of requests: how much later than recorded commands start: `mean`, `max`, `at_end`. Null in an "
         "open replay.",
+    )
+    shared: dict[str, Any] | None = Field(
+        default=None, description="Where other recordings ran beside it: [tenants](tenants.md)."
     )
     level: Literal["statements"] | None = Field(default=None, description="Of statements: `statements`.")
     throughput_over_time: dict[str, Any] | None = Field(

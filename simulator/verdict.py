@@ -33,7 +33,7 @@ _TAIL = 0.05
 ALWAYS_BUSY = 0.95
 #: Kinds of station that hold requests but do not serve them.
 _STORING = "write cache"
-_HOLDING = ("gate", "stripes", _STORING)
+HOLDING = ("gate", "stripes", _STORING)
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]
     that lies behind the others, which is the first in the plant. A cache that is not full holds nobody up. The limits
     of an instance are to blame if nothing behind them always works.
     """
-    serving = [use for use in uses if stations[use[1]].kind not in _HOLDING]
+    serving = [use for use in uses if stations[use[1]].kind not in HOLDING]
     behind = [use for use in serving if stations[use[1]].kind != INSTANCE]
     for candidates in (behind, serving):
         if any(share >= ALWAYS_BUSY for share, _, _ in candidates):

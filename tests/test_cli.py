@@ -44,6 +44,7 @@ COMMANDS = [
     "size",
     "compare",
     "explain",
+    "explore",
     "report",
     "devices",
     "devices list",

@@ -196,8 +196,8 @@ function markSelection() {
 }
 
 // -------------------------------------------------------------------------------------------------- comparison
-const ANY_CACHED = data.scenarios.some(isCached);
-const RATES = ALL_STATEMENTS ? 'Transactions/s' : data.scenarios.some(ofStatements) ? 'Completed/s' : 'Requests/s';
+const anyCached = () => data.scenarios.some(isCached);
+const rateHead = () => (ALL_STATEMENTS ? 'Transactions/s' : data.scenarios.some(ofStatements) ? 'Completed/s' : 'Requests/s');
 
 function comparisonCell(scenario, purpose) {
   const { us, figure, range, word, why } = latency(scenario, purpose, state.statistic);
@@ -217,7 +217,7 @@ function recordedRow(trace) {
   const rate = trace.span_ns ? commandsOf(trace) / (trace.span_ns / 1e9) : null;
   return element('tr', { className: 'recorded' },
     element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(measuredStyle()), 'Recorded hardware'), element('small', {}, trace.name)),
-    element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), ANY_CACHED ? element('td', {}, '–') : null, cells, element('td', { className: 'text' }, '–'));
+    element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), anyCached() ? element('td', {}, '–') : null, cells, element('td', { className: 'text' }, '–'));
 }
 
 function scenarioRow(scenario) {
@@ -230,7 +230,7 @@ function scenarioRow(scenario) {
     element('td', {}, rate && known(rate.value) ? count(rate.value) : '–',
       isShort(scenario) ? element('small', {}, shortfall(scenario)) : null,
       hasLag(scenario) ? element('small', {}, `lag ${lag(scenario)[0]}`) : null),
-    ANY_CACHED ? element('td', {}, isCached(scenario) ? hitRatio(scenario.hit_ratio.pool) : '–') : null,
+    anyCached() ? element('td', {}, isCached(scenario) ? hitRatio(scenario.hit_ratio.pool) : '–') : null,
     data.purposes.map(purpose => comparisonCell(scenario, purpose)),
     element('td', { className: 'text' }, bottleneck?.part ?? '–', bottleneck?.part
       ? element('small', {}, percent(bottleneck.utilisation)) : null));
@@ -256,7 +256,7 @@ function drawComparison() {
   ]);
   $('comparison').replaceChildren(
     element('caption', { className: 'unseen' }, `${STATISTICS[state.statistic]} latency by purpose for each scenario`),
-    element('thead', {}, element('tr', {}, head('Scenario', 'text'), head(RATES, ''), ANY_CACHED ? head('Pool hit ratio', '') : null, purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
+    element('thead', {}, element('tr', {}, head('Scenario', 'text'), head(rateHead(), ''), anyCached() ? head('Pool hit ratio', '') : null, purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   $('comparison-note').textContent = [
@@ -266,7 +266,7 @@ function drawComparison() {
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Lag: how much later than recorded a request starts.' : '',
     POOLS.length ? `Buffer pool: ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the nearest size that has a result' : ''}.` : '',
-    RATES === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
+    rateHead() === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
     data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',
   ].filter(Boolean).join('\n');
 }

@@ -50,7 +50,7 @@ function queryRow(query) {
     Object.values(COLUMNS).map(cell));
 }
 
-const SEARCHED = data.queries.map(query => `${query.id}\n${query.label}\n${query.text ?? ''}`.toLowerCase());
+const searched = query => `${query.id}\n${query.label}\n${query.text ?? ''}`.toLowerCase();
 
 /** Places of the queries that are looked for, in order: those that the chosen scenario says nothing of last. */
 function orderedQueries() {
@@ -60,7 +60,7 @@ function orderedQueries() {
     const found = asRun(scenario, query);
     return (found && column.value(found, scenario, query)) ?? null;
   };
-  const found = data.queries.map((_, query) => ({ query, key: key(query) })).filter(({ query }) => SEARCHED[query].includes(listing.wanted.toLowerCase()));
+  const found = data.queries.map((_, query) => ({ query, key: key(query) })).filter(({ query }) => searched(data.queries[query]).includes(listing.wanted.toLowerCase()));
   const sign = listing.descending ? -1 : 1;
   return found.sort((a, b) => (known(b.key) - known(a.key)) || sign * ((a.key ?? 0) - (b.key ?? 0)) || a.query - b.query).map(({ query }) => query);
 }
