@@ -20,9 +20,9 @@ def explain(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
 ) -> None:
-    """Say why a latency is what it is: where its time goes, what bounds it, what would change it, what to measure.
+    """Explain a latency: where its time goes, what bounds it, what would shorten it, and what to measure.
 
-    Only what follows from the figures of the result is said, and from which figures.
+    Every statement follows from figures of the result.
 
     Example: tiersim explain pcie-flash.result --query 7123
     """
