@@ -191,10 +191,10 @@ def rows_of_checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
     for key, label in (("write_ns", "writing"), ("sync_ns", "syncing")):
         rows.append([f"checkpoint, {label}", *(_mean_time(summary, key) for summary in summaries)])
     rows.append([_DIP, *map(_dip, found)])
-    for side_of in ("inside", "outside"):
+    for side_of, where in (("inside", "in checkpoints"), ("outside", "outside of them")):
         sides = [(summary["checkpoint_impact"] or {}).get(side_of) for summary in summaries]
         means = [side["latency_ns"]["transaction"]["mean"] if side else None for side in sides]
-        rows.append([f"transaction, mean {side_of}", *("" if mean is None else format_ns(mean) for mean in means)])
+        rows.append([f"transaction, mean {where}", *("" if mean is None else format_ns(mean) for mean in means)])
     return rows
 
 
