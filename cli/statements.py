@@ -27,7 +27,9 @@ _PARTS = {
     "copy": "backups",
     "outside the queries": "client, between queries",
 }
-_RANGE, _DIP = "transactions/s, range", "throughput in checkpoint"
+_RANGE = "transactions/s, range"
+#: The row that says how far throughput falls in checkpoints.
+DIP = "throughput in checkpoint"
 _SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
 
 Summary = Mapping[str, Any]
@@ -92,7 +94,7 @@ def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> lis
         *(row for row in transactions if row[0].endswith(", p99")),
         *(row for row in commits if row[0].endswith((", mean", ", p99"))),
         *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
-        *(row for row in rows_of_checkpoints(summaries) if row[0] == _DIP),
+        *(row for row in rows_of_checkpoints(summaries) if row[0] == DIP),
         *last,
     ]
 
@@ -190,7 +192,7 @@ def rows_of_checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
     rows.append(["checkpoints", *(f"{len(some)}" for some in found)])
     for key, label in (("write_ns", "writing"), ("sync_ns", "syncing")):
         rows.append([f"checkpoint, {label}", *(_mean_time(summary, key) for summary in summaries)])
-    rows.append([_DIP, *map(_dip, found)])
+    rows.append([DIP, *map(_dip, found)])
     for side_of, where in (("inside", "in checkpoints"), ("outside", "outside of them")):
         sides = [(summary["checkpoint_impact"] or {}).get(side_of) for summary in summaries]
         means = [side["latency_ns"]["transaction"]["mean"] if side else None for side in sides]
