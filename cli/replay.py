@@ -296,6 +296,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
         ]
     trace = summaries[0]["trace"]
     title = f"{f'{of}, ' if of else ''}{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
+    title += "; log sync: write and flush of the WAL" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)
     left = max(len(rows) - len(shown), 0)
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
