@@ -114,7 +114,7 @@ def bound_text(bound: dict[str, Any] | None) -> str:
     part = part_name(bound["station"], bound["resource"])
     said = f"Bottleneck: {part}" if bound["is_short"] else f"No part is short of capacity. Busiest: {part}"
     busy = "" if bound["utilisation"] is None else f", {bound['utilisation']:.0%} of the time"
-    return f"{said}{busy}. It carries at most {bound['ceiling']:.3g} × this load ({bound['basis']})."
+    return f"{said}{busy}. The hardware carries at most {bound['ceiling']:.3g} × this load ({bound['basis']})."
 
 
 def change_text(change: dict[str, Any]) -> str:
