@@ -135,7 +135,7 @@ def test_a_drive_with_other_commands_does_not_read_ahead() -> None:
         ({"slc_static": None, "slc_dynamic": None}, "slc_program: needs slc_static or slc_dynamic"),
         ({"slc_program_size": 2 * PROGRAM}, "no more than program_size"),
         ({"slc_program": 2_000_000}, "takes no longer"),
-        ({"slc_used": 41 * PROGRAM}, "slc_used: the cache has"),
+        ({"slc_used": 41 * PROGRAM}, "slc_used: the cache takes"),
         ({"mapping": "mapped", "capacity": 1 << 24}, "mapping = 'analytic'"),
         ({"read_ahead": 1000}, "read_ahead: needs"),
     ],

@@ -122,8 +122,8 @@ _NOT_MODELLED = {
     ("sequential", 0.0): "every write into the buffer takes as long here, and the host none",
     ("random", 0.0): (
         "every write into the buffer takes as long here, by the writes of a mix at depth 32. The slowest hundredth is"
-        " the host's, not the drive's: reads from the drive's memory have the same tail (18.5 µs from p50 to p99, writes"
-        " 18.8 µs)"
+        " the host's, not the drive's: reads from the drive's memory have the same tail (18.5 µs from p50 to p99,"
+        " writes 18.8 µs)"
     ),
 }
 
