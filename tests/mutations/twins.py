@@ -608,6 +608,8 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             'if f["filled_units"] > 1:\n            program(p, station',
             "A flush leaves a single unit in the buffer.",
         ),
+    ],
+    f"{_FLASH}::test_planned_client": [
         (
             "devices/ssd/slc_cache_kernels.py",
             'f["slc_folds"] == 1 or f["slc_free_units"] >= f["slc_program_units"]',
