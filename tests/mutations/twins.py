@@ -618,12 +618,6 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/ssd/slc_cache_kernels.py",
-            'p.pool[f["copies_owed"] + die] += short << 16',
-            'p.pool[f["copies_owed"] + die] += units << 16',
-            "A cache with some room moves out for all of a program.",
-        ),
-        (
-            "devices/ssd/slc_cache_kernels.py",
             "p.pool[free] = max(p.pool[free], now + program_ns - begun)",
             "p.pool[free] = max(p.pool[free], now)",
             "A command does not wait for what an idle drive is folding.",
@@ -633,12 +627,6 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "limit = max(first, min(end + size,",
             "limit = max(first, min(first + size,",
             "A stream is read ahead further with every read.",
-        ),
-        (
-            "devices/ssd/flash_kernels.py",
-            'f["ahead_end"] = max(unit, f["stream_end"])',
-            'f["ahead_end"] = max(end, f["stream_end"])',
-            "What was written is read from what was read ahead before.",
         ),
     ],
     f"{_DATABASE}::test_sessions": [
