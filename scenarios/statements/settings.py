@@ -38,8 +38,8 @@ DEFAULT_CORES = 8
 _ENGINES = {
     "postgresql": postgresql.postgresql,
     "sqlserver": sqlserver.sqlserver,
-    "mysql": innodb.innodb,
-    "mariadb": innodb.innodb,
+    "mysql": innodb.mysql,
+    "mariadb": innodb.mariadb,
 }
 _NAMES = {"postgresql": "PostgreSQL", "sqlserver": "SQL Server", "mysql": "MySQL", "mariadb": "MariaDB"}
 #: Bytes that the log goes round in; what lies there is never read.
