@@ -17,9 +17,11 @@ from tiersim.cli import (
     describe,
     devices,
     explain,
+    explore,
     import_trace,
     load_curve,
     mrc,
+    pack,
     record,
     replay,
     report,
@@ -58,6 +60,8 @@ app.command("replay")(replay.replay)
 app.command("sweep")(sweep.sweep)
 app.command("load")(load_curve.load)
 app.command("size")(size.size)
+app.command("pack")(pack.pack)
+app.command("explore")(explore.explore)
 app.command("compare")(compare.compare)
 app.command("explain")(explain.explain)
 app.command("report")(report.report)

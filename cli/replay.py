@@ -12,6 +12,7 @@ from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.statements import show_statements
+from tiersim.cli.tenants import replay_tenants, show_sharing
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
@@ -50,7 +51,10 @@ def replay(
     trace: Annotated[
         Path,
         typer.Argument(
-            help="A trace bundle, any file that can be imported, or a workload that is described in a .toml file."
+            help=(
+                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, a"
+                " workload file (.toml), or a .toml file of several traces that share the hardware ([tenants.NAME])."
+            )
         ),
     ],
     on: Annotated[
@@ -58,7 +62,7 @@ def replay(
         typer.Option(
             "--on",
             help=(
-                "Hardware to replay on: a .toml file, a scenario that comes with tiersim, or a"
+                "Scenario, the hardware to replay on: a .toml file, a name (15k-raid10, pcie-flash, aws-gp3 ...), or a"
                 " device of the catalogue (tiersim devices list). Repeat it for more."
             ),
         ),
@@ -71,10 +75,10 @@ def replay(
         str | None,
         typer.Option(
             "--recorded-on",
-            help="Calibrate: a scenario of the recorded hardware, on which the model is compared with the recording.",
+            help="Calibrate: a scenario of the recorded hardware. The model of it is compared with the recording.",
         ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the result bundles.")] = Path(),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(),
     requests: Annotated[
         bool, typer.Option("--requests", help="Also store the completion time of each block request.")
     ] = False,
@@ -82,20 +86,28 @@ def replay(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace results that are already there.")] = False,
 ) -> None:
-    """Predict what a recorded load would do on other hardware: one result bundle and one column for each scenario.
+    """Predict how a recorded load runs on other hardware. Writes one result for each scenario.
 
-    A recording of a server is replayed as queries, a block trace as block requests. A recording that has both is
-    replayed as block requests, or as queries if the scenario has an [engine] table (--set engine.kind=postgresql adds
-    one; of the scenarios that come with tiersim, 15k-raid10, pcie-flash and most others have none).
+    tiersim replays the queries of a server recording, and the block requests of a block trace. From a recording of
+    both it replays the block requests; for the queries add --set engine.kind=postgresql.
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
     from tiersim.scenarios.library import load_scenario
+    from tiersim.scenarios.tenants.model import is_tenants
 
     scenarios = [load_scenario(name, settings or ()) for name in on]
     shared = [setting for setting in settings or () if setting.startswith(_OF_THE_RECORDING)]
     baseline = None if recorded_on is None else refuse_recording_itself(load_scenario(recorded_on, shared))
     _refuse_same_names(scenarios)
+    if is_tenants(trace):
+        option = "--requests" if requests else "--recorded-on" if recorded_on is not None else None
+        if option is not None:
+            raise ScenarioError(f"{option}: belongs to one recording, and {trace} names several; leave it out")
+        by_tenant = replay_tenants(trace, scenarios, output, force=force)
+        if json:
+            return _print([one for results in by_tenant.values() for one in results], everything=everything, json=json)
+        return _show_tenants(by_tenant, everything)
     targets = [output / f"{scenario.name}.result" for scenario in scenarios]
     for target in targets:
         check_target(target, force=force)
@@ -248,13 +260,20 @@ def show(results: "list[Result]", *, everything: bool) -> None:
             print_table(of_level, everything)
 
 
+def _show_tenants(by_tenant: "dict[str, list[Result]]", everything: bool) -> None:
+    """Print a table for each tenant, then who slows whom."""
+    for name, results in by_tenant.items():
+        _show_requests([result.summary for result in results], everything, of=name)
+    show_sharing([result.summary for results in by_tenant.values() for result in results], everything)
+
+
 def _level(summary: dict[str, Any]) -> str:
     """What a summary is of: requests, statements, or a described workload."""
     return "workload" if "streams" in summary else str(summary.get("level", "requests"))
 
 
-def _show_requests(summaries: list[dict[str, Any]], everything: bool) -> None:
-    """Print the table of latencies, one column for each scenario, the recorded hardware first."""
+def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = "") -> None:
+    """Print the table of latencies, one column for each scenario, the recorded hardware first; *of* one tenant."""
     measured = summaries[0]["measured_latency_ns"]
     blank = [""] if measured else []
     columns = ["figure", *(["recorded"] if measured else []), *(summary["name"] for summary in summaries)]
@@ -276,7 +295,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool) -> None:
             ["expected error of throughput", *blank, *map(verdicts.expected_error, summaries)],
         ]
     trace = summaries[0]["trace"]
-    title = f"{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
+    title = f"{f'{of}, ' if of else ''}{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
     notes = _notes(summaries, shown)
     left = max(len(rows) - len(shown), 0)
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
@@ -317,9 +336,7 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     if "why" in summaries[0]["replay"]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
-        notes.append(
-            "A range or a bound (>) replaces a figure that this recording is too short, or too bursty, to resolve."
-        )
+        notes.append("A range or a bound (>) stands where the recording is too short for one figure.")
     return notes
 
 
@@ -360,6 +377,6 @@ def _calibration(found: dict[str, Any]) -> str:
     ]
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     return (
-        f"Calibration on scenario '{found['baseline']}' {passed}. Error of the mean latency (limit"
+        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware). Error of mean latency (limit"
         f" ±{found['tolerance_pct']['mean']:.0f} %): {', '.join(parts)}."
     )

@@ -33,7 +33,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, Columns, FileUse, Recorded, Survey, moved
 from tiersim.simulator.categories import CATEGORIES, LOG_FLUSH, LOG_SYNC, LOG_SYNC_DEVICE, categorise
 from tiersim.simulator.result import measured_latencies
-from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams
+from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams, one_group
 from tiersim.simulator.verdict import Sessions
 from tiersim.traces.schema import CHECKPOINT_WRITE, FLAG_SYNC, LOG_WRITE
 
@@ -403,8 +403,8 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> Streams:
     foreground_ns = trace.time_ns[is_session[owners.stream]] if followers.size else nothing
     streams = Streams(
         streams=table,
+        groups=one_group(followers),
         followers=followers,
-        pace_state=np.array([0, NEVER], np.int64),
         foreground_ns=nothing,
         waits_for=np.zeros(count, np.uint8),
         recorded_ns=np.empty(count, np.int64),

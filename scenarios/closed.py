@@ -11,7 +11,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, RESOURCES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.streams import CLOCK, OWN, STREAM, Streams
+from tiersim.simulator.streams import CLOCK, OWN, STREAM, Streams, one_group
 from tiersim.units import NS_PER_S
 
 #: Share of the commands that is left out of a rate: caches fill, queues settle.
@@ -71,11 +71,11 @@ def _streams(loops: Sequence[Loop]) -> Streams:
 
     place = np.concatenate([np.arange(len(loop.offset_bytes)) for loop in loops])
     ended_before = np.maximum(place - column("depth", np.int64) + 1, 0)
-    zeros = np.zeros(count, np.int64)
+    zeros, nobody = np.zeros(count, np.int64), np.zeros(0, np.uint32)
     return Streams(
         streams=table,
-        followers=np.zeros(0, np.uint32),
-        pace_state=np.array([0, NEVER], np.int64),
+        groups=one_group(nobody),
+        followers=nobody,
         foreground_ns=zeros.copy(),
         waits_for=np.where(ended_before > 0, OWN, CLOCK).astype(np.uint8),
         recorded_ns=zeros,

@@ -3,6 +3,7 @@ would live: files on volumes, recorded addresses on addresses of them.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,6 +36,7 @@ from tiersim.scenarios.model import (
     InstanceModel,
     PoolModel,
     QueueModel,
+    ReplayModel,
     Scenario,
     VolumeModel,
     with_units,
@@ -84,6 +86,28 @@ class NamedScenario:
                 if problem:
                     raise WrongKey(("volumes", behind.name, "stripe"), problem)
         self.limits = {key: self._limits(key, instance) for key, instance in model.instances.items()}
+
+    def played_as(
+        self, placement: Mapping[str, str], rules: ReplayModel, offsets_bytes: Mapping[str, int]
+    ) -> "NamedScenario":
+        """Return the same hardware with a recording placed and played in another way: by other rules, from other
+        addresses of its volumes on.
+        """
+        other = copy(self)
+        volumes = {
+            name: volume.model_copy(update={"offset": offsets_bytes[name]}) if name in offsets_bytes else volume
+            for name, volume in self.model.volumes.items()
+        }
+        update = {"placement": dict(placement), "replay": rules, "volumes": volumes}
+        other.model = self.model.model_copy(update=update)
+        return other
+
+    def with_devices(self, volumes: Mapping[str, Volume], pools: Mapping[str, Pool]) -> "NamedScenario":
+        """Return the same scenario with other *volumes* and *pools* of the same names in their place."""
+        other = copy(self)
+        other.volumes, other.pools = dict(volumes), dict(pools)
+        other.homes = {name: volumes.get(name, home) for name, home in self.homes.items()}
+        return other
 
     @property
     def hardware(self) -> dict[str, Volume]:
@@ -308,6 +332,12 @@ class Home:
     base_bytes: int
     extents: NDArray[np.int64] | None = None
     packed: NDArray[np.int64] | None = None  # address of each extent
+
+    def end_bytes(self, use: FileUse) -> int:
+        """Return the address behind the last extent that the file takes."""
+        if self.packed is not None:
+            return int(self.packed.max(initial=-EXTENT_BYTES)) + EXTENT_BYTES
+        return self.base_bytes + -(-use.end_bytes // EXTENT_BYTES) * EXTENT_BYTES
 
     def place(self, offset_bytes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Map offsets within the file to offsets on the volume, int64."""

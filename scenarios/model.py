@@ -433,15 +433,7 @@ class Scenario(StrictModel):
 
     @model_validator(mode="after")
     def _placement_names_volumes(self) -> "Scenario":
-        for key, volume in self.placement.items():
-            self._check_home(f"placement.{key}", volume)
-            if key not in _PLACES and not key.startswith(("file:", "relation:")):
-                hint = did_you_mean(key, _PLACES)
-                raise ValueError(f"placement.{key}: is not {', '.join(_PLACES)}, file:NAME or relation:NAME{hint}")
-        if "temp" in self.placement and "tempdb" in self.placement:
-            raise ValueError("placement.tempdb: is another word for temp; leave out the one or the other")
-        if "default" not in self.placement and len(self.homes) > 1:
-            raise ValueError('placement: several volumes and no default; add for example default = "data"')
+        self.refuse_placement(self.placement)
         return self
 
     @model_validator(mode="after")
@@ -518,6 +510,18 @@ class Scenario(StrictModel):
             if not self.on_pool(key):
                 raise ValueError(f'pools.{key}: no volume lies on it; write pool = "{key}" under one, or leave it out')
         return self
+
+    def refuse_placement(self, placement: Mapping[str, str]) -> None:
+        """Raise ValueError for rules that place something where it cannot be, or do not place everything."""
+        for key, volume in placement.items():
+            self._check_home(f"placement.{key}", volume)
+            if key not in _PLACES and not key.startswith(("file:", "relation:")):
+                hint = did_you_mean(key, _PLACES)
+                raise ValueError(f"placement.{key}: is not {', '.join(_PLACES)}, file:NAME or relation:NAME{hint}")
+        if "temp" in placement and "tempdb" in placement:
+            raise ValueError("placement.tempdb: is another word for temp; leave out the one or the other")
+        if "default" not in placement and len(self.homes) > 1:
+            raise ValueError('placement: several volumes and no default; add for example default = "data"')
 
     def on_pool(self, pool: str) -> list[str]:
         """Names of the volumes on a pool, in their order there."""

@@ -3,8 +3,8 @@ stations, a run becomes a result. And how many replays that hold their trace fit
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.measured import RECORDED, add_measured
-from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.station_records import RESOURCES
+from tiersim.devices.plant import PlantBuilder, Station
+from tiersim.devices.station_records import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
 from tiersim.grouping import rows_of_each
 from tiersim.operating_system import available_bytes, limit_memory, memory_limit_bytes
@@ -33,12 +33,14 @@ from tiersim.scenarios.survey import (
     merged_blocks,
     survey,
 )
-from tiersim.simulator.categories import CATEGORIES, categorise
-from tiersim.simulator.commands import Commands
+from tiersim.simulator.categories import COUNT, REQUESTS, categorise
+from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.metrics import Metrics, new_metrics, of_recording, within
 from tiersim.simulator.result import Result, summarise
-from tiersim.simulator.streams import SYNC_ENDS, to_run
+from tiersim.simulator.sharing import NOT_RECORDED
+from tiersim.simulator.streams import SYNC_ENDS, Streams, part_of, to_run
+from tiersim.simulator.streams import side_by_side as side_by_side_streams
 from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle, Requests
 from tiersim.traces.schema import NOT_MEASURED
@@ -246,42 +248,163 @@ def replay(
     called with the number of commands that have
     arrived. Raises ScenarioError when the trace does not fit, or does not have what the mode needs.
     """
-    playback = Playback(found) if playback is None else playback
-    homes = place_files(scenario, found.files)
-    builder = PlantBuilder(scenario.model.replay.seed)
-    stations = _stations(builder, scenario, playback, homes)
-    interval_ns = -(-found.span_ns // INTERVALS)
-    metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
-    described = _described(found, scenario)
-    requests = sessions = None
-    described["replay"] |= _played_open(found, scenario)
-    if from_disk(found, scenario):
-        blocks = commands(playback.blocks(), homes, stations)
+    played = play([Part(Playback(found) if playback is None else playback, scenario)], keep_requests, progress)
+    return played.result(0, scenario.name, tables=tables)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One recording in a run: its scenario has the hardware, which all parts share, and where and how it is played."""
+
+    playback: Playback
+    scenario: NamedScenario
+    shift_ns: int = 0  # that it begins later
+
+    @property
+    def found(self) -> Survey:
+        """What was surveyed."""
+        return self.playback.found
+
+    @property
+    def end_ns(self) -> int:
+        """When its time is over."""
+        return self.shift_ns + self.found.span_ns
+
+
+def play(parts: Sequence[Part], keep_requests: bool = False, progress: Callable[[int], None] | None = None) -> "Played":
+    """Run recordings side by side on the hardware of the first one's scenario; see :func:`replay`."""
+    hardware = parts[0].scenario
+    homes = [place_files(part.scenario, part.found.files) for part in parts]
+    builder = PlantBuilder(hardware.model.replay.seed)
+    entry = hardware.build(builder)
+    stations = [_stations(builder, entry, part, own) for part, own in zip(parts, homes, strict=True)]
+    interval_ns = -(-max(part.end_ns for part in parts) // INTERVALS)
+    sharing = len(parts) if len(parts) > 1 else 0
+    metrics = new_metrics(COUNT * len(parts), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns, sharing)
+    if all(from_disk(part.found, part.scenario) for part in parts):
+        each = [
+            commands(part.playback.blocks(), own, entries, part.shift_ns, number * COUNT)
+            for number, (part, own, entries) in enumerate(zip(parts, homes, stations, strict=True))
+        ]
+        blocks = each[0] if len(each) == 1 else in_time_order(each)
         plant, outcome = engine.run(builder.build(), blocks, metrics, keep_done=keep_requests, progress=progress)
-    else:
-        waiting = playback.waiting(scenario)
-        streams = to_run(waiting.streams, keep_done=keep_requests or bool(found.checkpoints))._replace(
-            station=stations.astype(np.uint32)[waiting.file],
-            think_ns=_without_flush_overhead(scenario, homes, waiting),
-            offset_bytes=addresses(homes, waiting.file, waiting.streams.offset_bytes, waiting.streams.length_bytes),
+        return Played(parts, builder.stations, plant, metrics, outcome, keep_requests)
+    waiting = [part.playback.waiting(part.scenario) for part in parts]
+    placed = [
+        one.streams._replace(
+            station=entries.astype(np.uint32)[one.file],
+            think_ns=_without_flush_overhead(part.scenario, own, one),
+            offset_bytes=addresses(own, one.file, one.streams.offset_bytes, one.streams.length_bytes),
         )
-        plant, outcome = engine.run_streams(builder.build(), streams, metrics, progress=progress)
-        described["replay"] |= waiting.facts
-        described["measured_latency_ns"] = {**found.measured, **waiting.measured}
-        if found.checkpoints:
-            described["checkpoints"] = _checkpoints(waiting.checkpoints(streams, found.checkpoints))
-        if not by_the_clock(found, scenario):
-            sessions = waiting.sessions(streams)
-            described["replay"]["late_sessions"] = len(late_sessions(sessions.late_ns, found.span_ns))
-            if waiting.facts["inferred_sessions"]:
-                described["verdict"] |= {"arrivals": "inferred"}
-        requests = waiting.requests(streams) if keep_requests else None
-    result = summarise(
-        scenario.name, plant, builder.stations, metrics, outcome, found.span_ns, described, scenario.to_toml(),
-        sessions=sessions, tables=tables,
-    )  # fmt: skip
-    summary = result.summary | {"model_error": model_error_of(result.summary["verdict"])}
-    return replace(result, summary=summary, requests=result.requests if requests is None else requests)
+        for part, own, entries, one in zip(parts, homes, stations, waiting, strict=True)
+    ]
+    keep_done = keep_requests or sharing > 0 or any(part.found.checkpoints for part in parts)
+    streams = to_run(side_by_side_streams(placed, [part.shift_ns for part in parts]), keep_done=keep_done)
+    plant, outcome = engine.run_streams(builder.build(), streams, metrics, progress=progress)
+    return Played(parts, builder.stations, plant, metrics, outcome, keep_requests, waiting, streams)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A run of recordings side by side; *waiting* and *streams* are there where commands waited for others."""
+
+    parts: Sequence[Part]
+    stations: Sequence[Station]
+    plant: Plant
+    metrics: Metrics
+    outcome: Outcome
+    keep_requests: bool
+    waiting: Sequence[Waiting] = ()
+    streams: Streams | None = None
+
+    def result(self, number: int, name: str, *, tables: bool = True) -> Result:
+        """Make the result of one recording; what it says of stations is of the whole run, over the recording's time."""
+        part = self.parts[number]
+        found, scenario = part.found, part.scenario
+        described = _described(found, scenario)
+        described["replay"] |= _played_open(found, scenario)
+        requests = sessions = None
+        own = self.outcome if len(self.parts) == 1 else self._outcome(number)
+        if self.streams is not None:
+            waiting, streams = self.waiting[number], part_of(self.streams, number, part.shift_ns)
+            described["replay"] |= waiting.facts
+            described["measured_latency_ns"] = {**found.measured, **waiting.measured}
+            if found.checkpoints:
+                described["checkpoints"] = _checkpoints(waiting.checkpoints(streams, found.checkpoints))
+            if not by_the_clock(found, scenario):
+                sessions = waiting.sessions(streams)
+                described["replay"]["late_sessions"] = len(late_sessions(sessions.late_ns, found.span_ns))
+                if waiting.facts["inferred_sessions"]:
+                    described["verdict"] |= {"arrivals": "inferred"}
+            requests = waiting.requests(streams) if self.keep_requests else None
+        result = summarise(
+            name, self.plant, self.stations, self._metrics(number), self.outcome, found.span_ns, described,
+            scenario.to_toml(), sessions=sessions, tables=tables, own=own,
+        )  # fmt: skip
+        summary = result.summary | {"model_error": model_error_of(result.summary["verdict"])}
+        return replace(result, summary=summary, requests=result.requests if requests is None else requests)
+
+    def mean_ns(self, number: int) -> float:
+        """Return the mean latency of all requests of one recording."""
+        own = of_recording(self.metrics, number)
+        return float(own.latency_sum_ns[:, REQUESTS].sum()) / max(int(own.completions[:, REQUESTS].sum()), 1)
+
+    def _metrics(self, number: int) -> Metrics:
+        """Return what was measured of one recording, over its own time."""
+        part, interval_ns = self.parts[number], int(self.metrics.interval_ns[0])
+        own = of_recording(self.metrics, number)
+        if self.streams is not None and len(self.parts) > 1:
+            streams = part_of(self.streams, number, 0)
+            lag_ns = streams.started_ns - streams.recorded_ns
+            own = own._replace(
+                lag_sum_ns=np.full(1, lag_ns.sum(), np.int64), lag_max_ns=np.full(1, max(lag_ns.max(), 0), np.int64)
+            )
+        if part.end_ns == max(one.end_ns for one in self.parts):
+            return within(own, part.shift_ns // interval_ns, INTERVALS)
+        end = -(-part.end_ns // interval_ns)
+        found = within(own, part.shift_ns // interval_ns, end)
+        if self.streams is not None:  # what ends between its end and that of the interval is late
+            streams = part_of(self.streams, number, 0)
+            late = (streams.done_ns >= part.end_ns) & (streams.done_ns < end * interval_ns)
+            for counts, weights in ((found.completions, None), (found.completed_bytes, streams.length_bytes[late])):
+                moved = np.bincount(streams.category[late], weights, COUNT).astype(np.int64)
+                counts[-2] -= moved
+                counts[-1] += moved
+        return found
+
+    def waits_ns(self, number: int, names: Sequence[str]) -> dict[str, dict[str, float]]:
+        """Return how long requests of one recording waited at each station, by whose were served meanwhile: *names* of
+        the recordings, and what :mod:`tiersim.simulator.sharing` has behind them.
+        """
+        owners = (*names, *NOT_RECORDED)
+        return {
+            self.stations[station].name: {
+                other: float(self.metrics.behind_ns[station, number, place])
+                for place, other in enumerate(owners)
+                if self.metrics.behind_ns[station, number, place]
+            }
+            for station in np.flatnonzero(self.metrics.behind_ns[:, number].any(axis=1)).tolist()
+        }
+
+    def _outcome(self, number: int) -> Outcome:
+        """Return what the run left of one recording among several, times from its beginning."""
+        shift_ns = self.parts[number].shift_ns
+        own = of_recording(self.metrics, number)
+        if self.streams is None:  # to an interval of the timeline
+            last = int(np.flatnonzero(own.completions[:, REQUESTS].any(axis=1))[-1])
+            end_ns = min(self.outcome.end_ns, (last + 1) * int(own.interval_ns[0]))
+            end_ns = self.outcome.end_ns if last == len(own.completions) - 1 else end_ns
+            last_arrival_ns = self.parts[number].end_ns - 1
+        else:
+            streams = part_of(self.streams, number, 0)
+            end_ns, last_arrival_ns = int(streams.ended_ns.max()), int(streams.started_ns.max())
+        return replace(
+            self.outcome,
+            last_arrival_ns=last_arrival_ns - shift_ns,
+            end_ns=end_ns - shift_ns,
+            arrived=int(own.arrivals[:, REQUESTS].sum()),
+            left=int(own.completions[:, REQUESTS].sum()),
+        )
 
 
 def _played_open(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
@@ -292,14 +415,12 @@ def _played_open(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
     return {"played": "open", "why": f"latency was measured for {share:.0f} % of the requests: who waited is not known"}
 
 
-def _stations(
-    builder: PlantBuilder, scenario: NamedScenario, playback: Playback, homes: Sequence[Home]
-) -> NDArray[np.int32]:
-    """Put the volumes into the plant; returns the station that takes each file's requests."""
-    entry = scenario.build(builder)
+def _stations(builder: PlantBuilder, entry: Mapping[str, int], part: Part, homes: Sequence[Home]) -> NDArray[np.int32]:
+    """Return the station that takes each file's requests; *entry* has those of volumes."""
     stations = []
-    measured = {} if len(entry) == len(scenario.homes) else playback.latencies_of_files()
-    for code, (home, use) in enumerate(zip(homes, playback.found.files, strict=True)):
+    scenario = part.scenario
+    measured = {} if len(entry) == len(scenario.homes) else part.playback.latencies_of_files()
+    for code, (home, use) in enumerate(zip(homes, part.found.files, strict=True)):
         if home.volume in entry:
             stations.append(entry[home.volume])
             continue
@@ -381,8 +502,16 @@ def addresses(
     return address
 
 
-def commands(blocks: Iterable[Merged], homes: Sequence[Home], stations: NDArray[np.int32]) -> Iterator[Commands]:
-    """Yield the trace as blocks of commands that come by the clock; *homes* and *stations* are by file."""
+def commands(
+    blocks: Iterable[Merged],
+    homes: Sequence[Home],
+    stations: NDArray[np.int32],
+    shift_ns: int = 0,
+    first_category: int = 0,
+) -> Iterator[Commands]:
+    """Yield the trace as blocks of commands that come by the clock, *shift_ns* later; *homes* and *stations* are by
+    file, and categories are counted from the first one on.
+    """
     last_ns = 0
     for arrival_ns, rows, intended in blocks:
         # a command at the end of a block may have been completed by a row after the next block's first
@@ -390,4 +519,46 @@ def commands(blocks: Iterable[Merged], homes: Sequence[Home], stations: NDArray[
         last_ns = int(arrival[-1])
         address = addresses(homes, rows.file, rows.offset_bytes, rows.length_bytes)
         category = categorise(rows.op, rows.purpose)
+        if shift_ns or first_category:
+            arrival, intended = arrival + shift_ns, intended + shift_ns
+            category = category + np.uint8(first_category)
         yield Commands(arrival, intended, stations[rows.file], rows.op, address, rows.length_bytes, category)
+
+
+def in_time_order(sources: Sequence[Iterator[Commands]]) -> Iterator[Commands]:
+    """Yield the commands of several sources in one order: by time, then by source, then as each has them.
+
+    No more is in memory than a block of each, and what of the others came in its time.
+    """
+    held = {number: block for number, source in enumerate(sources) if (block := next(source, None)) is not None}
+    ended = set(range(len(sources))) - held.keys()
+    while held:
+        known_ns = min((int(held[n].time_ns[-1]) for n in held if n not in ended), default=NEVER)
+        parts = []
+        for number in sorted(held):
+            block = held.pop(number)
+            count = int(np.searchsorted(block.time_ns, known_ns))  # what comes at that time may go on in the next block
+            parts.append(_rows(block, slice(count)))
+            rest = _rows(block, slice(count, None))
+            while number not in ended and (not len(rest) or int(rest.time_ns[-1]) <= known_ns):
+                more = next(sources[number], None)
+                if more is None:
+                    ended.add(number)
+                    break
+                rest = _joined([rest, more])
+            if len(rest):
+                held[number] = rest
+        whole = _joined(parts)
+        if len(whole):
+            order = np.argsort(whole.time_ns, kind="stable")
+            yield _rows(whole, order)
+
+
+def _rows(block: Commands, rows: Any) -> Commands:
+    return Commands(**{name: getattr(block, name)[rows] for name in Commands.__dataclass_fields__})
+
+
+def _joined(blocks: Sequence[Commands]) -> Commands:
+    return Commands(
+        **{name: np.concatenate([getattr(one, name) for one in blocks]) for name in Commands.__dataclass_fields__}
+    )

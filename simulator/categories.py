@@ -16,6 +16,8 @@ REQUEST_CATEGORIES = (*PURPOSES, "log flush", "flush", "discard")
 #: makes its log durable (the write, the flush behind it, the host between and after them), and the device's part of it.
 DERIVED = ("log sync", "log sync on device")
 CATEGORIES = (*REQUEST_CATEGORIES, *DERIVED)
+#: Where several recordings run side by side, each has so many columns of the metrics.
+COUNT = len(CATEGORIES)
 #: What a database above the devices adds: slices of CPU, calls that start to read ahead, statements, transactions;
 #: behind them one for each class of statements.
 OF_DATABASES = ("processor", "read ahead", "statement", "transaction")

@@ -2,7 +2,7 @@
 through the same kernels.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,23 @@ from numpy.typing import NDArray
 from tiersim.devices.station_records import Plant
 from tiersim.histogram import COARSE_BITS, FINE_BITS, bin_of, bins
 from tiersim.kernel import kernel, table_set
+from tiersim.simulator.categories import COUNT
+
+#: A request that left a station that is watched, see :mod:`tiersim.simulator.taps`.
+TAP: np.dtype[Any] = np.dtype(
+    [
+        ("came_ns", np.int64),
+        ("done_ns", np.int64),
+        ("offset_bytes", np.int64),
+        ("length_bytes", np.int64),
+        ("op", np.int64),
+        ("place", np.int64),  # of its station among those that are watched
+        ("asked_by", np.int64),  # session that it is a part of a request of
+        ("category", np.int64),  # of that request
+        ("through", np.int64),  # station that it is a part at
+    ],
+    align=True,
+)
 
 
 @table_set
@@ -30,10 +47,23 @@ class Metrics(NamedTuple):
     lag_max_ns: NDArray[np.int64]  # (1,)
     outstanding: NDArray[np.int64]  # (intervals, stations) at the end of the interval
     work_ns: NDArray[np.int64]  # (intervals, stations, resources) since time 0, at the end of the interval
+    # who waits for whom (see sharing); owners: recordings and background work; no stations where none is asked for
+    waiting: NDArray[np.int64]  # (stations, owners) requests that the station has not started
+    started: NDArray[np.int64]  # (stations, owners) and those that it has, and that are there
+    last_started: NDArray[np.int64]  # (stations,) whose was started last
+    shared_since_ns: NDArray[np.int64]  # (stations,) up to when waiting is divided
+    behind_ns: NDArray[np.float64]  # (stations, owners, owners and nobody): waiting of the one's behind the other's
+    # requests to some stations (see taps)
+    tapped: NDArray[np.int64]  # those stations
+    taps: NDArray[Any]  # TAP[rows]
+    tap_count: NDArray[np.int64]  # (1,) how many there were
 
 
-def new_metrics(categories: int, stations: int, resources: int, intervals: int, interval_ns: int) -> Metrics:
-    """Make empty metrics."""
+def new_metrics(
+    categories: int, stations: int, resources: int, intervals: int, interval_ns: int, recordings: int = 0
+) -> Metrics:
+    """Make empty metrics; who waits for whom is noted where *recordings*, which share the plant, are given."""
+    watched, owners = (stations, recordings + 1) if recordings else (0, 0)
     return Metrics(
         interval_ns=np.array([interval_ns], np.int64),
         latency=np.zeros((categories, bins(FINE_BITS)), np.int64),
@@ -47,6 +77,49 @@ def new_metrics(categories: int, stations: int, resources: int, intervals: int, 
         lag_max_ns=np.zeros(1, np.int64),
         outstanding=np.zeros((intervals, stations), np.int64),
         work_ns=np.zeros((intervals, stations, resources), np.int64),
+        waiting=np.zeros((watched, owners), np.int64),
+        started=np.zeros((watched, owners), np.int64),
+        last_started=np.full(watched, owners, np.int64),
+        shared_since_ns=np.zeros(watched, np.int64),
+        behind_ns=np.zeros((watched, owners, owners + 1)),
+        tapped=np.zeros(0, np.int64),
+        taps=np.zeros(0, TAP),
+        tap_count=np.zeros(1, np.int64),
+    )
+
+
+def of_recording(m: Metrics, number: int) -> Metrics:
+    """Return what was measured of one of several recordings that shared the plant."""
+    own = slice(number * COUNT, (number + 1) * COUNT)
+    return m._replace(
+        latency=m.latency[own],
+        latency_over_time=m.latency_over_time[:, own],
+        latency_sum_ns=m.latency_sum_ns[:, own],
+        latency_max_ns=m.latency_max_ns[own],
+        arrivals=m.arrivals[:, own],
+        completions=m.completions[:, own],
+        completed_bytes=m.completed_bytes[:, own],
+    )
+
+
+def within(m: Metrics, first: int, end: int) -> Metrics:
+    """Return what was measured in the intervals from *first* to before *end*, and then what came later; how late
+    commands started stays that of all intervals.
+    """
+    if first == 0 and end == len(m.arrivals) - 1:
+        return m
+
+    def counted(by_interval: NDArray[Any]) -> NDArray[Any]:
+        after = by_interval[end:].sum(axis=0, keepdims=True, dtype=by_interval.dtype)
+        return np.concatenate([by_interval[first:end], after])
+
+    names = ("latency_over_time", "latency_sum_ns", "arrivals", "completions", "completed_bytes")
+    kept = [*range(first, end), len(m.arrivals) - 1]
+    before = m.work_ns[first - 1] if first else np.zeros_like(m.work_ns[0])
+    return m._replace(
+        **{name: counted(getattr(m, name)) for name in names},
+        outstanding=m.outstanding[kept],
+        work_ns=m.work_ns[kept] - before,
     )
 
 

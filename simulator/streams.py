@@ -9,8 +9,11 @@ A command waits for one of three things (``docs/replay.md`` says how it is infer
 
 In each case as many commands of the stream must have ended as ``ended_before`` says; so no more are ever outstanding
 than were when it was recorded, and commands of a stream start in their recorded order.
+
+Streams of several recordings run side by side in groups: followers keep the pace of the foreground of their own.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +21,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER
 from tiersim.kernel import kernel, table_set
+from tiersim.simulator.categories import COUNT
 
 CLOCK, OWN, PACE = range(3)
 #: Bits of ``sync``: the command begins, or ends, what the server sees as one flush of its log.
@@ -31,6 +35,7 @@ STREAM: np.dtype[Any] = np.dtype(
         ("next", np.uint32),
         ("ended", np.int64),  # commands that have ended
         ("foreground", np.int64),
+        ("group", np.uint32),
         ("scheduled", np.int64),  # its next command has a time
         ("paced", np.int64),  # its next command waits for the foreground
         ("sync_start_ns", np.int64),  # when its log write began that waits for a flush, or NEVER
@@ -39,8 +44,17 @@ STREAM: np.dtype[Any] = np.dtype(
     align=True,
 )
 
-#: Places in ``pace_state``: foreground commands started, and how many of them the first waiting follower needs.
-STARTED, LEAST_WANTED = range(2)
+#: One row per recording: which of ``followers`` keep the pace of its foreground.
+GROUP: np.dtype[Any] = np.dtype(
+    [
+        ("first_follower", np.int64),
+        ("end_follower", np.int64),
+        ("first_foreground", np.int64),  # index into ``foreground_ns``
+        ("started", np.int64),  # commands of the foreground
+        ("least_wanted", np.int64),  # how many of them the first waiting follower needs
+    ],
+    align=True,
+)
 
 
 @table_set
@@ -48,9 +62,9 @@ class Streams(NamedTuple):
     """Every stream and its commands; commands of a stream lie together, in recorded order."""
 
     streams: NDArray[Any]  # STREAM[streams]
+    groups: NDArray[Any]  # GROUP[recordings]
     followers: NDArray[np.uint32]  # streams that are not of the foreground, ascending
-    pace_state: NDArray[np.int64]  # (2,)
-    foreground_ns: NDArray[np.int64]  # (foreground commands,): when the n-th of them started; (0,) without followers
+    foreground_ns: NDArray[np.int64]  # by foreground command of a group: when the n-th started; of those with followers
     # by command
     waits_for: NDArray[np.uint8]  # CLOCK, OWN or PACE
     recorded_ns: NDArray[np.int64]  # when it arrived, in the recording
@@ -76,11 +90,16 @@ class Streams(NamedTuple):
 
 
 _WIDE, _SMALL, _INDEX = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint32)
+#: Columns by command that a run only reads.
+_BY_COMMAND = (
+    "waits_for", "recorded_ns", "think_ns", "ended_before", "pace", "gathered_ns", "station", "op", "offset_bytes",
+    "length_bytes", "category", "sync",
+)  # fmt: skip
 #: What the engines work on when commands come by the clock alone: no row in any table.
 NO_STREAMS = Streams(
     streams=np.zeros(0, STREAM),
+    groups=np.zeros(0, GROUP),
     followers=_INDEX,
-    pace_state=_WIDE,
     foreground_ns=_WIDE,
     waits_for=_SMALL,
     recorded_ns=_WIDE,
@@ -103,14 +122,78 @@ NO_STREAMS = Streams(
 def to_run(s: Streams, *, keep_done: bool = True) -> Streams:
     """The same with tables of its own for what a run writes; when commands were done only if *keep_done*."""
     first, end, foreground = (s.streams[name].astype(np.int64) for name in ("first", "end", "foreground"))
+    started = np.zeros(len(s.groups), np.int64)  # commands of the foreground that followers ask for
+    np.add.at(started, s.streams["group"], foreground * (end - first))
+    started[s.groups["first_follower"] == s.groups["end_follower"]] = 0
+    groups = s.groups.copy()
+    groups["first_foreground"] = np.cumsum(started) - started
     return s._replace(
         streams=s.streams.copy(),
-        pace_state=s.pace_state.copy(),
-        foreground_ns=np.zeros(int((foreground * (end - first)).sum()) if s.followers.size else 0, np.int64),
+        groups=groups,
+        foreground_ns=np.zeros(int(started.sum()), np.int64),
         ended_ns=np.zeros(s.commands, np.int64),
         started_ns=np.full(s.commands, NEVER, np.int64),
         done_ns=np.full(s.commands if keep_done else 0, NEVER, np.int64),
     )
+
+
+def one_group(followers: NDArray[np.uint32]) -> NDArray[Any]:
+    """Return the table of groups of a single recording with these *followers*."""
+    groups = np.zeros(1, GROUP)
+    groups["end_follower"] = len(followers)
+    groups["least_wanted"] = NEVER
+    return groups
+
+
+def side_by_side(parts: Sequence[Streams], shifts_ns: Sequence[int]) -> Streams:
+    """Return the streams of several recordings as one set, each a group that begins *shifts_ns* later, its commands
+    behind those of the one before; before :func:`to_run`.
+
+    Categories are counted on: those of the n-th recording begin at n times COUNT.
+    """
+    if len(parts) == 1 and not shifts_ns[0]:
+        return parts[0]
+    tables, groups = [], []
+    followers: list[NDArray[np.uint32]] = []
+    commands = streams = 0
+    for number, part in enumerate(parts):
+        table, group = part.streams.copy(), part.groups.copy()
+        for name in ("first", "end", "next"):
+            table[name] += np.uint32(commands)
+        table["group"] = number
+        for name in ("first_follower", "end_follower"):
+            group[name] += sum(len(one) for one in followers)
+        tables.append(table)
+        groups.append(group)
+        followers.append(part.followers + np.uint32(streams))
+        commands += part.commands
+        streams += len(table)
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _BY_COMMAND}
+    columns["recorded_ns"] = np.concatenate(
+        [part.recorded_ns + shift for part, shift in zip(parts, shifts_ns, strict=True)]
+    )
+    columns["category"] = np.concatenate(
+        [part.category + np.uint8(number * COUNT) for number, part in enumerate(parts)]
+    )
+    return parts[0]._replace(
+        streams=np.concatenate(tables), groups=np.concatenate(groups), followers=np.concatenate(followers), **columns
+    )
+
+
+def part_of(s: Streams, group: int, shift_ns: int) -> Streams:
+    """Return the streams of one recording after a run, as if it had run alone from time 0."""
+    if len(s.groups) == 1 and not shift_ns:
+        return s
+    own = s.streams[s.streams["group"] == group].copy()
+    rows = slice(int(own["first"][0]), int(own["end"][-1]))
+    for name in ("first", "end", "next"):
+        own[name] -= np.uint32(rows.start)
+    columns = {name: getattr(s, name)[rows] for name in (*_BY_COMMAND, "ended_ns", "started_ns")}
+    columns["done_ns"] = s.done_ns[rows] if s.done_ns.size else s.done_ns
+    for name in ("recorded_ns", "started_ns", "ended_ns", "done_ns"):
+        columns[name] = columns[name] - shift_ns
+    columns["category"] = columns["category"] - np.uint8(group * COUNT)
+    return s._replace(streams=own, groups=s.groups[group : group + 1], **columns)
 
 
 @kernel
@@ -124,11 +207,12 @@ def next_start(s: Streams, stream: int, now: int) -> int:
     if s.waits_for[row] == OWN:
         start = s.ended_ns[r["first"] + s.ended_before[row] - 1] + s.think_ns[row]
     elif s.waits_for[row] == PACE:
-        if s.pace_state[STARTED] < s.pace[row]:
+        g = s.groups[r["group"]]
+        if g["started"] < s.pace[row]:
             r["paced"] = 1
-            s.pace_state[LEAST_WANTED] = min(s.pace_state[LEAST_WANTED], s.pace[row])
+            g["least_wanted"] = min(g["least_wanted"], s.pace[row])
             return NEVER
-        start = s.foreground_ns[s.pace[row] - 1] + s.think_ns[row]
+        start = s.foreground_ns[g["first_foreground"] + s.pace[row] - 1] + s.think_ns[row]
     r["scheduled"] = 1
     return int(max(start, now))
 
@@ -145,9 +229,10 @@ def note_started(s: Streams, stream: int, now: int) -> Any:
         r["sync_start_ns"] = now - s.gathered_ns[row]
         r["sync_device_ns"] = 0
     if r["foreground"]:
-        if s.followers.size > 0:
-            s.foreground_ns[s.pace_state[STARTED]] = now
-        s.pace_state[STARTED] += 1
+        g = s.groups[r["group"]]
+        if g["first_follower"] < g["end_follower"]:
+            s.foreground_ns[g["first_foreground"] + g["started"]] = now
+        g["started"] += 1
     return row
 
 
@@ -156,9 +241,11 @@ def lets_followers_go(s: Streams, stream: int) -> bool:
     """Whether the start of a stream's command brought the foreground as far as the first waiting follower needs; ask
     each then.
     """
-    if not s.streams[stream]["foreground"] or s.pace_state[STARTED] < s.pace_state[LEAST_WANTED]:
+    r = s.streams[stream]
+    g = s.groups[r["group"]]
+    if not r["foreground"] or g["started"] < g["least_wanted"]:
         return False
-    s.pace_state[LEAST_WANTED] = NEVER
+    g["least_wanted"] = NEVER
     return True
 
 
@@ -168,9 +255,10 @@ def wake_follower(s: Streams, stream: int) -> bool:
     r = s.streams[stream]
     if not r["paced"]:
         return False
+    g = s.groups[r["group"]]
     wanted = s.pace[r["next"]]
-    if wanted > s.pace_state[STARTED]:
-        s.pace_state[LEAST_WANTED] = min(s.pace_state[LEAST_WANTED], wanted)
+    if wanted > g["started"]:
+        g["least_wanted"] = min(g["least_wanted"], wanted)
         return False
     r["paced"] = 0
     return True

@@ -33,7 +33,7 @@ _TAIL = 0.05
 ALWAYS_BUSY = 0.95
 #: Kinds of station that hold requests but do not serve them.
 _STORING = "write cache"
-_HOLDING = ("gate", "stripes", _STORING)
+HOLDING = ("gate", "stripes", _STORING)
 
 
 @dataclass(frozen=True)
@@ -193,14 +193,14 @@ def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
     finish = "one ends" if late_ns.size == 1 else f"{late_ns.size} end up to"
     text = (
         f"{sessions.sessions - late_ns.size} of {sessions.sessions} sessions keep pace with the recording; "
-        f"{finish} {format_ns(int(late_ns.max()))} later than recorded"
+        f"{finish} {format_ns(int(late_ns.max()))} late"
     )
     if sessions.recorded_ns is None:
         return text
     latest = int(sessions.late_ns.argmax())
     due_ns = int(sessions.recorded_ns[latest])
     ended_ns = due_ns + int(sessions.late_ns[latest])
-    return f"{text}, at {format_ns(ended_ns)} instead of {format_ns(due_ns)}; the recording lasts {format_ns(span_ns)}"
+    return f"{text}: at {format_ns(ended_ns)} of {format_ns(span_ns)} instead of {format_ns(due_ns)}"
 
 
 def _per_s(count: int, time_ns: int) -> str:
@@ -234,7 +234,7 @@ def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]
     that lies behind the others, which is the first in the plant. A cache that is not full holds nobody up. The limits
     of an instance are to blame if nothing behind them always works.
     """
-    serving = [use for use in uses if stations[use[1]].kind not in _HOLDING]
+    serving = [use for use in uses if stations[use[1]].kind not in HOLDING]
     behind = [use for use in serving if stations[use[1]].kind != INSTANCE]
     for candidates in (behind, serving):
         if any(share >= ALWAYS_BUSY for share, _, _ in candidates):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER
 from tiersim.simulator.commands import Commands
-from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams
+from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams, one_group
 
 
 def streams_of(
@@ -23,6 +23,7 @@ def streams_of(
     """Streams of commands, all given in time order; *owner* is the stream of each, *foreground* by stream."""
     order = np.argsort(owner, kind="stable")
     count = len(commands)
+    followers = np.flatnonzero(~foreground).astype(np.uint32)
     first = np.searchsorted(owner[order], np.arange(len(foreground)))
     table = np.zeros(len(foreground), STREAM)
     table["first"] = table["next"] = first
@@ -35,8 +36,8 @@ def streams_of(
 
     return Streams(
         streams=table,
-        followers=np.flatnonzero(~foreground).astype(np.uint32),
-        pace_state=np.array([0, NEVER], np.int64),
+        groups=one_group(followers),
+        followers=followers,
         foreground_ns=np.zeros(int(foreground[owner].sum()), np.int64),
         waits_for=column(waits_for, np.uint8),
         recorded_ns=column(commands.time_ns, np.int64),

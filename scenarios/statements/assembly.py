@@ -1,7 +1,7 @@
 """A load on a scenario: the plant, and the database above it, ready to run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
@@ -77,6 +77,7 @@ class Assembled:
     span_ns: int  # over which the load comes
     volumes: tuple[str, ...]  # that anything lies on
     calibrated: bool = False  # statements cost what was found on a model of the recorded hardware
+    entry: Mapping[str, int] = field(default_factory=dict)  # station of each volume
 
     @property
     def stops(self) -> bool:
@@ -131,7 +132,7 @@ def assemble(
         volumes.append(scenario.model.placement["extension"])
     return Assembled(
         builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns, tuple(volumes),
-        calibrated=processor is not None,
+        calibrated=processor is not None, entry=entry,
     )  # fmt: skip
 
 

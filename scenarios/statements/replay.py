@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import TraceError
 from tiersim.parallel import side_by_side
@@ -37,10 +39,13 @@ from tiersim.scenarios.statements.statement_load import (
 from tiersim.scenarios.statements.variants import changing_queries
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.result import Result
+from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle, Manifest
 
+#: Takes a run with what it asked of its volumes; tells whether all of that was noted.
+Tap = Callable[[Assembled, Metrics], bool]
 #: Engines whose pages InnoDB holds.
 _ON_INNODB = ("mysql", "mariadb")
 #: Clients are through early before this share of the recording's time; what they then do more is so many times what
@@ -186,6 +191,7 @@ def replay_statements(
     trace: dict[str, Any] | None = None,
     goes_on: bool = True,
     progress: Callable[[int], None] | None = None,
+    tap: Tap | None = None,
 ) -> Result:
     """Replay the statements of the bundle at *path*, recorded or synthesised, as the scenario says
     (``docs/statements.md``).
@@ -193,22 +199,28 @@ def replay_statements(
     *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *seed*
     stands in for the scenario's. *load* is that of the bundle, where it has been
     read, and *trace* what :func:`trace_of` says of it; *goes_on*: clients that are through early begin anew, until the
-    time of the recording is over; *shared* has what was made for a run before this one. *progress* is called with the
-    number of statements that have ended. Raises ScenarioError or TraceError.
+    time of the recording is over; *shared* has what was made for a run before this one. *tap* is called with what the
+    run asked of each volume, *progress* with the number of statements that have ended. Raises ScenarioError or
+    TraceError.
     """
     seed = scenario.model.replay.seed if seed is None else seed
     load = load_of(path, seed) if load is None else load
     rounds = further = 1
+    rows = FIRST_TAPS
     while further:
         assembled = assemble(load, scenario, processor, seed, shared, rounds)
         interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
         columns = FIRST_CLASS + len(assembled.program.names)
         metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
+        if tap is not None:
+            metrics = tapped(metrics, np.array(list(assembled.entry.values())), rows)
         plant, outcome = engine.run_database(
             assembled.plant, assembled.database, metrics, progress=_up_to(load, progress)
         )
         further = _further_rounds(assembled, outcome.end_ns, rounds) if goes_on else 0
         rounds += further
+        if not further and tap is not None and not tap(assembled, metrics):
+            rows, further = int(metrics.tap_count[0]), 1  # once more, with room for all
     return summarise_statements(
         scenario, assembled, plant, metrics, outcome, trace_of(load) if trace is None else trace
     )

@@ -17,7 +17,7 @@ from tiersim.devices.hdd.hdd_kernels import accept_drive, can_start, finish_driv
 from tiersim.devices.station import ACCEPT, CHOOSE, FINISH, RESUME
 from tiersim.devices.station_records import ARRAY, CALL, DRIVE, NEVER, NONE, PER_SLOT, Plant
 from tiersim.kernel import call_at, kernel
-from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
+from tiersim.simulator.categories import COUNT, LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled.engine_state import (
     CONTROL_SIZE,
@@ -68,6 +68,7 @@ from tiersim.simulator.metrics import (
     record_lag,
     record_sync,
 )
+from tiersim.simulator.sharing import note_begins, note_leaves, note_waits
 from tiersim.simulator.station import STEP, station_addresses
 from tiersim.simulator.streams import (
     NO_STREAMS,
@@ -78,6 +79,7 @@ from tiersim.simulator.streams import (
     note_started,
     wake_follower,
 )
+from tiersim.simulator.taps import note_tapped
 
 
 @kernel(hot=True)
@@ -171,6 +173,11 @@ def enter(
     request["accepted_ns"] = now
     note_accepted(p, station, now)
     answer = accept(p, e, d, station, slot, now)
+    if e.metrics.waiting.size > 0:
+        if answer > now:
+            note_begins(p, e.metrics, station, slot, now, False)
+        else:
+            note_waits(p, e.metrics, station, slot, now)
     if answer > now:
         key = event_key(round_for(now, round_, rank, answer, COMPLETION), COMPLETION, station, request["number"])
         return push(e.calendar, events, answer, key, slot), dispatches
@@ -223,6 +230,10 @@ def leave(
     while True:
         request = p.requests[slot]
         note_finished(p, request["station"], now, request["accepted_ns"])
+        if e.metrics.waiting.size > 0:
+            note_leaves(p, e.metrics, request["station"], slot, now)
+        if e.metrics.tapped.size > 0:
+            note_tapped(p, e.metrics, slot, now)
         e.free[e.control[FREE]] = slot
         e.control[FREE] += 1
         parent = request["parent"]
@@ -260,6 +271,8 @@ def dispatch(p: Plant, e: Engine, d: Database, events: int, station: int, now: i
                 key = event_key(round_for(now, round_, DISPATCH, wake, TIMER), TIMER, station, 0)
                 events = push(e.calendar, events, wake, key, NONE)
             return events
+        if e.metrics.waiting.size > 0:
+            note_begins(p, e.metrics, station, slot, now, True)
         p.stations[station]["waiting"] -= 1
         number = p.requests[slot]["number"]
         key = event_key(round_for(now, round_, DISPATCH, done, COMPLETION), COMPLETION, station, number)
@@ -314,7 +327,8 @@ def start_command(
     begin_command(p, e, slot, row, stream, now - s.gathered_ns[row], s.category[row], interval)
     record_lag(e.metrics, interval, now - s.recorded_ns[row])
     if lets_followers_go(s, stream):
-        for place in range(s.followers.size):
+        group = s.groups[s.streams[stream]["group"]]
+        for place in range(group["first_follower"], group["end_follower"]):
             follower = s.followers[place]
             if wake_follower(s, follower):
                 events = consider(s, e, events, follower, now, round_, ARRIVAL)
@@ -328,8 +342,9 @@ def end_command(p: Plant, e: Engine, s: Streams, slot: int, interval: int, event
     stream = request["stream"]
     whole, device = note_ended(s, stream, request["row"], now)
     if whole > 0:
-        record_sync(e.metrics, LOG_SYNC, interval, whole)
-        record_sync(e.metrics, LOG_SYNC_DEVICE, interval, device)
+        first = request["category"] // COUNT * COUNT  # of its recording
+        record_sync(e.metrics, first + LOG_SYNC, interval, whole)
+        record_sync(e.metrics, first + LOG_SYNC_DEVICE, interval, device)
     return consider(s, e, events, stream, now, round_, COMPLETION)
 
 

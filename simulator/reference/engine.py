@@ -18,7 +18,7 @@ from simpy.events import Event, EventPriority
 
 from tiersim.devices.station_records import CALL, NEVER, NONE, PER_SLOT, Plant
 from tiersim.simulator import station as kernels
-from tiersim.simulator.categories import LOG_SYNC, LOG_SYNC_DEVICE
+from tiersim.simulator.categories import COUNT, LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.database.build import NO_DATABASE
 from tiersim.simulator.database.checkpoint.checkpointer import note_history
@@ -35,6 +35,7 @@ from tiersim.simulator.metrics import (
     record_lag,
     record_sync,
 )
+from tiersim.simulator.sharing import note_begins, note_leaves, note_waits
 from tiersim.simulator.streams import (
     NO_STREAMS,
     Streams,
@@ -44,6 +45,7 @@ from tiersim.simulator.streams import (
     note_started,
     wake_follower,
 )
+from tiersim.simulator.taps import note_tapped
 
 
 class Wake(Event):
@@ -135,6 +137,7 @@ class ReferenceEngine:
         """
         self.env = Environment(initial_time=0)
         self.plant, self.metrics = plant, metrics
+        self._shared = metrics.waiting.size > 0
         self._blocks = list(blocks)
         self._streams = NO_STREAMS if streams is None else streams
         self.database = NO_DATABASE if database is None else with_slots(database, plant.requests.size)
@@ -210,7 +213,8 @@ class ReferenceEngine:
         record_lag(self.metrics, self._interval, self.now - int(s.recorded_ns[row]))
         self._enter(slot, int(s.station[row]), ARRIVAL)
         if lets_followers_go(s, stream):
-            for follower in s.followers.tolist():
+            group = s.groups[s.streams[stream]["group"]]
+            for follower in s.followers[group["first_follower"] : group["end_follower"]].tolist():
                 if wake_follower(s, follower):
                     self._consider(follower, ARRIVAL)
         self._consider(stream, ARRIVAL)
@@ -263,6 +267,8 @@ class ReferenceEngine:
                 slot, done, wake = self.devices[station].choose(self.now)
                 if slot == NONE:
                     break
+                if self._shared:
+                    note_begins(self.plant, self.metrics, station, slot, self.now, True)
                 row["waiting"] -= 1
                 number = int(self.plant.requests[slot]["number"])
                 self._at(done, DISPATCH, COMPLETION, station, number, partial(self._complete, station, slot))
@@ -279,6 +285,10 @@ class ReferenceEngine:
         request["accepted_ns"] = self.now
         note_accepted(self.plant, station, self.now)
         answer = self.devices[station].accept(self.now, slot)
+        if self._shared and answer > self.now:
+            note_begins(self.plant, self.metrics, station, slot, self.now, False)
+        elif self._shared:
+            note_waits(self.plant, self.metrics, station, slot, self.now)
         if answer > self.now:
             self._at(answer, rank, COMPLETION, station, int(request["number"]), partial(self._complete, station, slot))
             return
@@ -315,6 +325,10 @@ class ReferenceEngine:
         now = self.now
         station = int(request["station"])
         note_finished(self.plant, station, now, int(request["accepted_ns"]))
+        if self._shared:
+            note_leaves(self.plant, self.metrics, station, slot, now)
+        if self.metrics.tapped.size:
+            note_tapped(self.plant, self.metrics, slot, now)
         if self.plant.stations[station]["waiting"]:
             self._call(station)
         self._free.append(slot)
@@ -343,8 +357,9 @@ class ReferenceEngine:
         if stream != NONE:
             whole, device = note_ended(self._streams, stream, int(request["row"]), now)
             if whole > 0:
-                record_sync(self.metrics, LOG_SYNC, self._interval, whole)
-                record_sync(self.metrics, LOG_SYNC_DEVICE, self._interval, device)
+                first = int(request["category"]) // COUNT * COUNT  # of its recording
+                record_sync(self.metrics, first + LOG_SYNC, self._interval, whole)
+                record_sync(self.metrics, first + LOG_SYNC_DEVICE, self._interval, device)
             self._consider(stream, COMPLETION)
 
     def _timer(self, station: int) -> None:

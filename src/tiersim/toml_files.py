@@ -100,8 +100,9 @@ def _refuse_huge(value: object) -> None:
         _refuse_huge(inner)
 
 
-def validate(model: type[M], values: Mapping[str, Any], text: str, path: str) -> M:
-    """Check *values*, parsed from *text*, against *model*; raises ScenarioError with one line for each mistake.
+def validate(model: type[M], values: Mapping[str, Any], text: str, path: str, under: tuple[str, ...] = ()) -> M:
+    """Check *values*, parsed from *text* where they are the table *under*, against *model*; raises ScenarioError with
+    one line for each mistake.
 
     A validator of a whole model says which key it means by beginning its message with ``KEY: ``.
     """
@@ -121,7 +122,7 @@ def validate(model: type[M], values: Mapping[str, Any], text: str, path: str) ->
                 message = f"the key {location[-1]!r} is required and not there"
             elif not problem["msg"].startswith("Value error"):
                 message = f"{problem['input']!r}: {message[0].lower()}{message[1:]}"
-            lines.append(f"{place_of(text, path, location)}: {message}")
+            lines.append(f"{place_of(text, path, (*under, *location))}: {message}")
         raise ScenarioError("\n".join(lines)) from None
 
 

@@ -1,0 +1,159 @@
+"""Replays of several recordings that share hardware, and their tables."""
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from tiersim.cli import terminal
+from tiersim.cli.import_trace import open_trace
+from tiersim.errors import ScenarioError
+from tiersim.files import check_target, make_folder
+from tiersim.units import format_ns
+
+if TYPE_CHECKING:
+    from tiersim.scenarios.hardware import NamedScenario
+    from tiersim.scenarios.tenants.run import Recordings, Shared
+    from tiersim.simulator.result import Result
+
+
+def replay_tenants(
+    path: Path, scenarios: "Sequence[NamedScenario]", output: Path, *, force: bool
+) -> "dict[str, list[Result]]":
+    """Run the tenants of the file at *path* on every scenario; write two result bundles for each tenant, alone and
+    together with the others; returns them by tenant.
+    """
+    from tiersim.scenarios.tenants.model import read_tenants
+    from tiersim.scenarios.tenants.run import run_tenants
+    from tiersim.simulator.result import save_result
+
+    model = read_tenants(path)
+    targets = {
+        (scenario.name, name, kind): output / f"{scenario.name}.{name}{kind}.result"
+        for scenario in scenarios
+        for name in model.tenants
+        for kind in ("", ".alone")
+    }
+    for target in targets.values():
+        check_target(target, force=force)
+    began = time.time()
+    workers = os.cpu_count() or 1
+    with ExitStack() as stack:
+        recordings = open_recordings(path, stack, Path(stack.enter_context(TemporaryDirectory(prefix="tiersim-"))))
+        found: dict[str, list[Shared]] = {}
+        for scenario in scenarios:
+            with terminal.progress_bar(f"replaying on {scenario.name}") as progress:
+                found[scenario.name] = run_tenants(recordings, scenario, workers=workers, progress=progress)
+    facts = {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}
+    results: dict[str, list[Result]] = {name: [] for name in model.tenants}
+    for name in model.tenants:
+        for scenario in scenarios:
+            shared = next(one for one in found[scenario.name] if one.name == name)
+            for kind, result in ((".alone", shared.alone), ("", shared.together)):
+                if kind and shared.alone is shared.together:  # there is one tenant
+                    continue
+                target = targets[scenario.name, name, kind]
+                make_folder(target.parent)
+                save_result(result, target, facts, force=force)
+                results[name].append(result)
+    return results
+
+
+def open_recordings(path: Path, stack: ExitStack, folder: Path) -> "Recordings":
+    """Open what the tenants file at *path* names, and keep it open as long as the *stack*; requests of servers of which
+    none were recorded are derived in *folder*.
+    """
+    from tiersim.scenarios.tenants.model import read_tenants
+    from tiersim.scenarios.tenants.run import Recordings
+
+    bundles = {}
+    for name, tenant in read_tenants(path).tenants.items():
+        recording = path.parent / tenant.recording
+        if not recording.exists():
+            raise ScenarioError(f"{path}: tenants.{name}.recording: {recording} is not there; check the name")
+        bundles[name] = stack.enter_context(open_trace(recording))
+    with terminal.progress_bar("surveying"):
+        return Recordings(path, read_tenants(path), bundles, folder)
+
+
+def show_sharing(summaries: Sequence[dict[str, Any]], everything: bool) -> None:
+    """Print who slows whom, and who waits for whom, of the *summaries* that are of tenants beside others."""
+    shared = [summary for summary in summaries if "shared" in summary]
+    by_scenario: dict[str, list[dict[str, Any]]] = {}
+    for summary in shared:
+        by_scenario.setdefault(summary["name"].removesuffix(f".{summary['shared']['tenant']}"), []).append(summary)
+    for scenario, own in by_scenario.items():
+        names = [summary["shared"]["tenant"] for summary in own]
+        columns = ["tenant", "alone", "together", *(f"without {name}" for name in names)]
+        rows = [_means(summary["shared"], names) for summary in own]
+        terminal.show_table(f"{scenario}: mean latency of a request", columns, rows, _notes(own, everything))
+        waits = [row for summary in own for row in _waits(summary, names, everything)]
+        if waits:
+            columns = ["requests of", "wait at", *(f"behind {name}" for name in names), "behind others"]
+            terminal.show_table(f"{scenario}: waiting time, per request", columns, waits, words=2)
+
+
+def _means(shared: dict[str, Any], names: Sequence[str]) -> list[str]:
+    alone, together = shared["alone"]["mean_latency_ns"], shared["mean_latency_ns"]
+    cells = [
+        ""
+        if name == shared["tenant"]
+        else f"{format_ns(shared['without'][name])} ({_percent(shared['without'][name], together)})"
+        for name in names
+    ]
+    return [shared["tenant"], format_ns(alone), f"{format_ns(together)} ({_percent(together, alone)})", *cells]
+
+
+def _percent(value: float, base: float) -> str:
+    return f"{100 * (value / base - 1):+.0f} %" if base else "?"
+
+
+#: Stations of a short table, those that a tenant waits at most.
+_MOST_STATIONS = 2
+
+
+def _waits(summary: dict[str, Any], names: Sequence[str], everything: bool) -> list[list[str]]:
+    """Return where requests of one tenant wait and behind whose, the longest first; stations of one volume together."""
+    by_place: dict[str, dict[str, float]] = {}
+    for station, behind in summary["shared"]["waits_ns"].items():
+        found = by_place.setdefault(_place(station), {})
+        for other, wait_ns in behind.items():
+            found[other] = found.get(other, 0.0) + wait_ns
+    longest = sorted(by_place, key=lambda place: -sum(by_place[place].values()))
+    rows = []
+    for place in longest if everything else longest[:_MOST_STATIONS]:
+        each = {other: wait_ns / max(summary["commands"], 1) for other, wait_ns in by_place[place].items()}
+        rest = sum(wait_ns for other, wait_ns in each.items() if other not in names)
+        own = [format_ns(each.get(name, 0.0)) for name in names]
+        rows.append([summary["shared"]["tenant"], place, *own, format_ns(rest)])
+    return rows
+
+
+def _place(station: str) -> str:
+    """Return what members of one volume have in common: ``data.3`` is one of ``data.*``."""
+    head, dot, number = station.rpartition(".")
+    return f"{head}.*" if dot and number.isdigit() else station
+
+
+def _notes(summaries: Sequence[dict[str, Any]], everything: bool) -> str:
+    """Say what the numbers of *without* are, whose times fall apart, and what is not modelled."""
+    notes = ["In brackets: together against alone, and without a tenant against together."]
+    for summary in summaries:
+        for other, share in summary["shared"]["overlap"].items():
+            if share < 0.5:
+                notes.append(
+                    f"{summary['shared']['tenant']}: {other} is there for {100 * share:.0f} % of its time only."
+                )
+    for summary in summaries:
+        rates = summary["shared"].get("transactions_per_s")
+        if rates is not None and rates["alone"] is not None:
+            notes.append(
+                f"{summary['shared']['tenant']}: {rates['alone']:,.0f} transactions/s alone, about"
+                f" {rates['together']:,.0f} together (in proportion to its requests/s)."
+            )
+    missing = dict.fromkeys(text for summary in summaries for text in summary["shared"]["not_modelled"])
+    notes += [f"Not modelled: {text}." for text in missing]
+    return terminal.caption(notes, everything=everything)

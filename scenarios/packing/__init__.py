@@ -1,0 +1,1 @@
+"""Which databases go onto which arrays: the search, and what tries its answers."""

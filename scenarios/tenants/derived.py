@@ -1,0 +1,85 @@
+"""The block requests of a server of which nobody recorded any: what a run of its statements asks of the volumes.
+
+That run is alone on the hardware. What it asks is replayed beside others as a recorded block trace is: its sessions
+wait for their own requests. What stands above the volumes is not there any more, and does not answer to the others.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tiersim.operations import FLUSH, READ
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.statements.assembly import Assembled
+from tiersim.scenarios.statements.replay import replay_statements
+from tiersim.simulator.database.database_state import BURSTS, CHECKPOINTER, LOG_BLOCKS, LOG_STATION
+from tiersim.simulator.metrics import Metrics
+from tiersim.simulator.result import Result
+from tiersim.simulator.taps import NOBODY, rows_of
+from tiersim.traces.bundle import Requests, write_bundle
+from tiersim.traces.schema import CHECKPOINT_WRITE, DATA_READ, DATA_WRITE, FLAG_SYNC, LOG_WRITE, TEMP, UNKNOWN
+
+#: What the replay of derived requests lacks, behind the tenant's name.
+NOT_ANSWERED = (
+    "its requests were derived from a run of its statements alone; its processors, buffer pool, group commits and"
+    " checkpoints do not answer to the others, its sessions wait for their own requests only"
+)
+
+
+def derive(path: Path, scenario: NamedScenario, target: Path) -> Result:
+    """Run the statements of the bundle at *path* alone on *scenario*; write what they asked of the volumes as a bundle
+    at *target*, a file for each volume; returns the result of that run. Raises TiersimError.
+    """
+
+    def write(assembled: Assembled, metrics: Metrics) -> bool:
+        found = rows_of(metrics)
+        if found is not None:
+            _write(target, found[found["came_ns"] <= assembled.timeline_ns], assembled)
+        return found is not None
+
+    return replay_statements(path, scenario, tap=write)
+
+
+def _write(target: Path, rows: NDArray[Any], assembled: Assembled) -> None:
+    """Write requests that were noted as a bundle."""
+    stations, sessions = assembled.builder.stations, len(assembled.database.sessions)
+    nothing = np.full(len(rows), -1, np.int64)
+    by_session = rows["asked_by"] != NOBODY
+    # streams: sessions, then stations that work for them, then what no station did for anybody
+    through = np.where(rows["through"] == NOBODY, len(stations), rows["through"])
+    stream = np.where(by_session, rows["asked_by"], sessions + through)
+    with write_bundle(target) as (writer, fields):
+        writer.file_names += list(assembled.entry)
+        writer.stream_names += [f"session {number}" for number in range(sessions)]
+        writer.stream_names += [*(station.name for station in stations), "background"]
+        fields["source_format"] = "derived"
+        fields["inferred"] = ["requests are those of a run of the recorded statements on this hardware, alone"]
+        writer.append(
+            Requests(
+                time_ns=rows["came_ns"].copy(),
+                op=rows["op"].astype(np.uint8),
+                file=rows["place"].astype(np.int32),
+                offset_bytes=rows["offset_bytes"].copy(),
+                length_bytes=rows["length_bytes"].copy(),
+                stream=stream.astype(np.int32),
+                purpose=_purposes(rows, assembled),
+                issue_ns=nothing,
+                command=nothing,
+                latency_ns=rows["done_ns"] - rows["came_ns"],
+                flags=np.where(by_session, FLAG_SYNC, 0).astype(np.uint8),
+            )
+        )
+
+
+def _purposes(rows: NDArray[Any], assembled: Assembled) -> NDArray[np.uint8]:
+    kinds = assembled.plant.stations["kind"]
+    kind = np.where(rows["through"] == NOBODY, -1, kinds[np.maximum(rows["through"], 0)])
+    purpose = np.where(rows["op"] == READ, DATA_READ, DATA_WRITE)
+    purpose[(rows["op"] == FLUSH)] = UNKNOWN
+    purpose[rows["category"] == TEMP] = TEMP
+    purpose[np.isin(kind, (CHECKPOINTER, BURSTS)) & (rows["op"] != FLUSH)] = CHECKPOINT_WRITE
+    purpose[np.isin(kind, (LOG_STATION, LOG_BLOCKS))] = LOG_WRITE
+    found: NDArray[np.uint8] = purpose.astype(np.uint8)
+    return found

@@ -1,0 +1,301 @@
+"""Recordings that share hardware: all of them together, each alone, and all but one; who waits for whom.
+
+A run keeps what the recordings say of their own causes (``docs/replay.md``): sessions of one recording wait for their
+own answers, which the others delay. Nothing else passes between recordings.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tiersim.devices.measured import Measured
+from tiersim.errors import ScenarioError
+from tiersim.operating_system import available_bytes
+from tiersim.parallel import Note, side_by_side
+from tiersim.scenarios.causes import from_disk
+from tiersim.scenarios.database_models import EngineModel, HostModel
+from tiersim.scenarios.hardware import NamedScenario, place_files
+from tiersim.scenarios.library import refuse_keys_of_statements
+from tiersim.scenarios.model import ReplayModel
+from tiersim.scenarios.replay import Part, Playback, Played, play, workers_that_fit
+from tiersim.scenarios.survey import survey
+from tiersim.scenarios.tenants.derived import NOT_ANSWERED, derive
+from tiersim.scenarios.tenants.model import MOST_TENANTS, TenantModel, TenantsModel
+from tiersim.simulator.result import Result
+from tiersim.toml_files import dump_with_units, place_of, read_text, validate
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.statistics import has_statements
+from tiersim.units import NS_PER_S
+
+#: What no run of recordings side by side knows, said in every result of one.
+NOT_MODELLED = (
+    "tenants share storage alone: each has its own host, processors and memory",
+    "a tenant's requests are those of its recording: its caches do not hold other pages because others slow it down",
+    "the expected error is that of single recordings: no prediction of servers on shared storage was measured",
+)
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """One recording that was surveyed, and what its file says of it."""
+
+    name: str
+    model: TenantModel
+    playback: Playback
+    shift_ns: int  # that it begins later than the first one
+    derived: Result | None = None  # of the run of its statements, where its requests are those of that run
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What one tenant got: alone on the hardware, and together with the others."""
+
+    name: str
+    alone: Result
+    together: Result
+
+
+class Recordings:
+    """The recordings of a tenants file at *path*, which are read once for all scenarios."""
+
+    def __init__(self, path: Path, model: TenantsModel, bundles: Mapping[str, Bundle], folder: Path) -> None:
+        """Survey those that have requests; requests of the others are derived in *folder*. Raises TiersimError."""
+        self.path, self.model, self._bundles, self._folder = path, model, bundles, folder
+        self.text = read_text(path)
+        self._surveyed = {name: Playback(survey(one), keep=True) for name, one in bundles.items() if one.rows}
+        for name, one in bundles.items():
+            if not one.rows and not has_statements(one.path):
+                raise ScenarioError(
+                    f"{path}: tenants.{name}.recording: {one.path.name} has neither requests nor statements; record"
+                    " the server (tiersim record)"
+                )
+
+    def on(self, scenario: NamedScenario) -> list["Tenant"]:
+        """Return the tenants as they are on a scenario; raises TiersimError."""
+        if len(self._surveyed) == len(self._bundles):
+            refuse_keys_of_statements(scenario)
+        playbacks, derived = dict(self._surveyed), {}
+        for name, bundle in self._bundles.items():
+            if name not in playbacks:
+                target = self._folder / scenario.name / f"{name}.trace"
+                target.parent.mkdir(exist_ok=True)
+                derived[name] = derive(bundle.path, self._with_statements(name, scenario), target)
+                playbacks[name] = Playback(survey(Bundle(target)), keep=True)
+        begins_ns = self._begins_ns(playbacks)
+        return [
+            Tenant(name, self.model.tenants[name], playbacks[name], begins_ns[name], derived.get(name))
+            for name in self._bundles
+        ]
+
+    def _with_statements(self, name: str, scenario: NamedScenario) -> NamedScenario:
+        """Return the scenario on which the tenant's statements run alone."""
+        tenant, under = self.model.tenants[name], ("tenants", name)
+        view = scenario.played_as(placement_of(self, name, scenario), rules_of(self, name, scenario, tenant.replay), {})
+        tables: dict[str, tuple[type[HostModel | EngineModel], Mapping[str, Any]]] = {
+            "host": (HostModel, tenant.host), "engine": (EngineModel, tenant.engine)
+        }  # fmt: skip
+        update = {}
+        for key, (kind, own) in tables.items():
+            said = getattr(scenario.model, key)
+            if own or said is not None:
+                given = {} if said is None else dump_with_units(said)
+                update[key] = validate(kind, given | dict(own), self.text, str(self.path), (*under, key))
+        view.model = view.model.model_copy(update=update)
+        return view
+
+    def _begins_ns(self, playbacks: Mapping[str, Playback]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for name, playback in playbacks.items():
+            aligned_ns = 0
+            if self.model.align == "clock":
+                clock_ns = self._bundles[name].manifest.host.get("clock_start_unix_ns")
+                if not isinstance(clock_ns, int):
+                    raise ScenarioError(
+                        f'{self.path}: align = "clock": the recording of {name!r} does not say what time it was when it'
+                        ' began; write align = "peak", or "start" with shift under each of [tenants]'
+                    )
+                aligned_ns = clock_ns
+            elif self.model.align == "peak":
+                aligned_ns = -_busiest_second(playback) * NS_PER_S
+            found[name] = aligned_ns + self.model.tenants[name].shift
+        first_ns = min(found.values())
+        return {name: begin_ns - first_ns for name, begin_ns in found.items()}
+
+
+def _busiest_second(playback: Playback) -> int:
+    """Return the number of the second with the most requests, the first of several."""
+    counts = np.zeros(0, np.int64)
+    for block in playback.blocks():
+        own = np.bincount(block.arrival_ns // NS_PER_S, minlength=len(counts))
+        own[: len(counts)] += counts
+        counts = own
+    return int(counts.argmax())
+
+
+def placement_of(recordings: Recordings, name: str, scenario: NamedScenario) -> Mapping[str, str]:
+    """Return where a tenant's files go; raises ScenarioError."""
+    placement = recordings.model.tenants[name].placement or scenario.model.placement
+    try:
+        scenario.model.refuse_placement(placement)
+    except ValueError as error:
+        key, _, why = str(error).partition(": ")
+        place = place_of(recordings.text, str(recordings.path), ("tenants", name, *key.split(".")))
+        raise ScenarioError(f"{place}: {why}; correct the placement of {name!r}") from None
+    return placement
+
+
+def rules_of(recordings: Recordings, name: str, scenario: NamedScenario, own: Mapping[str, Any]) -> ReplayModel:
+    """Return how a tenant is played: as the scenario says but for its *own* keys; raises ScenarioError."""
+    said = scenario.model.replay
+    given = {key: value for key, value in dump_with_units(said).items() if key in said.model_fields_set}
+    under = ("tenants", name, "replay")
+    return validate(ReplayModel, given | dict(own), recordings.text, str(recordings.path), under)
+
+
+def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedScenario) -> list[Part]:
+    """Place each tenant on the scenario's volumes, one behind the other unless it says where; raises ScenarioError."""
+    if len(tenants) > MOST_TENANTS:
+        raise ScenarioError(
+            f"{recordings.path}: {len(tenants)} tenants are more than the {MOST_TENANTS} that one array has room for in"
+            " a run; leave some out"
+        )
+    if any(isinstance(volume.device, Measured) for volume in scenario.volumes.values()):
+        raise ScenarioError(f"{scenario.name}: the recorded hardware answers to one recording alone; choose devices")
+    taken: dict[str, list[tuple[int, int, str]]] = {}
+    parts = []
+    for tenant in tenants:
+        view = _view(recordings, tenant, scenario, taken)
+        homes = place_files(view, tenant.playback.found.files)
+        own: dict[str, tuple[int, int]] = {}
+        for home, use in zip(homes, tenant.playback.found.files, strict=True):
+            begin = home.base_bytes if home.packed is None else int(home.packed.min(initial=0))
+            low, high = own.get(home.volume, (begin, 0))
+            own[home.volume] = min(low, begin), max(high, home.end_bytes(use))
+        for volume, (begin, end) in own.items():
+            for low, high, other in taken.get(volume, ()):
+                if begin < high and low < end:
+                    raise ScenarioError(
+                        f"{place_of(recordings.text, str(recordings.path), ('tenants', tenant.name, 'offset'))}: on"
+                        f" volume {volume!r} it overlaps tenant {other!r}; leave offset out, or choose another"
+                    )
+            taken.setdefault(volume, []).append((begin, end, tenant.name))
+        parts.append(Part(tenant.playback, view, tenant.shift_ns))
+    return parts
+
+
+def _view(
+    recordings: Recordings,
+    tenant: Tenant,
+    scenario: NamedScenario,
+    taken: Mapping[str, Sequence[tuple[int, int, str]]],
+) -> NamedScenario:
+    """Return the scenario as the tenant's requests see it."""
+    placement = placement_of(recordings, tenant.name, scenario)
+    rules = rules_of(recordings, tenant.name, scenario, tenant.model.replay)
+    if tenant.derived is not None:  # its files are volumes, and its load is in the requests
+        names = [use.name for use in tenant.playback.found.files]
+        default = placement.get("default", scenario.model.default_volume)
+        placement = {"default": default} | {f"file:{volume}": volume for volume in names}
+        rules = ReplayModel(seed=scenario.model.replay.seed)
+    if tenant.model.offset is not None:
+        offsets = dict.fromkeys(scenario.homes, tenant.model.offset)
+    else:
+        offsets = {volume: max(end for _, end, _ in others) for volume, others in taken.items()}
+    return scenario.played_as(placement, rules, offsets)
+
+
+def run_tenants(
+    recordings: Recordings,
+    scenario: NamedScenario,
+    *,
+    workers: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Shared]:
+    """Run all tenants together, each alone, and all but one each, on the scenario's hardware; raises ScenarioError."""
+    tenants = recordings.on(scenario)
+    parts = parts_on(recordings, tenants, scenario)
+    everybody = tuple(range(len(parts)))
+    chosen = [everybody, *((one,) for one in everybody)]
+    chosen += [tuple(other for other in everybody if other != one) for one in everybody]
+    chosen = list(dict.fromkeys(one for one in chosen if one))  # of two, all but one is the other alone
+
+    def run(which: tuple[int, ...], note: Note) -> Played:
+        begin_ns = min(parts[one].shift_ns for one in which)
+        return play([replace(parts[one], shift_ns=parts[one].shift_ns - begin_ns) for one in which], progress=note)
+
+    sizes = [sum(parts[one].found.requests for one in which) for which in chosen]
+    if not all(from_disk(part.found, part.scenario) for part in parts):
+        most = max(max(part.scenario.model.replay.load for part in parts), 1.0)
+        workers = workers_that_fit(int(max(sizes) * most), workers, available_bytes())
+
+    def told(arrived: int) -> None:
+        if progress is not None:
+            progress(arrived, sum(sizes))
+
+    runs = dict(zip(chosen, side_by_side([partial(run, one) for one in chosen], told, workers=workers), strict=True))
+    return [_shared(number, tenants, scenario, runs) for number in everybody]
+
+
+def _shared(
+    number: int, tenants: Sequence[Tenant], scenario: NamedScenario, runs: Mapping[tuple[int, ...], Played]
+) -> Shared:
+    """Make the results of one tenant."""
+    everybody = tuple(range(len(tenants)))
+    name, names = tenants[number].name, [tenant.name for tenant in tenants]
+    together, by_itself = runs[everybody], runs[(number,)]
+    if len(tenants) == 1:
+        result = _unmeasured(together.result(0, f"{scenario.name}.{name}"), tenants[0])
+        return Shared(name, result, result)
+    alone = _unmeasured(by_itself.result(0, f"{scenario.name}.{name}.alone"), tenants[number])
+    result = _unmeasured(together.result(number, f"{scenario.name}.{name}"), tenants[number])
+    without = {}
+    for other in everybody:
+        if other != number:
+            rest = tuple(one for one in everybody if one != other)
+            without[names[other]] = runs[rest].mean_ns(rest.index(number))
+    own = tenants[number].playback.found.span_ns
+    shared: dict[str, Any] = {
+        "tenant": name,
+        "with": [other for other in names if other != name],
+        "start_ns": tenants[number].shift_ns,
+        "overlap": {other.name: _overlap_ns(tenants[number], other) / own for other in tenants if other.name != name},
+        "mean_latency_ns": together.mean_ns(number),
+        "alone": {
+            "mean_latency_ns": by_itself.mean_ns(0),
+            "latency_ns": alone.summary["latency_ns"],
+            "throughput_per_s": alone.summary["throughput_per_s"],
+            "load": alone.summary["verdict"]["load"],
+        },
+        "without": without,
+        "waits_ns": together.waits_ns(number, names),
+        "not_modelled": list(NOT_MODELLED),
+    }
+    derived = tenants[number].derived
+    if derived is not None:
+        rates = [one.summary["throughput_per_s"]["requests"]["value"] for one in (result, alone)]
+        per_s = derived.summary["throughput_per_s"]["transactions"]["value"]
+        shared["not_modelled"] = [f"{name}: {NOT_ANSWERED}", *NOT_MODELLED]
+        shared["transactions_per_s"] = {
+            "alone": per_s,
+            "together": None if per_s is None else per_s * rates[0] / rates[1],
+            "basis": "alone: a run of its statements; together: times requests/s together over alone",
+        }
+    used = {home.volume for one in together.parts for home in place_files(one.scenario, one.found.files)}
+    empty = tuple(f"volumes.{volume} has no effect here" for volume in used)
+    caveats = [text for text in result.summary["caveats"] if not text.startswith(empty)]
+    return Shared(name, alone, replace(result, summary=result.summary | {"caveats": caveats, "shared": shared}))
+
+
+def _unmeasured(result: Result, tenant: Tenant) -> Result:
+    """Return a result without latencies that nobody recorded: those of a run that requests were derived from."""
+    return result if tenant.derived is None else replace(result, summary=result.summary | {"measured_latency_ns": {}})
+
+
+def _overlap_ns(one: Tenant, other: Tenant) -> int:
+    """Return for how long both are there."""
+    ends_ns = (tenant.shift_ns + tenant.playback.found.span_ns for tenant in (one, other))
+    return max(0, min(ends_ns) - max(one.shift_ns, other.shift_ns))

@@ -1,0 +1,80 @@
+"""Who waits for whom, where several recordings share the plant: the time of one's requests behind another's.
+
+A request waits at a station from when it comes until the station starts it. At each instant that time is divided
+equally among the requests that the station has started and that have not left it: those that a disk or a server works
+on, those that hold the places of a queue. If there is none, it goes to the owner of the request that was started last:
+it took the tokens that are waited for. What a station decides when a request comes (a flash drive that plans its dies)
+is service here and not waiting.
+
+Owners are the recordings; behind them come two that nobody recorded: background work (destages, rebuilds, a neighbour),
+and nobody, before a station has started anything.
+"""
+
+import numpy as np
+
+from tiersim.devices.station_records import NONE, Plant
+from tiersim.kernel import kernel
+from tiersim.simulator.categories import COUNT
+from tiersim.simulator.metrics import Metrics
+
+#: Owners that are no recordings.
+NOT_RECORDED = ("background work", "nobody")
+
+
+@kernel
+def owner_of(p: Plant, m: Metrics, slot: int) -> int:
+    """Return whose request it is, or which one it is a part of."""
+    whole = slot
+    while p.requests[whole]["parent"] != NONE:
+        whole = int(np.int64(p.requests[whole]["parent"]))
+    if p.requests[whole]["row"] == NONE:
+        return int(m.waiting.shape[1]) - 1
+    return int(np.int64(p.requests[whole]["category"])) // COUNT
+
+
+@kernel
+def settle(p: Plant, m: Metrics, station: int, now: int) -> None:
+    """Divide the time of those that wait since the last change at a station."""
+    took_ns = now - m.shared_since_ns[station]
+    m.shared_since_ns[station] = now
+    if took_ns == 0 or p.stations[station]["waiting"] == 0:
+        return
+    owners = m.waiting.shape[1]
+    started = 0
+    for other in range(owners):
+        started += m.started[station, other]
+    for owner in range(owners):
+        waited_ns = took_ns * m.waiting[station, owner]
+        if waited_ns == 0:
+            continue
+        if started == 0:
+            m.behind_ns[station, owner, m.last_started[station]] += waited_ns
+            continue
+        for other in range(owners):
+            if m.started[station, other] > 0:
+                m.behind_ns[station, owner, other] += waited_ns * m.started[station, other] / started
+
+
+@kernel
+def note_waits(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None:
+    """A request came to a station and waits there."""
+    settle(p, m, station, now)
+    m.waiting[station, owner_of(p, m, slot)] += 1
+
+
+@kernel
+def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited: bool) -> None:
+    """A station starts a request, which had *waited* there or just came."""
+    settle(p, m, station, now)
+    owner = owner_of(p, m, slot)
+    if waited:
+        m.waiting[station, owner] -= 1
+    m.started[station, owner] += 1
+    m.last_started[station] = owner
+
+
+@kernel
+def note_leaves(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None:
+    """A request leaves a station."""
+    settle(p, m, station, now)
+    m.started[station, owner_of(p, m, slot)] -= 1

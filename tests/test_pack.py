@@ -1,0 +1,215 @@
+"""The cheapest arrays for several recordings: against all placements, each simulated; what does not fit is said."""
+
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tests.runs import needs_jit
+from tests.test_replay import write_trace
+from tiersim.cli.main import app
+from tiersim.errors import ScenarioError
+from tiersim.scenarios.packing.boxes import Box
+from tiersim.scenarios.packing.pack import Asked, _cost, _Trial, _usable, pack_tenants, without_a_drive
+from tiersim.scenarios.sizing.candidates import combinations, read_candidates
+from tiersim.scenarios.sizing.targets import parse_target
+from tiersim.scenarios.tenants.model import read_tenants
+from tiersim.scenarios.tenants.run import Recordings
+from tiersim.traces.bundle import Bundle
+
+pytestmark = needs_jit
+
+ARRAYS = """
+price_date = "2026-11"
+[prices.seagate-cheetah-15k7-300]
+price = 120
+[prices.micron-s650dc-800]
+price = 900
+[[candidates]]
+device = "seagate-cheetah-15k7-300"
+count = [2, 4, 8]
+layout = "raid10"
+[[candidates]]
+device = "micron-s650dc-800"
+count = 2
+layout = "raid1"
+"""
+FOUR = """
+[tenants.shop]
+recording = "shop.trace"
+targets = ["p99(data read) < 12 ms"]
+[tenants.bill]
+recording = "bill.trace"
+targets = ["p99(data read) < 25 ms"]
+[tenants.third]
+recording = "shop.trace"
+[tenants.fourth]
+recording = "bill.trace"
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    top = tmp_path_factory.mktemp("pack")
+    for name, count, per_s in (("shop", 1500, 300.0), ("bill", 3000, 600.0)):
+        (top / name).mkdir()
+        write_trace(top / name, count, per_s).rename(top / f"{name}.trace")
+    (top / "arrays.toml").write_text(ARRAYS)
+    return top
+
+
+@pytest.fixture
+def recordings(folder: Path) -> Iterator[Any]:
+    with TemporaryDirectory() as work:
+
+        def read(text: str) -> Recordings:
+            path = folder / "databases.toml"
+            path.write_text(text)
+            model = read_tenants(path)
+            bundles = {name: Bundle(folder / one.recording) for name, one in model.tenants.items()}
+            return Recordings(path, model, bundles, Path(work))
+
+        yield read
+
+
+def candidates(folder: Path, text: str = ARRAYS) -> Sequence[Any]:
+    (folder / "own.toml").write_text(text)
+    model = read_candidates(folder / "own.toml")
+    return combinations(model, "seagate-cheetah-15k7-300", ["replay.mode=open"], folder)
+
+
+def partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:
+    if not items:
+        yield []
+        return
+    first, *rest = items
+    for size in range(len(rest) + 1):
+        for chosen in itertools.combinations(rest, size):
+            left = [item for item in rest if item not in chosen]
+            for others in partitions(left):
+                yield [[first, *chosen], *others]
+
+
+def test_the_answer_is_the_cheapest_of_all_placements_that_hold_when_each_is_simulated(
+    folder: Path, recordings: Any
+) -> None:
+    asked = Asked(recordings(FOUR), [], 0.0, False)
+    found = candidates(folder)
+    document = pack_tenants(asked, found)
+    kinds, _ = _usable(found, asked)
+    trial = _Trial(asked, kinds)
+    cost: dict[tuple[int, ...], float] = {}
+    for size in range(1, 5):
+        for items in itertools.combinations(range(4), size):
+            holding = [_cost(one) for kind, one in enumerate(kinds) if trial.together(Box(kind, items)) is None]
+            cost[items] = min(holding, default=np.inf)
+    best = min(sum(cost[tuple(part)] for part in parts) for parts in partitions(range(4)))
+    assert document["fits"]
+    assert document["cost"] == best
+    assert sorted(name for one in document["arrays"] for name in one["tenants"]) == ["bill", "fourth", "shop", "third"]
+    assert len(document["arrays"]) > 1
+
+
+def test_tenants_that_are_apart_do_not_share_an_array(folder: Path, recordings: Any) -> None:
+    flash = ARRAYS.replace("price = 900", "price = 1")
+    together = pack_tenants(Asked(recordings(FOUR), [], 0.0, False), candidates(folder, flash))
+    assert len(together["arrays"]) == 1
+    text = FOUR.replace("[tenants.bill]", 'apart = ["third"]\n[tenants.bill]')
+    apart = pack_tenants(Asked(recordings(text), [], 0.0, False), candidates(folder, flash))
+    assert len(apart["arrays"]) == 2
+    assert not any({"shop", "third"} <= set(one["tenants"]) for one in apart["arrays"])
+
+
+def test_cores_memory_and_size_are_counted(folder: Path, recordings: Any) -> None:
+    flash = ARRAYS.replace("price = 900", "price = 1")
+    flash = flash.replace('layout = "raid1"', 'layout = "raid1"\nset = { "host.cores" = [8] }')
+    for key in ("cores = 3", 'size = "300 GB"'):
+        text = FOUR.replace("recording =", f"{key}\nrecording =")
+        document = pack_tenants(Asked(recordings(text), [], 0.0, False), candidates(folder, flash))
+        assert len(document["arrays"]) == 2, key
+
+
+def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Path, recordings: Any) -> None:
+    asked = Asked(recordings(FOUR), [parse_target("p99(data read) < 1 us")], 0.0, False)
+    document = pack_tenants(asked, candidates(folder))
+    assert not document["fits"]
+    assert document["arrays"] == []
+    assert {one["tenant"] for one in document["does_not_fit"]} == {"shop", "bill", "third", "fourth"}
+    assert all("not below 1 µs" in why for one in document["does_not_fit"] for why in one["why"].values())
+
+
+def test_growth_and_a_failed_drive_cost_more_or_the_same(folder: Path, recordings: Any) -> None:
+    plain = pack_tenants(Asked(recordings(FOUR), [], 0.0, False), candidates(folder))
+    spare = pack_tenants(Asked(recordings(FOUR), [], 0.5, True), candidates(folder))
+    assert spare["cost"] > plain["cost"]
+    texts = [target["text"] for one in spare["arrays"] for own in one["targets"].values() for target in own]
+    assert any(text.endswith("with a failed drive") for text in texts)
+
+
+def test_an_array_without_a_drive_has_it_failed(folder: Path) -> None:
+    for one in candidates(folder):
+        lesser = without_a_drive(one.scenario)
+        assert [volume.failed for volume in lesser.volumes.values()] == [(0,)]
+        assert [volume.failed for volume in one.scenario.volumes.values()] == [()]
+
+
+def test_candidates_that_lose_data_are_left_out(folder: Path, recordings: Any) -> None:
+    text = ARRAYS.replace('count = 2\nlayout = "raid1"', "count = 1")
+    document = pack_tenants(Asked(recordings(FOUR), [], 0.0, True), candidates(folder, text))
+    assert document["left_out"] == [{"name": "1 × micron-s650dc-800", "why": "a drive that fails takes data with it"}]
+    text = text.replace('count = [2, 4, 8]\nlayout = "raid10"', "count = 1")
+    with pytest.raises(ScenarioError, match=r"no candidate can be used: .* takes data with it"):
+        pack_tenants(Asked(recordings(FOUR), [], 0.0, True), candidates(folder, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (FOUR + 'apart = ["shp"]\n', "'shp' is not one of the other tenants; did you mean 'shop'"),
+        (FOUR + 'targets = ["endurance >= 5 years"]\n', "'endurance >= 5 years': is of hardware"),
+        (FOUR + 'targets = ["p99(data reed) < 1 ms"]\n', "'data reed' has no latency; did you mean 'data read'"),
+    ],
+)
+def test_a_mistake_is_named(folder: Path, recordings: Any, text: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        pack_tenants(Asked(recordings(text), [], 0.0, False), candidates(folder))
+
+
+def test_the_command_prints_and_writes_the_answer(folder: Path) -> None:
+    (folder / "databases.toml").write_text(FOUR)
+    arguments = ["pack", str(folder / "databases.toml"), "--candidates", str(folder / "arrays.toml")]
+    arguments += ["--set", "replay.mode=open"]
+    shown = CliRunner().invoke(app, [*arguments, "-o", str(folder / "answer.json")])
+    assert shown.exit_code == 0, shown.output
+    document = json.loads((folder / "answer.json").read_text())
+    assert document["schema"] == "tiersim.pack/1"
+    assert f"{document['cost']:,.0f} USD" in shown.output
+    printed = CliRunner().invoke(app, [*arguments, "--json"])
+    assert json.loads(printed.stdout) == document
+    refused = CliRunner().invoke(
+        app, ["pack", str(folder / "arrays.toml"), "--candidates", str(folder / "arrays.toml")]
+    )
+    assert "has no [tenants.NAME]" in str(refused.exception)
+
+
+def test_a_disk_with_a_queue_does_some_two_times_as_much(folder: Path) -> None:
+    """The factor by which pack lets disks be asked for more than one by one."""
+    from tiersim.devices.catalogue import load_device
+    from tiersim.devices.plant import PlantBuilder
+    from tiersim.scenarios.closed import Loop, at_random, run_closed
+    from tiersim.scenarios.packing.pack import GAIN_OF_DISKS
+
+    rates = []
+    for depth in (1, 32):
+        builder = PlantBuilder(1)
+        station = load_device("seagate-cheetah-15k7-300").add_to(builder, "disk")
+        offsets = at_random(4000, 0, 8192, 200 * 10**9, 1)
+        streams = run_closed(builder, [Loop(offsets, 0, station, 8192, depth)])
+        rates.append(len(offsets) * 1e9 / int(streams.done_ns.max()))
+    assert 0.75 * GAIN_OF_DISKS < rates[1] / rates[0] < 1.5 * GAIN_OF_DISKS

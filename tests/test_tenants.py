@@ -1,0 +1,462 @@
+"""Several recordings on one plant: the same figures alone as ever, both engines alike, closed forms of who waits."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tests.databases import DatabaseCase, database_cases
+from tests.drawn_streams import draw_streams, streams_of
+from tests.examples import examples
+from tests.plants import Case, cases
+from tests.runs import needs_jit, poisson
+from tests.test_engines import assert_same_metrics, commands_at
+from tests.test_replay import write_trace
+from tiersim.devices.host.gate import add_gate, add_port
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.station_records import RESOURCES
+from tiersim.errors import ScenarioError
+from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.replay import in_time_order, replay
+from tiersim.scenarios.statements.replay import replay_statements
+from tiersim.scenarios.survey import survey
+from tiersim.scenarios.tenants.model import MOST_TENANTS, is_tenants, read_tenants
+from tiersim.scenarios.tenants.run import Recordings, Shared, run_tenants
+from tiersim.simulator.categories import COUNT
+from tiersim.simulator.commands import Commands
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.reference.engine import ReferenceEngine
+from tiersim.simulator.result import Result
+from tiersim.simulator.streams import OWN, Streams, part_of, side_by_side, to_run
+from tiersim.simulator.taps import rows_of, tapped
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.readers import import_files, sort_files
+from tiersim.traces.samples import start
+
+MS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two recordings, *shop* and *bill*."""
+    top = tmp_path_factory.mktemp("tenants")
+    for name, count, per_s in (("shop", 3000, 300.0), ("bill", 6000, 400.0)):
+        (top / name).mkdir()
+        write_trace(top / name, count, per_s).rename(top / f"{name}.trace")
+    return top
+
+
+TWO_VOLUMES = """
+[volumes.left]
+device = "seagate-cheetah-15k7-300"
+[volumes.right]
+device = "seagate-cheetah-15k7-300"
+[placement]
+default = "left"
+"""
+
+
+def shared(folder: Path, tenants: str, hardware: str = "pcie-flash", settings: Sequence[str] = ()) -> list[Shared]:
+    path = folder / "tenants.toml"
+    path.write_text(tenants)
+    if hardware.startswith("\n"):
+        (folder / "hardware.toml").write_text(hardware)
+        hardware = str(folder / "hardware.toml")
+    model = read_tenants(path)
+    bundles = {name: Bundle(folder / one.recording) for name, one in model.tenants.items()}
+    with TemporaryDirectory() as work:
+        recordings = Recordings(path, model, bundles, Path(work))
+        return run_tenants(recordings, load_scenario(hardware, settings), workers=1)
+
+
+def bits(result: Result) -> str:
+    """Everything that a result bundle holds but its name."""
+    tables = [table.to_pydict() for table in (result.latency, result.timeline, result.stations)]
+    return json.dumps([{**result.summary, "name": ""}, tables, result.scenario_toml], sort_keys=True)
+
+
+@pytest.mark.parametrize("mode", ["open", "partly-open"])
+@pytest.mark.parametrize("hardware", ["15k-raid10", "pcie-flash"])
+def test_one_tenant_gives_the_bits_of_a_replay(folder: Path, hardware: str, mode: str) -> None:
+    settings = [f"replay.mode={mode}"]
+    (alone,) = shared(folder, '[tenants.shop]\nrecording = "shop.trace"', hardware, settings)
+    expected = replay(survey(Bundle(folder / "shop.trace")), load_scenario(hardware, settings))
+    assert bits(alone.together) == bits(expected)
+
+
+BOTH = """
+[tenants.shop]
+recording = "shop.trace"
+placement = { default = "left" }
+[tenants.bill]
+recording = "bill.trace"
+placement = { default = "right" }
+shift = "3 s"
+"""
+
+
+@pytest.mark.parametrize("mode", ["open", "partly-open", "closed"])
+def test_tenants_that_share_nothing_do_what_they_do_alone(folder: Path, mode: str) -> None:
+    """Also when one begins later: its own time is what counts."""
+    settings = [f"replay.mode={mode}", *(["replay.clients=3"] if mode == "closed" else [])]
+    for one in shared(folder, BOTH, TWO_VOLUMES, settings):
+        alone, together = one.alone, one.together
+        assert together.latency.to_pydict() == alone.latency.to_pydict()
+        assert together.summary["commands"] == alone.summary["commands"]
+        assert together.summary["lag_ns"] == alone.summary["lag_ns"]
+        assert together.summary["shared"]["mean_latency_ns"] == together.summary["shared"]["alone"]["mean_latency_ns"]
+        if mode != "open":
+            assert together.summary["throughput_per_s"] == alone.summary["throughput_per_s"]
+            assert (
+                together.summary["load"]["explanation"].partition(";")[0]
+                == (alone.summary["load"]["explanation"].partition(";")[0])
+            )
+
+
+def test_a_tenant_beside_another_waits_behind_it_and_what_it_loses_is_what_it_gains_without_it(folder: Path) -> None:
+    tenants = BOTH.replace("right", "left")
+    found = {one.name: one for one in shared(folder, tenants, TWO_VOLUMES, ["replay.mode=open"])}
+    said = found["shop"].together.summary["shared"]
+    assert said["mean_latency_ns"] > said["alone"]["mean_latency_ns"] == said["without"]["bill"]
+    assert said["waits_ns"]["left"]["bill"] > 0
+    assert said["start_ns"] == 0
+    assert said["with"] == ["bill"]
+    assert found["bill"].together.summary["shared"]["start_ns"] == 3_000_000_000
+    assert 0 < said["overlap"]["bill"] < 1
+
+
+def test_three_tenants_are_also_run_without_one(folder: Path) -> None:
+    tenants = (
+        BOTH.replace("right", "left") + '[tenants.more]\nrecording = "bill.trace"\nplacement = {default = "right"}\n'
+    )
+    said = {
+        one.name: one.together.summary["shared"] for one in shared(folder, tenants, TWO_VOLUMES, ["replay.mode=open"])
+    }
+    assert said["shop"]["without"]["more"] == said["shop"]["mean_latency_ns"]
+    assert said["shop"]["without"]["bill"] == said["shop"]["alone"]["mean_latency_ns"]
+
+
+def test_addresses_of_tenants_lie_behind_each_other_and_do_not_overlap(folder: Path) -> None:
+    tenants = BOTH.replace("right", "left")
+    found = shared(folder, tenants, TWO_VOLUMES)
+    assert "offset" not in found[0].together.scenario_toml
+    assert "offset" in found[1].together.scenario_toml
+    with pytest.raises(ScenarioError, match=r"tenants.bill.offset: on volume 'left' it overlaps tenant 'shop'"):
+        shared(folder, tenants + 'offset = "1 MiB"\n', TWO_VOLUMES)
+    with pytest.raises(ScenarioError, match=r"volume 'left' holds .* the trace needs"):
+        shared(folder, tenants + 'offset = "299 GB"\n', TWO_VOLUMES)
+
+
+def test_recordings_are_aligned_by_their_busiest_second_or_by_the_clock(folder: Path) -> None:
+    found = shared(folder, 'align = "peak"\n' + BOTH.replace('shift = "3 s"', ""), TWO_VOLUMES)
+    peaks = []
+    for one in found:
+        counts = np.bincount(
+            np.concatenate([b.time_ns for b in Bundle(folder / f"{one.name}.trace").blocks()]) // 1_000_000_000
+        )
+        peaks.append(int(counts.argmax()) * 1_000_000_000 + one.together.summary["shared"]["start_ns"])
+    assert peaks[0] == peaks[1]
+    with pytest.raises(ScenarioError, match="the recording of 'shop' does not say what time it was"):
+        shared(folder, 'align = "clock"\n' + BOTH, TWO_VOLUMES)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (BOTH.replace('"left"', '"lift"'), r"tenants.toml:4: tenants.shop.placement.*'lift' is not one of the volumes"),
+        (BOTH + 'replay = { mode = "half-open" }\n', r"tenants.bill.replay.mode: 'half-open'"),
+        (BOTH + "replay = { seed = 3 }\n", "replay.seed: is one for all"),
+        (BOTH + 'recording2 = "x"\n', "unknown key 'recording2'; did you mean 'recording'"),
+        (BOTH + 'offset = "3 B"\n', "are not a multiple of 512"),
+        (BOTH.replace("tenants.bill", "tenants.'b/c'"), "the name goes into file names"),
+        ("".join(f'[tenants.t{n}]\nrecording = "shop.trace"\n' for n in range(22)), "more than the 21"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named_with_its_line(folder: Path, text: str, message: str) -> None:
+    assert MOST_TENANTS == 21
+    with pytest.raises(ScenarioError, match=message):
+        shared(folder, text, TWO_VOLUMES)
+
+
+def test_a_file_with_tenants_is_told_from_others(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(BOTH)
+    (tmp_path / "b.toml").write_text(TWO_VOLUMES)
+    assert is_tenants(tmp_path / "a.toml")
+    assert not is_tenants(tmp_path / "b.toml")
+    assert not is_tenants(tmp_path / "c.toml")
+
+
+# ---- the order of arrivals
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=1, max_size=4), st.integers(1, 5))
+@settings(deadline=None, max_examples=examples(200))
+def test_blocks_of_several_sources_come_in_the_order_of_a_stable_sort(times: list[list[int]], size: int) -> None:
+    def source(number: int, own: list[int]) -> Iterator[Commands]:
+        for first in range(0, len(own), size):
+            part = np.array(sorted(own)[first : first + size], np.int64)
+            number_of = np.arange(first, first + len(part))
+            small = np.full(len(part), number, np.uint8)
+            yield Commands(part, part, number_of.astype(np.int32), small, part, part, small)
+
+    found = list(in_time_order([source(number, own) for number, own in enumerate(times)]))
+    merged = [
+        (int(t), int(n), int(r))
+        for one in found
+        for t, n, r in zip(one.time_ns, one.category, one.station, strict=True)
+    ]
+    assert merged == sorted((t, n, r) for n, own in enumerate(times) for r, t in enumerate(sorted(own)))
+
+
+# ---- both engines
+
+
+def parts_of(case: Case, station: int, recordings: int) -> list[Streams]:
+    whole = commands_at(case, station)
+    return [
+        draw_streams(
+            Commands(**{name: getattr(whole, name)[number::recordings] for name in Commands.__dataclass_fields__}),
+            case.seed + number,
+            syncs=True,
+        )
+        for number in range(recordings)
+    ]
+
+
+def metrics_for(case: Case, builder: PlantBuilder, recordings: int) -> Metrics:
+    span = int(case.commands.time_ns[-1]) + 1
+    return new_metrics(COUNT * recordings, len(builder.stations), RESOURCES, 5, -(-span // 4), recordings)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(cases(), st.integers(2, 3))
+def test_engines_agree_on_recordings_side_by_side_and_on_who_waits(case: Case, recordings: int) -> None:
+    shifts = [number * 1_000_000 for number in range(recordings)]
+    builder, station = case.fresh()
+    streams = to_run(side_by_side(parts_of(case, station, recordings), shifts))
+    metrics = metrics_for(case, builder, recordings)
+    plant, outcome = engine.run_streams(builder.build(case.slots), streams, metrics)
+    builder, station = case.fresh()
+    reference_metrics = metrics_for(case, builder, recordings)
+    again = to_run(side_by_side(parts_of(case, station, recordings), shifts))
+    reference = ReferenceEngine(builder.build(case.slots), [], reference_metrics, streams=again)
+    expected = reference.run()
+    np.testing.assert_array_equal(streams.done_ns, again.done_ns)
+    assert (outcome.end_ns, outcome.requests) == (expected.end_ns, expected.requests)
+    assert_same_metrics(metrics, reference_metrics)
+    np.testing.assert_array_equal(plant.stations, reference.plant.stations)
+    assert (metrics.waiting.sum(axis=1) == plant.stations["waiting"]).all()
+    np.testing.assert_array_equal(
+        metrics.started.sum(axis=1), plant.stations["outstanding"] - plant.stations["waiting"]
+    )
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(cases(), st.integers(2, 3))
+def test_engines_agree_on_who_waits_when_all_come_by_the_clock(case: Case, recordings: int) -> None:
+    found = []
+    for reference in (False, True):
+        builder, station = case.fresh()
+        fed = commands_at(case, station)
+        owner = (np.arange(len(fed)) % recordings).astype(np.uint8)
+        fed = replace(fed, category=fed.category + np.uint8(COUNT) * owner)
+        metrics = metrics_for(case, builder, recordings)
+        if reference:
+            ReferenceEngine(builder.build(case.slots), [fed], metrics).run()
+        else:
+            engine.run(builder.build(case.slots), [fed], metrics)
+        found.append(metrics)
+    assert_same_metrics(*found)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(database_cases)
+def test_engines_note_the_same_requests_of_a_database(case: DatabaseCase) -> None:
+    """Each that leaves a watched station, once, with when it came."""
+    found = []
+    for reference in (False, True):
+        builder, database, metrics = case.fresh()
+        watched = tapped(metrics, np.arange(len(builder.stations)), 20_000)
+        if reference:
+            run = ReferenceEngine(builder.build(4), [], watched, database=database)
+            run.run()
+            plant = run.plant
+        else:
+            plant, _ = engine.run_database(builder.build(4), database, watched)
+        found.append(watched.taps)
+        count = int(watched.tap_count[0])
+        assert count == plant.stations["finished"].sum()
+        taken = watched.taps[: min(count, 20_000)]
+        if count <= 20_000:
+            np.testing.assert_array_equal(
+                np.bincount(taken["place"], taken["done_ns"] - taken["came_ns"], len(plant.stations)),
+                plant.stations["residence_ns"],
+            )
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_requests_that_do_not_fit_are_not_half_a_trace(folder: Path) -> None:
+    metrics = tapped(new_metrics(1, 1, RESOURCES, 2, 1), np.zeros(1, np.int64), 4)
+    metrics.tap_count[0] = 5
+    assert rows_of(metrics) is None
+    metrics.tap_count[0] = 3
+    metrics.taps["came_ns"] = [5, 1, 3, 0]
+    found = rows_of(metrics)
+    assert found is not None
+    assert found["came_ns"].tolist() == [1, 3, 5]
+
+
+@needs_jit
+def test_a_server_of_which_statements_were_recorded_asks_alone_what_its_run_asked(tmp_path: Path) -> None:
+    """The same latencies from the derived requests as from the run that they are derived from; and beside itself, with
+    a smaller pool, it is slower and says what did not answer.
+    """
+    (tmp_path / "sample").mkdir()
+    sample = start(tmp_path / "sample") / "select"
+    import_files(sort_files([sample]), tmp_path / "db.trace")
+    said = '[tenants.one]\nrecording = "db.trace"\n[tenants.two]\nrecording = "db.trace"\n'
+    said += 'engine = { buffer_pool = "32 MiB" }\n'
+    one, two = shared(tmp_path, said, "hdd-100")
+    own = replay_statements(tmp_path / "db.trace", load_scenario("hdd-100"))
+    for name in ("data read",):
+        expected, found = (r.summary["latency_ns"][name]["mean"]["value"] for r in (own, one.alone))
+        assert found == pytest.approx(expected, rel=0.02)
+    assert two.alone.summary["commands"] > one.alone.summary["commands"]
+    rates = one.together.summary["shared"]["transactions_per_s"]
+    assert rates["alone"] == own.summary["throughput_per_s"]["transactions"]["value"]
+    assert rates["together"] < rates["alone"]
+    assert any("do not answer to the others" in text for text in one.together.summary["shared"]["not_modelled"])
+
+
+# ---- who waits: against the definition, and closed forms
+
+
+def one_server(
+    times: Sequence[NDArray[np.int64]], services_ns: Sequence[int], laws: Sequence[str]
+) -> tuple[Metrics, int]:
+    """Classes of requests that share one server, each with a service of its own: a queue of depth 1 before them."""
+    builder = PlantBuilder(3)
+    devices = [
+        add_server(builder, f"device {place}", 64, service, "exponential" if law == "M" else "fixed")
+        for place, (service, law) in enumerate(zip(services_ns, laws, strict=True))
+    ]
+    gate = add_gate(builder, "shared", 1)
+    ports = [add_port(builder, f"port {place}", gate, beyond=device) for place, device in enumerate(devices)]
+    order = np.argsort(np.concatenate(times), kind="stable")
+    owner = np.repeat(np.arange(len(times)), [len(one) for one in times])[order]
+    at = np.concatenate(times)[order]
+    small, wide = np.zeros(len(at), np.uint8), np.zeros(len(at), np.int64)
+    fed = Commands(at, at, np.array(ports, np.int32)[owner], small, wide, wide + 4096, (owner * COUNT).astype(np.uint8))
+    metrics = new_metrics(COUNT * len(times), len(builder.stations), RESOURCES, 2, int(at[-1]) + 1, len(times))
+    engine.run(builder.build(), [fed], metrics)
+    return metrics, gate
+
+
+def test_waiting_is_behind_whoever_is_served_meanwhile() -> None:
+    """Two of a class come at once, then one of the other: a plain walk through a first-come server."""
+    times = [np.array([0, 0, 7 * MS], np.int64), np.array([1 * MS, 6 * MS], np.int64)]
+    services = [2 * MS, 3 * MS]
+    metrics, gate = one_server(times, services, "DD")
+    arrivals = sorted((int(t), owner) for owner, own in enumerate(times) for t in own)
+    expected, free = np.zeros((2, 2)), 0
+    served: list[tuple[int, int, int]] = []
+    for at, owner in arrivals:
+        start = max(at, free)
+        for begin, end, other in served:
+            expected[owner, other] += max(0, min(end, start) - max(begin, at))
+        free = start + services[owner] + 1  # passing on takes a nanosecond
+        served.append((start, free, owner))
+    np.testing.assert_allclose(metrics.behind_ns[gate, :2, :2], expected, atol=10)
+    assert expected.min() > 0
+
+
+@pytest.mark.parametrize("laws", ["MM", "DM"])
+def test_two_classes_at_one_server_wait_behind_each_other_as_pollaczek_and_khinchine_say(laws: str) -> None:
+    """A request of either class waits the rest of the service that it finds, and the services of those before it:
+    behind class b that is lambda_b E[S_b^2] / 2 + rho_b W.
+    """
+    services, rates = [1 * MS, 3 * MS], [300.0, 120.0]
+    times = [poisson(count, rate, seed) for count, rate, seed in ((1_500_000, rates[0], 1), (600_000, rates[1], 2))]
+    end = min(int(one[-1]) for one in times)
+    times = [one[one <= end] for one in times]
+    metrics, gate = one_server(times, services, laws)
+    rates = [len(one) * 1e9 / end for one in times]
+    second = [(2 if law == "M" else 1) * (service / 1e9) ** 2 for law, service in zip(laws, services, strict=True)]
+    rho = [rate * service / 1e9 for rate, service in zip(rates, services, strict=True)]
+    residual = [rate * moment / 2 for rate, moment in zip(rates, second, strict=True)]
+    wait = sum(residual) / (1 - sum(rho))
+    for owner in range(2):
+        found = metrics.behind_ns[gate, owner, :2] / len(times[owner]) / 1e9
+        for other in range(2):
+            assert found[other] == pytest.approx(residual[other] + rho[other] * wait, rel=0.02), (owner, other)
+        assert found.sum() == pytest.approx(wait, rel=0.02)
+
+
+def mva(clients: Sequence[int], thinks: Sequence[float], demands: Sequence[float]) -> list[float]:
+    """Exact mean value analysis of two closed classes at stations where both need the same (Reiser and Lavenberg,
+    J. ACM 27(2), 1980); returns throughputs.
+    """
+    queues: dict[tuple[int, int], NDArray[np.float64]] = {}
+    rates: dict[tuple[int, int], list[float]] = {}
+    for first in range(clients[0] + 1):
+        for second in range(clients[1] + 1):
+            queue, rate = np.zeros(len(demands)), []
+            for kind, count in enumerate((first, second)):
+                less = (first - (kind == 0), second - (kind == 1))
+                if not count:
+                    rate.append(0.0)
+                    continue
+                took = [demand * (1 + queues[less][place]) for place, demand in enumerate(demands)]
+                x = count / (thinks[kind] + sum(took))
+                rate.append(x)
+                queue += x * np.array(took)
+            queues[first, second], rates[first, second] = queue, rate
+    return rates[clients[0], clients[1]]
+
+
+def closed(clients: int, think_ns: int, each: int, station: int) -> Streams:
+    """Clients that think and ask, so many times each."""
+    count = clients * each
+    times = np.repeat(np.arange(each), clients) * MS
+    small, wide = np.zeros(count, np.uint8), np.zeros(count, np.int64)
+    fed = Commands(times, times, np.full(count, station, np.int32), small, wide, wide + 4096, small)
+    place = np.arange(count) // clients
+    waits = np.where(place > 0, OWN, 0)
+    return streams_of(fed, np.tile(np.arange(clients), each), np.ones(clients, bool), waits, think_ns, place)
+
+
+def test_two_closed_classes_go_as_fast_as_exact_mean_value_analysis_says() -> None:
+    builder = PlantBuilder(5)
+    station = add_server(builder, "server", 1, 1 * MS, "exponential")
+    clients, thinks = [3, 6], [2 * MS, 9 * MS]
+    each = [120_000, 60_000]
+    parts = [closed(n, think, many, station) for n, think, many in zip(clients, thinks, each, strict=True)]
+    streams = to_run(side_by_side(parts, [0, 0]))
+    metrics = new_metrics(COUNT * 2, len(builder.stations), RESOURCES, 2, 10**12, 2)
+    engine.run_streams(builder.build(), streams, metrics)
+    expected = mva(clients, [think / 1e9 for think in thinks], [1e-3])
+    done = [np.sort(part_of(streams, number, 0).done_ns) for number in range(2)]
+    end = min(int(one[-1]) for one in done)  # until one of them is through, both are there
+    for number in range(2):
+        found = np.searchsorted(done[number], end) / (end / 1e9)
+        assert found == pytest.approx(expected[number], rel=0.01)
+
+
+def test_what_waits_at_a_station_is_divided_without_rest() -> None:
+    times = [poisson(20_000, 300, 1), poisson(9_000, 120, 2)]
+    metrics, gate = one_server(times, [1 * MS, 3 * MS], "MM")
+    whole: Any = metrics.behind_ns[gate].sum()
+    assert whole > 0
+    assert metrics.behind_ns[gate, :, 2:].sum() == 0  # background work and nobody
+    assert (metrics.waiting == 0).all()
+    assert (metrics.started == 0).all()
