@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.cloud.instance import add_instance
+from tiersim.devices.cloud.token_bucket import TokenBucket
+from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.measured import RECORDED, add_measured
 from tiersim.devices.plant import PlantBuilder, Station
 from tiersim.devices.station_records import NEVER, RESOURCES, Plant
@@ -259,6 +262,9 @@ class Part:
     playback: Playback
     scenario: NamedScenario
     shift_ns: int = 0  # that it begins later
+    name: str = ""
+    limit: TokenBucket | None = None  # on its requests to all volumes together
+    queue_depth: int | None = None  # most of these outstanding
 
     @property
     def found(self) -> Survey:
@@ -277,7 +283,9 @@ def play(parts: Sequence[Part], keep_requests: bool = False, progress: Callable[
     homes = [place_files(part.scenario, part.found.files) for part in parts]
     builder = PlantBuilder(hardware.model.replay.seed)
     entry = hardware.build(builder)
-    stations = [_stations(builder, entry, part, own) for part, own in zip(parts, homes, strict=True)]
+    stations = [
+        _stations(builder, _entry_of(builder, entry, part), part, own) for part, own in zip(parts, homes, strict=True)
+    ]
     interval_ns = -(-max(part.end_ns for part in parts) // INTERVALS)
     sharing = len(parts) if len(parts) > 1 else 0
     metrics = new_metrics(COUNT * len(parts), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns, sharing)
@@ -413,6 +421,21 @@ def _played_open(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
         return {}
     share = 100 * measured_share(found)
     return {"played": "open", "why": f"latency was measured for {share:.0f} % of the requests: who waited is not known"}
+
+
+def _entry_of(builder: PlantBuilder, entry: Mapping[str, int], part: Part) -> Mapping[str, int]:
+    """Put the limits of one recording before the volumes; returns the stations that take its requests, by volume."""
+    shared = []
+    if part.limit is not None:
+        shared.append(add_instance(builder, f"{part.name}.limit", part.limit, 1.0))
+    if part.queue_depth is not None:
+        shared.append(add_gate(builder, f"{part.name}.queue", part.queue_depth))
+    for station in shared:
+        name = builder.stations[station].name
+        entry = {
+            volume: add_port(builder, f"{name}.{volume}", station, beyond=below) for volume, below in entry.items()
+        }
+    return entry
 
 
 def _stations(builder: PlantBuilder, entry: Mapping[str, int], part: Part, homes: Sequence[Home]) -> NDArray[np.int32]:

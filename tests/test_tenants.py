@@ -170,9 +170,33 @@ def test_recordings_are_aligned_by_their_busiest_second_or_by_the_clock(folder: 
         shared(folder, 'align = "clock"\n' + BOTH, TWO_VOLUMES)
 
 
+def test_a_limit_on_one_tenant_is_kept_and_helps_the_other(folder: Path) -> None:
+    tenants = BOTH.replace("right", "left")
+    free = {one.name: one.together.summary for one in shared(folder, tenants, TWO_VOLUMES, ["replay.mode=open"])}
+    tenants += "limit = { iops = 100 }\n"
+    limited = {one.name: one for one in shared(folder, tenants, TWO_VOLUMES, ["replay.mode=open"])}
+    summary = limited["bill"].together.summary
+    assert summary["throughput_per_s"]["requests"]["value"] == pytest.approx(100, rel=0.01)
+    assert summary["verdict"]["load"] == "saturated"
+    assert summary["load"]["station"] == "bill.limit"
+    assert any(one["what"].startswith("bill.limit") for one in summary["assumed"])
+    assert limited["shop"].together.summary["shared"]["mean_latency_ns"] < free["shop"]["shared"]["mean_latency_ns"]
+    waits = summary["shared"]["waits_ns"]["bill.limit"]
+    assert set(waits) <= {"bill", "nobody"}  # its own requests took the tokens
+
+
+def test_a_queue_depth_of_one_tenant_holds_its_requests_back(folder: Path) -> None:
+    tenants = BOTH.replace("right", "left") + "queue_depth = 1\n"
+    (_, bill) = shared(folder, tenants, TWO_VOLUMES, ["replay.mode=open"])
+    assert set(bill.together.summary["shared"]["waits_ns"]["bill.queue"]) == {"bill"}
+    assert "bill.queue" in bill.alone.summary["stations"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (BOTH + "limit = { burst_iops = 3 }\n", "burst_iops: needs iops"),
+        (BOTH + "limit = {}\n", "limit: has no limits"),
         (BOTH.replace('"left"', '"lift"'), r"tenants.toml:4: tenants.shop.placement.*'lift' is not one of the volumes"),
         (BOTH + 'replay = { mode = "half-open" }\n', r"tenants.bill.replay.mode: 'half-open'"),
         (BOTH + "replay = { seed = 3 }\n", "replay.seed: is one for all"),

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tiersim.devices.cloud.instance import limits_of
 from tiersim.devices.measured import Measured
 from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
@@ -183,7 +184,10 @@ def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedS
                         f" volume {volume!r} it overlaps tenant {other!r}; leave offset out, or choose another"
                     )
             taken.setdefault(volume, []).append((begin, end, tenant.name))
-        parts.append(Part(tenant.playback, view, tenant.shift_ns))
+        limit = None if tenant.model.limit is None else limits_of(f"{tenant.name}.limit", tenant.model.limit, {})
+        if limit is not None:
+            view.limits = {**view.limits, f"{tenant.name}.limit": limit}  # what it assumes is told
+        parts.append(Part(tenant.playback, view, tenant.shift_ns, tenant.name, limit, tenant.model.queue_depth))
     return parts
 
 
