@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from typer.testing import CliRunner
 
 from tests.databases import DatabaseCase, database_cases
 from tests.drawn_streams import draw_streams, streams_of
@@ -20,6 +21,7 @@ from tests.plants import Case, cases
 from tests.runs import needs_jit, poisson
 from tests.test_engines import assert_same_metrics, commands_at
 from tests.test_replay import write_trace
+from tiersim.cli.main import app
 from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -36,8 +38,9 @@ from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
-from tiersim.simulator.result import Result
+from tiersim.simulator.result import Result, load_result
 from tiersim.simulator.streams import OWN, Streams, part_of, side_by_side, to_run
+from tiersim.simulator.summary_model import Summary
 from tiersim.simulator.taps import rows_of, tapped
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_files, sort_files
@@ -218,6 +221,43 @@ def test_a_file_with_tenants_is_told_from_others(tmp_path: Path) -> None:
     assert is_tenants(tmp_path / "a.toml")
     assert not is_tenants(tmp_path / "b.toml")
     assert not is_tenants(tmp_path / "c.toml")
+
+
+def test_commands_know_tenants_or_say_what_to_give(folder: Path, tmp_path: Path) -> None:
+    (folder / "both.toml").write_text(BOTH.replace("right", "left"))
+    (folder / "hardware.toml").write_text(TWO_VOLUMES)
+    both = str(folder / "both.toml")
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(app, list(arguments))
+
+    arguments = ["replay", both, "--on", str(folder / "hardware.toml"), "-o", str(tmp_path)]
+    shown = run(*arguments, "--all")
+    assert shown.exit_code == 0, shown.output
+    assert "hardware: mean latency of a request" in shown.output
+    assert "behind shop" in shown.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"hardware.{name}{kind}.result" for name in ("bill", "shop") for kind in (".alone", "")
+    ]
+    Summary.model_validate(load_result(tmp_path / "hardware.shop.result").summary)
+    assert "is already there" in str(run(*arguments).exception)
+    compared = run("compare", *(str(tmp_path / f"hardware.shop{kind}.result") for kind in (".alone", "")))
+    assert compared.exit_code == 0
+    described = run("describe", both)
+    assert described.exit_code == 0
+    assert "tenant shop" in described.output
+    assert "tenant bill" in described.output
+    assert set(json.loads(run("describe", both, "--json").stdout)["tenants"]) == {"shop", "bill"}
+    for refused in (
+        ["describe", both, "-o", str(tmp_path / "x.html")],
+        ["load", both, "--on", "pcie-flash"],
+        ["replay", both, "--on", "pcie-flash", "--requests", "-o", str(tmp_path / "x")],
+    ):
+        assert "names several" in str(run(*refused).exception), refused
+    (folder / "both.toml").write_text(BOTH.replace("bill.trace", "bull.trace"))
+    assert "bull.trace is not there; check the name" in str(run("describe", both).exception) + str(
+        run("replay", both, "--on", "pcie-flash", "-o", str(tmp_path / "y")).exception
+    )
 
 
 # ---- the order of arrivals
