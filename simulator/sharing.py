@@ -1,4 +1,4 @@
-"""Who waits for whom, where several recordings share the plant: the time of one's requests behind another's.
+"""Who waits for whom: recordings that share the plant, or the classes of requests of one.
 
 A request waits at a station from when it comes until the station starts it. At each instant that time is divided
 equally among the requests that the station has started and that have not left it: those that a disk or a server works
@@ -6,15 +6,14 @@ on, those that hold the places of a queue. If there is none, it goes to the owne
 it took the tokens that are waited for. What a station decides when a request comes (a flash drive that plans its dies)
 is service here and not waiting.
 
-Owners are the recordings; behind them come two that nobody recorded: background work (destages, rebuilds, a neighbour),
-and nobody, before a station has started anything.
+Owners are the recordings, or the classes; behind them come two that nobody recorded: background work (destages,
+rebuilds, a neighbour), and nobody, before a station has started anything.
 """
 
 import numpy as np
 
 from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
-from tiersim.simulator.categories import COUNT
 from tiersim.simulator.metrics import Metrics
 
 #: Owners that are no recordings.
@@ -29,7 +28,7 @@ def owner_of(p: Plant, m: Metrics, slot: int) -> int:
         whole = int(np.int64(p.requests[whole]["parent"]))
     if p.requests[whole]["row"] == NONE:
         return int(m.waiting.shape[1]) - 1
-    return int(np.int64(p.requests[whole]["category"])) // COUNT
+    return int(m.owner_of[p.requests[whole]["category"]])
 
 
 @kernel

@@ -127,6 +127,7 @@ class Summary(_Said):
     relative_latency_ns: dict[str, dict[str, FigureSaid]] | None = None
     # of replays of requests
     lag_ns: dict[str, float] | None = None
+    waits_ns: dict[str, dict[str, dict[str, float]]] | None = None  # with --waits: by class, station, class
     shared: dict[str, Any] | None = None  # where other recordings ran beside it
     # of runs of statements
     level: Literal["statements"] | None = None

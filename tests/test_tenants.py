@@ -36,7 +36,7 @@ from tiersim.scenarios.tenants.run import Recordings, Shared, run_tenants
 from tiersim.simulator.categories import COUNT
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics, by_recording, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result
 from tiersim.simulator.streams import OWN, Streams, part_of, side_by_side, to_run
@@ -260,6 +260,53 @@ def test_commands_know_tenants_or_say_what_to_give(folder: Path, tmp_path: Path)
     )
 
 
+POOL = """
+[volumes.pool]
+device = "seagate-cheetah-15k7-300"
+count = 4
+layout = "raid10"
+"""
+APART = """
+[volumes.pool]
+device = "seagate-cheetah-15k7-300"
+count = 2
+layout = "raid1"
+[volumes.log]
+device = "seagate-cheetah-15k7-300"
+count = 2
+layout = "raid1"
+[placement]
+default = "pool"
+log = "log"
+"""
+
+
+def test_the_log_waits_behind_data_on_one_pool_and_behind_none_of_it_apart(folder: Path) -> None:
+    """Founding document 004: on disks that data and log share, data slow the log down; on disks of its own nothing
+    does, though as many disks are there.
+    """
+    found = survey(Bundle(folder / "shop.trace"))
+    summaries = {}
+    for name, text in (("pool", POOL), ("apart", APART)):
+        (folder / f"{name}.toml").write_text(text)
+        scenario = load_scenario(str(folder / f"{name}.toml"), ["replay.mode=open"])
+        result = replay(found, scenario, waits=True)
+        plain = replay(found, scenario)
+        assert {key: value for key, value in result.summary.items() if key != "waits_ns"} == plain.summary
+        summaries[name] = result.summary
+    behind = {
+        name: {
+            other: sum(places.get(other, 0) for places in summary["waits_ns"]["log write"].values())
+            for other in ("data read", "data write", "log write", "log flush")
+        }
+        for name, summary in summaries.items()
+    }
+    assert behind["pool"]["data read"] + behind["pool"]["data write"] > 0
+    assert behind["apart"]["data read"] == behind["apart"]["data write"] == 0
+    means = {name: summary["latency_ns"]["log write"]["mean"]["high"] for name, summary in summaries.items()}
+    assert means["pool"] > 1.2 * means["apart"]
+
+
 # ---- the order of arrivals
 
 
@@ -299,7 +346,7 @@ def parts_of(case: Case, station: int, recordings: int) -> list[Streams]:
 
 def metrics_for(case: Case, builder: PlantBuilder, recordings: int) -> Metrics:
     span = int(case.commands.time_ns[-1]) + 1
-    return new_metrics(COUNT * recordings, len(builder.stations), RESOURCES, 5, -(-span // 4), recordings)
+    return new_metrics(COUNT * recordings, len(builder.stations), RESOURCES, 5, -(-span // 4), by_recording(recordings))
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -421,7 +468,9 @@ def one_server(
     at = np.concatenate(times)[order]
     small, wide = np.zeros(len(at), np.uint8), np.zeros(len(at), np.int64)
     fed = Commands(at, at, np.array(ports, np.int32)[owner], small, wide, wide + 4096, (owner * COUNT).astype(np.uint8))
-    metrics = new_metrics(COUNT * len(times), len(builder.stations), RESOURCES, 2, int(at[-1]) + 1, len(times))
+    metrics = new_metrics(
+        COUNT * len(times), len(builder.stations), RESOURCES, 2, int(at[-1]) + 1, by_recording(len(times))
+    )
     engine.run(builder.build(), [fed], metrics)
     return metrics, gate
 
@@ -506,7 +555,7 @@ def test_two_closed_classes_go_as_fast_as_exact_mean_value_analysis_says() -> No
     each = [120_000, 60_000]
     parts = [closed(n, think, many, station) for n, think, many in zip(clients, thinks, each, strict=True)]
     streams = to_run(side_by_side(parts, [0, 0]))
-    metrics = new_metrics(COUNT * 2, len(builder.stations), RESOURCES, 2, 10**12, 2)
+    metrics = new_metrics(COUNT * 2, len(builder.stations), RESOURCES, 2, 10**12, by_recording(2))
     engine.run_streams(builder.build(), streams, metrics)
     expected = mva(clients, [think / 1e9 for think in thinks], [1e-3])
     done = [np.sort(part_of(streams, number, 0).done_ns) for number in range(2)]
