@@ -7,7 +7,7 @@ WORKERS := $(shell $(PYTHON) -c 'import os; print(min(len(os.sched_getaffinity(0
 TESTS := $(VENV)/bin/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal -p no:benchmark
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-long check docs benchmark lock clean
+.PHONY: demo test test-long check docs benchmark wheel lock clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/tiersim demo --output demo --force
@@ -32,6 +32,14 @@ docs: $(VENV)/installed-dev
 
 benchmark: $(VENV)/installed-dev
 	$(VENV)/bin/python -m pytest benchmarks
+
+# With machine code for two levels of processors; `pip wheel .` makes the one without.
+wheel: $(VENV)/installed
+	rm -rf build/machine_code
+	for level in x86-64-v2 x86-64-v3; do \
+	  TIERSIM_PROCESSOR=$$level NUMBA_CACHE_DIR=build/machine_code/$$level $(VENV)/bin/tiersim warmup || exit 1; \
+	done
+	TIERSIM_MACHINE_CODE=build/machine_code $(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
 
 # Takes up what pyproject.toml asks for anew; versions that are locked and still do stay. Needs uv.
 lock:

@@ -22,7 +22,13 @@ _FIRST_COLUMNS = ("count", "bytes", "median size", "random", "mean", "p99")
 
 def describe(
     trace: Annotated[
-        Path, typer.Argument(help="A trace bundle, any file that can be imported, or a .toml file of tenants.")
+        Path,
+        typer.Argument(
+            help=(
+                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, or a .toml file of"
+                " tenants."
+            )
+        ),
     ],
     everything: Annotated[bool, typer.Option("--all", help="Print every table and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
@@ -156,7 +162,7 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
     depth = document["depth"]
     if depth is None or depth["mean"] is None:
-        yield "in flight", "not measured"
+        yield "requests in flight", "not measured"
     else:
         most = (
             ""
@@ -164,12 +170,15 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
             else f", {depth['max']:,} at most, none {_percent(depth['share'][0][1])} of the time"
         )
         part = "" if document["measured"] == 1 else f" (of the {_percent(document['measured'])} that were measured)"
-        yield "in flight", f"{depth['mean']:.3g} on average{most}{part}"
+        yield "requests in flight", f"{depth['mean']:.3g} on average{most}{part}"
     bursts = document["burstiness"]
     variation = bursts["interarrival_cv"]
-    yield "between requests", "too few" if variation is None else f"variation {variation:.3g} (periodic 0, Poisson 1)"
+    yield (
+        "time between requests",
+        "too few" if variation is None else f"variation {variation:.3g} (periodic 0, Poisson 1)",
+    )
     counts = [f"{index:.3g} in {format_ns(window)}" for window, index in bursts["dispersion"] if index is not None]
-    yield "variance by mean of counts", ", ".join(counts) or "too short"
+    yield "burstiness (variance ÷ mean)", ", ".join(counts) or "too short"
 
 
 def _percent(share: float | None) -> str:

@@ -66,7 +66,7 @@ def list_devices(
 
     if kind is not None and kind not in kinds():
         raise ScenarioError(f"--kind: {kind!r} is not one of {', '.join(kinds())}{did_you_mean(kind, kinds())}")
-    devices = [{"id": name, **_figures(load_device(name))} for name in names()]
+    devices = [{"id": name, **figures_of(load_device(name))} for name in names()]
     chosen = [
         device
         for device in devices
@@ -126,7 +126,7 @@ def show_device(
         document = {
             "schema": "tiersim.device/1",
             "id": name,
-            **_figures(device),
+            **figures_of(device),
             "parameters": device.model_dump(mode="json"),
         }
         if load:
@@ -260,8 +260,8 @@ def _score_row(name: str, found: dict[str, Any]) -> list[str]:
     return [name, f"{found['requests']:,}", *times, f"{found['demerit_pct_of_mean']:.1f} %", *errors]
 
 
-def _figures(device: Any) -> dict[str, Any]:
-
+def figures_of(device: Any) -> dict[str, Any]:
+    """Return what a list of devices shows of one."""
     sold = ("interface", "enclosure", "released", "price", "price_date", "power_loss_protection")
     known = {key: getattr(device, key, None) for key in sold}
     return {"name": device.name, "kind": device.kind, "capacity_bytes": device.capacity, **known, **device.describe()}

@@ -46,7 +46,7 @@ def _show(document: dict[str, Any]) -> None:
         rows = [[part["part"], format_ns(part["ns"]), f"{part['share']:.1%}"] for part in document["parts"]]
         terminal.show_table("where the mean goes", ["part", "time", "share"], rows)
     else:
-        print(f"Where it goes: {document['no_parts']}.")
+        print(f"Where the time goes: {document['no_parts']}.")
     reads = document["reads"]
     if reads is not None:
         print(_reads(reads))
@@ -61,24 +61,29 @@ def _show(document: dict[str, Any]) -> None:
             ]
             for one in document["stations"]
         ]
-        terminal.show_table("what is busy", ["part", "busy", "requests there", "time there", "of it waiting"], rows)
-    print(_bound(document["bound"]))
-    for change in document["changes"]:
-        best = "" if change["mean_at_best_ns"] is None else f", to no less than {format_ns(change['mean_at_best_ns'])}"
-        print(
-            f"- {change['change']}: shortens the mean by at most {change['at_most_share']:.0%}{best}: {change['why']}."
-        )
+        terminal.show_table("busiest parts", ["part", "busy", "requests there", "time there", "of it waiting"], rows)
+    print(bound_text(document["bound"]))
+    if document["changes"]:
+        rows = [
+            [
+                change["change"],
+                "" if change["mean_at_best_ns"] is None else format_ns(change["mean_at_best_ns"]),
+                f"-{change['at_most_share']:.0%}",
+            ]
+            for change in document["changes"]
+        ]
+        terminal.show_table("what would shorten the mean, at best", ["change", "mean", ""], rows)
     measurement = document["measurement"]
     if measurement is not None:
         print(
-            f"Calibration: {document['verdict']['calibration']}. What to measure first: {measurement['what']};"
+            f"Calibration: {document['verdict']['calibration']}. What to measure first: {measurement['what']}. Reason:"
             f" {measurement['why']}."
         )
         assumed = measurement["assumed_parameters"]
         if assumed:
             more = f" and {len(assumed) - _MOST_ASSUMED} more" if len(assumed) > _MOST_ASSUMED else ""
             print(
-                f"It stands on {len(assumed)} assumed or fitted parameters of the busiest volume:"
+                f"{len(assumed)} parameters of the busiest volume are assumed or fitted:"
                 f" {'; '.join(assumed[:_MOST_ASSUMED])}{more}."
             )
         off = measurement["furthest_off"]
@@ -102,10 +107,17 @@ def _reads(reads: dict[str, Any]) -> str:
     return f"Reads: {', '.join(said) or 'nothing more is known'}."
 
 
-def _bound(bound: dict[str, Any] | None) -> str:
+def bound_text(bound: dict[str, Any] | None) -> str:
+    """Say what bounds a scenario, of the entry ``bound`` of an explanation."""
     if bound is None:
         return "Bottleneck: none; no part is busy."
     part = part_name(bound["station"], bound["resource"])
-    said = f"Bottleneck: {part}" if bound["is_short"] else f"No part is short of capacity; the busiest is {part}"
-    busy = "" if bound["utilisation"] is None else f", busy {bound['utilisation']:.0%} of the time"
-    return f"{said}{busy}; at most {bound['ceiling']:.3g} × this load ({bound['basis']})."
+    said = f"Bottleneck: {part}" if bound["is_short"] else f"No part is short of capacity. Busiest: {part}"
+    busy = "" if bound["utilisation"] is None else f", {bound['utilisation']:.0%} of the time"
+    return f"{said}{busy}. It carries at most {bound['ceiling']:.3g} × this load ({bound['basis']})."
+
+
+def change_text(change: dict[str, Any]) -> str:
+    """Say what a change would do, of an entry of ``changes``."""
+    best = "" if change["mean_at_best_ns"] is None else f", to no less than {format_ns(change['mean_at_best_ns'])}"
+    return f"{change['change']}: shortens the mean by at most {change['at_most_share']:.0%}{best}: {change['why']}."

@@ -30,29 +30,29 @@ _ONE_AT_A_TIME = frozenset({"actuator"})
 _CHANGES = {
     "cpu": (
         "faster cores, or less work for each call",
-        "this is CPU time; neither storage nor more cores shorten it",
+        "CPU time; neither storage nor more cores shorten it",
     ),
-    "cpu queue": ("more cores", "this is time waiting for a core"),
+    "cpu queue": ("more cores", "wait for a core"),
     "data read": (
-        "a larger buffer pool (fewer reads) or faster reads from storage",
-        "this is time waiting for pages that missed the buffer pool",
+        "a larger buffer pool, or faster reads from storage",
+        "wait for pages that missed the buffer pool",
     ),
     "eviction": (
         "a larger buffer pool, or earlier background writes of dirty pages",
-        "this is time waiting for eviction: a dirty page is written before its frame is used again",
+        "wait for dirty pages that are written before their frames are used again",
     ),
-    "log": ("a faster log device", "this is time waiting until the log is durable"),
+    "log": ("a faster log device", "wait until the log is durable"),
     "lock": (
-        "shorter transactions, or a faster log device: a row stays locked until its commit is durable",
-        "this is time waiting for row locks",
+        "shorter transactions, or a faster log device",
+        "wait for row locks, which are held until the commit is durable",
     ),
     "temp": (
         "more memory for sorting and hashing, or faster storage for temporary files",
-        "this is time of reads and writes of temporary files",
+        "reads and writes of temporary files",
     ),
     "copy": (
         "storage that reads and writes large requests faster",
-        "this is time of reads and writes of backups and restores",
+        "reads and writes of backups and restores",
     ),
 }
 
@@ -64,14 +64,14 @@ _MEASUREMENTS = {
     ),
     "cpu queue": "the host's processor counters (run queue and utilisation) over the time of the recording",
     "data read": (
-        "random reads of the page size on the real device at several queue depths: a fio job, then `tiersim devices"
-        " fit`"
+        "random reads of the page size on the real device at several queue depths (a fio job, then `tiersim devices"
+        " fit`)"
     ),
     "eviction": "pages written by sessions and by the background writer, from the server's statistics",
-    "log": "small synchronous writes on the real log device: a fio job with fdatasync, then `tiersim devices fit`",
+    "log": "small synchronous writes on the real log device (a fio job with fdatasync, then `tiersim devices fit`)",
     "lock": "waits for locks, as the server's wait statistics or its log have them",
-    "temp": "sequential reads and writes on the device of temporary files: a fio job, then `tiersim devices fit`",
-    "copy": "sequential reads and writes on the devices of data and backups: a fio job, then `tiersim devices fit`",
+    "temp": "sequential reads and writes on the device of temporary files (a fio job, then `tiersim devices fit`)",
+    "copy": "sequential reads and writes on the devices of data and backups (a fio job, then `tiersim devices fit`)",
 }
 
 
@@ -159,11 +159,9 @@ def _no_parts(summary: Summary, parts: Sequence[Any]) -> str | None:
     if parts:
         return None
     if summary["verdict"]["load"] == "saturated":
-        return (
-            "the run is saturated: a mean has no steady parts, all of it is the backlog of the station that bounds it"
-        )
+        return "the run is saturated, so a mean has no steady parts"
     if not summary.get("queries"):
-        return "a result of requests does not divide their time; its stations say where they are"
+        return "a replay of block requests does not divide their time; see which parts are busy"
     return "nothing was counted of it"
 
 
@@ -231,7 +229,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
         "utilisation": busy,
         "is_short": _is_short(summary),
         "ceiling": 1 / busy,
-        "basis": "by the utilisation law, if a request takes as much of it as now; latency rises before that",
+        "basis": "utilisation law: 1 ÷ its busy share; latency rises before that",
     }
 
 
@@ -281,10 +279,7 @@ def _measurement(
         "why": why,
         "assumed_parameters": guessed,
         "furthest_off": off,
-        "and_then": (
-            "replay on a model of the recorded hardware (`tiersim replay … --recorded-on`), which tells whether the"
-            " model gives what was recorded"
-        ),
+        "and_then": ("calibrate: describe the recorded hardware in a scenario, and replay with `--recorded-on`"),
     }
 
 

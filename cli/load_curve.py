@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 def load(
     trace: Annotated[
-        Path, typer.Argument(help="A trace bundle, any file that can be imported, or a described workload (.toml).")
+        Path,
+        typer.Argument(
+            help=(
+                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, or a"
+                " workload file (.toml)."
+            )
+        ),
     ],
     on: Annotated[str, typer.Option("--on", help="A scenario: a .toml file, a ready one, or a catalogue device.")],
     slo: Annotated[

@@ -17,6 +17,7 @@ from tiersim.cli import (
     describe,
     devices,
     explain,
+    explore,
     import_trace,
     load_curve,
     mrc,
@@ -60,6 +61,7 @@ app.command("sweep")(sweep.sweep)
 app.command("load")(load_curve.load)
 app.command("size")(size.size)
 app.command("pack")(pack.pack)
+app.command("explore")(explore.explore)
 app.command("compare")(compare.compare)
 app.command("explain")(explain.explain)
 app.command("report")(report.report)

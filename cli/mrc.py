@@ -18,36 +18,42 @@ _BLOCKS = " ▏▎▍▌▋▊▉█"
 
 
 def mrc(
-    trace: Annotated[Path, typer.Argument(help="A trace bundle, or any file that can be imported.")],
+    trace: Annotated[
+        Path,
+        typer.Argument(help="A trace (NAME.trace, from import or record), or a recorded file that tiersim can import."),
+    ],
     policy: Annotated[str, typer.Option("--policy", help="Replacement policy; docs/policies.md lists them.")] = "lru",
     sample: Annotated[
-        float | None, typer.Option("--sample", help="Take samples of this share of the pages, such as 0.01.")
+        float | None, typer.Option("--sample", help="Estimate from samples of this share of the pages, such as 0.01.")
     ] = None,
     sample_pages: Annotated[
-        int | None, typer.Option("--sample-pages", help="Take samples of so many pages at most, such as 8192.")
+        int | None,
+        typer.Option("--sample-pages", help="Estimate from samples of at most N pages, such as 8192."),
     ] = None,
     samples: Annotated[
-        int, typer.Option("--samples", help="How many samples the error comes from.", min=1, max=16)
+        int, typer.Option("--samples", help="Number of samples. Their spread gives the error.", min=1, max=16)
     ] = 8,
     sizes: Annotated[
         str | None, typer.Option("--sizes", help="Cache sizes, such as 1GiB..64GiB (doubles) or 4GiB,6GiB.")
     ] = None,
     by: Annotated[
-        list[str] | None, typer.Option("--by", help="Also the curves by relation, query or operation; may be repeated.")
+        list[str] | None,
+        typer.Option("--by", help="Also print one curve for each relation, query or operation."),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the samples.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the samples.")] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write the curve, such as prod.mrc.json.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")] = False,
 ) -> None:
-    """Show the miss ratio at every cache size, from one pass over a trace.
+    """Show the miss ratio of a cache at every size.
 
-    LRU exactly, or from samples of the pages with an error; other policies by
-    simulating them at each size. Of page references the cache is the whole one, of
-    a block trace one added behind the cache that it was recorded below; of counters
-    and statements the curve is that of laws fitted to what was missed.
+    LRU is exact, or estimated from samples of the pages (--sample). Other policies are simulated at each size.
+
+    The trace decides which cache it is. Page references: the whole cache. A block trace: a cache added below the
+    recorded one. Counters or statements of a server: its buffer pool, by access distributions that are fitted to the
+    recorded misses.
 
     Example: tiersim mrc prod.trace --sizes 1GiB..64GiB --by relation
     """

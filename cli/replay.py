@@ -52,8 +52,8 @@ def replay(
         Path,
         typer.Argument(
             help=(
-                "A trace bundle, any file that can be imported, a workload that is described in a .toml file, or a"
-                " .toml file that names several recordings which share the hardware ([tenants.NAME])."
+                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, a"
+                " workload file (.toml), or a .toml file of several traces that share the hardware ([tenants.NAME])."
             )
         ),
     ],
@@ -62,7 +62,7 @@ def replay(
         typer.Option(
             "--on",
             help=(
-                "Hardware to replay on: a .toml file, a scenario that comes with tiersim, or a"
+                "Scenario, the hardware to replay on: a .toml file, a name (15k-raid10, pcie-flash, aws-gp3 ...), or a"
                 " device of the catalogue (tiersim devices list). Repeat it for more."
             ),
         ),
@@ -75,10 +75,10 @@ def replay(
         str | None,
         typer.Option(
             "--recorded-on",
-            help="Calibrate: a scenario of the recorded hardware, on which the model is compared with the recording.",
+            help="Calibrate: a scenario of the recorded hardware. The model of it is compared with the recording.",
         ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the result bundles.")] = Path(),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(),
     requests: Annotated[
         bool, typer.Option("--requests", help="Also store the completion time of each block request.")
     ] = False,
@@ -89,11 +89,10 @@ def replay(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace results that are already there.")] = False,
 ) -> None:
-    """Predict what a recorded load would do on other hardware: one result bundle and one column for each scenario.
+    """Predict how a recorded load runs on other hardware. Writes one result for each scenario.
 
-    A recording of a server is replayed as queries, a block trace as block requests. A recording that has both is
-    replayed as block requests, or as queries if the scenario has an [engine] table (--set engine.kind=postgresql adds
-    one; of the scenarios that come with tiersim, 15k-raid10, pcie-flash and most others have none).
+    tiersim replays the queries of a server recording, and the block requests of a block trace. From a recording of
+    both it replays the block requests; for the queries add --set engine.kind=postgresql.
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
@@ -351,9 +350,7 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     if "why" in summaries[0]["replay"]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
-        notes.append(
-            "A range or a bound (>) replaces a figure that this recording is too short, or too bursty, to resolve."
-        )
+        notes.append("A range or a bound (>) stands where the recording is too short for one figure.")
     return notes
 
 
@@ -394,6 +391,6 @@ def _calibration(found: dict[str, Any]) -> str:
     ]
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     return (
-        f"Calibration on scenario '{found['baseline']}' {passed}. Error of the mean latency (limit"
+        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware). Error of mean latency (limit"
         f" ±{found['tolerance_pct']['mean']:.0f} %): {', '.join(parts)}."
     )

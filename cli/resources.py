@@ -54,10 +54,7 @@ _Memory = Annotated[
     str | None,
     typer.Option(
         "--memory",
-        help=(
-            "Memory limit, such as '2 GiB' (Linux). Commands that simulate then run fewer simulations in parallel if"
-            " memory is short. A command that needs more memory stops with an error."
-        ),
+        help=("Memory limit, such as '2 GiB' (Linux only). A command that needs more stops with an error."),
         show_default=False,
     ),
 ]

@@ -20,7 +20,13 @@ _MOST_SHOWN = 12
 
 def size(
     trace: Annotated[
-        Path, typer.Argument(help="A trace bundle, any file that can be imported, or a described workload (.toml).")
+        Path,
+        typer.Argument(
+            help=(
+                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, or a"
+                " workload file (.toml)."
+            )
+        ),
     ],
     slo: Annotated[
         list[str],
@@ -40,8 +46,8 @@ def size(
         typer.Option(
             "--on",
             help=(
-                "Scenario to start from: each candidate is this scenario with its own devices and sizes. Default: the"
-                " scenario in the candidates file (on = ), or one volume on its first device."
+                "Scenario that the candidates change. Default: the key 'on' of the candidates file. Without that: one"
+                " volume."
             ),
         ),
     ] = None,
@@ -53,7 +59,7 @@ def size(
         str | None,
         typer.Option(
             "--recorded-on",
-            help="Calibrate: a scenario of the recorded hardware, on which the model is compared with the recording.",
+            help="Calibrate: a scenario of the recorded hardware. The model of it is compared with the recording.",
         ),
     ] = None,
     best_value: Annotated[
@@ -65,12 +71,10 @@ def size(
     ] = False,
     runners_up: Annotated[
         int,
-        typer.Option(
-            "--runners-up", min=0, help="How many runners-up to find, each with other devices than the choice."
-        ),
+        typer.Option("--runners-up", min=0, help="Number of runners-up. Each has other devices than the choice."),
     ] = 2,
     exhaustive: Annotated[
-        bool, typer.Option("--exhaustive", help="Run every candidate, even if it is dearer than the choice.")
+        bool, typer.Option("--exhaustive", help="Run every candidate, also those that cost more than the choice.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write the JSON document to this file (.size.json).")
@@ -80,7 +84,7 @@ def size(
 ) -> None:
     """Find the cheapest hardware that meets every target.
 
-    Also names the next cheapest candidates that meet them (runners-up), and why each cheaper candidate fails.
+    Also names the next cheapest candidates (runners-up), and says why each cheaper candidate fails.
 
     Example: tiersim size prod.trace --slo 'p99(query) < 20 ms' --candidates candidates.toml
     """

@@ -17,17 +17,17 @@ _LEAST_DIP_PCT = 0.5
 #: Parts of a transaction's time in a short table: so many, from this share on, by these names.
 _MOST_PARTS, _LEAST_SHARE = 4, 0.05
 _PARTS = {
-    "cpu": "time in CPU of queries",
-    "cpu queue": "time waiting for a core",
-    "data read": "time in data reads",
-    "eviction": "time in eviction",
-    "log": "time in commit (log)",
-    "lock": "time in locks",
-    "temp": "time in temporary files",
-    "copy": "time in backups",
-    "outside the queries": "time outside queries (client)",
+    "cpu": "CPU of queries",
+    "cpu queue": "waiting for a core",
+    "data read": "waiting for data reads",
+    "eviction": "waiting for evictions",
+    "log": "waiting for the WAL",
+    "lock": "waiting for row locks",
+    "temp": "temporary files",
+    "copy": "backups",
+    "outside the queries": "client, between queries",
 }
-_RANGE = "transactions/s, range"
+_RANGE, _DIP = "transactions/s, range", "worst 5 s of a checkpoint"
 _SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
 
 Summary = Mapping[str, Any]
@@ -81,18 +81,18 @@ def _all_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[
 
 def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[list[str]]:
     """Return the rows that say whether the load is carried, how fast, why, and how sure that is."""
-    latencies = [
-        *_rows_of_transactions(summaries),
-        *rows_of_latency("commit", [summary["latency_ns"].get("commit") for summary in summaries]),
-    ]
+    transactions = _rows_of_transactions(summaries)
+    commits = rows_of_latency("commit", [summary["latency_ns"].get("commit") for summary in summaries])
     means = [(name, [summary["queries"].get(query) for summary in summaries]) for query, name in queries.items()]
     first, last = first_rows_of_host(summaries)
     return [
         *first,
-        *(row for row in latencies if row[0].endswith((", mean", ", p99"))),
-        *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
+        *(row for row in transactions if row[0].endswith(", mean")),
         *_rows_of_time(summaries),
-        *(row for row in rows_of_checkpoints(summaries) if row[0].startswith("checkpoint dip")),
+        *(row for row in transactions if row[0].endswith(", p99")),
+        *(row for row in commits if row[0].endswith((", mean", ", p99"))),
+        *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
+        *(row for row in rows_of_checkpoints(summaries) if row[0] == _DIP),
         *last,
     ]
 
@@ -106,7 +106,9 @@ def _rows_of_transactions(summaries: Sequence[Summary]) -> list[list[str]]:
 
 
 def _rows_of_time(summaries: Sequence[Summary]) -> list[list[str]]:
-    """Return a row for each part of a transaction's time that matters; a saturated run has no steady parts."""
+    """Return a row for each part of a transaction's time that matters, below its mean; a saturated run has no steady
+    parts.
+    """
     shares: dict[str, list[float]] = {}
     for place, summary in enumerate(summaries):
         parts = {} if summary["verdict"]["load"] == "saturated" else time_of_transaction(summary)
@@ -115,7 +117,7 @@ def _rows_of_time(summaries: Sequence[Summary]) -> list[list[str]]:
             shares.setdefault(part, [0.0] * len(summaries))[place] = ns / total if total else 0.0
     largest = sorted(shares, key=lambda part: -max(shares[part]))[:_MOST_PARTS]
     return [
-        [_PARTS[part], *(f"{100 * share:.0f} %" for share in shares[part])]
+        [f"  {_PARTS[part]}", *(f"{100 * share:.0f} %" for share in shares[part])]
         for part in largest
         if max(shares[part]) >= _LEAST_SHARE
     ]
@@ -143,8 +145,7 @@ def _limit(summary: Summary) -> str:
     parts = time_of_transaction(summary)
     if not parts:
         return ""
-    most = _PARTS[max(parts, key=lambda part: parts[part])].removeprefix("time ").removeprefix("in ")
-    return f"latency: {most}"
+    return _PARTS[max(parts, key=lambda part: parts[part])]
 
 
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
@@ -189,7 +190,7 @@ def rows_of_checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
     rows.append(["checkpoints", *(f"{len(some)}" for some in found)])
     for key, label in (("write_ns", "writing"), ("sync_ns", "syncing")):
         rows.append([f"checkpoint, {label}", *(_mean_time(summary, key) for summary in summaries)])
-    rows.append(["checkpoint dip, worst 5 s", *map(_dip, found)])
+    rows.append([_DIP, *map(_dip, found)])
     for side_of in ("inside", "outside"):
         sides = [(summary["checkpoint_impact"] or {}).get(side_of) for summary in summaries]
         means = [side["latency_ns"]["transaction"]["mean"] if side else None for side in sides]
@@ -215,7 +216,7 @@ def _dip(checkpoints: Sequence[Mapping[str, Any]]) -> str:
     dips = [one["dip_pct"] for one in checkpoints if one["dip_pct"] is not None]
     if not dips:
         return ""
-    return f"-{max(dips):.0f} % transactions" if max(dips) >= _LEAST_DIP_PCT else "no dip"
+    return f"-{max(dips):.0f} % transactions/s" if max(dips) >= _LEAST_DIP_PCT else "no dip"
 
 
 def _most_expensive(summaries: Sequence[Summary]) -> list[str]:
@@ -290,10 +291,10 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     limits = found["tolerance_pct"]
     sentences = [
-        f"Calibration on scenario '{found['baseline']}' {passed}.",
+        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware).",
         *(f"{reason}." for reason in found.get("reasons", ())),
-        f"Error of the mean latency (limit ±{limits['mean']:.0f} %): {', '.join(means) or 'nothing to compare'}.",
-        *([f"Error of the pages read (limit ±{limits['reads']:.0f} %): {', '.join(reads)}."] if reads else []),
+        f"Error of mean latency (limit ±{limits['mean']:.0f} %): {', '.join(means) or 'nothing to compare'}.",
+        *([f"Error of pages read (limit ±{limits['reads']:.0f} %): {', '.join(reads)}."] if reads else []),
     ]
     return " ".join(sentences)
 

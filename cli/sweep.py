@@ -27,7 +27,10 @@ def sweep(
     trace: Annotated[
         Path,
         typer.Argument(
-            help="A trace bundle, any file that can be imported, or a workload that is described in a .toml file."
+            help=(
+                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, or a"
+                " workload file (.toml)."
+            )
         ),
     ],
     on: Annotated[
@@ -56,7 +59,7 @@ def sweep(
         str | None,
         typer.Option(
             "--recorded-on",
-            help="Calibrate: a scenario of the recorded hardware, on which the model is compared with the recording.",
+            help="Calibrate: a scenario of the recorded hardware. The model of it is compared with the recording.",
         ),
     ] = None,
     screen: Annotated[
@@ -66,20 +69,20 @@ def sweep(
             min=0,
             max=1,
             help=(
-                "Skip sizes of the buffer pool that change little. 0.01: a size is skipped if it misses less than 1 %"
-                " fewer pages than a smaller size."
+                "Skip buffer pools that hardly help: 0.01 skips a size that saves less than 1 % of the misses of a"
+                " smaller size."
             ),
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", min=1, help="Points that run at a time. Default: one for each processor."),
+        typer.Option("--workers", min=1, help="Points that run in parallel. Default: the number of processors."),
     ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
             "--cluster",
-            help="Run on this Dask cluster, tcp://host:port, whose workers see the trace under the same path.",
+            help="Run on a Dask cluster, such as tcp://host:8786. Its workers must see the trace under the same path.",
         ),
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Also keep the complete result of every point.")] = False,
@@ -90,7 +93,7 @@ def sweep(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a sweep that is already there.")] = False,
 ) -> None:
-    """Replay a trace on every combination of settings: one row for each point.
+    """Replay a trace on every combination of settings. A point is one combination.
 
     Finished points are stored at once. To continue an interrupted sweep, run the same command again.
 

@@ -167,4 +167,5 @@ def figure_text(figure: dict[str, Any] | None) -> str:
         return "saturated" if "saturated" in figure["basis"] else "no sample"
     if figure["high"] is None:
         return f"> {format_ns(figure['low'])}"
-    return f"{format_ns(figure['low'])} – {format_ns(figure['high'])}"
+    low, high = format_ns(figure["low"]), format_ns(figure["high"])
+    return f"about {low}" if low == high else f"{low} – {high}"

@@ -7,44 +7,57 @@ from tiersim.simulator.categories import part_name
 
 Summary = Mapping[str, Any]
 
-#: Where the figures come from.
-_DOCUMENT = "docs/accuracy.md"
+_EXPECTED = "Expected error"
+#: What an expected error is, and where it comes from.
+MEANING = "80 % of past measurements lay within the expected error of their prediction (docs/accuracy.md)."
 _BASES = {
-    "calibrated": "with calibration",
-    "extrapolated": "of runs with a larger buffer pool or a busier CPU than recorded",
-    "assumed": "without calibration",
+    "calibrated": "calibrated",
+    "extrapolated": "larger buffer pool or busier CPU than recorded",
+    "assumed": "not calibrated",
 }
 _FIGURES = {
     "throughput": "throughput",
-    "mean": "means",
+    "mean": "mean latency",
     "tail": "p95 and above",
-    "count": "counts (pages, bytes)",
+    "count": "pages and bytes",
     "other": "other figures",
 }
 _NAMED = _FIGURES.keys() - {"other"}
 
 
 def sentence(summary: Summary) -> str | None:
-    """Return how far measured figures lay from predictions like these; None if the result does not say."""
+    """Return how far measured figures lay from predictions like these (see MEANING); None if the result does not
+    say.
+    """
     found = summary.get("model_error")
     if not found:
         return None
     if found["basis"] == "unknown":
-        return "Expected model error: unknown for this engine; docs/innodb.md."
+        return f"{_EXPECTED}: unknown for this engine (docs/innodb.md)."
     figures = found["figures"]
     parts = [f"{words} {reach(figures[key])}" for key, words in _FIGURES.items() if key in figures]
-    rest = " That of other figures is unknown (never measured)."
-    return (
-        f"Expected model error {_BASES[found['basis']]}: {', '.join(parts)}; 80 % of past measurements lay within it"
-        f" ({_DOCUMENT}).{'' if 'other' in figures or figures.keys() >= _NAMED else rest}"
-    )
+    if "other" not in figures and not figures.keys() >= _NAMED:
+        parts.append("other figures unknown")
+    return f"{_EXPECTED} ({_BASES[found['basis']]}): {', '.join(parts)}."
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:
-    """Return that sentence for all results, each once, after a warning if one of them is not calibrated."""
-    stamp = "Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording."
+    """Return that sentence for all results, each once and with the names of its results where they differ, after a
+    warning if one of them is not calibrated.
+    """
+    stamp = "Not calibrated. To check the model against the recording, describe the recorded hardware (--recorded-on)."
     stamps = [stamp] if any(summary["verdict"]["calibration"] == "none" for summary in summaries) else []
-    return [*stamps, *dict.fromkeys(said for said in map(sentence, summaries) if said is not None)]
+    whose: dict[str, list[str]] = {}
+    for summary in summaries:
+        said = sentence(summary)
+        if said is not None:
+            whose.setdefault(said, []).append(str(summary.get("name", "")))
+    several = len(whose) > 1 and all(map(all, whose.values()))
+    errors = [
+        said.replace(_EXPECTED, f"{_EXPECTED} of {', '.join(names)}", 1) if several else said
+        for said, names in whose.items()
+    ]
+    return [*stamps, *(errors and [f"{errors[0]} {MEANING}", *errors[1:]])]
 
 
 def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
@@ -65,8 +78,9 @@ def caveats(summaries: Iterable[Summary]) -> list[str]:
 
 
 def reach(one: Mapping[str, Any]) -> str:
-    """Return between which errors, in percent, 80 % of the measured figures lay."""
-    return f"{100 * (one['low'] - 1):+.0f} … {100 * (one['high'] - 1):+.0f} %"
+    """Return between which errors, in percent, 80 % of the measured figures lay; ± where both are alike."""
+    low, high = (round(100 * (one[end] - 1)) for end in ("low", "high"))
+    return f"±{high} %" if high == -low else f"{low:+d} … {high:+d} %"
 
 
 def percent(error: float, digits: int = 0) -> str:

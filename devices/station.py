@@ -10,9 +10,11 @@ the requests and the statistics. Both engines call these same four functions.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, cast, get_args
+
+import numpy as np
 
 from tiersim.devices.array.array_kernels import accept_array, finish_array
 from tiersim.devices.array.neighbour_kernels import accept_neighbour, finish_neighbour
@@ -48,8 +50,6 @@ from tiersim.devices.station_records import (
     FLASH_CACHE,
     GATE,
     NEIGHBOUR,
-    NEVER,
-    NONE,
     PARITY,
     PORT,
     REBUILD,
@@ -57,7 +57,6 @@ from tiersim.devices.station_records import (
     SERVER,
     STRIPES,
     TIERS,
-    WAIT,
     WRITE_CACHE,
     Plant,
 )
@@ -123,25 +122,41 @@ STATIONS: dict[int, StationKind] = {
 }
 
 
-def dispatch(what: str, stations: Mapping[int, StationKind], takes: str, otherwise: str, module: str) -> Any:
-    """Return a kernel of *module* that calls the function *what* of a station's kind, made of the table *stations*.
+#: Which function of a station is called.
+ACCEPT, CHOOSE, FINISH, RESUME = range(4)
 
-    It takes the parameters *takes*; *otherwise* is what it returns for kinds that have no such function. Its machine
-    code depends on all functions of the table, as if it were written by hand.
+_GIVEN = ("p", "d", "station", "slot", "now")
+
+#: A function of a station as the event loop calls it; None: its kind has nothing to choose, or to go on with.
+Called = Callable[[Plant, Any, int, int, int, int], tuple[int, int, int]] | None
+
+
+def called(station: StationKind, module: str) -> tuple[Called, Called, Called, Called]:
+    """Return four kernels of *module*, ACCEPT ...: each an object of machine code of its own, which the event loop
+    calls by its address (:func:`tiersim.kernel.call_at`). Each takes ``(p, d, station, slot, now, 0)``.
     """
-    known = takes.split(", ")
-    names: dict[str, Any] = {"__name__": module, "NONE": NONE, "NEVER": NEVER, "WAIT": WAIT}
-    lines = [f"def {what}({takes}):", '    kind = p.stations[station]["kind"]', '    row = p.stations[station]["row"]']
-    for kind, one in stations.items():
-        function = getattr(one, what)
-        if function is not None:
-            own = function.function if isinstance(function, Kernel) else function
-            given = (name if name in known else "row" for name in inspect.signature(own).parameters)
-            names[own.__name__] = function
-            lines += [f"    if kind == {kind}:", f"        return {own.__name__}({', '.join(given)})"]
-    lines.append(f"    return {otherwise}")
-    exec(compile("\n".join(lines), __file__, "exec"), names)  # noqa: S102, text of this table alone: numba cannot call through one
-    return kernel(names[what])
+    return (
+        _called(station.accept, module),
+        None if station.choose is None else _called(station.choose, module),
+        _called(station.finish, module),
+        None if station.resume is None else _called(station.resume, module),
+    )
+
+
+def _called(function: Callable[..., Any], module: str) -> Called:
+    own = function.function if isinstance(function, Kernel) else function
+    takes = (one if one in _GIVEN else "row" for one in inspect.signature(own).parameters)
+    names: dict[str, Any] = {"__name__": module, "function": function, "int64": np.int64}
+    results = 3 if own.__name__.startswith("choose") else 1
+    returned = [f"int64(done[{place}])" for place in range(3)] if results == 3 else ["int64(done)", "0", "0"]
+    lines = [f"def {own.__name__}(p, d, station, slot, now, _):", '    row = p.stations[station]["row"]']
+    lines += [f"    done = function({', '.join(takes)})", f"    return {', '.join(returned)}"]
+    exec(compile("\n".join(lines), __file__, "exec"), names)  # noqa: S102, its names alone: kernels differ in what they take
+    return cast(Called, kernel(names[own.__name__]))
+
+
+#: The functions of each kind of station.
+KINDS = {kind: called(station, __name__) for kind, station in STATIONS.items()}
 
 
 def own_figures(plant: Plant, station: int) -> dict[str, Any]:

@@ -277,6 +277,26 @@ FLASH_ROW = _record(
     "units_held",  # in the buffer
     "with_data",  # 1: a die senses, or has what it sensed; one entry a die
     "turns",  # which of its dies each channel looks at first
+    # of a drive with a cache of cells that take one bit; program_ns and program_units are those of the next program:
+    "slc_units",  # that it holds; 0: there is none
+    "slc_free_units",
+    "slc_program_ns",
+    "slc_program_units",
+    "slc_folds",  # 1: when it is full, writes go there all the same, and others are moved out; 0: they go past it
+    "slc_idle_ns",  # so long after its last work the drive begins to move out what is there
+    "slc_erases_q32",  # blocks of the cache that are erased for each unit that is moved out, in 1/2^32
+    "fold_ps",  # of a unit, all dies at work
+    "dense_program_ns",  # of a program past the cache
+    "dense_program_units",
+    "into_slc",  # 1: the next program goes there
+    "busy_until_ns",  # when the last command was done
+    "program_took",  # time of the last program; one entry a die
+    # of a drive that reads ahead into its memory:
+    "ahead_units",  # 0: it does not
+    "units",  # that there are
+    "ahead_ready",  # index into the pool: when each of them is there, a ring by unit
+    "stream_end",  # unit behind the last read
+    "ahead_end",  # and behind what was read ahead
     indices=("queue", "ftl", "held_reads", "held_writes", "held_sensed", "held_buffer"),
 )
 

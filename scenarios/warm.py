@@ -4,6 +4,7 @@ import multiprocessing
 import signal
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,6 @@ from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit
 from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.devices.tiering.flash_cache import Caching, add_flash_cache
 from tiersim.devices.tiering.tiers import Migration, add_tiers
-from tiersim.kernel import calls
 from tiersim.operating_system import ending_signals, processors
 from tiersim.random_numbers import LOAD_GAP, fill_random_bits
 from tiersim.scenarios.calibration.synthesis.draws import Draws, bounded_sample
@@ -34,7 +34,7 @@ from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.buffer_pool.pages import touch_in_ring
 from tiersim.simulator.database.buffer_pool.rings import close_ring, scans_in_ring
 from tiersim.simulator.database.buffer_pool.warm import settle, warm
-from tiersim.simulator.database.build import Demand, Relation, Statements, add_database
+from tiersim.simulator.database.build import NO_DATABASE, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.build import Host as DatabaseHost
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (
@@ -54,6 +54,7 @@ from tiersim.simulator.miss_ratios import ExactCurve, Shards, size_grid
 from tiersim.simulator.policies import POLICIES, misses, numbered
 from tiersim.simulator.popularity import draw_rank, laws_of, scattered, zipf
 from tiersim.simulator.reference.engine import ReferenceEngine
+from tiersim.simulator.station import STEP, addresses_of
 from tiersim.traces.readers.sqlserver.warm import compile_readers
 
 Progress = Callable[[int, int], None]
@@ -88,41 +89,50 @@ def compile_all(progress: Progress | None = None) -> None:
     _run(reference=True)  # which calls kernels one by one that the loop of the other engine holds
     _map_units()
     _count_misses()
-    _run_sessions()
+    _run_sessions(reference=True)
     compile_readers()
 
 
 def compile_for_commands(progress: Progress | None = None) -> None:
     """Compile the kernels that the command line needs: all but those that only the readable engine calls.
 
-    The event loop holds most of them. A second process compiles the others beside it, where there is a processor for
-    it.
-    *progress* is called with how many kernels of the loop are translated and how many there are.
+    Where there is a second processor, a second process begins at the other end; what one of them has made the other
+    finds. *progress* is called with how many steps are done and how many there are.
     """
     beside = multiprocessing.get_context("spawn").Process(target=_compile_beside, daemon=True)
     if processors() > 1:
         beside.start()
-    calls.progress = progress
-    try:
-        _run(reference=False)
-    finally:
-        calls.progress = None
+    steps = _steps()
+    for done, step in enumerate(steps, 1):
+        step()
+        if progress is not None:
+            progress(done, len(steps))
     if beside.pid is not None:
         beside.join()
-    _compile_others()  # what the other process has made is there already
 
 
 def _compile_beside() -> None:
     for number in ending_signals():
         signal.signal(number, signal.SIG_DFL)  # it ends without a word: the first process reports the interrupt
-    _compile_others()
+    for step in reversed(_steps()):
+        step()
 
 
-def _compile_others() -> None:
-    _count_distances()
-    _synthesise()
-    fill_random_bits(np.zeros(1, np.int64), 1, LOAD_GAP, 0)
-    _import_describe_and_replay()
+def _steps() -> list[Callable[[], object]]:
+    """Return what has to be compiled, in parts: what takes longest first and last."""
+    plant, stations, _ = _plant()
+    metrics = new_metrics(1, stations, RESOURCES, 2, 1_000_000)
+    places = [partial(addresses_of, place, plant, NO_DATABASE, metrics) for place in range(STEP + 1)]
+    return [
+        partial(_run, reference=False),
+        *places[: STEP // 2],
+        _count_distances,
+        _synthesise,
+        partial(fill_random_bits, np.zeros(1, np.int64), 1, LOAD_GAP, 0),
+        *places[STEP // 2 :],
+        partial(_run_sessions, reference=False),
+        _import_describe_and_replay,
+    ]
 
 
 def _map_units() -> None:
@@ -155,55 +165,54 @@ def _run(*, reference: bool) -> None:
         engine.run(plant, [commands], metrics, keep_done=True)
 
 
-def _run_sessions() -> None:
-    """A session on a pool of two pages, in both engines, that asks for all that there is."""
-    for reference in (False, True):
-        builder = PlantBuilder(1)
-        disk = add_server(builder, "disk", 1, 1000)
-        one, zero = np.ones(1, np.uint8), np.zeros(1, np.int64)
-        statements = Statements([1], np.zeros(1, np.int32), one, zero, zero, zero, one, one)
-        demands = [
-            Demand(COMPUTE),
-            Demand(LOOKUP, dirties=True, log_bytes=1),
-            Demand(AGAIN),
-            Demand(LOCK),
-            Demand(LOG, log_bytes=1),
-        ]
-        demands += [
-            Demand(SCAN, depth=1, degree=2, paced_ns=1),
-            Demand(LOOKUPS),
-            Demand(LOOKUPS, depth=1, in_order=False),
-            Demand(SPILL),
-            Demand(COPY, depth=1, degree=1, page_ns=1, station=disk, restores=True),
-        ]
-        database = add_database(
-            builder,
-            DatabaseHost(
-                1,
-                2,
-                log_station=disk,
-                background_writer=BackgroundWriter(delay_ns=1),
-                os_cache_pages=2,
-                io_workers=1,
-                helpers=1,
-                checkpoints=Checkpoints(timeout_ns=1000),
-            ),
-            [Relation(9, (1, 3, 9), 1.0, False, disk, moved=1.0)],
-            [demands],
-            statements,
-            intervals=2,
-        )
-        warm(database, most_references=1 << 15)
-        touch_in_ring(database, 0, 0)
-        scans_in_ring(database, 1)
-        close_ring(database, 0)
-        innodb = DatabaseHost(1, 2, policy=MIDPOINT, page_cleaner=PageCleaner())
-        settle(add_database(PlantBuilder(1), innodb, [Relation(9, (9,))], [demands], statements), 0, 0, 0)
-        metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 1000)
-        if reference:
-            ReferenceEngine(builder.build(), [], metrics, database=database).run()
-        else:
-            engine.run_database(builder.build(), database, metrics)
+def _run_sessions(*, reference: bool) -> None:
+    """A session on a pool of two pages that asks for all that there is."""
+    builder = PlantBuilder(1)
+    disk = add_server(builder, "disk", 1, 1000)
+    one, zero = np.ones(1, np.uint8), np.zeros(1, np.int64)
+    statements = Statements([1], np.zeros(1, np.int32), one, zero, zero, zero, one, one)
+    demands = [
+        Demand(COMPUTE),
+        Demand(LOOKUP, dirties=True, log_bytes=1),
+        Demand(AGAIN),
+        Demand(LOCK),
+        Demand(LOG, log_bytes=1),
+    ]
+    demands += [
+        Demand(SCAN, depth=1, degree=2, paced_ns=1),
+        Demand(LOOKUPS),
+        Demand(LOOKUPS, depth=1, in_order=False),
+        Demand(SPILL),
+        Demand(COPY, depth=1, degree=1, page_ns=1, station=disk, restores=True),
+    ]
+    database = add_database(
+        builder,
+        DatabaseHost(
+            1,
+            2,
+            log_station=disk,
+            background_writer=BackgroundWriter(delay_ns=1),
+            os_cache_pages=2,
+            io_workers=1,
+            helpers=1,
+            checkpoints=Checkpoints(timeout_ns=1000),
+        ),
+        [Relation(9, (1, 3, 9), 1.0, False, disk, moved=1.0)],
+        [demands],
+        statements,
+        intervals=2,
+    )
+    warm(database, most_references=1 << 15)
+    touch_in_ring(database, 0, 0)
+    scans_in_ring(database, 1)
+    close_ring(database, 0)
+    innodb = DatabaseHost(1, 2, policy=MIDPOINT, page_cleaner=PageCleaner())
+    settle(add_database(PlantBuilder(1), innodb, [Relation(9, (9,))], [demands], statements), 0, 0, 0)
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 1000)
+    if reference:
+        ReferenceEngine(builder.build(), [], metrics, database=database).run()
+    else:
+        engine.run_database(builder.build(), database, metrics)
 
 
 def _count_misses() -> None:

@@ -23,7 +23,7 @@ from tiersim.devices.station import balances, own_figures
 from tiersim.devices.station_records import Plant
 from tiersim.errors import TraceError, reason
 from tiersim.files import checksums_of, sealed, whole_folder
-from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
+from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, coarse_quantiles_ns, quantile_ns
 from tiersim.simulator import verdict
 from tiersim.simulator.categories import CATEGORIES, REQUESTS
 from tiersim.simulator.commands import Outcome
@@ -394,17 +394,6 @@ def bounds(intervals: int, interval_ns: int) -> tuple[NDArray[np.int64], NDArray
     return start, start + interval_ns
 
 
-def coarse_quantiles(histograms: NDArray[np.int32], probability: float) -> NDArray[np.float64]:
-    """Quantile of each row of (rows, coarse bins), to the middle of a bin; NaN for an empty row."""
-    used = np.flatnonzero(histograms.any(axis=0))
-    first = int(used[0]) if used.size else 0
-    cumulative = np.cumsum(histograms[:, first : used[-1] + 1 if used.size else 1], axis=1)
-    rank = np.maximum(np.ceil(cumulative[:, -1] * probability), 1)
-    index = first + np.minimum((cumulative < rank[:, None]).sum(axis=1), cumulative.shape[1] - 1)
-    middle = np.sqrt(COARSE_EDGES_NS[index] * COARSE_EDGES_NS[index + 1])
-    return np.where(cumulative[:, -1] > 0, middle, np.nan)
-
-
 def timeline(metrics: Metrics, names: Sequence[str]) -> pa.Table:
     """Rates and latencies by interval of every category of *names*, "" for those left out."""
     intervals, categories = metrics.arrivals.shape
@@ -415,7 +404,10 @@ def timeline(metrics: Metrics, names: Sequence[str]) -> pa.Table:
         counts = metrics.latency_over_time[:, c].sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             means = metrics.latency_sum_ns[:, c] / counts
-        quantiles = {key: coarse_quantiles(metrics.latency_over_time[:, c], PERCENTILES[key]) for key in ("p50", "p99")}
+        quantiles = {
+            key: coarse_quantiles_ns(metrics.latency_over_time[:, c], metrics.latency[c], PERCENTILES[key])
+            for key in ("p50", "p99")
+        }
         columns: dict[str, Any] = {
             "start_ns": start,
             "end_ns": end,

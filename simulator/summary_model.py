@@ -1,6 +1,6 @@
 """What the summary of a result has, as a schema: ``summary.json``, and ``Result.summary`` in Python.
 
-``docs/result.md`` and ``docs/statements.md`` say what each key means.
+``tiersim devices schema result`` prints it; the tables of ``docs/result.md`` are made of it.
 """
 
 from typing import Any, Literal
@@ -17,131 +17,236 @@ class _Said(BaseModel):
 class FigureSaid(_Said):
     """One predicted figure, see :class:`tiersim.simulator.result.Figure`."""
 
-    value: float | None
-    low: float | None
-    high: float | None
-    resolved: bool
-    basis: str
+    value: float | None = Field(description="The figure; null when the run is too short for it.")
+    low: float | None = Field(description="Lower end of the 80 % interval of random variation.")
+    high: float | None = Field(description="Upper end of it.")
+    resolved: bool = Field(description="Whether `value` is known.")
+    basis: str = Field(description="How the interval was computed.")
 
 
 class VerdictSaid(_Said):
     """How far a result may be believed."""
 
-    load: Literal["steady", "behind", "saturated"]
-    calibration: Literal["none", "calibrated", "uncalibrated"]
-    cache: str
-    locks: str
-    arrivals: str
-    credits: Literal["kept", "falling", "ran out"] | None = None
-    error: Literal["unknown"] | None = None  # of an engine that was hardly compared with real servers
-    reach: str | None = None  # of a result that was calibrated: whether it goes beyond the recording
+    load: Literal["steady", "behind", "saturated"] = Field(description="See Verdict, above.")
+    calibration: Literal["none", "calibrated", "uncalibrated"] = Field(
+        description="With `--recorded-on`: whether the model of the recorded hardware gives the recorded means."
+    )
+    cache: str = Field(description="How full the buffer pool was at the start; of requests `not modelled`.")
+    locks: str = Field(description="Whether row locks are simulated.")
+    arrivals: str = Field(
+        description="`inferred`: sessions were inferred; `synthetic`: executions were synthesised; `described`: a "
+        "workload."
+    )
+    credits: Literal["kept", "falling", "ran out"] | None = Field(
+        default=None,
+        description="Burst credits; while they are `falling`, `steady` holds only as long as they last. `load` says "
+        "when they run out.",
+    )
+    error: Literal["unknown"] | None = Field(
+        default=None, description="Of an engine that was hardly compared with real servers (InnoDB)."
+    )
+    reach: str | None = Field(
+        default=None,
+        description="`within the recording`, or `beyond the recording`: the buffer pool is larger, or CPU limits a run "
+        "whose recording had idle CPU (`calibration.beyond` says which). `, with assumed costs` follows if CPU costs "
+        "were not recorded.",
+    )
 
 
 class LoadSaid(_Said):
     """Why the verdict on load is what it is; station, resource and time are null of a steady run."""
 
-    explanation: str
-    station: str | None
-    resource: str | None
-    since_ns: int | None
-    sustainable_load: float | None
+    explanation: str = Field(description="One sentence.")
+    station: str | None = Field(description="The station that limits the load.")
+    resource: str | None = Field(description="Its resource.")
+    since_ns: int | None = Field(description="When the backlog begins to grow.")
+    sustainable_load: float | None = Field(description="The share of this load that could be sustained.")
 
 
 class BottleneckSaid(_Said):
     """The busiest resource."""
 
-    station: str
-    resource: str
-    utilisation: float
+    station: str = Field(description="Name of the station.")
+    resource: str = Field(description="Its busiest resource.")
+    utilisation: float = Field(description="Share of the time in which it is busy, 0 to 1.")
 
 
 class LatencySaid(_Said):
     """Latencies of one class, in ns; ``max`` is null of a saturated run."""
 
-    count: int
-    mean: FigureSaid
-    p50: FigureSaid
-    p95: FigureSaid
-    p99: FigureSaid
-    p999: FigureSaid
-    max: int | None
+    count: int = Field(description="Requests or executions of the class.")
+    mean: FigureSaid = Field(description="Mean.")
+    p50: FigureSaid = Field(description="Median.")
+    p95: FigureSaid = Field(description="95th percentile.")
+    p99: FigureSaid = Field(description="99th percentile.")
+    p999: FigureSaid = Field(description="99.9th percentile.")
+    max: int | None = Field(description="Largest; null when saturated.")
 
 
 class QuerySaid(LatencySaid):
     """Latencies of one query, where its time went, and what it is; the last three keys are of described workloads."""
 
-    breakdown_ns: dict[str, float]
-    physical_reads_per_call: float
-    text: str | None
-    executions: str
-    cpu: str
-    took_ns: float | None = None
-    bulk_bytes_per_call: int | None = None
-    bulk_mb_per_s: float | None = None
+    breakdown_ns: dict[str, float] = Field(
+        description="Mean time by wait class: `cpu`, `cpu queue`, `data read`, `eviction`, `log`, `lock`, `temp`, "
+        "`copy`."
+    )
+    physical_reads_per_call: float = Field(description="Pages read from the volumes.")
+    text: str | None = Field(description="Its text, without literals.")
+    executions: str = Field(description="What the executions were taken from.")
+    cpu: str = Field(description="What the CPU time was taken from.")
+    took_ns: float | None = Field(default=None, description="Mean duration, however few executions there were.")
+    bulk_bytes_per_call: int | None = Field(default=None, description="Bytes of a scan or copy.")
+    bulk_mb_per_s: float | None = Field(default=None, description="Rate of scans and copies.")
 
 
 class ConservationSaid(_Said):
     """What every sound run satisfies."""
 
-    requests_in: int
-    requests_out: int
-    accounted_for: bool
-    little: bool
-    busy: bool
+    requests_in: int = Field(description="Requests that entered a station.")
+    requests_out: int = Field(description="Requests that left one.")
+    accounted_for: bool = Field(description="Whether both are equal.")
+    little: bool = Field(description="Whether Little's law holds at every station.")
+    busy: bool = Field(description="Whether no resource was busy for longer than the run.")
 
 
 class ModelErrorSaid(_Said):
     """Between which multiples of a predicted figure 80 % of the measured ones lay, by kind of figure."""
 
-    basis: Literal["calibrated", "extrapolated", "assumed", "unknown"]
-    figures: dict[str, dict[str, float]]
+    basis: Literal["calibrated", "extrapolated", "assumed", "unknown"] = Field(
+        description="`extrapolated`: beyond the recording; `assumed`: data sheets and guesses; `unknown`: InnoDB."
+    )
+    figures: dict[str, dict[str, float]] = Field(
+        description="By kind (`throughput`, `mean`, `tail`: percentiles from the 95th on, `count`: pages, WAL, "
+        "checkpoints, `other`): measured ÷ predicted lay between `low` and `high` in 80 % of the past checks; "
+        "`measurements` and `experiments` count these."
+    )
 
 
 class Summary(_Said):
     """The summary of a result, whatever ran; what only some runs say is behind what all say."""
 
-    schema_: Literal["tiersim.result/1"] = Field(alias="schema")
-    name: str
-    tool_version: str
-    description: str
-    seed: int
-    trace: dict[str, Any]
-    verdict: VerdictSaid
-    load: LoadSaid
-    bottleneck: BottleneckSaid
-    commands: int
-    throughput_per_s: dict[str, FigureSaid]
-    throughput_shortfall_pct: float
-    latency_ns: dict[str, LatencySaid]
-    stations: dict[str, dict[str, Any]]
-    conservation: ConservationSaid
-    replay: dict[str, Any]
-    checkpoints: list[dict[str, Any]]
-    measured_latency_ns: dict[str, dict[str, float]]
-    assumed: list[dict[str, str]]
-    caveats: list[str]
-    model_error: ModelErrorSaid
-    credits: list[dict[str, Any]] | None = None  # where there are burst credits
-    # where the recorded hardware was simulated, too
-    calibration: dict[str, Any] | None = None
-    relative_latency_ns: dict[str, dict[str, FigureSaid]] | None = None
-    # of replays of requests
-    lag_ns: dict[str, float] | None = None
-    waits_ns: dict[str, dict[str, dict[str, float]]] | None = None  # with --waits: by class, station, class
-    shared: dict[str, Any] | None = None  # where other recordings ran beside it
-    # of runs of statements
-    level: Literal["statements"] | None = None
-    throughput_over_time: dict[str, Any] | None = None
-    hit_ratio: dict[str, float | None] | None = None
-    commit_breakdown_ns: dict[str, float] | None = None
-    queries: dict[str, QuerySaid] | None = None
-    host: dict[str, Any] | None = None
-    engine: dict[str, Any] | None = None
-    settings_from: Any = None
-    extrapolated: Any = None
-    inferred: list[str] | None = None
-    checkpoint_impact: dict[str, Any] | None = None
-    log: dict[str, Any] | None = None
-    range: dict[str, Any] | None = None
-    # of described workloads
-    streams: dict[str, dict[str, Any]] | None = None
+    schema_: Literal["tiersim.result/1"] = Field(alias="schema", description="Name of this schema.")
+    name: str = Field(description="Name of the scenario.")
+    tool_version: str = Field(description="Version of tiersim.")
+    description: str = Field(description="What the scenario says of itself.")
+    seed: int = Field(description="Seed of the random numbers.")
+    trace: dict[str, Any] = Field(
+        description="What was replayed: name, hash, counts; `checkpoints` has those of the recording."
+    )
+    verdict: VerdictSaid = Field(description="How far the result may be believed, below.")
+    load: LoadSaid = Field(description="Why the verdict on load is what it is, below.")
+    bottleneck: BottleneckSaid = Field(description="The busiest resource, below.")
+    commands: int = Field(description="Requests that were sent.")
+    throughput_per_s: dict[str, FigureSaid] = Field(
+        description="`requests`; of statements also `transactions`, `statements`."
+    )
+    throughput_shortfall_pct: float = Field(
+        description="How far throughput is below the recording; negative: above it."
+    )
+    latency_ns: dict[str, LatencySaid] = Field(
+        description="By class (see Latency, above). `transaction` is from the start of its first statement to the end "
+        "of its last."
+    )
+    stations: dict[str, dict[str, Any]] = Field(
+        description="By name: `utilisation` by resource, `queue_mean`, `requests`; `cache` and `tiers` "
+        "([tiers](tiers.md)); `flash` with the write amplification, and the free share of an SLC cache at the end."
+    )
+    conservation: ConservationSaid = Field(description="The checks of every run, below.")
+    replay: dict[str, Any] = Field(
+        description="Mode, streams by role, what commands waited for, think times, sessions that end late. Of "
+        "statements: what the mode `keeps` (`clients` or `rate`), `transactions`, `transactions_done`, `counted_ns`. "
+        "Clients of a closed loop start anew, up to 2 million statements, and stop when the time of the recording is "
+        "over."
+    )
+    checkpoints: list[dict[str, Any]] = Field(
+        description="Of requests: `start`, `end`, `writes`, and `basis`: what a checkpoint was recognised by. Of "
+        "statements: `start_ns`, `end_ns` (null: not over), `write_ns`, `sync_ns`, `pages` (dirty when it began), "
+        "`written_pages`, `bytes`, `log_bytes` (since the one before), `trigger` (`time` or `log`), `latency_ns` "
+        "inside, `dip_pct`: how far the lowest throughput of 5 s is below the mean."
+    )
+    measured_latency_ns: dict[str, dict[str, float]] = Field(description="Latencies of the recorded hardware by class.")
+    assumed: list[dict[str, str]] = Field(description="Every assumed or fitted number of a device, with its source.")
+    caveats: list[str] = Field(
+        description="Known faults of the description, each with its reason: a datasheet's seek curve with deep queues, "
+        "pages that no access distribution explains, keys without effect."
+    )
+    model_error: ModelErrorSaid = Field(description="Expected error of the models, below.")
+    credits: list[dict[str, Any]] | None = Field(
+        default=None,
+        description="Burst credits by station and resource: `start` and `end` as shares of a full balance, "
+        "`ran_out_ns`, `lasts_ns`.",
+    )
+    calibration: dict[str, Any] | None = Field(
+        default=None,
+        description="With `--recorded-on`: measured and simulated means of `classes`; `read_error_pct`; `reasons` why "
+        "nothing is calibrated; `beyond`.",
+    )
+    relative_latency_ns: dict[str, dict[str, FigureSaid]] | None = Field(
+        default=None, description="With `--recorded-on`: latencies corrected by the recorded ones."
+    )
+    lag_ns: dict[str, float] | None = Field(
+        default=None,
+        description="Of requests: how much later than recorded commands start: `mean`, `max`, `at_end`. Null in an "
+        "open replay.",
+    )
+    waits_ns: dict[str, dict[str, dict[str, float]]] | None = Field(
+        default=None,
+        description="With `replay --waits`: waiting time by class, station, and class of what was served meanwhile "
+        "([how it is divided](tenants.md)).",
+    )
+    shared: dict[str, Any] | None = Field(
+        default=None, description="Where other recordings ran beside it: [tenants](tenants.md)."
+    )
+    level: Literal["statements"] | None = Field(default=None, description="Of statements: `statements`.")
+    throughput_over_time: dict[str, Any] | None = Field(
+        default=None,
+        description="Of statements: transactions a second in up to ten steps of `step_ns`, simulated and as a load "
+        "generator logged them.",
+    )
+    hit_ratio: dict[str, float | None] | None = Field(
+        default=None,
+        description="Of statements: `pool`: share of the pages asked for that the buffer pool holds; `os_cache`: of "
+        "those that it missed.",
+    )
+    commit_breakdown_ns: dict[str, float] | None = Field(
+        default=None, description="Of statements: mean time of a commit by wait class."
+    )
+    queries: dict[str, QuerySaid] | None = Field(
+        default=None,
+        description="Of statements: the 200 queries with most time by fingerprint, the rest as `others`, below.",
+    )
+    host: dict[str, Any] | None = Field(
+        default=None, description="Of statements: cores, costs, and how busy the cores were."
+    )
+    engine: dict[str, Any] | None = Field(default=None, description="Of statements: the settings that ran.")
+    settings_from: Any = Field(default=None, description="Of statements: where each setting and cost comes from.")
+    extrapolated: Any = Field(
+        default=None, description="Of statements: the pool is more than four times as large or small as recorded."
+    )
+    inferred: list[str] | None = Field(
+        default=None, description="Of statements: what was concluded, and from what, a sentence each."
+    )
+    checkpoint_impact: dict[str, Any] | None = Field(
+        default=None,
+        description="Of statements: `inside` and `outside` of checkpoints: duration, transactions a second, count, "
+        "mean and p95 of transactions and commits; null without checkpoints or when saturated.",
+    )
+    log: dict[str, Any] | None = Field(
+        default=None,
+        description="Of statements: `flushes`, `commits`, `commits_per_flush`, `bytes`, `written_bytes` (whole "
+        "blocks), `bytes_per_transaction`, `full_page_images`, `sync_mean_ns` (a write and its flush); of InnoDB "
+        "`pages_flushed`, `doublewrite_writes`; calibrated also `measured_commits_per_flush`, "
+        "`relative_commits_per_flush`.",
+    )
+    range: dict[str, Any] | None = Field(
+        default=None,
+        description="With `--recorded-on`, of PostgreSQL's counters: `low` and `high` of `transactions_per_s` and "
+        "`transaction_mean_ns`, `share` of the `draws` within; `verdict` `determined` or `underdetermined`; "
+        "`explained_by` (`cpu`, `read`, `law`), `mostly`, `remedy`.",
+    )
+    streams: dict[str, dict[str, Any]] | None = Field(
+        default=None,
+        description="Of described workloads, by name: `clients`, `start_ns`, `end_ns`, `elapsed_ns`, `statements`, "
+        "`transactions`, `transactions_per_s` (warm-up included), `geometric_mean_ns` of all statements, as TPC-H's "
+        "power has it (null where clients think).",
+    )

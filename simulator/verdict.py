@@ -193,14 +193,14 @@ def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
     finish = "one ends" if late_ns.size == 1 else f"{late_ns.size} end up to"
     text = (
         f"{sessions.sessions - late_ns.size} of {sessions.sessions} sessions keep pace with the recording; "
-        f"{finish} {format_ns(int(late_ns.max()))} later than recorded"
+        f"{finish} {format_ns(int(late_ns.max()))} late"
     )
     if sessions.recorded_ns is None:
         return text
     latest = int(sessions.late_ns.argmax())
     due_ns = int(sessions.recorded_ns[latest])
     ended_ns = due_ns + int(sessions.late_ns[latest])
-    return f"{text}, at {format_ns(ended_ns)} instead of {format_ns(due_ns)}; the recording lasts {format_ns(span_ns)}"
+    return f"{text}: at {format_ns(ended_ns)} of {format_ns(span_ns)} instead of {format_ns(due_ns)}"
 
 
 def _per_s(count: int, time_ns: int) -> str:

@@ -17,7 +17,7 @@ from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.buffer_pool.warm import settle, warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
-from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
+from tiersim.simulator.database.checkpoint.checkpointer import NAP_NS, Checkpoints
 from tiersim.simulator.database.database_state import (
     AFTER,
     AGAIN,
@@ -207,7 +207,10 @@ class DatabaseCase:
             return replace(settings, interval_ns=interval_ns, since_ns=since_ns, slow_ns=settings.slow_ns * tick)
         if isinstance(settings, IndirectCheckpoints):
             return replace(settings, target_ns=settings.target_ns * tick, slow_ns=settings.slow_ns * tick)
-        return replace(settings, timeout_ns=settings.timeout_ns * tick, since_ns=settings.since_ns * tick)
+        nap_ns = settings.nap_ns if settings.nap_ns == NAP_NS else settings.nap_ns * tick
+        return replace(
+            settings, timeout_ns=settings.timeout_ns * tick, since_ns=settings.since_ns * tick, nap_ns=nap_ns
+        )
 
 
 def _lock(table: int, dirties: bool, log_bytes: int, entry_share: int, needs_room: bool) -> Demand:
@@ -303,6 +306,7 @@ _checkpoints = st.builds(
     flush_after_pages=st.integers(0, 3),
     in_file_order=st.booleans(),
     since_ns=st.integers(0, 1000),
+    nap_ns=st.sampled_from((NAP_NS, 50)),
 )
 _log_blocks = st.builds(
     LogBlocks,

@@ -25,6 +25,7 @@ PARTS = {
     ("hardening.md", "fuzzing"): "python -m tests.fuzz.table",
     ("performance.md", "load"): "python -m benchmarks.load --table",
     ("plots.md", "plots"): "python -m tests.plot_tables",
+    ("result.md", "summary"): "python -m tests.result_tables",
     ("statistics.md", "words"): "python -m tests.statistics_tables",
     ("statistics.md", "views"): "python -m tests.statistics_tables",
     ("statistics.md", "sqlserver views"): "python -m tests.statistics_tables",

@@ -121,9 +121,15 @@ FLASH: dict[str, Any] = {
 }
 #: The unit that a device file writes behind each of these numbers.
 _UNITS = {
-    "B": ("capacity", "page", "unit", "program_size", "block", "buffer", "host_memory_per_gib"),
+    "B": (
+        *("capacity", "page", "unit", "program_size", "block", "buffer", "host_memory_per_gib", "read_ahead"),
+        *("slc_static", "slc_dynamic", "slc_program_size", "slc_used"),
+    ),
     "B/s": ("channel_rate", "link_rate", "buffer_rate"),
-    "ns": ("program", "erase", "suspend", "read_latency", "write_latency", "flush", "flush_interval", "host_cpu"),
+    "ns": (
+        *("program", "erase", "suspend", "read_latency", "write_latency", "flush", "flush_interval", "host_cpu"),
+        *("slc_program", "slc_idle"),
+    ),
 }
 
 
@@ -307,6 +313,21 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(build, commands, draw(st.integers(0, 2**40)), draw(st.sampled_from([64, 256])))
 
 
+def slc_caches(draw: st.DrawFn, unit: int, program: int) -> dict[str, Any]:
+    """Draw a cache of cells that take one bit, of a few programs of so many bytes."""
+    size = unit * draw(st.sampled_from([1, program // unit]))
+    static = size * draw(st.sampled_from([0, 1, 20]))
+    return {
+        "slc_static": static,
+        "slc_dynamic": size * draw(st.sampled_from([0, 5])),
+        "slc_program": draw(st.sampled_from([60_000, 100_000])),
+        "slc_program_size": size,
+        "slc_full": draw(st.sampled_from(["direct", "fold"])),
+        "slc_idle": draw(st.sampled_from([0, 1_000_000])),
+        "slc_used": draw(st.sampled_from([None, static])),
+    }
+
+
 @st.composite
 def flashes(draw: st.DrawFn) -> Flash:
     """Draw a flash drive, small enough for collection and a full buffer."""
@@ -316,7 +337,12 @@ def flashes(draw: st.DrawFn) -> Flash:
     program = unit * (1 if static else draw(st.integers(1, 8)))
     dies = draw(st.sampled_from([1, 2, 4, 8, 24]))
     threads = draw(st.none() | st.integers(1, 3))
+    mapping = "analytic" if held else draw(st.sampled_from(["analytic", "mapped"]))
+    client: dict[str, Any] = {} if held else {"read_ahead": draw(st.sampled_from([None, unit, 16 * unit]))}
+    if not static and mapping == "analytic" and draw(st.booleans()):
+        client |= slc_caches(draw, unit, program)
     return flash(
+        **client,
         capacity=2 * SPAN_BYTES,
         channels=draw(st.sampled_from([count for count in (1, 2, 8) if dies % count == 0])),
         dies=dies,
@@ -334,7 +360,7 @@ def flashes(draw: st.DrawFn) -> Flash:
         allocation="static" if static else "dynamic",
         commands="held" if held else "planned",
         collection=draw(st.sampled_from(["greedy", "lru"])),
-        mapping="analytic" if held else draw(st.sampled_from(["analytic", "mapped"])),
+        mapping=mapping,
         state=draw(st.sampled_from(["steady", "fresh"])),
         buffer=program * draw(st.integers(0, 16)),
         buffer_rate=draw(st.sampled_from([None, 50_000_000])),

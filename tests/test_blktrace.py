@@ -580,7 +580,7 @@ def test_a_log_is_known_by_its_flushes(tmp_path: Path) -> None:
         "writes to device 254,0 count as writes of data",
     ]
     assert (
-        "40 flushes for 40 write commands; median size 8 KiB; 100% of the writes begin in or right behind"
+        "40 flushes for 40 writes; median size 8 KiB; 100% of the writes continue the previous one"
         in bundle.manifest.inferred[0]
     )
 

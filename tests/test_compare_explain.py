@@ -254,7 +254,7 @@ def test_requests_are_explained_by_their_stations(shell: Shell, replayed: Path) 
     assert "does not divide" in document["no_parts"]
     assert document["stations"]
     said = shell("explain", replayed / "15k-raid10.result")
-    assert re.search("Bottleneck: |No part is short of capacity; the busiest is ", said.out)
+    assert re.search("Bottleneck: |No part is short of capacity. Busiest: ", said.out)
     assert "Calibration: none. What to measure first: " in said.out
 
 

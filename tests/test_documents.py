@@ -1,6 +1,6 @@
 """The documents stay short: what is written by hand has at most 40,000 words."""
 
-from tests import marked
+from tests import marked, result_tables
 from tests.bundle_tables import TABLES, on_page
 from tests.documents import DOCS, PAGES, PARTS, words, written_by_hand
 
@@ -27,3 +27,8 @@ def test_a_table_is_marked_as_a_whole_and_counts_nothing() -> None:
 def test_the_tables_of_a_bundle_are_those_of_the_schema() -> None:
     """If they are not: ``python -m tests.bundle_tables``."""
     assert {name: on_page(name) for name in TABLES} == TABLES
+
+
+def test_the_tables_of_a_result_are_those_of_the_schema() -> None:
+    """If they are not: ``python -m tests.result_tables``."""
+    assert result_tables.on_page() == result_tables.part()

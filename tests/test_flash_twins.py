@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.plants import flash
+from tests.plants import flash, slc_caches
 from tests.test_device_twins import ALL, SEEDS, pick
 from tests.twins.flash_planned import Planned
 from tests.twins.stand_in import Built, agree, draw_commands
@@ -45,6 +45,10 @@ def drives(draw: st.DrawFn) -> Flash:
         "flush_interval": draw(pick(None, 2_000_000)),
         "queue_depth": draw(pick(1, 3, 8)),  # few enough that a channel keeps all its promises apart
     }
+    if draw(st.booleans()):
+        chosen["read_ahead"] = unit * draw(pick(1, 4, 32))
+    if not static and draw(st.booleans()):
+        chosen |= slc_caches(draw, unit, program)
     return flash(**chosen)
 
 

@@ -136,7 +136,7 @@ def test_other_work_of_the_host_is_neither_a_read_nor_a_transaction() -> None:
     costs = found(host, 500, 0.5)
     assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
     assert costs.read_ns == pytest.approx(costs.hot * 8 * US, rel=0.01)
-    assert "that of the kernel's own threads is more than storage takes" in costs.said
+    assert "that of the kernel's threads is more than storage takes" in costs.said
 
 
 @pytest.mark.parametrize("others", [-0.01, 0.7])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tiersim.scenarios.validation import innodb_cells, innodb_ebs, innodb_sata, innodb_tpcc
+from tiersim.scenarios.validation.innodb_bench import around
 from tiersim.scenarios.validation.report import counted
 
 ACCURACY = Path(__file__).parents[1] / "docs/accuracy.md"
@@ -30,16 +31,16 @@ def test_requests_and_bytes_of_a_transaction_tell_pages_missed_and_changed(misse
 
 @pytest.mark.parametrize("number", [1.0, 2.25, 9.999])
 def test_whole_numbers_around_one_have_it_as_their_mean(number: float) -> None:
-    found = innodb_ebs._around(number)
+    found = around(number)
     assert sum(share for _, share in found) == pytest.approx(1)
     assert sum(whole * share for whole, share in found) == pytest.approx(number)
 
 
-def test_more_clients_and_a_larger_pool_do_more_on_a_drive_that_is_not_busy(tmp_path: Path) -> None:
+def test_more_clients_and_a_larger_pool_do_more_on_a_drive_that_is_not_busy() -> None:
     """A twelfth of the rows is in 2 GB, half in 12 GB."""
 
     def rate(pool: int, clients: int) -> float:
-        return innodb_sata._rate(tmp_path, "read_only", ("mysql", "8.4.8"), pool, clients, 1500.0)
+        return innodb_sata._rate(("read_only", "mysql", "8.4.8", pool, clients), 1500.0)
 
     alone = rate(2, 1)
     assert rate(2, 4) == pytest.approx(4 * alone, rel=0.1)

@@ -241,8 +241,8 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
     assert model_error_of({"calibration": "uncalibrated", "reach": BEYOND_BY_GUESS})["basis"] == "assumed"
     assert far["figures"]["throughput"]["high"] > near["figures"]["throughput"]["high"]
     (sentence,) = said.notes([{"verdict": verdict, "model_error": far}])
-    assert "of runs with a larger buffer pool or a busier CPU than recorded" in sentence
-    assert "That of other figures is unknown" in sentence  # only throughput was measured there
+    assert "(larger buffer pool or busier CPU than recorded): throughput" in sentence
+    assert "other figures unknown" in sentence  # only throughput was measured there
 
 
 def test_no_error_beyond_a_recording_is_narrower_than_the_same_within_it() -> None:
@@ -285,4 +285,8 @@ def test_it_is_said_once_for_all_results() -> None:
         "model_error": model_error_of({"calibration": "calibrated"}),
     }
     assert len(said.notes([calibrated])) == 1
+    _, first, second = said.notes([{**one, "name": "disks"}, {**calibrated, "name": "flash"}])
+    assert first.startswith("Expected error of disks (not calibrated): throughput")
+    assert second.startswith("Expected error of flash (calibrated): throughput")
+    assert [said.MEANING in line for line in (first, second)] == [True, False]
     assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version

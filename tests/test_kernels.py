@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from tests.runs import needs_jit
 from tiersim.kernel import kernel, table_set
+from tiersim.kernel.machine_code import level_here
+from tiersim.kernel.versions import plain_numba
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src" / "tiersim" / "kernel"
@@ -320,6 +322,66 @@ print(json.dumps([hashlib.sha256(histograms.tobytes() + sums.tobytes()).hexdiges
 
 
 @needs_jit
+def test_a_processor_without_wide_registers_gives_the_same_results(tmp_path: Path) -> None:
+    here, least = python(BOTH_WAYS, tmp_path), python(BOTH_WAYS, tmp_path, TIERSIM_PROCESSOR="x86-64-v2")
+    assert json.loads(here.stdout) == json.loads(least.stdout), here.stderr + least.stderr
+    wrong = python(BITS, tmp_path, TIERSIM_PROCESSOR="i386")
+    assert "TIERSIM_PROCESSOR is i386; set it to x86-64-v3 or x86-64-v2, or to nothing" in wrong.stderr
+
+
+needs_own_way = pytest.mark.skipif(
+    plain_numba(), reason="this version of numba was not tried, and compiles its own way"
+)
+
+
+@needs_jit
+@needs_own_way
+def test_machine_code_is_the_same_whatever_was_compiled_before(tmp_path: Path) -> None:
+    calls = ("random_bits(1, 2, 3, 4)", "random_below(5, 1, 2, 3, 4)")
+    for name, order in (("one", calls), ("other", calls[::-1])):
+        code = f"from tiersim.random_numbers import random_below, random_bits; {'; '.join(order)}"
+        assert python(code, tmp_path / name).returncode == 0
+    found = [
+        {path.name: path.read_bytes() for path in kept(tmp_path / name, "tiersim.random_numbers.random_*")}
+        for name in ("one", "other")
+    ]
+    assert len(found[0]) == 2
+    assert found[0] == found[1]
+
+
+needs_levels = pytest.mark.skipif(
+    level_here() is None, reason="code is shipped for x86-64 processors with Linux; this is another machine"
+)
+
+
+@needs_jit
+@needs_own_way
+@needs_levels
+def test_code_that_came_with_the_package_is_used_while_it_is_right(tmp_path: Path) -> None:
+    package, level = tmp_path / "copy" / "tiersim", str(level_here())
+    shutil.copytree(ROOT / "src" / "tiersim", package)
+
+    def run(cache: str, **more: str) -> list[str]:
+        done = python(BITS, tmp_path / cache, PYTHONPATH=str(package.parent), **more)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    assert run("made", TIERSIM_PROCESSOR=level) == ["1806996011", "True"]
+    shutil.copytree(tmp_path / "made" / "tiersim" / "kernels", package / "kernel" / "shipped" / level)
+    assert run("empty") == ["1806996011", "False"]
+    assert run("checks", NUMBA_BOUNDSCHECK="1") == ["1806996011", "True"]
+    module = package / "random_numbers.py"
+    text = module.read_text()
+    module.write_text(text.replace("value ^ (value >> 15)", "value ^ (value >> 14)"))
+    edited, compiled = run("edited")
+    assert (edited != "1806996011", compiled) == (True, "True")
+    module.write_text(text)
+    (file,) = (package / "kernel" / "shipped" / level).glob("*random_bits.?*[!k]")
+    _damage(file)
+    assert run("damaged") == ["1806996011", "True"]
+
+
+@needs_jit
 def test_plain_numba_gives_the_same_results(tmp_path: Path) -> None:
     ours, plain = python(BOTH_WAYS, tmp_path), python(BOTH_WAYS, tmp_path, TIERSIM_PLAIN_NUMBA="1")
     assert json.loads(ours.stdout) == json.loads(plain.stdout), ours.stderr + plain.stderr
@@ -369,6 +431,7 @@ PRIVATE = {
     ".signature",
     ".targetctx",
     ".typingctx",
+    ".unique_id",
 }
 
 

@@ -1,5 +1,6 @@
 """The wheel holds every source file under the one name ``tiersim``; the links lead to the parts."""
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -27,6 +28,26 @@ def test_wheel_holds_exactly_the_tree(tmp_path: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert packed == tree
+
+
+@pytest.mark.packaging
+def test_wheel_with_machine_code_is_for_one_python_on_one_kind_of_processor(tmp_path: Path) -> None:
+    made = tmp_path / "made" / "x86-64-v2" / "tiersim" / "kernels"
+    made.mkdir(parents=True)
+    for name in ("one.key", "one.lock"):
+        (made / name).write_text("code")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
+    environment = os.environ | {"TIERSIM_MACHINE_CODE": str(tmp_path / "made")}
+    wheels: list[Path] = []
+    for folder in ("first", "second"):
+        subprocess.run([*command, str(tmp_path / folder), str(ROOT)], check=True, capture_output=True, env=environment)
+        wheels += (tmp_path / folder).glob("*.whl")
+    assert {wheel.name.split("-", 2)[2] for wheel in wheels} == {
+        f"cp{sys.version_info.major}{sys.version_info.minor}-none-manylinux_2_17_x86_64.whl"
+    }
+    shipped = [name for name in zipfile.ZipFile(wheels[0]).namelist() if "/shipped/" in name]
+    assert shipped == ["tiersim/kernel/shipped/x86-64-v2/one.key"]
+    assert wheels[0].read_bytes() == wheels[1].read_bytes()
 
 
 @pytest.mark.packaging

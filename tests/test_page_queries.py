@@ -231,8 +231,8 @@ def test_cards_speak_of_transactions(html: str, open_page: Open, results: list[R
     ]
     hits = 100 * results[0].summary["hit_ratio"]["pool"]
     assert f"Pool hit ratio {hits:.1f} %" in text(page, ".card >> nth=0")
-    assert "95 % of transactions end within" in text(page, "#lead")
-    for said in ("Only totals were recorded", "Locks between transactions are not modelled."):
+    assert "P95 of transactions: " in text(page, "#lead")
+    for said in ("Only totals were recorded", "Row locks are not simulated."):
         assert said in text(page, "#lead")
         assert said in text(page, "#known")
     assert "Extrapolated" not in text(page, "#lead")

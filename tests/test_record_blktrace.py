@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -12,13 +13,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from tests import blktrace_records
 from tests.postgres_server import wait_for
+from tiersim.errors import RecordingError, TraceError
 from tiersim.operations import READ, WRITE
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.recorders import block
 
 RECORD = [sys.executable, "-c", "from tiersim.cli.main import main; main()", "record", "blktrace"]
 PAGE_BYTES = 8192
@@ -254,3 +258,41 @@ def test_a_dry_run_prints_commands_and_does_nothing(record: Record) -> None:
     assert process.returncode == 0
     assert "blktrace -d /dev/sdb -w 120" in out
     assert "rmdir instances/tiersim" in out
+
+
+NOTE = struct.pack("=IIQQIIIIIHH", 0x65617407, 0, 1000, 0, 0, 0x0400_0000, 7, 0, 0, 0, 16) + b"fio".ljust(16, b"\0")
+
+
+@pytest.mark.parametrize(
+    ("raw", "fault", "said"),
+    [
+        (b"", "", "had no request while it was recorded; record while the load runs"),
+        (NOTE, "", "had no request while it was recorded; record while the load runs"),
+        (
+            record_of(READ, 8),
+            "the manifest has no host",
+            "was recorded, and the import failed: the manifest has no host",
+        ),
+        (b"noise " * 20, "", "was recorded, and the import failed: "),
+    ],
+    ids=["no byte", "no request", "a fault of the manifest", "no trace"],
+)
+def test_what_cannot_be_imported_is_said_and_not_taken_for_an_idle_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raw: bytes, fault: str, said: str
+) -> None:
+    def recorded(_: block.Device, folder: Path, __: block.Bounds) -> block.Raw:
+        file = folder / "recorded.blktrace.0"
+        file.write_bytes(raw)
+        return block.Raw([file], [])
+
+    def refuse(*_: object, **__: object) -> None:
+        raise TraceError(fault)
+
+    monkeypatch.setattr(block, "block_device", lambda path: block.Device(path, 7, 0))
+    monkeypatch.setattr(block, "_recorded", recorded)
+    if fault:
+        monkeypatch.setattr(block, "import_trace", refuse)
+    with pytest.raises(RecordingError) as caught:
+        block.record_block(Path("/dev/sdb"), tmp_path / "r.trace", block.Bounds(1.0, 1 << 20, Event()))
+    assert str(caught.value).startswith(f"/dev/sdb: {said}")
+    assert not (tmp_path / "r.trace").exists()

@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "efdb478bb5e3da5599cadf2bff10916097e006afd12ab3965dc1316bc75f854f"
+GOLDEN = "8ac6bd8ad7df1bdc5f2fa9c075d876d3ce95393a1b7cd5e84a4c6296d904c2a2"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

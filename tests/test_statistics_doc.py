@@ -1,14 +1,10 @@
 """What docs/statistics.md says is so."""
 
-import re
-
 import pytest
 
 from tests.marked import between
 from tests.statistics_tables import DOCUMENT, TABLES
 from tiersim.traces.readers.importing import SOURCES
-from tiersim.traces.readers.postgres.snapshots import tables_of
-from tiersim.traces.readers.postgres.views import view_of
 
 TEXT = DOCUMENT.read_text(encoding="utf-8")
 
@@ -17,20 +13,6 @@ TEXT = DOCUMENT.read_text(encoding="utf-8")
 def test_the_tables_are_those_of_the_code(name: str) -> None:
     """If they are not: ``python -m tests.statistics_tables``."""
     assert between(TEXT, name) == TABLES[name]()
-
-
-def test_every_view_that_is_recorded_by_hand_is_known() -> None:
-    lists = re.findall(r"^\\copy \(select (.*?) from (\w+)", TEXT, re.MULTILINE)
-    assert len(lists) == 16
-    for columns, view in lists:
-        if columns != "*":
-            names = [
-                part.split()[-1].split(".")[-1].removesuffix("()")
-                for part in re.sub(r"\(.*?\)", "()", columns).split(", ")
-            ]
-            heading = ",".join(name or "count" for name in names).replace("(*)", "")
-            (table,) = tables_of(heading + "\n")
-            assert view_of(table.columns) is not None, view
 
 
 def test_every_source_is_listed() -> None:

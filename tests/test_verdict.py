@@ -222,10 +222,10 @@ def test_one_late_session_of_many_is_said_and_no_verdict() -> None:
     late = np.array([0, 0, 0, 30_000_000_000])
     load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, Sessions(1.0, 4, 0, late))
     assert load.verdict == "steady"
-    assert load.explanation == "3 of 4 sessions keep pace with the recording; one ends 30 s later than recorded"
+    assert load.explanation == "3 of 4 sessions keep pace with the recording; one ends 30 s late"
     sessions = Sessions(1.0, 4, 0, late, recorded_ns=np.array([90, 91, 92, 50]) * 1_000_000_000)
     load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, sessions)
-    assert load.explanation.endswith("30 s later than recorded, at 80 s instead of 50 s; the recording lasts 100 s")
+    assert load.explanation.endswith("one ends 30 s late: at 80 s of 100 s instead of 50 s")
 
 
 @pytest.mark.parametrize(

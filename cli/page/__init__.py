@@ -214,6 +214,9 @@ _STUDIES = (
 _TRACE = ("trace",)
 
 
+_EXPLORE = (*_REPORT, "explore_controls", "explore_search", "explore")
+
+
 class _Part(NamedTuple):
     """A part of a page: its HTML, and its scripts in their order."""
 
@@ -252,6 +255,20 @@ def build_trace_page(description: dict[str, Any], title: str) -> str:
     return _page([_Part("trace.html", _TRACE)], title, words, payload)
 
 
+def build_explore_page(explored: dict[str, Any], title: str) -> str:
+    """Build the page of an exploration: the report, without results until its server sends some, and the controls;
+    *explored* is what does not change meanwhile.
+    """
+    words = {
+        "kicker": "Explore: storage, simulated by tiersim as you change it",
+        "spoken_of": "To explore",
+        "spoken": "<li>Switch scripts on: the page asks its server for each figure.</li>",
+    }
+    payload = {"schema": SCHEMA, "title": title, "explored": explored}
+    parts = [_Part("explore.html", ()), _Part("report.html", _EXPLORE)]
+    return _page(parts, title, words, payload, may_load="connect-src 'self'; ", style=asset("explore.css"))
+
+
 def asset(name: str) -> str:
     """Return the text of a file of this folder."""
     return files(__package__).joinpath(*name.split("/")).read_text(encoding="utf-8")
@@ -266,7 +283,15 @@ def head(title: str, *, may_load: str = "", style: str = "") -> str:
     )
 
 
-def _page(parts: Sequence[_Part], title: str, words: dict[str, str], payload: dict[str, Any]) -> str:
+def _page(
+    parts: Sequence[_Part],
+    title: str,
+    words: dict[str, str],
+    payload: dict[str, Any],
+    *,
+    may_load: str = "",
+    style: str = "",
+) -> str:
     """Put a page together; names of one part's scripts are not seen by another part's.
 
     Only the two scripts that it is built from may run: the policy in its head names them by hash, so that not even a
@@ -275,10 +300,10 @@ def _page(parts: Sequence[_Part], title: str, words: dict[str, str], payload: di
     blocks = ("{\n" + _scripts(part.scripts) + "}\n" for part in parts)
     own = "\n".join([_scripts(_SHARED), *blocks, _scripts(("open",))])
     library, script = _normalised(asset(_LIBRARY)), _normalised(f"'use strict';\n(() => {{\n{own}}})();\n")
-    may_load = f"script-src {_csp_hash(library)} {_csp_hash(script)}; img-src data: blob:; "
+    may_load += f"script-src {_csp_hash(library)} {_csp_hash(script)}; img-src data: blob:; "
     return Template(asset("shell.html")).substitute(
         title=escape(title),
-        head=head(title, may_load=may_load),
+        head=head(title, may_load=may_load, style=style),
         body="".join(asset(part.body) for part in parts),
         **words,
         data=embedded_json(payload),

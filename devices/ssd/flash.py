@@ -262,7 +262,7 @@ def _rings(lists: NDArray[np.int64]) -> NDArray[np.int64]:
     return rings
 
 
-PS_PER_S = 10**12
+PS_PER_S, PS_PER_NS = 10**12, 10**3
 
 #: One time, or one for each page of a cell (lower, middle, upper), all equally likely.
 _Times = Annotated[
@@ -342,6 +342,34 @@ class Flash(Sourced):
         default=None, description="Shortest time between two flushes; left out: none."
     )
     queue_depth: int = Field(gt=0, description="Commands that the drive works on at a time.")
+    read_ahead: Bytes | None = Field(
+        default=None,
+        gt=0,
+        description=(
+            "Bytes that the drive reads on into its memory when a read begins where the last one ended, and it has no"
+            " other command; left out: none."
+        ),
+    )
+    slc_static: Bytes | None = Field(
+        default=None,
+        description="Bytes that cells used with one bit take at any time, to be moved to others (pseudo-SLC cache).",
+    )
+    slc_dynamic: Bytes | None = Field(
+        default=None, description="More of them while cells are free: a steady drive is full and has none."
+    )
+    slc_program: Nanoseconds | None = Field(default=None, gt=0, description="Time of a program of one bit a cell.")
+    slc_program_size: Bytes | None = Field(default=None, gt=0, description="Bytes that such a program writes.")
+    slc_full: Literal["direct", "fold"] | None = Field(
+        default=None,
+        description=(
+            "Writes when the cache is full. direct (default): to cells of all bits; fold: into the cache, and as much"
+            " is moved out of it before the next program of the die."
+        ),
+    )
+    slc_idle: Nanoseconds | None = Field(
+        default=None, description="The drive moves out what is in the cache after so long without a command."
+    )
+    slc_used: Bytes | None = Field(default=None, description="Bytes in the cache when a run begins; left out: none.")
     host_cpu: Nanoseconds | None = Field(
         default=None,
         gt=0,
@@ -372,6 +400,8 @@ class Flash(Sourced):
             raise ValueError("allocation: 'static' needs programs of one unit each")
         if self.commands == "held" and self._not_held():
             raise ValueError(f"commands: 'held' needs {self._not_held()}")
+        if wrong := self._client_keys_wrong():
+            raise ValueError(wrong)
         if (self.host_cpu is None) != (self.host_threads is None):
             raise ValueError("host_cpu: needs host_threads, and the other way round")
         if self.mapping == "mapped" and (problem := self.page_mapping.problem()):
@@ -390,6 +420,30 @@ class Flash(Sourced):
             "an interface that queues flushes": not self.flushes_alone,
         }
         return next((what for what, there in needed.items() if not there), "")
+
+    def _client_keys_wrong(self) -> str:
+        """Return what is wrong with the cache of one bit a cell, or with reading ahead."""
+        if self.read_ahead is not None and (self.read_ahead % self.unit or self.commands == "held"):
+            return f"read_ahead: needs commands = 'planned' and a multiple of the unit of {self.unit} bytes"
+        size, time = self.slc_program_size, self.slc_program
+        needed = {"slc_program": time, "slc_program_size": size, "slc_idle": self.slc_idle}
+        if self.slc_static is None and self.slc_dynamic is None:
+            given = [key for key in (*needed, "slc_full", "slc_used") if getattr(self, key) is not None]
+            return f"{given[0]}: needs slc_static or slc_dynamic" if given else ""
+        if missing := [key for key, value in needed.items() if value is None]:
+            return f"{missing[0]}: needed beside slc_static and slc_dynamic"
+        if size is None or time is None or size % self.unit or size > self.program_size or time > self.program:
+            return "slc_program: one bit a cell takes no longer than all, and whole units, no more than program_size"
+        if (self.slc_used or 0) > self.slc_bytes:
+            return f"slc_used: the cache has {self.slc_bytes} bytes; a steady drive has no slc_dynamic"
+        if self.commands == "held" or self.allocation == "static" or self.mapping == "mapped":
+            return "slc_static: needs commands = 'planned', allocation = 'dynamic' and mapping = 'analytic'"
+        return ""
+
+    @property
+    def slc_bytes(self) -> int:
+        """Size of the cache of one bit a cell in the state that the drive is in when a run begins."""
+        return (self.slc_static or 0) + ((self.slc_dynamic or 0) if self.state == "fresh" else 0)
 
     @property
     def flushes_alone(self) -> bool:
@@ -469,8 +523,6 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         dies=drive.dies,
         reads=builder.table(drive.read),
         read_kinds=len(drive.read),
-        program_ns=drive.program,
-        program_units=drive.program_size // drive.unit,
         suspend_ns=NEVER if drive.suspend is None else drive.suspend,
         static=int(drive.allocation == "static"),
         copies_q16=round((amplification - 1) * 2**16),
@@ -503,11 +555,42 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         erases_owed=builder.table(_out_of_step(drive.dies, 2**32)),
         buffer_free=builder.table([0] * units),
         host_free=builder.table([0] * (drive.host_threads or 0)),
+        program_took=builder.table([drive.program] * drive.dies),
+        ahead_units=(drive.read_ahead or 0) // drive.unit,
+        units=-(-drive.capacity // drive.unit),
+        ahead_ready=builder.table([0] * ((drive.read_ahead or 0) // drive.unit)),
+        stream_end=NEVER,
+        **({"program_ns": drive.program, "program_units": drive.program_size // drive.unit} | _slc_cache(drive)),
     )
     resources = {"controller": 1, "channels": drive.channels, "dies": drive.dies, "link": 1}
     if drive.host_threads is not None:
         resources["host cpu"] = drive.host_threads
     return builder.station(FLASH, row, name, resources)
+
+
+def _slc_cache(drive: Flash) -> dict[str, int]:
+    """What a drive with a cache of one bit a cell has beside others; its first program goes there if there is room."""
+    if not drive.slc_bytes or drive.slc_program is None or drive.slc_program_size is None:
+        return {}
+    units, free = drive.slc_bytes // drive.unit, (drive.slc_bytes - (drive.slc_used or 0)) // drive.unit
+    dense = {"dense_program_ns": drive.program, "dense_program_units": drive.program_size // drive.unit}
+    cached = drive.slc_full == "fold" or free * drive.unit >= drive.slc_program_size
+    folded_ns = max(drive.copy_ns / drive.dies, 2 * drive.unit * NS_PER_S / drive.channel_rate / drive.channels)
+    return {
+        "slc_units": units,
+        "slc_free_units": free,
+        "slc_program_ns": drive.slc_program,
+        "slc_program_units": drive.slc_program_size // drive.unit,
+        "slc_folds": int(drive.slc_full == "fold"),
+        "slc_idle_ns": drive.slc_idle or 0,
+        # a block of one bit a cell holds so much less
+        "slc_erases_q32": round(drive.unit / drive.block * drive.program_size / drive.slc_program_size * 2**32),
+        "fold_ps": max(1, round(folded_ns * PS_PER_NS)),
+        "into_slc": int(cached),
+        "program_ns": drive.slc_program if cached else drive.program,
+        "program_units": (drive.slc_program_size if cached else drive.program_size) // drive.unit,
+        **dense,
+    }
 
 
 def _queues(builder: PlantBuilder, count: int) -> int:
@@ -523,11 +606,14 @@ def _out_of_step(dies: int, whole: int) -> list[int]:
 
 def flash_figures(plant: Plant, row: int) -> dict[str, Any]:
     """Units that were programmed for each one that the host wrote; None while it has written
-    nothing to a mapped drive.
+    nothing to a mapped drive. And the free part of its cache of one bit a cell, if it has one.
     """
     drive = plant.flashes[row]
     if drive["ftl"] == NONE:
-        return {"write_amplification": 1 + float(drive["copies_q16"]) / 2**16}
+        found = {"write_amplification": 1 + float(drive["copies_q16"]) / 2**16}
+        if drive["slc_units"]:
+            found["slc_free_share"] = int(drive["slc_free_units"]) / int(drive["slc_units"])
+        return found
     ftl = plant.ftls[drive["ftl"]]
     host = int(ftl["host_units"])
     return {"write_amplification": 1 + int(ftl["copied_units"]) / host if host else None}

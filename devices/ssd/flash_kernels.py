@@ -23,6 +23,7 @@ from typing import NamedTuple
 from tiersim.devices import requests
 from tiersim.devices.requests import add_background, is_background
 from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit, write_unit
+from tiersim.devices.ssd.slc_cache_kernels import choose_cells, fold_idle, take_room
 from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
@@ -144,6 +145,8 @@ def choose_flash(p: Plant, station: int, flash: int, now: int) -> tuple[int, int
         return NONE, NEVER, NEVER
     f["flushing"] = int(op == FLUSH)
     requests.remove(p, f["queue"], slot, NONE)
+    if f["slc_units"] > 0 and f["in_service"] == 0:
+        fold_idle(p, flash, now)
     f["in_service"] += 1
     started = through_controller(p, station, flash, now)
     if op == FLUSH:
@@ -154,6 +157,8 @@ def choose_flash(p: Plant, station: int, flash: int, now: int) -> tuple[int, int
         done = read(p, station, flash, now, started, request["offset_bytes"], request["length_bytes"])
     else:
         done = _write(p, station, flash, now, started, request["offset_bytes"], request["length_bytes"])
+    if f["slc_units"] > 0:
+        f["busy_until_ns"] = max(f["busy_until_ns"], done)
     return slot, max(done, now + 1), NEVER
 
 
@@ -211,11 +216,59 @@ def read(p: Plant, station: int, flash: int, now: int, started: int, offset: int
     through_link(p, station, flash, started, length)
     unit = offset // f["unit_bytes"]
     end = (offset + length - 1) // f["unit_bytes"] + 1
-    if f["ftl"] == NONE:
-        ready = _read_placed(p, station, flash, now, started, unit, end)
+    if f["ahead_units"] > 0:
+        ready = _read_stream(p, station, flash, now, started, unit, end)
     else:
-        ready = _read_mapped(p, station, flash, now, started, unit, end)
+        ready = _read_units(p, station, flash, now, started, unit, end)
     return max(ready + on_link, f["link_free_ns"]) + f["read_latency_ns"]
+
+
+@kernel
+def _read_units(p: Plant, station: int, flash: int, now: int, at_ns: int, unit: int, end: int) -> int:
+    """Read units from the dies; returns when the last has left its die."""
+    if p.flashes[flash]["ftl"] == NONE:
+        return _read_placed(p, station, flash, now, at_ns, unit, end)
+    return _read_mapped(p, station, flash, now, at_ns, unit, end)
+
+
+@kernel
+def _read_stream(p: Plant, station: int, flash: int, now: int, at_ns: int, unit: int, end: int) -> int:
+    """Read units of a drive that reads ahead into its memory; returns when the last is there.
+
+    A read that begins behind the last one goes on with a stream: the drive reads on until its memory for that is full,
+    unless it has other commands. What comes takes the place of what has left for the host. Any other read ends the
+    stream.
+    """
+    f = p.flashes[flash]
+    if unit != f["stream_end"]:
+        f["stream_end"] = f["ahead_end"] = end
+        return _read_units(p, station, flash, now, at_ns, unit, end)
+    size = f["ahead_units"]
+    there = min(end, f["ahead_end"])
+    ready = at_ns
+    for one in range(unit, there):
+        ready = max(ready, p.pool[f["ahead_ready"] + one % size])
+    left = ready + max(there - unit, 0) * f["unit_bytes"] * f["link_ps_per_byte"] // PS_PER_NS
+    if there < end:
+        ready = max(ready, _read_units(p, station, flash, now, at_ns, there, end))
+    first = limit = max(end, f["ahead_end"])
+    if f["in_service"] == 1 and p.queues[f["queue"]]["head"] == NONE:
+        limit = max(first, min(end + size, f["units"]))
+    if first < limit:
+        came = _read_units(p, station, flash, now, left, first, limit)
+        for one in range(first, limit):
+            p.pool[f["ahead_ready"] + one % size] = came
+    f["stream_end"] = end
+    f["ahead_end"] = limit
+    return ready
+
+
+@kernel
+def _forget_ahead(p: Plant, flash: int, unit: int, end: int) -> None:
+    """Forget what was read ahead from the first unit on that is written or discarded."""
+    f = p.flashes[flash]
+    if unit < f["ahead_end"] and end > f["stream_end"]:
+        f["ahead_end"] = max(unit, f["stream_end"])
 
 
 @kernel
@@ -300,7 +353,8 @@ def _read_part(p: Plant, station: int, flash: int, now: int, at_ns: int, part: P
         p.pool[sensing] |= planes
     else:
         start = max(start, at_ns)
-        start += min(residual_program_ns(start, p.pool[program_free], f["program_ns"]), f["suspend_ns"])
+        took = p.pool[f["program_took"] + die]
+        start += min(residual_program_ns(start, p.pool[program_free], took), f["suspend_ns"])
         start = idle_from(p, calendar, start)  # data go before commands
         p.pool[f["sense_start"] + die] = start
         p.pool[sensed] = start + sensing_ns(p, flash, die, page)
@@ -381,6 +435,7 @@ def _write(p: Plant, station: int, flash: int, now: int, started: int, offset: i
     f = p.flashes[flash]
     at = to_buffer(p, flash, through_link(p, station, flash, started, length), length)
     unit_bytes = f["unit_bytes"]
+    _forget_ahead(p, flash, offset // unit_bytes, -(-(offset + length) // unit_bytes))
     ready = at
     for unit in range(offset // unit_bytes, (offset + length - 1) // unit_bytes + 1):
         patched = unit * unit_bytes < offset or (unit + 1) * unit_bytes > offset + length
@@ -407,6 +462,7 @@ def _map_unit(p: Plant, flash: int, die: int, unit: int) -> None:
 def discard(p: Plant, flash: int, started: int, offset: int, length: int) -> int:
     """Forget whole units, where there is a map; it takes as long as a flush of nothing."""
     f = p.flashes[flash]
+    _forget_ahead(p, flash, offset // f["unit_bytes"], -(-(offset + length) // f["unit_bytes"]))
     if f["ftl"] != NONE:
         for unit in range(-(-offset // f["unit_bytes"]), (offset + length) // f["unit_bytes"]):
             trim_unit(p, f["ftl"], unit)
@@ -444,6 +500,8 @@ def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     at = _transfer(p, flash, now, die, soon, start + f["patched_units"] * read, units)
     end = at + f["program_ns"]
     into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)
+    if f["slc_units"] > 0:
+        take_room(p, flash, die, units)
     p.pool[program_free] = end + _collect(p, station, now, die, soon, end, units)
     for number in range(f["units_buffered"] - units, f["units_buffered"]):
         if f["buffer_units"] > 0:
@@ -454,6 +512,8 @@ def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     f["patched_units"] = 0
     p.work_ns[station, CHANNELS] += units * f["unit_channel_ns"]
     p.work_ns[station, DIES] += p.pool[program_free] - start
+    if f["slc_units"] > 0:
+        choose_cells(p, flash)
     return end
 
 

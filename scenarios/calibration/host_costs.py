@@ -139,11 +139,11 @@ def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCo
     told = 1 / (1 + (noise_ns / _READ_SPREAD_NS) ** 2)  # the rest is what is known beforehand
     if lowest <= session_ns + kernel_ns <= highest:
         rest += of_kernel * (1 - ios.reads_per_s / ios.all_per_s)
-        read_ns, said = session_ns + kernel_ns, "kernel time of the sessions and of the kernel's own threads"
+        read_ns, said = session_ns + kernel_ns, "kernel time of the sessions and of the kernel's threads"
     elif lowest <= session_ns <= highest:
         read_ns, said = (
             session_ns,
-            "kernel time of the sessions; that of the kernel's own threads is more than storage takes",
+            "kernel time of the sessions; that of the kernel's threads is more than storage takes",
         )
     else:
         found_us = (session_ns + kernel_ns) / 1e3
@@ -151,8 +151,7 @@ def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCo
             hot, busy, rest * each_ns, f"the kernel's time would give {found_us:,.1f} µs, which no storage takes"
         )
     read_ns = told * read_ns + (1 - told) * READ_NS
-    basis = f"a page read takes {read_ns / 1e3:,.1f} µs of CPU ({said})"
-    return HostCosts(hot * rest * each_ns, hot * read_ns, hot, basis, busy)
+    return HostCosts(hot * rest * each_ns, hot * read_ns, hot, said, busy)
 
 
 def _assumed(hot: float, busy: float, rest_ns: float, why: str) -> HostCosts:

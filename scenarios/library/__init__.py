@@ -31,21 +31,30 @@ def load_scenario(name_or_path: str, settings: Sequence[str] = ()) -> NamedScena
 
     *settings* are keys of it with other values: ``replay.mode=open``, ``volumes.data.count=12``.
     """
+    return read_scenario(*find_scenario(name_or_path), settings)
+
+
+def find_scenario(name_or_path: str) -> tuple[str, str, Path]:
+    """Return name, text and file of what :func:`load_scenario` loads; a device has no file, and its folder is this one.
+
+    Raises ScenarioError.
+    """
     path = Path(name_or_path)
     if name_or_path.endswith(".toml"):
-        return _read(path.stem, read_text(path), path, settings)
+        return path.stem, read_text(path), path
     if name_or_path in names():
         ready = path_of(name_or_path)
-        return _read(name_or_path, read_text(ready), ready, settings)
+        return name_or_path, read_text(ready), ready
     if name_or_path in catalogue.names():
-        return _read(name_or_path, f'[volumes.data]\ndevice = "{name_or_path}"\n', path, settings)
+        return name_or_path, f'[volumes.data]\ndevice = "{name_or_path}"\n', path
     hint = did_you_mean(name_or_path, [*names(), *catalogue.names()])
     raise ScenarioError(
         f"{name_or_path!r} is not a scenario, a device, or a .toml file{hint or '; see: tiersim devices list'}"
     )
 
 
-def _read(name: str, text: str, file: Path, settings: Sequence[str]) -> NamedScenario:
+def read_scenario(name: str, text: str, file: Path, settings: Sequence[str] = ()) -> NamedScenario:
+    """Read a scenario from its *text*; *file* is where devices are looked for beside. Raises ScenarioError."""
     values = parse_toml(text, str(file))
     model = validate(Scenario, values, text, str(file))
     if settings:

@@ -73,7 +73,11 @@ def of_path(path: Path, base: NamedScenario, recorded_on: NamedScenario | None =
     workload = find_workload(path)
     if workload is not None:
         return of_described(load_workload(workload))
-    source = open_source(path, base, recorded_on, None)
+    return of_source(open_source(path, base, recorded_on, None), base)
+
+
+def of_source(source: Source, base: NamedScenario) -> Subject:
+    """Make a recording that was read ready for scenarios like *base*."""
     source.prepare()
     if isinstance(source, Requests):
         return _of_requests(source)

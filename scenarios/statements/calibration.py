@@ -132,7 +132,7 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
     )
     client_ns = max(host.transaction_ns - written_ns - executed_ns, 0.0) / (len(load) / transactions)
     baseline = model.start.basis.rpartition(" on ")[2]
-    basis = f"fitted to the CPU time that {load.path.name} recorded, with scenario '{baseline}'; {host.said}"
+    basis = f"CPU time that {load.path.name} recorded, on {baseline}: {host.said}"
     start = replace(
         model.start,
         costs=costs,
@@ -389,10 +389,10 @@ def part_of(load: Load, scenario: NamedScenario) -> Load:
     """Return as much of a load as tells how fast it runs; all of it where the pool fills, and runs are faster and
     faster.
     """
-    return _first(load, _EXECUTIONS) if cache_state_of(scenario, load) == "warm" else load
+    return first_of(load, _EXECUTIONS) if cache_state_of(scenario, load) == "warm" else load
 
 
-def _first(load: Load, executions: int) -> Load:
+def first_of(load: Load, executions: int) -> Load:
     """Return the transactions that begin first, as many as make so many executions."""
     first = np.flatnonzero(begins(load.session, load.transaction))
     rows = np.diff(first, append=len(load))

@@ -265,7 +265,7 @@ def index_entries(found: Differences, fitted: Fitted, queries: Mapping[str, str]
 def said_of(tables: Sequence[AccessedTable], entries: Sequence[IndexEntries]) -> list[str]:
     """Return sentences about the tables whose updates put entries into their index."""
     return [
-        f"{table.name}: {one.of_updates:.1%} of the updates put an entry into the index (non-HOT)"
+        f"{table.name}: {one.of_updates:.1%} of the updates add an index entry (non-HOT updates)"
         for table, one in zip(tables, entries, strict=True)
         if one.of_updates
     ]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tiersim import __version__
 from tiersim.devices.station import balances
 from tiersim.devices.station_records import NEVER, Plant
+from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
 from tiersim.scenarios.caveats import model_error_of
@@ -39,7 +40,6 @@ from tiersim.simulator.result import (
     Figure,
     Result,
     bounds,
-    coarse_quantiles,
     conservation,
     latencies,
     latency_table,
@@ -238,16 +238,17 @@ def _side(course: Course, intervals: NDArray[np.bool_], duration_ns: int, ended:
 
 
 def _latency(course: Course, column: int, intervals: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return count, mean and p95 (to 3 %) of a class over *intervals*; what too few samples tell is None."""
+    """Return count, mean and p95 of a class over *intervals*; what too few samples tell is None."""
     metrics = course.metrics
     histogram = metrics.latency_over_time[:-1, column][intervals].sum(axis=0, dtype=np.int64)
     count = int(histogram.sum())
     sum_ns = int(metrics.latency_sum_ns[:-1, column][intervals].sum())
     resolved = count * (1 - PERCENTILES["p95"]) >= _FEWEST_BEYOND
+    quantile = coarse_quantiles_ns(histogram[None], metrics.latency[column], PERCENTILES["p95"])
     return {
         "count": count,
         "mean": sum_ns / count if count else None,
-        "p95": float(coarse_quantiles(histogram[None], PERCENTILES["p95"])[0]) if resolved else None,
+        "p95": float(quantile[0]) if resolved else None,
     }
 
 

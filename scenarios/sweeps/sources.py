@@ -25,6 +25,7 @@ from tiersim.scenarios.survey import survey
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.bundle import Requests as Block
 
 #: Loads that are kept, by seed: that of the replication that a sweep is at, and that of the one before.
 _LOADS = 2
@@ -79,10 +80,14 @@ class Requests:
     """The requests of a block trace."""
 
     def __init__(
-        self, bundle: Bundle, recorded_on: NamedScenario | None, progress: Callable[[int, int], None] | None
+        self,
+        bundle: Bundle,
+        recorded_on: NamedScenario | None,
+        progress: Callable[[int, int], None] | None,
+        also: Callable[[Block], None] | None = None,
     ) -> None:
-        """Survey the trace."""
-        self.found = survey(bundle, progress=progress)
+        """Survey the trace; *also* is called with each block of it."""
+        self.found = survey(bundle, progress=progress, also=also)
         self._playback = Playback(self.found, keep=True)
         self._recorded_on = recorded_on
         self._baseline: Result | None = None
@@ -144,8 +149,12 @@ class Statements:
         assert self._processor is not None
         return stamped([result], self._baseline, self.load(self._recorded_on.model.replay.seed), self._processor)[0]
 
-    def _replay(self, scenario: NamedScenario, note: Note | None = None) -> Result:
-        load = self.load(scenario.model.replay.seed)
+    def run_part(self, load: Load, scenario: NamedScenario, note: Note) -> Result:
+        """Run a part of the load alone: clients do not begin anew."""
+        return self._replay(scenario, note, load)
+
+    def _replay(self, scenario: NamedScenario, note: Note | None = None, part: Load | None = None) -> Result:
+        load = self.load(scenario.model.replay.seed) if part is None else part
         trace = {**self.trace, "statements": len(load), "transactions": load.transactions, "span_ns": load.span_ns}
         return replay_statements(
             self._path,
@@ -154,6 +163,7 @@ class Statements:
             load=load,
             shared=self._shared,
             trace=trace,
+            goes_on=part is None,
             progress=note,
         )
 

@@ -12,14 +12,11 @@ first rule gave it 3.0 GB/s of sequential writes: 10 GiB were 2.2 to 3.3 times t
 runs: 20 warehouses, pool and redo as much smaller; frames that are kept free are all there, beyond the pool.
 """
 
-import csv
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.validation.claims import Claim, Experiment
-from tiersim.scenarios.workloads.replay import load_workload, run_workload
+from tiersim.scenarios.validation.innodb_bench import MISSING, Bench, figures
 
 FILE = "hammerdb_sweep_2026.csv"
 _FACTOR, _WAREHOUSES = 50, 1000
@@ -39,7 +36,7 @@ _NOTES = {
 _FIRST_CPU_US = 1800.0
 _REDO_BYTES = 3588
 #: Of a warehouse, in pages of 16 KiB: stock, customers, old order lines; and where orders begin and end.
-_STOCK_PAGES, _CUSTOMER_PAGES, _OLD_PAGES, _END_PAGES = 2174, 1200, 1500, 40
+STOCK_PAGES, CUSTOMER_PAGES, OLD_PAGES, END_PAGES = 2174, 1200, 1500, 40
 #: Pages of customers with one zero at most among 5 bits, and their share of the accesses.
 _HOT_CUSTOMERS, _HOT_SHARE = 6 / 32, (3 / 4) ** 5 + 5 * (3 / 4) ** 4 / 4
 _WORKLOAD = """
@@ -107,17 +104,6 @@ refill_interval = "assumed: 0.1 ms .. 10 ms"
 carry_over = "assumed: 0 s .. 0.01 s"
 flushes_counted = "assumed: true .. false"
 """
-_HOST = """
-[host]
-cores = 80
-contention = 0.02
-
-[replay]
-warmup = "{warmup} s"
-
-[volumes.data]
-device = "drive.toml"
-"""
 
 
 def experiment(folder: Path | None) -> Experiment:
@@ -125,16 +111,13 @@ def experiment(folder: Path | None) -> Experiment:
     title = "InnoDB on an NVMe drive: TPC-C by buffer pool and virtual users"
     source = "Percona-Lab-results, mysql-tpcc-buffer-pool-sweep: HammerDB 5.0, 1,000 warehouses, 60 min a cell"
     fitted = "CPU of a transaction, to MySQL 8.4.8 with 90 GiB and 80 users; redo of one to 10 users"
-    places = [] if folder is None else sorted(folder.rglob(FILE))
-    if not places:
-        return Experiment(
-            "innodb-tpcc", title, source, fitted, missing="the figures are no part of the project; give their folder"
-        )
-    with places[0].open(encoding="utf-8", newline="") as file:
-        rows = [
-            (row["engine"], row["version"], int(row["pool_gib"]), int(row["virtual_users"]), float(row["tpm"]))
-            for row in csv.DictReader(file)
-        ]
+    table = figures(folder, FILE)
+    if not table:
+        return Experiment("innodb-tpcc", title, source, fitted, missing=MISSING)
+    rows = [
+        (row["engine"], row["version"], int(row["pool_gib"]), int(row["virtual_users"]), float(row["tpm"]))
+        for row in table
+    ]
     return Experiment(
         "innodb-tpcc", title, source, fitted, tuple(_claims(rows)), fits=1,
         assumed=(
@@ -147,34 +130,33 @@ def experiment(folder: Path | None) -> Experiment:
 def _claims(rows: list[tuple[str, str, int, int, float]]) -> Iterator[Claim]:
     (known,) = (row[4] for row in rows if row[:4] == _FITTED)
     predicted: dict[tuple[str, int, int], float] = {}
-    with tempfile.TemporaryDirectory(prefix="tiersim-") as place:
-        cpu_us = _fit(Path(place), known / 60)
-        for engine, version, pool, users, tpm in rows:
-            cell = engine, pool, users
-            if cell not in predicted:
-                predicted[cell] = 60 * _rate(Path(place), engine, pool, users, cpu_us)
-            yield Claim(
-                f"{engine} {version}, {pool} GiB, {users} users: transactions",
-                "per min",
-                tpm,
-                predicted[cell],
-                _WITHIN_PCT,
-                fitted=(engine, version, pool, users) == _FITTED,
-                note=_NOTES.get((engine, pool), ""),
-            )
+    cpu_us = _fit(known / 60)
+    for engine, version, pool, users, tpm in rows:
+        cell = engine, pool, users
+        if cell not in predicted:
+            predicted[cell] = 60 * _rate(engine, pool, users, cpu_us)
+        yield Claim(
+            f"{engine} {version}, {pool} GiB, {users} users: transactions",
+            "per min",
+            tpm,
+            predicted[cell],
+            _WITHIN_PCT,
+            fitted=(engine, version, pool, users) == _FITTED,
+            note=_NOTES.get((engine, pool), ""),
+        )
 
 
-def _fit(place: Path, known: float) -> float:
+def _fit(known: float) -> float:
     """Return the CPU in us with which the fitted cell runs as it did."""
     engine, _, pool, users = _FITTED
     cpu_us = _FIRST_CPU_US
     for _ in range(3):
-        rate = _rate(place, engine, pool, users, cpu_us)
+        rate = _rate(engine, pool, users, cpu_us)
         cpu_us *= rate / known
     return cpu_us
 
 
-def _rate(place: Path, engine: str, pool: int, users: int, cpu_us: float) -> float:
+def _rate(engine: str, pool: int, users: int, cpu_us: float) -> float:
     """Return the transactions a second of a cell."""
     warehouses = _WAREHOUSES // _FACTOR
     free_pages = (1536 * 3 // 4) if engine == "mariadb" else 2048
@@ -186,20 +168,16 @@ def _rate(place: Path, engine: str, pool: int, users: int, cpu_us: float) -> flo
         own=("innodb_log_file_size" if engine == "mariadb" else 'innodb_buffer_pool_instances = "2"\n')
         + ("" if engine == "mariadb" else "innodb_redo_log_capacity"),
         redo=(32 << 30) // _FACTOR,
-        stock=_STOCK_PAGES * warehouses,
-        customer=_CUSTOMER_PAGES * warehouses,
+        stock=STOCK_PAGES * warehouses,
+        customer=CUSTOMER_PAGES * warehouses,
         hot=_HOT_CUSTOMERS,
         hot_share=round(_HOT_SHARE, 4),
-        old=_OLD_PAGES * warehouses,
-        ends=_END_PAGES * warehouses,
-        statements=_statements(round(cpu_us)),
+        old=OLD_PAGES * warehouses,
+        ends=END_PAGES * warehouses,
+        statements=statements(round(cpu_us)),
         users=users,
     )
-    (place / "load.toml").write_text(text, encoding="utf-8")
-    (place / "drive.toml").write_text(_DRIVE, encoding="utf-8")
-    (place / "host.toml").write_text(_HOST.format(warmup=_seconds(pool)), encoding="utf-8")
-    summary = run_workload(load_workload(place / "load.toml"), load_scenario(str(place / "host.toml"))).summary
-    return float(summary["throughput_per_s"]["transactions"]["value"])
+    return Bench(_DRIVE, cores=80, contention=0.02, warmup_s=_seconds(pool)).transactions_per_s(text)
 
 
 def _seconds(pool: int) -> int:
@@ -207,7 +185,7 @@ def _seconds(pool: int) -> int:
     return 3 if pool <= 10 else 12
 
 
-def _statements(cpu_us: int) -> str:
+def statements(cpu_us: int) -> str:
     """Return TPC-C's transactions; all of them need the same CPU and log the same."""
     rest = f'{{ compute = "{cpu_us} us" }}'
     log = f'log = "{_REDO_BYTES // 24} B"'

@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.station_records import CALL, NEVER, NONE, PER_SLOT, Plant
-from tiersim.kernel import kernel
+from tiersim.devices.array.array_kernels import accept_array
+from tiersim.devices.hdd.hdd_kernels import accept_drive, finish_drive
+from tiersim.devices.station import ACCEPT, CHOOSE, FINISH, RESUME
+from tiersim.devices.station_records import ARRAY, CALL, DRIVE, NEVER, NONE, PER_SLOT, Plant
+from tiersim.kernel import call_at, kernel
 from tiersim.simulator.categories import COUNT, LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled.engine_state import (
@@ -38,7 +41,7 @@ from tiersim.simulator.compiled.engine_state import (
 from tiersim.simulator.database.build import NO_DATABASE
 from tiersim.simulator.database.checkpoint.checkpointer import note_history
 from tiersim.simulator.database.database_state import Database, with_slots
-from tiersim.simulator.database.sessions.sessions import ASKS, OVER, RESTS, step
+from tiersim.simulator.database.sessions.sessions import ASKS, OVER, RESTS
 from tiersim.simulator.events import (
     ARRIVAL,
     COMPLETION,
@@ -66,7 +69,7 @@ from tiersim.simulator.metrics import (
     record_sync,
 )
 from tiersim.simulator.sharing import note_begins, note_leaves, note_waits
-from tiersim.simulator.station import accept, choose, finish, resume
+from tiersim.simulator.station import STEP, station_addresses
 from tiersim.simulator.streams import (
     NO_STREAMS,
     Streams,
@@ -77,6 +80,39 @@ from tiersim.simulator.streams import (
     wake_follower,
 )
 from tiersim.simulator.taps import note_tapped
+
+
+@kernel(hot=True)
+def accept(p: Plant, e: Engine, d: Database, station: int, slot: int, now: int) -> int:
+    """Hand a request to a station, see :class:`tiersim.devices.station.StationKind`."""
+    s = p.stations[station]
+    if s["kind"] == DRIVE:
+        return accept_drive(p, s["row"], slot, now)
+    if s["kind"] == ARRAY:
+        return accept_array(p, s["row"], now)
+    return call_at(e.addresses[s["kind"], ACCEPT], p, d, station, slot, now, 0)[0]
+
+
+@kernel(hot=True)
+def choose(p: Plant, e: Engine, d: Database, station: int, now: int) -> tuple[int, int, int]:
+    """Let a station start a request."""
+    return call_at(e.addresses[p.stations[station]["kind"], CHOOSE], p, d, station, NONE, now, 0)
+
+
+@kernel(hot=True)
+def finish(p: Plant, e: Engine, d: Database, station: int, slot: int, now: int) -> int:
+    """End a service at a station."""
+    s = p.stations[station]
+    if s["kind"] == DRIVE:
+        return finish_drive(p, s["row"], slot)
+    return call_at(e.addresses[s["kind"], FINISH], p, d, station, slot, now, 0)[0]
+
+
+@kernel(hot=True)
+def resume(p: Plant, e: Engine, d: Database, station: int, slot: int, now: int) -> int:
+    """Let a station go on with a request, if it has that function."""
+    address = e.addresses[p.stations[station]["kind"], RESUME]
+    return 0 if address == 0 else call_at(address, p, d, station, slot, now, 0)[0]
 
 
 @kernel
@@ -133,7 +169,7 @@ def enter(
     station = request["station"]
     request["accepted_ns"] = now
     note_accepted(p, station, now)
-    answer = accept(p, d, station, slot, now)
+    answer = accept(p, e, d, station, slot, now)
     if e.metrics.waiting.size > 0:
         if answer > now:
             note_begins(p, e.metrics, station, slot, now, False)
@@ -211,7 +247,7 @@ def leave(
         p.requests[parent]["pending"] -= 1
         if p.requests[parent]["pending"] > 0:
             return 0, slot, dispatches, False
-        made = resume(p, d, p.requests[parent]["station"], parent, now)
+        made = resume(p, e, d, p.requests[parent]["station"], parent, now)
         if made > 0:
             return made, parent, dispatches, False
         slot = parent
@@ -224,7 +260,7 @@ def dispatch(p: Plant, e: Engine, d: Database, events: int, station: int, now: i
     """Let a station start what it can; returns the new count of events."""
     p.stations[station]["marked"] = 0
     while True:
-        slot, done, wake = choose(p, d, station, now)
+        slot, done, wake = choose(p, e, d, station, now)
         if slot == NONE:
             s = p.stations[station]
             if wake != NEVER and wake != s["timer_ns"]:
@@ -329,7 +365,7 @@ def go_on(
     p: Plant, e: Engine, d: Database, session: int, interval: int, events: int, now: int, round_: int
 ) -> tuple[int, int, int]:
     """Let a session do what it does next; returns (events, what it answered, the slot of its request or NONE)."""
-    answer = step(d, e.metrics, session, interval, now)
+    answer, _, _ = call_at(e.addresses[STEP, 0], d, e.metrics, session, interval, now, 0)
     for place in range(d.called[0]):
         events = wake_session(e, d.called[1 + place], events, now, now, round_, ARRIVAL)
     if answer in (OVER, RESTS):
@@ -411,7 +447,7 @@ def advance(
             row += 1
             undone += 1
         elif key_rank(key) == COMPLETION:
-            made = finish(p, d, station, slot)
+            made = finish(p, e, d, station, slot, now)
             if p.stations[station]["waiting"] > 0:
                 dispatches = call_dispatch(p, e, dispatches, station)
             while True:
@@ -462,7 +498,7 @@ def run(
 
     *progress* is called with the number of commands that have arrived so far.
     """
-    engine = _new_engine(plant, metrics, 0)
+    engine = _new_engine(plant, NO_DATABASE, metrics, 0)
     nobody, database = NO_STREAMS, NO_DATABASE
     done = np.zeros(0, np.int64)
     arrived = last_arrival_ns = 0
@@ -498,7 +534,7 @@ def run_streams(
     """Run all commands of *streams* to their completion, as :func:`run` does; the streams are used up, and hold when
     each command started and was done.
     """
-    engine = _new_engine(plant, metrics, len(streams.streams))
+    engine = _new_engine(plant, NO_DATABASE, metrics, len(streams.streams))
     nothing, database = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), NO_DATABASE
     engine.control[EVENTS] = open_streams(streams, engine, 0)
     engine.control[UNDONE] = streams.commands
@@ -521,7 +557,8 @@ def run_database(
     What arrives and leaves are the requests of sessions; *progress* is called with the statements that ended.
     """
     sessions, clients = len(database.sessions), int(database.first_helper[0])
-    engine, database = _new_engine(plant, metrics, sessions), with_slots(database, plant.requests.size)
+    database = with_slots(database, plant.requests.size)
+    engine = _new_engine(plant, database, metrics, sessions)
     nothing, nobody = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), NO_STREAMS
     engine.control[EVENTS] = open_sessions(database, engine, 0)
     engine.control[UNDONE] = clients
@@ -553,7 +590,7 @@ def _close(plant: Plant, engine: Engine, metrics: Metrics, arrived: int, done_ns
     )
 
 
-def _new_engine(plant: Plant, metrics: Metrics, streams: int) -> Engine:
+def _new_engine(plant: Plant, database: Database, metrics: Metrics, streams: int) -> Engine:
     slots, stations = plant.requests.size, plant.stations.size
     control = np.zeros(CONTROL_SIZE, np.int64)
     control[FREE] = slots
@@ -564,6 +601,7 @@ def _new_engine(plant: Plant, metrics: Metrics, streams: int) -> Engine:
         free=np.arange(slots, dtype=np.uint32)[::-1].copy(),
         dispatches=np.zeros(stations, np.uint32),
         control=control,
+        addresses=station_addresses(plant, database, metrics),
     )
 
 

@@ -40,3 +40,4 @@ class Engine(NamedTuple):
     free: NDArray[np.uint32]  # stack of free slots
     dispatches: NDArray[np.uint32]  # stations to dispatch at this instant, ascending
     control: NDArray[np.int64]
+    addresses: NDArray[np.int64]  # (kinds, functions): see tiersim.simulator.station

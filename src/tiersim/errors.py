@@ -3,6 +3,7 @@
 Exception
 └── TiersimError            the message names the file, the place in it, the value and the remedy
     ├── TraceError          a trace or bundle that cannot be read, or does not say what it must
+    │   └── NoRequestError  a recording of a device that is intact and has no request
     ├── ScenarioError       a scenario or device file with a mistake in it
     ├── RecordingError      a server or device that cannot be recorded
     └── OutputError         a result that cannot be written where it was asked for
@@ -19,6 +20,10 @@ class TiersimError(Exception):
 
 class TraceError(TiersimError):
     """A trace or bundle that cannot be read."""
+
+
+class NoRequestError(TraceError):
+    """A recording of a device that is intact and has no request."""
 
 
 class ScenarioError(TiersimError):

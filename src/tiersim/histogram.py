@@ -55,6 +55,39 @@ def count_durations(
             sums_ns[group[row]] += duration_ns[row]
 
 
+def coarse_quantiles_ns(
+    histograms: NDArray[np.int32] | NDArray[np.int64], whole: NDArray[np.int64], probability: float
+) -> NDArray[np.float64]:
+    """Quantile of each row of (rows, coarse bins); NaN for an empty row.
+
+    Within a coarse bin, samples lie as those of the *whole* (fine bins) do, which the rows are parts of. So the
+    quantile of a whole lies between those of its parts, and that of one part is that of the whole.
+    """
+    found = np.full(len(histograms), np.nan)
+    used = np.flatnonzero(histograms.any(axis=0))
+    if not used.size:
+        return found
+    first = int(used[0])
+    cumulative = np.cumsum(histograms[:, first : used[-1] + 1], axis=1, dtype=np.int64)
+    rows = np.flatnonzero(cumulative[:, -1])
+    cumulative = cumulative[rows]
+    rank = cumulative[:, -1] * probability
+    place = np.minimum((cumulative < rank[:, None]).sum(axis=1), cumulative.shape[1] - 1)
+    each = np.arange(len(rows))
+    inside = histograms[rows, first + place]
+    share = np.clip((rank - (cumulative[each, place] - inside)) / np.maximum(inside, 1), 0.0, 1.0)
+    parts = 1 << FINE_BITS - COARSE_BITS
+    within = whole.reshape(-1, parts)[first + place].astype(np.float64)
+    within[within.sum(axis=1) == 0] = 1.0  # a whole that does not hold its parts: evenly
+    behind = np.cumsum(within, axis=1) / within.sum(axis=1, keepdims=True)
+    fine = np.minimum((behind < share[:, None]).sum(axis=1), parts - 1)
+    width = within[each, fine] / within.sum(axis=1)
+    left = np.clip(1 - (behind[each, fine] - share) / np.where(width > 0, width, 1.0), 0.0, 1.0)
+    index = (first + place) * parts + fine
+    found[rows] = FINE_EDGES_NS[index] + left * (FINE_EDGES_NS[index + 1] - FINE_EDGES_NS[index])
+    return found
+
+
 def quantile_ns(histogram: NDArray[np.int64], rank: float) -> float:
     """Value below which *rank* samples of a fine histogram lie, interpolated within its bin."""
     cumulative = np.cumsum(histogram)

@@ -284,6 +284,22 @@ PHYSICS = (
         ("tests/test_flash_held.py::test_a_drive_that_holds_commands_back_does_what_its_twin_does",),
     ),
     Fault(
+        "flash-slc-room",
+        "devices/ssd/slc_cache_kernels.py",
+        'f["slc_free_units"] = max(-short, 0)',
+        'f["slc_free_units"] = f["slc_units"]',
+        "The cache of one bit a cell never fills.",
+        ("tests/test_flash_client.py::test_writes_are_fast_until_the_cache_is_full_and_then_go_past_it",),
+    ),
+    Fault(
+        "flash-slc-idle",
+        "devices/ssd/slc_cache_kernels.py",
+        "if cached == 0 or idle <= 0:",
+        "if cached == 0 or idle <= 0 or True:",
+        "An idle drive moves nothing out of its cache.",
+        ("tests/test_flash_client.py::test_a_drive_that_was_idle_has_room_again",),
+    ),
+    Fault(
         "flash-discard-part",
         "devices/ssd/flash_kernels.py",
         'for unit in range(-(-offset // f["unit_bytes"]), (offset + length) // f["unit_bytes"]):',

@@ -568,8 +568,8 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     f"{_FLASH}::test_planned_flash": [
         (
             "devices/ssd/flash_kernels.py",
-            'f["program_ns"]), f["suspend_ns"])',
-            'f["program_ns"]), NEVER)',
+            'took), f["suspend_ns"])',
+            "took), NEVER)",
             "A read waits for the whole program.",
         ),
         (
@@ -607,6 +607,36 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             'if f["filled_units"] > 0:\n            program(p, station',
             'if f["filled_units"] > 1:\n            program(p, station',
             "A flush leaves a single unit in the buffer.",
+        ),
+        (
+            "devices/ssd/slc_cache_kernels.py",
+            'f["slc_folds"] == 1 or f["slc_free_units"] >= f["slc_program_units"]',
+            'f["slc_free_units"] >= f["slc_program_units"]',
+            "A full cache that folds takes no writes.",
+        ),
+        (
+            "devices/ssd/slc_cache_kernels.py",
+            'p.pool[f["copies_owed"] + die] += short << 16',
+            'p.pool[f["copies_owed"] + die] += units << 16',
+            "A cache with some room moves out for all of a program.",
+        ),
+        (
+            "devices/ssd/slc_cache_kernels.py",
+            "p.pool[free] = max(p.pool[free], now + program_ns - begun)",
+            "p.pool[free] = max(p.pool[free], now)",
+            "A command does not wait for what an idle drive is folding.",
+        ),
+        (
+            "devices/ssd/flash_kernels.py",
+            "limit = max(first, min(end + size,",
+            "limit = max(first, min(first + size,",
+            "A stream is read ahead further with every read.",
+        ),
+        (
+            "devices/ssd/flash_kernels.py",
+            'f["ahead_end"] = max(unit, f["stream_end"])',
+            'f["ahead_end"] = max(end, f["stream_end"])',
+            "What was written is read from what was read ahead before.",
         ),
     ],
     f"{_DATABASE}::test_sessions": [

@@ -7,8 +7,6 @@ from tests.twins.clock import Clock, Process
 from tests.twins.wal import Wal
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 
-NAP_NS = 100_000_000
-
 
 @dataclass
 class Checkpoint:
@@ -86,7 +84,7 @@ class Checkpointer:
             yield from self._write(page)
             one.written_pages += 1
             if self._is_ahead(processed / len(marked), start):
-                yield self.clock.now + NAP_NS
+                yield self.clock.now + self.settings.nap_ns
         one.written_ns = self.clock.now
         for _ in sorted(self.written_files):
             yield self.clock.now + self.io_ns

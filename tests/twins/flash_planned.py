@@ -49,6 +49,9 @@ class Die:
 
     read_free: int = 0
     program_free: int = 0
+    program_took: int = 0
+    owed: int = 0  # units to be moved out of the cache of one bit a cell, in 1/65536: their blocks' erases below
+    erases: int = 0
     sensing_from: int = 0
     sensed_at: int = 0
     sensing: set[int] = field(default_factory=set)
@@ -61,13 +64,22 @@ class Planned(Twin):
     def __init__(self, drive: Flash, die_of: Callable[[int], int], sensing_ns: Callable[[int, int], int]) -> None:
         self.drive, self.die_of, self.sensing_ns = drive, die_of, sensing_ns
         self.queue: deque[int] = deque()
-        self.dies = [Die() for _ in range(drive.dies)]
+        self.dies = [
+            Die(program_took=drive.program, owed=die * 2**16 // drive.dies, erases=die * 2**32 // drive.dies)
+            for die in range(drive.dies)
+        ]
         self.channels = [Channel() for _ in range(drive.channels)]
         self.in_service = self.controller = self.link = self.buffer_entry = self.last_program = self.programs = 0
         self.last_flush = -(drive.flush_interval or 0)
         self.buffer = deque([0] * (drive.buffer // drive.unit))  # when each unit of it is free
         self.gathered: list[tuple[int, bool]] = []  # when units came, and whether in part
         self.transfer_ns = drive.unit * NS_PER_S // drive.channel_rate
+        self.stream_end, self.ahead = -1, dict[int, int]()  # when each unit is there that was read ahead
+        dynamic = drive.slc_dynamic if drive.state == "fresh" else 0
+        self.cache = ((drive.slc_static or 0) + (dynamic or 0)) // drive.unit
+        self.room = self.cache - (drive.slc_used or 0) // drive.unit
+        self.worked = 0
+        self._choose_cells()
 
     def accept(self, now: int, slot: int) -> int:
         self.queue.append(slot)
@@ -76,6 +88,8 @@ class Planned(Twin):
     def choose(self, now: int) -> tuple[int, int, int]:
         if not self.queue or self.in_service == self.drive.queue_depth:
             return NONE, NEVER, NEVER
+        if not self.in_service:
+            self._move_out(now)
         self.in_service += 1
         slot = self.queue.popleft()
         asked = self.asked(slot)
@@ -84,11 +98,13 @@ class Planned(Twin):
         if asked.op == FLUSH:
             done = self._flush(now, at)
         elif asked.op == DISCARD:
+            self._forget_ahead(asked.offset)
             done = at + self.drive.flush
         elif asked.op == READ:
             done = self._read(now, at, asked.offset, asked.end)
         else:
             done = self._write(now, at, asked.offset, asked.end)
+        self.worked = max(self.worked, done)
         return slot, max(done, now + 1), NEVER
 
     def finish(self, slot: int, now: int) -> tuple[()]:
@@ -112,11 +128,31 @@ class Planned(Twin):
 
     def _read(self, now: int, at: int, begin: int, end: int) -> int:
         self._over_link(at, end - begin)
-        there = max(
-            self._read_part(now, at, die, page, units)
-            for die, page, units in self._parts(begin // self.drive.unit, -(-end // self.drive.unit))
-        )
+        there = self._read_units(now, at, begin // self.drive.unit, -(-end // self.drive.unit))
         return max(there + self._link_ns(end - begin), self.link) + self.drive.read_latency
+
+    def _read_units(self, now: int, at: int, first: int, end: int) -> int:
+        goes_on, self.stream_end = first == self.stream_end, end
+        if not goes_on or not self.drive.read_ahead:
+            self.ahead.clear()
+            return self._from_dies(now, at, range(first, end))
+        there = [self.ahead.pop(unit) for unit in range(first, end) if unit in self.ahead]
+        left = max([at, *there]) + self._link_ns(len(there) * self.drive.unit)
+        there.append(self._from_dies(now, at, range(first + len(there), end)))
+        limit = min(end + self.drive.read_ahead // self.drive.unit, -(-self.drive.capacity // self.drive.unit))
+        alone = self.in_service == 1 and not self.queue
+        more = range(end + len(self.ahead), limit) if alone else range(0)
+        came = self._from_dies(now, left, more)
+        self.ahead.update(dict.fromkeys(more, came))
+        return max(there)
+
+    def _from_dies(self, now: int, at: int, units: range) -> int:
+        parts = self._parts(units.start, units.stop) if units else ()
+        return max((self._read_part(now, at, die, page, some) for die, page, some in parts), default=at)
+
+    def _forget_ahead(self, begin: int) -> None:
+        for unit in [unit for unit in self.ahead if unit >= begin // self.drive.unit]:
+            del self.ahead[unit]
 
     def _parts(self, first: int, end: int) -> Iterable[tuple[int, int, list[int]]]:
         """Die, page, and the units within the page, by what is sensed together."""
@@ -140,7 +176,7 @@ class Planned(Twin):
             die.sensing |= planes
         else:
             start = max(start, at)
-            in_progress = max(die.program_free - start, 0) % self.drive.program
+            in_progress = max(die.program_free - start, 0) % die.program_took
             start += in_progress if self.drive.suspend is None else min(in_progress, self.drive.suspend)
             start = channel.idle_from(start)
             die.sensing_from, die.sensing = start, planes
@@ -155,6 +191,7 @@ class Planned(Twin):
         return end
 
     def _write(self, now: int, at: int, begin: int, end: int) -> int:
+        self._forget_ahead(begin)
         at = max(self._over_link(at, end - begin), self.buffer_entry)
         if not self.drive.power_loss_protection:
             at = max(at, self.last_flush)  # what is being flushed takes nothing in
@@ -173,7 +210,7 @@ class Planned(Twin):
         if self.drive.buffer:
             at = max(at, self.buffer.popleft())
         self.gathered.append((at, is_part))
-        if len(self.gathered) * self.drive.unit < self.drive.program_size:
+        if len(self.gathered) * self.drive.unit < self.size:
             return at
         die = self.die_of(unit) if self.drive.allocation == "static" else self.programs % self.drive.dies
         done = self._program(now, die)
@@ -185,17 +222,68 @@ class Planned(Twin):
         came = max(at for at, _ in self.gathered)
         start = max(came, die.program_free, die.read_free)
         ready = start + sum(is_part for _, is_part in self.gathered) * self.drive.read[0]
-        if start <= now + self.drive.program:
+        soon = start <= now + self.took
+        if soon:
             there = channel.transfer(now, ready, count * self.transfer_ns)
         else:
             channel.later_free = max(channel.later_free, now) + count * self.transfer_ns
             there = max(channel.later_free, ready + count * self.transfer_ns)
-        end = there + self.drive.program
+        end = there + self.took
         die.registers.clear()
-        die.program_free = end
+        die.program_took = self.took
+        die.program_free = end + self._fold(now, die, channel, count, end if soon else None)
         if self.drive.buffer:
             self.buffer.extend([end] * count)
         self.last_program = max(self.last_program, end)
         self.programs += 1
         self.gathered.clear()
+        self._choose_cells()
         return end
+
+    def _choose_cells(self) -> None:
+        size = self.drive.slc_program_size or 0
+        self.cached = self.cache > 0 and (self.drive.slc_full == "fold" or self.room * self.drive.unit >= size)
+        self.size = size if self.cached else self.drive.program_size
+        self.took = (self.drive.slc_program or 0) if self.cached else self.drive.program
+
+    def _fold(self, now: int, die: Die, channel: Channel, count: int, at: int | None) -> int:
+        """Take room for a program; return how long the die moves units out for which there is none.
+
+        They leave over the channel and come back, page by page, where that is soon.
+        """
+        if not self.cached:
+            return 0
+        moved = max(count - self.room, 0)
+        self.room = max(self.room - count, 0)
+        die.owed += moved << 16
+        cells = self.drive.program_size / (self.drive.slc_program_size or 1)
+        die.erases += moved * round(self.drive.unit / self.drive.block * cells * 2**32)
+        whole, die.owed = divmod(die.owed, 2**16)
+        blocks, die.erases = divmod(die.erases, 2**32)
+        page = self.drive.page // self.drive.unit
+        for first in range(0, whole, page) if at is not None else ():
+            last = min(first + page, whole)
+            channel.transfer(now, (at or 0) + first * self.drive.copy_ns, (last - first) * self.transfer_ns)
+            channel.transfer(now, (at or 0) + last * self.drive.copy_ns, (last - first) * self.transfer_ns)
+        if at is None and whole:
+            channel.later_free = max(channel.later_free, now) + 2 * whole * self.transfer_ns
+        return whole * self.drive.copy_ns + blocks * self.drive.erase
+
+    def _move_out(self, now: int) -> None:
+        """Account what an idle drive moved out of the cache before a command came."""
+        idle = now - max(self.worked, self.last_program) - (self.drive.slc_idle or 0)
+        if self.room == self.cache or idle <= 0:
+            return
+        over_channels = 2 * self.drive.unit * NS_PER_S / self.drive.channel_rate / self.drive.channels
+        unit_ps = max(1, round(max(self.drive.copy_ns / self.drive.dies, over_channels) * 1000))
+        if idle > (self.cache - self.room) * unit_ps // 1000:
+            self.room = self.cache
+        else:
+            self.room += idle * 1000 // unit_ps
+            for number, die in enumerate(self.dies):
+                begun = (idle + number * self.drive.program // self.drive.dies) % self.drive.program
+                die.program_free = max(die.program_free, now + self.drive.program - begun)
+                die.program_took = self.drive.program
+                die.registers.clear()
+        if not self.gathered:
+            self._choose_cells()

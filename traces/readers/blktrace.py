@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.errors import TraceError, reason
+from tiersim.errors import NoRequestError, TraceError, reason
 from tiersim.kernel import kernel, table_set
 from tiersim.traces.bundle import MOST, ROWS_PER_GROUP, Columns, Requests, RequestWriter
 from tiersim.traces.readers.blktrace_kernels import (
@@ -652,7 +652,7 @@ def _refuse_nothing(files: Sequence[EventFile], window: Window) -> None:
             begins = file.read(8)
         raise TraceError(f"{first}: at byte 0 is {begins!r}, and no blktrace record follows; {_REMEDY}")
     records = sum(int(file.counts[RECORDS]) for file in files)
-    raise TraceError(
+    raise NoRequestError(
         f"{first}: holds {records:,} records but no queued or issued request (Q or D); record again without an action"
         " mask"
     )

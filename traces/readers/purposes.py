@@ -140,8 +140,8 @@ def looks_like_log(block: Requests, rows: NDArray[np.int64]) -> tuple[bool, str]
         and share >= APPENDING_SHARE
     )
     why = (
-        f"{flushes:,} flushes for {commands:,} write commands; median size {format_bytes(typical_bytes)}; "
-        f"{share:.0%} of the writes begin in or right behind the previous one"
+        f"{flushes:,} flushes for {commands:,} writes; median size {format_bytes(typical_bytes)}; "
+        f"{share:.0%} of the writes continue the previous one"
     )
     return is_log, why
 
@@ -168,7 +168,7 @@ def looks_like_checkpoint(block: Requests, rows: NDArray[np.int64]) -> str:
     ascending = float((np.diff(block.offset_bytes[writes]) > 0).mean())
     if ascending < ASCENDING_SHARE:
         return ""
-    return f"no session waits for {unwaited:,} of them; {ascending:.0%} are in ascending order; flushes follow"
+    return f"no session waits for {unwaited:,} of them; {ascending:.0%} are in ascending order, then a flush follows"
 
 
 def _commands(commands: NDArray[np.int64]) -> int:

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from tiersim.errors import RecordingError, TraceError, reason
+from tiersim.errors import NoRequestError, RecordingError, TraceError, reason
 from tiersim.files import check_target
 from tiersim.traces.bundle import Manifest
 from tiersim.traces.readers import import_trace
@@ -91,8 +91,8 @@ def block_device(path: Path) -> Device:
 def record_block(path: Path, target: Path, bounds: Bounds, *, force: bool = False) -> Manifest:
     """Record the device at *path* into a new bundle at *target* and return its manifest.
 
-    Raises RecordingError when the device cannot be recorded, or had no request, and OutputError when *target* cannot be
-    written.
+    Raises RecordingError when the device cannot be recorded, had no request, or gave what cannot be imported, and
+    OutputError when *target* cannot be written.
     """
     check_target(target, force=force)
     device = block_device(path)
@@ -115,7 +115,10 @@ def record_block(path: Path, target: Path, bounds: Bounds, *, force: bool = Fals
 
         try:
             return import_trace(raw.files, target, force=force, amend=complete)
-        except TraceError:
+        except TraceError as error:
+            recorded = any(file.stat().st_size for file in Path(folder).iterdir())
+            if recorded and not isinstance(error, NoRequestError):
+                raise RecordingError(f"{path}: was recorded, and the import failed: {error}") from None
             raise RecordingError(f"{path}: had no request while it was recorded; record while the load runs") from None
 
 

@@ -46,7 +46,9 @@ function labelCells(node) {
   [...node.tBodies[0].rows].forEach(row => [...row.cells].forEach((cell, i) => { cell.dataset.label = labels[i]; }));
 }
 
+const fillOptions = (id, options) => $(id).replaceChildren(...options.map(([value, text]) => new Option(text, value)));
+
 function fillSelect(id, options, change) {
-  $(id).replaceChildren(...options.map(([value, text]) => new Option(text, value)));
+  fillOptions(id, options);
   $(id).addEventListener('change', event => change(event.target.value));
 }

@@ -16,15 +16,15 @@ const VERDICTS = {
 };
 const verdictWord = scenario => VERDICTS[scenario.verdict.load]?.word ?? capital(scenario.verdict.load);
 
-/** Where an unresolved figure lies, for a table and for a sentence. */
+/** Where an unresolved figure lies; one number where both ends show the same digits. */
 function bounds(figure) {
   const [low, high] = [figure?.low, figure?.high].map(ns => (known(ns) ? ns / 1e3 : null));
   if (known(low) && known(high)) {
     const [from, to] = ends(low, high);
-    return { range: `${from}–${to}`, lies: `between ${from} and ${to}` };
+    return to.startsWith(`${from}${NBSP}`) ? { range: `about ${to}`, why: 'few of them' } : { range: `${from}–${to}` };
   }
-  if (known(low)) return { range: `>${NBSP}${duration(low)}`, lies: `above ${duration(low)}` };
-  if (known(high)) return { range: `<${NBSP}${duration(high)}`, lies: `below ${duration(high)}` };
+  if (known(low)) return { range: `>${NBSP}${duration(low)}` };
+  if (known(high)) return { range: `<${NBSP}${duration(high)}` };
   return {};
 }
 

@@ -15,6 +15,9 @@ function syncControls() {
   $('whole-run').hidden = !state.window;
 }
 
+/** What else is drawn with the report. */
+const drawnWithIt = [];
+
 function draw() {
   syncControls();
   drawHead();
@@ -28,6 +31,7 @@ function draw() {
   drawPair();
   drawPercentiles();
   Object.entries(TIME_CHARTS).filter(([id]) => id !== 'blame').forEach(([, one]) => one());
+  drawnWithIt.forEach(one => one());
 }
 
 /** Changes the state; a scenario that is chosen as both changes places with the one it was set against. */
@@ -46,8 +50,15 @@ function zoomed() {
   Object.entries(TIME_CHARTS).forEach(([id, one]) => { if (id !== 'blame' || state.compare !== NOTHING) one(); });
 }
 
+const CHOICES = {
+  scenario: [() => scenarios().map((scenario, i) => [i, scenario.name]), value => ({ scenario: Number(value) })],
+  compare: [() => [[NOTHING, 'nothing'], [RECORDED, 'recorded hardware'], ...scenarios().map((scenario, i) => [i, scenario.name])], value => ({ compare: Number(value) })],
+  purpose: [() => data.purposes.map(purpose => [purpose, capital(plural(purpose))]), value => ({ purpose: value })],
+  statistic: [() => Object.entries(STATISTICS), value => ({ statistic: value })],
+  measure: [() => Object.entries(MEASURES).map(([value, text]) => [value, capital(text)]), value => ({ stations: value })],
+};
+
 function open() {
-  const names = scenarios().map((scenario, i) => [i, scenario.name]);
   const measure = element('select', { id: 'measure', ariaLabel: 'Shown for stations' });
   addQueries();
   addDatabase();
@@ -59,11 +70,7 @@ function open() {
   addFigure('requests');
   addFigure('outstanding');
   addFigure('stations', { className: 'wide', control: measure });
-  fillSelect('scenario', names, value => select({ scenario: Number(value) }));
-  fillSelect('compare', [[NOTHING, 'nothing'], [RECORDED, 'recorded hardware'], ...names], value => select({ compare: Number(value) }));
-  fillSelect('purpose', data.purposes.map(purpose => [purpose, capital(plural(purpose))]), value => select({ purpose: value }));
-  fillSelect('statistic', Object.entries(STATISTICS), value => select({ statistic: value }));
-  fillSelect('measure', Object.entries(MEASURES).map(([value, text]) => [value, capital(text)]), value => select({ stations: value }));
+  for (const [id, [options, chosen]] of Object.entries(CHOICES)) fillSelect(id, options(), value => select(chosen(value)));
   state.purpose = data.purposes[0] ?? '';
   state.compare = usualComparison(0);
   readState();
@@ -77,4 +84,16 @@ function open() {
   draw();
 }
 
-parts.push({ open, draw, read: readState, address: stateInAddress });
+/** Shows other results in place of those before. */
+function showResults() {
+  takeResults();
+  for (const [id, [options]] of Object.entries(CHOICES)) fillOptions(id, options());
+  if (state.scenario >= scenarios().length) state.scenario = 0;
+  if (state.compare >= scenarios().length || state.compare === state.scenario) state.compare = usualComparison(state.scenario);
+  if (!data.purposes.includes(state.purpose)) state.purpose = data.purposes[0] ?? '';
+  if (state.query >= data.queries.length) state.query = ALL;
+  draw();
+}
+
+const report = { open, draw, read: readState, address: stateInAddress };
+if (data.scenarios) parts.push(report);

@@ -65,12 +65,12 @@ function databaseReading() {
     rows.length ? `On ${name} ${ran}${took.length ? `; ${took.join(', ')}${wrote.length > 1 ? ' on average' : ''}` : ''}.` : `No checkpoint runs on ${name} in this time.`,
     rows.length && !known(rows.at(-1).end_ns) ? `${rows.length > 1 ? 'The last' : 'It'} has not finished when the run ends.` : '',
     dips.length ? dipSentence(Math.max(...dips)) : '',
-    log?.flushes ? `The log is flushed ${count(log.flushes / countedSeconds(selected()))} times/s; a log sync on the device (write and flush) takes ${duration(log.sync_mean_ns / 1e3)} on average and makes ${count(log.commits_per_flush)} commits durable. A commit that comes during one waits for its end, and for the next one.` : '',
+    log?.flushes ? `The log is written and flushed ${count(log.flushes / countedSeconds(selected()))} times/s. One such sync takes ${duration(log.sync_mean_ns / 1e3)} on average and makes ${count(log.commits_per_flush)} commits durable. A commit that comes during a sync waits for the next one.` : '',
     known(log?.bytes_per_transaction) ? `A transaction writes ${bytes(log.bytes_per_transaction)} of log.` : '',
   ].filter(Boolean).join(' ');
 }
 
-const dipSentence = dip => (dip < LEAST_DIP ? '' : `In the worst 5${NBSP}s during a checkpoint, transactions/s are ${percent(dip / 100)} below the mean of the run.`);
+const dipSentence = dip => (dip < LEAST_DIP ? '' : `Worst 5${NBSP}s of a checkpoint: throughput ${percent(dip / 100)} below the mean of the run.`);
 
 function databaseNumbers() {
   const { time, database, name } = selected();
@@ -150,15 +150,15 @@ function drawCheckpointTables() {
   const most = allCheckpoints || printing() || rows.length <= fewCheckpoints() + 2 ? rows.length : fewCheckpoints();
   $('checkpoints').hidden = !rows.length;
   if (!rows.length) return;
-  fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'In checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`)], there.map(impactRow));
+  fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`)], there.map(impactRow));
   fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'Log before it', 'Worst 5 s', 'Transactions', 'Commits'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
   $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them.';
   $('checkpoint-more').hidden = most >= rows.length;
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;
   $('checkpoints-note').textContent = [
-    'A checkpoint begins by the clock (time), or because so much log was written since the one before (log).',
-    `Worst 5${NBSP}s: the lowest throughput in any 5 seconds of it, against the mean of the run. Transactions and commits: their mean latency inside of it.`,
+    'Because of: the time since the last checkpoint, or the log written since then.',
+    `Worst 5${NBSP}s: lowest throughput of any 5 seconds, against the mean of the run. Transactions, Commits: mean latency during the checkpoint.`,
     there.some(scenario => scenario.checkpoints?.left_out) ? 'Only the first of very many checkpoints are listed.' : '',
   ].filter(Boolean).join(' ');
 }

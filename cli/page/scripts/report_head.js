@@ -1,6 +1,11 @@
 // The first screen: four answers, a card for each scenario, the table of all of them.
 /** A part that is busy for this share of the time limits a closed loop by itself. */
 const ALWAYS_BUSY = 0.95;
+/** A part whose busiest interval is so many times as busy as all of the run is said to have one. */
+const PEAK = 1.2;
+const MEANING_OF_ERROR = '80 % of past measurements lay within the expected error of their prediction (docs/accuracy.md).';
+/** A sentence names so many scenarios, of more the first and the last. */
+const MOST_NAMED = 4;
 
 function sentenceOfVerdicts() {
   const total = scenarios().length;
@@ -11,25 +16,24 @@ function sentenceOfVerdicts() {
     if (load === 'steady' && names.length > 1) return `${names.length} of ${total} scenarios ${many}`;
     return `${list(names)} ${names.length > 1 ? many : one}`;
   });
-  const said = parts.filter(known);
-  return said.length ? said.map((part, i) => (i ? part.replace('the recorded load', 'it') : part)).join('; ') + '.' : '';
+  return parts.filter(known).map(part => `${part}.`).join(' ');
 }
 
 const sentenceOfLateSessions = () => scenarios().filter(one => one.replay?.late_sessions).map(({ name, replay: { late_sessions: late, sessions } }) => `On ${name}, ${whole.format(late)} of ${whole.format(sessions)} sessions ${late === 1 ? 'ends' : 'end'} late.`).join(' ');
 
+/** A figure of each scenario, of many the fastest and the slowest, and the recorded one. */
 function sentenceOfLatency([purpose, statistic]) {
-  const share = statistic.slice(1);
   const said = scenarios().map(scenario => ({ name: scenario.name, ...latency(scenario, purpose, statistic) }));
   const numbers = said.filter(one => known(one.us)).sort((a, b) => a.us - b.us);
-  const unresolved = said.filter(one => one.word === 'not resolved').map(one => one.name + (one.lies ? ` (it lies ${one.lies})` : ''));
-  if (!numbers.length && !said.some(one => one.lies)) return '';
-  const within = numbers.length > 1 ? [numbers[0], numbers.at(-1)] : numbers;
+  const ranges = said.filter(one => one.range);
+  if (!numbers.length && !ranges.length) return '';
+  const few = numbers.length <= MOST_NAMED ? numbers : [numbers[0], numbers.at(-1)];
   const measured = data.traces.length === 1 ? data.traces[0].measured_latency_ns[purpose]?.[statistic] : null;
-  return capital([
-    within.length ? `${share}${NBSP}% of ${plural(purpose)} end within ${within.map((one, i) => `${duration(one.us)} on ${one.name}${numbers.length > 2 ? [' (fastest)', ' (slowest)'][i] : ''}`).join(' and ')}` : null,
-    unresolved.length ? `the ${share}th percentile${numbers.length ? '' : ` of ${plural(purpose)}`} is not resolved on ${list(unresolved)}` : null,
-    known(measured) ? `the recorded hardware took ${duration(measured / 1e3)}` : null,
-  ].filter(known).join('; ')) + '.';
+  const word = i => (few === numbers ? '' : [' (fastest)', ' (slowest)'][i]);
+  return `${capital(statistic)} of ${plural(purpose)}: ${[
+    ...few.map((one, i) => `${duration(one.us)} on ${one.name}${word(i)}`), ...ranges.map(one => `${one.range} on ${one.name}`),
+    ...(known(measured) ? [`${duration(measured / 1e3)} on the recorded hardware`] : []),
+  ].join(', ')}.`;
 }
 
 /** The purpose that people wait for most comes first: a commit waits for a log sync, or for a log write and then for a flush. */
@@ -50,8 +54,8 @@ function sentenceOfRates() {
   if (data.traces.length > 1 || !recorded.transactions || !asked.length) return '';
   const perS = recorded.transactions / (recorded.span_ns / 1e9);
   const pool = asked[0].engine?.recorded_buffer_pool_bytes;
-  const other = POOLS.length && POOLS[state.pool] !== pool ? ` with ${bytes(POOLS[state.pool])}` : '';
-  return `Recorded${known(pool) ? ` with a buffer pool of ${bytes(pool)}` : ''}: ${count(perS)} transactions/s. Predicted${other}: ${list(asked.map(one => `${count(transactionsPerS(one))} on ${one.name}`))}.`;
+  const other = POOLS.length && known(pool) && POOLS[state.pool] !== pool ? ` (buffer pool ${bytes(pool)})` : '';
+  return `Transactions/s: ${[`${count(perS)} recorded${other}`, ...asked.map(one => `${count(transactionsPerS(one))} on ${one.name}`)].join(', ')}.`;
 }
 
 /** What a transaction spends most of its time on within the database, and its share; undefined where that is not known. */
@@ -60,29 +64,30 @@ function largestWait({ transaction_us: us }) {
   if (!sum) return undefined;
   const inside = us.slice(0, -1);  // the last part is outside the queries
   const most = inside.indexOf(Math.max(...inside));
-  return `${percent(inside[most] / sum)} of the time of a transaction is ${partWord(data.parts[most])}`;
+  return `${partWord(data.parts[most])} takes ${percent(inside[most] / sum)} of the time of a transaction`;
 }
 
 /** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
-function sentenceOfBlame() {
+function sentencesOfBlame() {
   const parts = scenarios().map(scenario => {
     const { bottleneck, load } = scenario;
     if (!bottleneck?.station) return { text: `${scenario.name}: no station was recorded` };
-    if (isSaturated(scenario) && load.station) return { text: `on ${scenario.name}, ${load.part} cannot keep up` };
+    if (isSaturated(scenario) && load.station) return { text: `${scenario.name}: ${load.part} cannot keep up` };
     const row = scenario.stations.rows.find(one => one.name === bottleneck.station && one.resource === bottleneck.resource);
     const peak = row ? Math.max(...row.busy_pct, 0) / 100 : null;
     if ((peak ?? bottleneck.utilisation) < 0.2) return { idle: scenario.name, peak: peak ?? bottleneck.utilisation };
-    const worst = known(peak) && peak > bottleneck.utilisation + 0.005 ? `, ${percent(peak)} in its busiest ${lengthOfInterval(scenario)}` : '';
+    const worst = known(peak) && peak > PEAK * bottleneck.utilisation ? ` (at most ${percent(peak)} in ${lengthOfInterval(scenario)})` : '';
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
-    const busy = `${bottleneck.part} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
-    return { text: `on ${scenario.name}, ${[wait, busy].filter(known).join(', and ')}` };
+    const always = bottleneck.utilisation >= ALWAYS_BUSY;
+    const busy = `${always ? '' : 'the busiest part, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
+    return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}` };
   });
   const idle = parts.filter(part => part.idle);
   const most = Math.max(...idle.map(part => part.peak));
-  return capital([
-    ...parts.filter(part => part.text).map(part => part.text),
-    idle.length ? `on ${list(idle.map(part => part.idle))} no part is busier than ${percent(most)} in any interval of ${lengthOfInterval(scenarios()[0])}` : null,
-  ].filter(known).join('; ')) + '.';
+  return [
+    ...parts.filter(part => part.text).map(part => `${part.text}.`),
+    idle.length ? `${list(idle.map(part => part.idle))}: no part is busier than ${percent(most)}, not even for ${lengthOfInterval(scenarios()[0])}.` : null,
+  ].filter(known).map(text => element('span', { className: 'doubt' }, text));
 }
 
 /** What is assumed of transactions beyond their arrivals. */
@@ -100,28 +105,29 @@ function sentencesOfDoubt([purpose, statistic]) {
   const counted = scenarios().filter(one => !isSaturated(one) && one.latency_ns[purpose]);
   const resolved = counted.filter(one => known(latency(one, purpose, statistic).us));
   const errors = [...new Set(scenarios().map(one => one.model_error).filter(known))];
+  const whose = text => (errors.length > 1 ? text.replace('Expected error', `Expected error of ${list(scenarios().filter(one => one.model_error === text).map(one => one.name))}`) : text);
   const guesses = scenarios().map(one => one.assumed?.length ?? 0);
   const arrivals = [...new Set(scenarios().filter(one => one.verdict.arrivals !== 'recorded').map(one => meaning(one, 'arrivals')))];
   return [
     calibrations.map(text => element('span', { className: 'doubt' }, warning(text))),
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
+      ...errors.map(whose), errors.length ? MEANING_OF_ERROR : null,
       resolved.length < counted.length ? `The recording is too short for the ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
-      'The small figures beside a latency are the random variation of the simulated run (80 % interval). The error of the model comes on top.',
-      ...errors,
-      Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted; the end of this page lists them.` : null,
-    ].filter(known).join(' '),
+      Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below).` : null,
+    ].filter(known).map(text => element('span', { className: 'doubt' }, text)),
   ].flat();
 }
 
 function drawHead() {
   const main = headlines(scenarios().find(ofStatements) ?? scenarios()[0])[0];
-  const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} fewer ${ofStatements(one) ? 'transactions' : 'requests'}/s than recorded`);
+  const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} fewer ${ofStatements(one) ? 'transactions' : 'requests'}/s than recorded.`);
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
+  const rates = sentenceOfRates();
   const answers = [
-    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), shortOnes.length ? list(shortOnes) + '.' : '', sentenceOfRates()].filter(Boolean).join(' ')),
+    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' ')),
     main ? answer('How slow is it?', sentenceOfLatency(main)) : null,
-    answer('What is to blame?', sentenceOfBlame()),
+    answer('What limits it?', sentencesOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
   ];
   $('lead').replaceChildren(...answers.filter(known));
@@ -131,11 +137,11 @@ function drawHead() {
 }
 
 function headlineFigure(scenario, [purpose, statistic], big) {
-  const { us, figure, range, word } = latency(scenario, purpose, statistic);
+  const { us, figure, range, word, why } = latency(scenario, purpose, statistic);
   const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
   const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
   const shown = known(us) ? [value(duration(us), ''), beside(spread(figure, us))]
-    : range ? [value(range, 'range'), beside(word)] : [value(word, 'word')];
+    : range ? [value(range, 'range'), beside(why ?? word)] : [value(word, 'word')];
   return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `${statistic} of ${plural(purpose)}`), element('dd', {}, shown));
 }
 
@@ -190,13 +196,13 @@ function markSelection() {
 }
 
 // -------------------------------------------------------------------------------------------------- comparison
-const ANY_CACHED = data.scenarios.some(isCached);
-const RATES = ALL_STATEMENTS ? 'Transactions/s' : data.scenarios.some(ofStatements) ? 'Completed/s' : 'Requests/s';
+const anyCached = () => data.scenarios.some(isCached);
+const rateHead = () => (ALL_STATEMENTS ? 'Transactions/s' : data.scenarios.some(ofStatements) ? 'Completed/s' : 'Requests/s');
 
 function comparisonCell(scenario, purpose) {
-  const { us, figure, range, word } = latency(scenario, purpose, state.statistic);
+  const { us, figure, range, word, why } = latency(scenario, purpose, state.statistic);
   if (known(us)) return element('td', {}, duration(us), element('small', {}, spread(figure, us)));
-  if (range) return element('td', { className: 'range' }, range, element('small', {}, word));
+  if (range) return element('td', { className: 'range' }, range, element('small', {}, why ?? word));
   return element('td', { className: 'word' }, word);
 }
 
@@ -211,7 +217,7 @@ function recordedRow(trace) {
   const rate = trace.span_ns ? commandsOf(trace) / (trace.span_ns / 1e9) : null;
   return element('tr', { className: 'recorded' },
     element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(measuredStyle()), 'Recorded hardware'), element('small', {}, trace.name)),
-    element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), ANY_CACHED ? element('td', {}, '–') : null, cells, element('td', { className: 'text' }, '–'));
+    element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), anyCached() ? element('td', {}, '–') : null, cells, element('td', { className: 'text' }, '–'));
 }
 
 function scenarioRow(scenario) {
@@ -224,21 +230,20 @@ function scenarioRow(scenario) {
     element('td', {}, rate && known(rate.value) ? count(rate.value) : '–',
       isShort(scenario) ? element('small', {}, shortfall(scenario)) : null,
       hasLag(scenario) ? element('small', {}, `lag ${lag(scenario)[0]}`) : null),
-    ANY_CACHED ? element('td', {}, isCached(scenario) ? hitRatio(scenario.hit_ratio.pool) : '–') : null,
+    anyCached() ? element('td', {}, isCached(scenario) ? hitRatio(scenario.hit_ratio.pool) : '–') : null,
     data.purposes.map(purpose => comparisonCell(scenario, purpose)),
     element('td', { className: 'text' }, bottleneck?.part ?? '–', bottleneck?.part
       ? element('small', {}, percent(bottleneck.utilisation)) : null));
 }
 
 /** What a log sync is, where block requests were replayed: both kinds are made of requests that have columns of their own. */
-const HOST_OF_SYNCS = 'A log sync contains the server’s own time between its write and its flush, as it was recorded; storage does not change that part.';
+const HOST_OF_SYNCS = 'It includes the server’s own time between write and flush, as recorded.';
 function logSyncs() {
   const there = data.derived.filter(purpose => purpose.startsWith('log sync'));
   if (ALL_STATEMENTS || !there.length) return [];
   return [
-    'Log sync: the whole wait of the server until its log is durable.', HOST_OF_SYNCS,
-    there.includes('log sync on device') ? 'Log sync on the device: only its writes and flushes.' : null,
-    'These writes and flushes also count as log writes and log flushes.',
+    'Log sync: the server’s wait until its log is durable.', HOST_OF_SYNCS,
+    there.includes('log sync on device') ? 'Log sync on the device: its log writes and its log flush, which have columns of their own.' : null,
   ].filter(known);
 }
 
@@ -251,18 +256,17 @@ function drawComparison() {
   ]);
   $('comparison').replaceChildren(
     element('caption', { className: 'unseen' }, `${STATISTICS[state.statistic]} latency by purpose for each scenario`),
-    element('thead', {}, element('tr', {}, head('Scenario', 'text'), head(RATES, ''), ANY_CACHED ? head('Pool hit ratio', '') : null, purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
+    element('thead', {}, element('tr', {}, head('Scenario', 'text'), head(rateHead(), ''), anyCached() ? head('Pool hit ratio', '') : null, purposes, head('Busiest part', 'text'))), element('tbody', {}, rows));
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
-  const basis = scenarios().flatMap(scenario => Object.values(scenario.latency_ns)).map(figures => figures[state.statistic]).find(figure => figure?.resolved)?.basis;
   $('comparison-note').textContent = [
-    `Latency: ${STATISTICS[state.statistic]}, from arrival to completion. Small figures: the random variation of the run${basis ? ` (${basis})` : ''}; they are left out where both ends round to the same digits.`,
-    'A range replaces a figure that the recording is too short, or too bursty, to resolve.',
+    `Latency: ${STATISTICS[state.statistic]}. Small figures: random variation of the run (80${NBSP}% interval), left out where it is below the last digit.`,
+    'Not resolved: the recording is too short for one figure, so a range or a bound (>) stands in its place.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
-    scenarios().some(hasLag) ? 'Schedule lag: how much later than recorded a request starts.' : '',
+    scenarios().some(hasLag) ? 'Lag: how much later than recorded a request starts.' : '',
     POOLS.length ? `Buffer pool: ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the nearest size that has a result' : ''}.` : '',
-    RATES === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
+    rateHead() === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
     data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',
   ].filter(Boolean).join(' ');
 }

@@ -1,24 +1,24 @@
 // What is known of a scenario, and how: measured, inferred, synthesised, assumed.
 const MEANINGS = {
   calibration: {
-    none: 'Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.',
-    uncalibrated: 'Calibration failed: a replay on a model of the recorded hardware does not give what was recorded.',
-    calibrated: 'Calibration passed: a replay on a model of the recorded hardware gives what was recorded.',
+    none: 'Not calibrated. To check the model against the recording, describe the recorded hardware (--recorded-on).',
+    uncalibrated: 'Calibration failed: the model of the recorded hardware does not give the recorded latencies.',
+    calibrated: 'Calibration passed: the model of the recorded hardware gives the recorded latencies.',
   },
   cache: {
-    'not modelled': 'The caches of the server are not modelled: the trace holds only the requests that missed them, and exactly these are replayed.',
+    'not modelled': 'The server’s caches are not simulated: the trace holds only the requests that missed them.',
     'not warmed': 'The buffer pool was not warm when the run ended.', warm: 'The buffer pool starts warm.', cold: 'The buffer pool starts cold.',
-    'as recorded': 'The buffer pool starts as full as it was when the recording began.',
+    'as recorded': 'The buffer pool starts as full as in the recording.',
   },
   arrivals: {
-    recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from how many requests were outstanding.', synthetic: 'Only totals were recorded: the order and overlap of executions are simulated.',
+    recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from the number of outstanding requests.', synthetic: 'Only totals were recorded: the order and overlap of executions are simulated.',
   },
   reach: {
-    'within the recording': 'Buffer pool and CPU load are not larger than recorded, so the calibration covers them.',
-    'beyond the recording': 'The buffer pool is larger or the CPU busier than recorded; the calibration does not cover that.',
-    'beyond the recording, with assumed costs': 'The buffer pool is larger or the CPU busier than recorded, and CPU costs are assumed; the calibration does not cover that.',
+    'within the recording': 'The calibration covers this run: buffer pool and CPU load are not larger than recorded.',
+    'beyond the recording': 'The calibration does not cover this run: the buffer pool is larger or the CPU busier than recorded.',
+    'beyond the recording, with assumed costs': 'The calibration does not cover this run: the buffer pool is larger or the CPU busier than recorded, and CPU costs are assumed.',
   },
-  locks: { modelled: 'Locks are modelled.', 'not modelled': 'Locks between transactions are not modelled.' },
+  locks: { modelled: 'Row locks are simulated.', 'not modelled': 'Row locks are not simulated.' },
 };
 const meaning = (scenario, what) => MEANINGS[what][scenario.verdict[what]] ?? `${capital(what)}: ${scenario.verdict[what]}.`;
 const warning = text => [verdictIcon('behind', 'warning'), ' ', text];
@@ -28,7 +28,7 @@ const items = entries => element('ul', {}, entries.map(([text, source]) => eleme
 function selfCheck(scenario) {
   const { name, conservation: check } = scenario;
   const sums = `${whole.format(check.requests_in)} ${ofStatements(scenario) ? 'sessions' : 'requests'} started and ${whole.format(check.requests_out)} ended`;
-  if (check.requests_in === check.requests_out && check.little && check.busy) return `Self-check of ${name} passed: ${sums}. Every part of the model agrees with Little’s law (requests in it = rate × time in it), and none was busy for longer than the run.`;
+  if (check.requests_in === check.requests_out && check.little && check.busy) return `Self-check of ${name} passed: ${sums}.`;
   const broken = [check.little ? null : 'Little’s law', check.busy ? null : 'busy time'].filter(known);
   return warning(`Self-check of ${name} failed: ${sums}${broken.length ? `; ${list(broken)} does not hold` : ''}.`);
 }
@@ -36,7 +36,7 @@ function selfCheck(scenario) {
 /** To stay small, a page of many scenarios draws fewer points. */
 function coarseness() {
   const merged = data.merged_intervals;
-  return merged > 1 ? [`Each point over time stands for ${merged} intervals of the result: of p99 it shows the larger one, of other figures the mean.`] : [];
+  return merged > 1 ? [`Each point over time combines ${merged} intervals: the larger p99, the mean of other figures.`] : [];
 }
 
 /** What was assumed, each device once above its parameters. */
@@ -65,7 +65,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A ${what} starts one recorded think time after the work that its session waited for has ended. After a longer pause than replay.dependency_window, it starts at its recorded time.`,
+  'partly-open': what => `A ${what} starts one recorded think time after the work before it in its session. After a pause longer than replay.dependency_window, it starts at its recorded time.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
@@ -76,11 +76,11 @@ function replayWords(replay, what) {
   const share = waiting => percent(waiting / commands);
   return [
     played ? `Played at the recorded times: ${why}.` : known(keeps) ? null : MODES[mode]?.(what) ?? (known(mode) ? `Mode: ${mode}.` : null),
-    known(sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not show which thread sent a request` : ''}${late_sessions ? `; ${whole.format(late_sessions)} ${late_sessions === 1 ? 'ends' : 'end'} late, by more than 5${NBSP}% of the recording’s time` : ''}.` : null,
-    commands ? `Of ${whole.format(commands)} requests, ${share(waits_for_issuer)} start after earlier work of their session, and ${share(waits_for_clock)} at their recorded time. ${share(waits_for_foreground)} are background writes; each starts after the same requests of the sessions as in the recording.` : null,
-    keeps === 'clients' ? 'A client starts its next transaction when the last one has ended and its think time is over (closed loop).' : keeps === 'rate' ? 'Transactions start at the recorded rate, whether earlier ones have ended or not (open loop).' : null,
+    known(sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not show which thread sent a request` : ''}${late_sessions ? `; ${whole.format(late_sessions)} ${late_sessions === 1 ? 'ends' : 'end'} late` : ''}.` : null,
+    commands ? `${share(waits_for_issuer)} of the requests start after earlier work of their session, ${share(waits_for_clock)} at their recorded time. ${share(waits_for_foreground)} are background writes: these follow the progress of the sessions.` : null,
+    keeps === 'clients' ? 'A client starts its next transaction after the answer to the last one and its think time (closed loop).' : keeps === 'rate' ? 'Transactions start at the recorded rate, whether earlier ones have ended or not (open loop).' : null,
     known(transactions_done) ? `${whole.format(transactions_done)} transactions completed.` : null,
-    known(think_mean_ns) ? `Sessions think for ${duration(think_mean_ns / 1e3)} on average; half of the pauses are shorter than ${duration(think_p50_ns / 1e3)}.` : null,
+    known(think_mean_ns) ? `Think time of sessions: mean ${duration(think_mean_ns / 1e3)}, median ${duration(think_p50_ns / 1e3)}.` : null,
     writer_names?.length ? `Background writers (inferred: no session waits for them): ${list(writer_names.map(withPid))}.` : null,
     journal_names?.length ? `File system journals (inferred): ${list(journal_names.map(withPid))}.` : null,
     counted_ns?.from ? `The first ${span(counted_ns.from / 1e9)} warm up and are in no latency.` : null,
@@ -102,34 +102,34 @@ function knownLists(scenario) {
   const measured = data.purposes.filter(purpose => purpose in trace.measured_latency_ns).map(plural);
   const statements = `${whole.format(trace.statements)} executions in ${whole.format(trace.transactions)} transactions`;
   const counted = scenario.verdict.arrivals === 'synthetic' ? `Counters over ${span(trace.span_ns / 1e9)}: ${statements}.` : `${statements} in ${span(trace.span_ns / 1e9)}.`;
-  const joined = commandsOf(trace) === trace.requests ? '.' : `; the kernel merged some of them: ${whole.format(commandsOf(trace))} reached the device.`;
-  const made = [...entriesOf(trace.synthesised, recording), ...entriesOf(scenario.synthesised, 'the run')];
+  const joined = commandsOf(trace) === trace.requests ? '.' : `; after merges by the kernel ${whole.format(commandsOf(trace))} reached the device.`;
+  const made = [...entriesOf(trace.synthesised, recording), ...entriesOf(scenario.synthesised, null)];
   const waiting = scenario.replay && scenario.replay.mode !== 'open' && !scenario.replay.played;
-  const asRecorded = scenario.verdict.arrivals === 'recorded' ? [waiting ? 'Sessions, their order and their think times are the recorded ones.' : meaning(scenario, 'arrivals'), recording] : null;
+  const asRecorded = scenario.verdict.arrivals === 'recorded' ? [waiting ? 'Sessions, order and think times are as recorded.' : meaning(scenario, 'arrivals'), recording] : null;
   const { checkpoints } = scenario;
   return {
     Measured: [
       [ofStatements(scenario) ? counted : `${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}${joined}`, recording], asRecorded,
-      [measured.length ? `Latency on the recorded hardware: ${list(measured)}.` : ofStatements(scenario) ? 'The latency of single block requests was not recorded.' : 'The trace holds no latency of the recorded hardware.', recording],
+      [measured.length ? `Latency on the recorded hardware, of ${list(measured)}.` : ofStatements(scenario) ? 'The latency of single block requests was not recorded.' : 'The trace holds no latency of the recorded hardware.', recording],
       ...(trace.warnings ?? []).map(text => [warning(text), 'what the import found']),
     ],
-    Inferred: [
-      ...(trace.inferred ?? []).map(text => [asSentence(text), 'concluded on import, not recorded']),
-      ...(scenario.inferred ?? []).map(text => [asSentence(text), 'concluded for the run, not recorded']),
+    'Inferred from the recording': [
+      ...(trace.inferred ?? []).map(text => [asSentence(text), null]),
+      ...(scenario.inferred ?? []).map(text => [asSentence(text), null]),
       scenario.verdict.arrivals === 'inferred' ? [meaning(scenario, 'arrivals'), recording] : null,
       checkpoints && !checkpoints.rows ? [`${checkpoints.spans_s.length === 1 ? 'A checkpoint' : `${checkpoints.spans_s.length} checkpoints`}, shaded in the charts.`, list(checkpoints.basis) || 'basis not in the result'] : null,
     ],
-    Synthesised: [
-      scenario.verdict.arrivals === 'recorded' || scenario.verdict.arrivals === 'inferred' ? null : [meaning(scenario, 'arrivals'), 'the run'],
+    Simulated: [
+      scenario.verdict.arrivals === 'recorded' || scenario.verdict.arrivals === 'inferred' ? null : [meaning(scenario, 'arrivals'), null],
       ...made,
       [`Every latency, rate and utilisation of ${scenario.name} is simulated.`, `tiersim ${scenario.tool_version}, seed ${scenario.seed}`],
       [selfCheck(scenario), 'checked at the end of the run'],
     ],
-    'Replay, and what it leaves out': [
-      ...replayWords(scenario.replay ?? {}, ofStatements(scenario) ? 'transaction' : 'request').map(text => [text, 'the run']),
-      ...Object.entries(MEANINGS).filter(([what]) => what !== 'arrivals').map(([what]) => (scenario.verdict[what] === undefined ? null : [meaning(scenario, what), 'the run'])),
-      ...Object.entries(scenario.verdict).filter(([what]) => what !== 'load' && !(what in MEANINGS)).map(([key, value]) => [generic(key, value), 'the run']),
-      ...(scenario.caveats ?? []).map(text => [warning(capital(text)), 'the run']),
+    Replay: [
+      ...replayWords(scenario.replay ?? {}, ofStatements(scenario) ? 'transaction' : 'request').map(text => [text, null]),
+      ...Object.entries(MEANINGS).filter(([what]) => what !== 'arrivals').map(([what]) => (scenario.verdict[what] === undefined ? null : [meaning(scenario, what), null])),
+      ...Object.entries(scenario.verdict).filter(([what]) => what !== 'load' && !(what in MEANINGS)).map(([key, value]) => [generic(key, value), null]),
+      ...(scenario.caveats ?? []).map(text => [warning(capital(text)), null]),
       ...coarseness().map(text => [text, 'this page']),
     ],
   };

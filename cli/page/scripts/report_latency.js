@@ -46,22 +46,17 @@ function measuredTrace() {
 function percentileReading() {
   const what = plural(state.purpose);
   const scenario = selected();
-  const { us, word, range, lies } = latency(scenario, state.purpose, 'p99');
-  const words = {
-    saturated: `${scenario.name} is saturated, so its ${what} have no steady latency`,
-    none: `${scenario.name} saw no ${what}`,
-    'not resolved': range ? `the 99th percentile of ${what} on ${scenario.name} is not resolved: it lies ${lies}`
-      : `too few ${what} were simulated on ${scenario.name} to resolve their 99th percentile`,
-  };
-  const said = [known(us) ? `99${NBSP}% of ${what} end within ${duration(us)} on ${scenario.name}` : words[word]];
+  const { us, word, range } = latency(scenario, state.purpose, 'p99');
+  const words = { saturated: 'no steady latency (saturated)', none: 'none', 'not resolved': range ?? 'too few' };
+  const said = [`${known(us) ? duration(us) : words[word]} on ${scenario.name}`];
   const others = scenarios().filter((_, i) => i !== state.scenario && (state.compare < 0 || i === state.compare))
     .map(other => ({ name: other.name, ...latency(other, state.purpose, 'p99') }));
   const fastest = others.filter(other => known(other.us)).sort((a, b) => a.us - b.us)[0];
-  if (fastest) said.push(`on ${fastest.name} ${known(us) ? '' : `99${NBSP}% of them end `}within ${duration(fastest.us)}`);
-  else if (compared() && others[0]?.range) said.push(`on ${others[0].name} the percentile is not resolved: it lies ${others[0].lies}`);
+  if (fastest) said.push(`${duration(fastest.us)} on ${fastest.name}`);
+  else if (compared() && others[0]?.range) said.push(`${others[0].range} on ${others[0].name}`);
   const measured = measuredFor(scenario, state.purpose)?.p99;
-  if (known(measured)) said.push(`the recorded hardware took ${duration(measured / 1e3)}`);
-  return capital(said.join('; ')) + '.';
+  if (known(measured)) said.push(`${duration(measured / 1e3)} on the recorded hardware`);
+  return `P99 of ${what}: ${said.join(', ')}.`;
 }
 
 /** Percentiles at which the curves are read off for their table. */
@@ -147,10 +142,10 @@ function latencyTimeReading() {
   const own = typicalAndWorst(scenario);
   if (!own) return `No ${what} arrived.`;
   const other = compared() && typicalAndWorst(compared());
-  const slowest = own.requests > 1 ? `the slowest of ${own.requests} ${what} takes` : 'a request takes'; // the p99 of few is the slowest
-  const [how, to] = own.requests < 100 ? [slowest, 'about'] : [`99${NBSP}% of ${what} end`, 'within'];
-  return `In a typical interval of ${lengthOfInterval(scenario)} ${how} ${to} ${duration(own.typical)} on ${scenario.name}; in the worst, at ${moment(own.when)}, ${to} ${duration(own.worst)}.`
-    + (other ? ` On ${compared().name}: typically ${duration(other.typical)}, at worst ${duration(other.worst)}.` : '') + (state.purpose === 'log sync' && !ALL_STATEMENTS ? ` ${HOST_OF_SYNCS}` : '') + checkpointSentence();
+  const of = own.requests < 100 ? `the slowest of some ${own.requests} ${what}` : `the p99 of ${what}`; // the p99 of few is the slowest
+  const said = one => `median ${duration(one.typical)}, largest ${duration(one.worst)} (at ${moment(one.when)})`;
+  return `Upper line: ${of} in each interval of ${lengthOfInterval(scenario)}. ${scenario.name}: ${said(own)}.`
+    + (other ? ` ${compared().name}: ${said(other)}.` : '') + checkpointSentence();
 }
 
 function latencyTimeNumbers() {
@@ -189,7 +184,7 @@ function checkpointSentence() {
   const { inside, outside } = found.mean_us[state.purpose] ?? {};
   const many = found.spans_s.length > 1 ? `the ${found.spans_s.length} checkpoints` : 'the checkpoint';
   if (!known(inside) || !known(outside)) return known(outside) ? ` None arrived during ${many}.` : '';
-  return ` On ${selected().name} the mean is ${duration(inside)} during ${many} and ${duration(outside)} otherwise: ${times(inside / outside)}.`;
+  return ` Mean on ${selected().name}: ${duration(inside)} during ${many}, ${duration(outside)} otherwise.`;
 }
 
 function drawLatencyTime() {

@@ -31,7 +31,7 @@ function requestRow(purpose) {
 
 /** Clients of a closed loop ask again when they are answered: nothing arrives by the clock, and nothing piles up. */
 const waitsForAnswers = scenario => scenario.replay?.keeps === 'clients';
-const lateSessions = ({ replay, load }) => (replay?.late_sessions ? ` ${load.explanation}` : '');
+const lateSessions = ({ replay, load }) => (replay?.late_sessions ? ` ${load.explanation}${load.explanation.endsWith('.') ? '' : '.'}` : '');
 
 function requestsReading() {
   const scenario = selected();
@@ -42,11 +42,12 @@ function requestsReading() {
   const peak = arrivals.indexOf(Math.max(...arrivals));
   const left = Math.max(sum('arrivals') - sum('completions'), 0);
   const queues = isSaturated(scenario) || left > 0.05 * sum('arrivals');
-  const ending = queues ? `only ${count(sum('completions') / seconds)}/s complete, so the rest wait` : `all ${left ? `but ${whole.format(left)} ` : ''}of them complete before the recording’s end`;
+  const ending = queues ? `completes only ${count(sum('completions') / seconds)}/s; the rest wait` : `completes all ${left ? `but ${whole.format(left)} ` : ''}of them before the recording’s end`;
   const short = isShort(scenario) ? ` Throughput is ${percent(scenario.throughput_shortfall_pct / 100)} below the recording.` : '';
-  const late = hasLag(scenario) ? ` Requests start later than recorded (schedule lag): ${list(lag(scenario))}.${lateSessions(scenario)}` : '';
-  if (waitsForAnswers(scenario)) return `On ${scenario.name}, clients complete ${count(sum('completions') / seconds)} ${time.of}/s on average and ${count(arrivals[peak])}/s at the peak, at ${moment(middles(time)[peak])}.${short}`;
-  return `${count(sum('arrivals') / seconds)} ${time.of}/s arrive on average and ${count(arrivals[peak])}/s at the peak, at ${moment(middles(time)[peak])}; on ${scenario.name} ${ending}.${short}${late}`;
+  const late = hasLag(scenario) ? ` Lag of request starts against the recording: ${lag(scenario).join(', ')}.${lateSessions(scenario)}` : '';
+  const most = `at most ${count(arrivals[peak])}/s (at ${moment(middles(time)[peak])})`;
+  if (waitsForAnswers(scenario)) return `Clients on ${scenario.name} complete ${count(sum('completions') / seconds)} ${time.of}/s on average, ${most}.${short}`;
+  return `${count(sum('arrivals') / seconds)} ${time.of}/s arrive on average, ${most}. ${scenario.name} ${ending}.${short}${late}`;
 }
 
 function requestsNumbers() {
@@ -99,8 +100,8 @@ function outstandingReading() {
   if (isSaturated(scenario)) return `The backlog on ${scenario.name} grows to ${whole.format(most)} ${scenario.time.of} and does not come back.`;
   if (queuesUp(scenario)) return `The backlog on ${scenario.name} reaches ${whole.format(most)} ${scenario.time.of}, at ${when}.`;
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
-  if (waitsForAnswers(scenario)) return `On ${scenario.name}, ${whole.format(scenario.replay.sessions)} clients have ${count(mean)} ${scenario.time.of} outstanding on average: each waits for an answer before its next one, so nothing piles up.`;
-  return `On ${scenario.name} ${count(mean)} ${scenario.time.of} are outstanding on average, and ${count(most)} in the busiest interval of ${lengthOfInterval(scenario)}, at ${when}. A line that keeps rising shows a system that does not keep up.`;
+  if (waitsForAnswers(scenario)) return `${whole.format(scenario.replay.sessions)} clients on ${scenario.name} have ${count(mean)} ${scenario.time.of} outstanding on average. Each client waits for its answer, so nothing piles up.`;
+  return `${scenario.name}: ${count(mean)} ${scenario.time.of} on average, ${count(most)} at most (at ${when}). A line that keeps rising means that the storage does not keep up.`;
 }
 
 function drawOutstanding() {
@@ -178,19 +179,19 @@ function heatMap({ rows }, x, height) {
 }
 
 function stationsReading({ rows, left_out: leftOut }) {
-  const hidden = leftOut ? ` (${leftOut} less busy stations are not drawn)` : '';
+  const hidden = leftOut ? ` (${leftOut} less busy parts are not drawn)` : '';
   if (state.stations === 'outstanding') {
     const peak = row => Math.max(...row.outstanding, 0);
     const fullest = rows.toSorted((a, b) => peak(b) - peak(a))[0];
-    const mean = known(fullest.queue_mean) ? `; over the whole run it holds ${count(fullest.queue_mean)} on average` : '';
-    return `Counted at the end of each interval: at most ${whole.format(peak(fullest))}, at ${fullest.name}${mean}${hidden}.`;
+    const mean = known(fullest.queue_mean) ? `; ${count(fullest.queue_mean)} on average over the whole run` : '';
+    return `Most at the end of an interval: ${whole.format(peak(fullest))}, at ${fullest.name}${mean}${hidden}.`;
   }
   const mean = row => (known(row.utilisation) ? row.utilisation : row.busy_pct.reduce((a, b) => a + b, 0) / Math.max(row.busy_pct.length, 1) / 100);
   const ordered = rows.toSorted((a, b) => mean(b) - mean(a));
   const busiest = ordered[0];
   const peak = Math.max(...busiest.busy_pct, 0) / 100;
-  const among = rows.length > 1 ? `; the median of the ${rows.length} parts of the model is ${percent(mean(ordered[Math.floor(ordered.length / 2)]))}` : '';
-  return `The busiest part is ${busiest.part}: ${percent(mean(busiest))} of the time, and ${percent(peak)} in its busiest interval${among}${hidden}.`;
+  const among = rows.length > 1 ? ` Median of the ${rows.length} parts: ${percent(mean(ordered[Math.floor(ordered.length / 2)]))}.` : '';
+  return `Busiest part: ${busiest.part}, ${percent(mean(busiest))} of the time, at most ${percent(peak)} in an interval${hidden}.${among}`;
 }
 
 function stationsNumbers({ rows, start_s: starts }) {
@@ -198,7 +199,7 @@ function stationsNumbers({ rows, start_s: starts }) {
   const pct = share => (known(share) ? Number((share * 100).toPrecision(4)) : null);
   return [
     {
-      caption: `Stations of ${selected().name}`, head: ['Station', 'Kind', 'Busiest resource', 'Mean utilisation (%)', 'Highest in an interval (%)', 'Mean queue', 'Requests'],
+      caption: `Parts of ${selected().name}`, head: ['Part', 'Kind', 'Busiest resource', 'Mean utilisation (%)', 'Highest in an interval (%)', 'Mean queue', 'Requests'],
       rows: rows.map(row => [row.name, row.kind, row.resource, pct(row.utilisation), Math.max(...row.busy_pct, 0), known(row.queue_mean) ? Number(row.queue_mean.toPrecision(4)) : null, row.requests]),
     },
     {
@@ -211,8 +212,8 @@ function stationsNumbers({ rows, start_s: starts }) {
 function drawStations() {
   const { stations, name } = selected();
   const { rows } = stations;
-  const title = `Stations of ${name}: ${MEASURES[state.stations]}`;
-  if (!rows.length) return show('stations', { title, legend: [], traces: [], layout: nothing('No stations were recorded.'), reading: '', numbers: () => [] });
+  const title = `Parts of ${name}: ${MEASURES[state.stations]}`;
+  if (!rows.length) return show('stations', { title, legend: [], traces: [], layout: nothing('No parts were recorded.'), reading: '', numbers: () => [] });
   const x = inUnit(stationMiddles(stations));
   const few = rows.length <= FEW_STATIONS;
   const height = few ? 130 + rows.length * 80 : Math.min(620, 110 + rows.length * 20);

@@ -18,7 +18,6 @@ function ratioOf(purpose, statistic) {
   return inverse ? { value: one(inverse.value), low: one(inverse.high), high: one(inverse.low) } : null;
 }
 
-/** Whether an interval leaves open which of the two is slower. */
 const slower = found => known(found?.low) && found.low > 1;
 const faster = found => known(found?.high) && found.high < 1;
 const undecided = found => !slower(found) && !faster(found);
@@ -46,8 +45,8 @@ function ratioCell(purpose, statistic) {
   const beside = text => element('small', {}, text);
   if (!known(found.value)) return element('td', { className: 'range' }, `${timesRange(found)}${NBSP}×`, beside('not resolved'));
   const open = undecided(found);
-  return element('td', { className: open ? 'open' : '' }, open ? '≈' + NBSP : null, times(found.value), beside(timesRange(found)),
-    beside(`${sides[0]} against ${sides[1]}`), open ? beside('no difference shown') : null);
+  return element('td', { className: open ? 'open' : '' }, times(found.value), beside(timesRange(found)),
+    beside(`${sides[0]} against ${sides[1]}`), open ? beside('no clear difference') : null);
 }
 
 function throughputCell(purpose) {
@@ -60,7 +59,7 @@ function throughputCell(purpose) {
 function ratioTable() {
   const node = element('table', { className: 'comparison' },
     element('caption', { className: 'unseen' }, `Throughput and latency of ${selected().name} divided by those of ${otherName()}`),
-    element('thead', {}, element('tr', {}, ['A ÷ B', 'completed', ...Object.values(STATISTICS)].map((text, i) => element('th', { scope: 'col', className: i ? '' : 'text' }, text)))),
+    element('thead', {}, element('tr', {}, ['A ÷ B', 'completed/s', ...Object.values(STATISTICS)].map((text, i) => element('th', { scope: 'col', className: i ? '' : 'text' }, text)))),
     element('tbody', {}, pairedPurposes().map(purpose => element('tr', {}, element('th', { scope: 'row' }, capital(plural(purpose))), throughputCell(purpose),
       Object.keys(STATISTICS).map(statistic => ratioCell(purpose, statistic))))));
   labelCells(node);
@@ -89,7 +88,8 @@ function recordedFacts() {
 
 function factsTable() {
   const [a, b] = [factsOf(selected()), compared() ? factsOf(compared()) : recordedFacts()];
-  const rows = [['Verdict', 'verdict'], ['Completed', 'rate'], ['Throughput shortfall', 'shortfall'], ['Schedule lag', 'lag'], ['Busiest part', 'busiest']];
+  const lags = [selected(), compared()].filter(known).some(hasLag);
+  const rows = [['Verdict', 'verdict'], ['Completed', 'rate'], ['Throughput shortfall', 'shortfall'], ...(lags ? [['Schedule lag', 'lag']] : []), ['Busiest part', 'busiest']];
   const cell = (facts, key) => element('td', { className: `text ${key === 'verdict' ? `state ${facts.load}` : ''}` }, facts[key]);
   const head = (letter, mark, name) => element('th', { scope: 'col', className: 'text' }, element('span', { className: 'who' }, mark, `${letter}: ${name}`));
   return element('table', { className: 'facts-table' },
@@ -108,11 +108,10 @@ function pairReading() {
   const said = [];
   if (found && known(found.value)) {
     const range = timesRange(found);
-    said.push(undecided(found) ? `The ${name} of ${what} on ${selected().name} is ${times(found.value)} that of ${otherName()}, but the interval${range ? ` (${range})` : ''} leaves open which is slower.`
-      : `The ${name} of ${what} on ${selected().name} is ${times(found.value)} that of ${otherName()}${range ? ` (${range})` : ''}.`);
-  } else if (found) said.push(`The ${name} of ${what} is not resolved on at least one of the two: the ratio lies within ${timesRange(found)}${NBSP}×.`);
-  else said.push(`The ${name} of ${what} cannot be compared: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : 'one side has none'}.`);
-  if (all.length) said.push(`Of ${all.length} latency figures, ${selected().name} is slower in ${above}, faster in ${below}, and not distinguishable in ${all.length - above - below}.`);
+    said.push(`${capital(name)} of ${what}: ${times(found.value)} that of ${otherName()}${range ? ` (${range})` : ''}${undecided(found) ? ', no clear difference' : ''}.`);
+  } else if (found) said.push(`${capital(name)} of ${what}: ${timesRange(found)}${NBSP}× that of ${otherName()} (the recording is too short for one figure).`);
+  else said.push(`${capital(name)} of ${what}: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : 'one side has none'}.`);
+  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; ${all.length - above - below} show no clear difference` : ''}.`);
   return said.join(' ');
 }
 
@@ -154,7 +153,7 @@ function drawRatios() {
     })),
   }];
   show('ratios', {
-    title: `Latency of ${selected().name}, times that of ${otherName()}`, traces, reading: pairReading(), numbers, height: Math.max(220, 46 * purposes.length + 70),
+    title: `Latency of ${selected().name} ÷ latency of ${otherName()}`, traces, reading: pairReading(), numbers, height: Math.max(220, 46 * purposes.length + 70),
     legend: Object.entries(STATISTICS).map(([key, text]) => legendItem(swatch({ colour: style(state.scenario).colour, dash: 'solid', symbol: RATIO_MARKS[key] }, 20), text)).concat(traces.some(trace => trace.name === 'range') ? [legendItem(stroke(alpha(style(state.scenario).colour, 0.45)), 'only a range: not resolved')] : []),
     layout: values.length ? layout({
       hovermode: 'closest', dragmode: false, margin: { l: 58, r: 20, t: 10, b: 40 },
@@ -178,13 +177,14 @@ function drawBlame() {
   const top = Math.max(...traces.flatMap(trace => trace.y), 1);
   const said = sides.map(({ scenario, row }) => {
     const most = Math.max(...row.busy_pct, 0);
-    return `on ${scenario.name} ${row.part} is busy ${known(row.utilisation) ? `${percent(row.utilisation)} of the time and ` : ''}${percent(most / 100)} in its busiest interval, at ${moment(stationMiddles(scenario.stations)[row.busy_pct.indexOf(most)])}`;
+    const mean = known(row.utilisation) ? `busy ${percent(row.utilisation)} of the time, ` : 'busy ';
+    return `${scenario.name}: ${row.part}, ${mean}at most ${percent(most / 100)} (at ${moment(stationMiddles(scenario.stations)[row.busy_pct.indexOf(most)])}).`;
   });
   show('blame', {
-    title: 'The busiest part of each over time', traces,
+    title: 'Busiest part over time', traces,
     legend: [...sides.map(({ scenario, index, row }) => legendItem(swatch({ ...style(index), symbol: null, ...(index === state.scenario ? { dash: 'solid' } : {}) }), `${scenario.name}: ${row.part}`)), ...checkpointLegend()],
-    reading: capital(said.join('; ')) + (compared() ? '.' : `${said.length ? '. ' : ''}What was busiest in the recorded hardware was not recorded.`),
-    layout: traces.length ? layout({ xaxis: timeAxis(), shapes: checkpointShapes(), yaxis: axis({ range: [0, (top >= 40 ? 100 : niceAbove(top)) * 1.04], ticksuffix: ' %', fixedrange: true }) }) : nothing('No stations were recorded.'),
+    reading: [...said, ...(compared() ? [] : ['What was busiest in the recorded hardware was not recorded.'])].join(' '),
+    layout: traces.length ? layout({ xaxis: timeAxis(), shapes: checkpointShapes(), yaxis: axis({ range: [0, (top >= 40 ? 100 : niceAbove(top)) * 1.04], ticksuffix: ' %', fixedrange: true }) }) : nothing('No parts were recorded.'),
     numbers: () => [{
       caption: 'Utilisation of the busiest part', overTime: true, head: ['From (s)', ...sides.map(({ scenario, row }) => `${scenario.name}: ${row.part} (%)`)],
       rows: (sides[0]?.scenario.stations.start_s ?? []).map((start, i) => [start, ...sides.map(({ row }) => row.busy_pct[i] ?? null)]),
@@ -198,7 +198,7 @@ function drawPair() {
   if (!there) return;
   $('pair-title').textContent = `${selected().name} against ${otherName()}`;
   $('pair-note').textContent = [
-    `A ÷ B: above 1, ${selected().name} has the longer latency, or completes more. The small range follows from the ends of both 80 % intervals; ≈ marks a ratio whose range contains 1.`,
+    `Latency of A ÷ latency of B: above 1, A (${selected().name}) is slower. Small figures: the range that follows from both 80 % intervals, and both latencies.`,
     sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
   ].filter(Boolean).join(' ');
   $('pair-facts').replaceChildren(factsTable());

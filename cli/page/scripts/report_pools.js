@@ -73,11 +73,11 @@ function poolReading(tiers) {
   const told = tiers.map(tier => {
     const resolved = withPool(tier).map(pointOf).filter(({ us }) => known(us));
     const [first, last] = [resolved[0], resolved.at(-1)];
-    if (!first) return `on ${tier[0].name} nothing is resolved`;
+    if (!first) return `${tier[0].name}: not resolved.`;
     const most = `${duration(first.us)} at ${bytes(first.size)}`;
-    return first === last ? `on ${tier[0].name} ${most}` : `on ${tier[0].name} from ${most} to ${duration(last.us)} at ${bytes(last.size)}`;
+    return `${tier[0].name}: ${most}${first === last ? '' : `, ${duration(last.us)} at ${bytes(last.size)}`}.`;
   });
-  return `The ${STATISTICS[state.statistic]} of ${queryName(state.query)}: ${told.join('; ')}.${tiers.flat().some(one => one.extrapolated)
+  return `${capital(STATISTICS[state.statistic])} of ${queryName(state.query)}. ${told.join(' ')}${tiers.flat().some(one => one.extrapolated)
     ? ' Hollow points are extrapolated: the pool is more than four times as large, or less than a quarter as large, as the recorded one.' : ''}`;
 }
 

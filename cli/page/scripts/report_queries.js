@@ -22,10 +22,10 @@ const COLUMNS = {
 };
 
 function latencyLine(scenario, query, statistic) {
-  const { us, figure, range, word } = queryLatency(scenario, query, statistic);
+  const { us, figure, range, word, why } = queryLatency(scenario, query, statistic);
   const small = text => (text ? element('small', {}, text) : null);
   if (known(us)) return [duration(us), small(spread(figure, us))];
-  return range ? [element('span', { className: 'range' }, range), small(word)] : [element('span', { className: 'word' }, word)];
+  return range ? [element('span', { className: 'range' }, range), small(why ?? word)] : [element('span', { className: 'word' }, word)];
 }
 
 /** One line for each scenario. */
@@ -50,7 +50,7 @@ function queryRow(query) {
     Object.values(COLUMNS).map(cell));
 }
 
-const SEARCHED = data.queries.map(query => `${query.id}\n${query.label}\n${query.text ?? ''}`.toLowerCase());
+const searched = query => `${query.id}\n${query.label}\n${query.text ?? ''}`.toLowerCase();
 
 /** Places of the queries that are looked for, in order: those that the chosen scenario says nothing of last. */
 function orderedQueries() {
@@ -60,7 +60,7 @@ function orderedQueries() {
     const found = asRun(scenario, query);
     return (found && column.value(found, scenario, query)) ?? null;
   };
-  const found = data.queries.map((_, query) => ({ query, key: key(query) })).filter(({ query }) => SEARCHED[query].includes(listing.wanted.toLowerCase()));
+  const found = data.queries.map((_, query) => ({ query, key: key(query) })).filter(({ query }) => searched(data.queries[query]).includes(listing.wanted.toLowerCase()));
   const sign = listing.descending ? -1 : 1;
   return found.sort((a, b) => (known(b.key) - known(a.key)) || sign * ((a.key ?? 0) - (b.key ?? 0)) || a.query - b.query).map(({ query }) => query);
 }
@@ -99,10 +99,8 @@ function queriesNote() {
   const kinds = [...new Set(data.queries.map(query => query.executions).filter(known))];
   const by = selected().queries ? selected().name : queryScenarios()[0].name;
   return [
-    `Sorted by the figures of ${by}. Share of time: share of the summed time of all queries and commits, without the client’s time. Reads per call: pages that missed the buffer pool. Small figures: the random variation of the run (80 % interval); they are left out where both ends round to the same digits.`,
-    kinds.length ? `Executions are ${list(kinds)}.` : '',
-    queryScenarios().some(scenario => scenario.verdict.arrivals === 'synthetic') ? 'Their arrivals are synthetic.' : '',
-    queryScenarios().some(scenario => scenario.verdict.locks !== 'modelled') ? 'Locks between transactions are not modelled: no transaction waits for a row of another.' : '',
+    `Sorted by the figures of ${by}. Share of time: of all queries and commits. Reads per call: pages that missed the buffer pool. Small figures: random variation of the run (80${NBSP}% interval), left out where it is below the last digit.`,
+    kinds.length ? `Executions: ${list(kinds)}.` : '',
     queryScenarios().some(scenario => scenario.extrapolated) ? 'With this size of the buffer pool all figures are extrapolated.' : '',
   ].filter(Boolean).join(' ');
 }
@@ -114,13 +112,13 @@ function spentSides() {
 
 function spentReading(sides) {
   const told = sides.map(({ scenario, us }) => {
-    if (isSaturated(scenario)) return `${scenario.name} is saturated, so its time has no steady parts`;
+    if (isSaturated(scenario)) return `${scenario.name}: saturated, no steady parts.`;
     const sum = us?.reduce((a, b) => a + b, 0);
-    if (!sum) return `on ${scenario.name} nothing is known of it`;
+    if (!sum) return `${scenario.name}: not known.`;
     const most = us.indexOf(Math.max(...us));
-    return `on ${scenario.name} ${percent(us[most] / sum)} of ${duration(sum)} is ${partWord(data.parts[most])}`;
+    return `${scenario.name}: ${percent(us[most] / sum)} of ${duration(sum)} is ${partWord(data.parts[most])}.`;
   });
-  return capital(told.join('; ')) + '.';
+  return told.join(' ');
 }
 
 function drawSpent() {
@@ -157,7 +155,7 @@ function drawQueryText() {
   const back = element('button', { type: 'button', className: 'copy', onclick: () => select({ query: ALL }) }, 'Back to whole transactions');
   if (!one) {
     const said = state.query === ALL ? 'Choose a query in the table to see its text and where its own time goes.'
-      : 'A commit waits until its part of the log is durable. Commits that come while another is being made so share the next flush.';
+      : 'A commit waits until its part of the log is durable. Commits that come during a flush share the next flush.';
     return $('query-text').replaceChildren(element('div', { className: 'section-head' }, title, ...(state.query === ALL ? [] : [back])), element('p', { className: 'reading' }, said));
   }
   const facts = [`id ${one.id}`, one.executions ? `executions ${one.executions}` : null, one.cpu ? `CPU time: ${one.cpu}` : null].filter(known).join(' · ');

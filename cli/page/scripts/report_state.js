@@ -8,20 +8,29 @@ const RECORDED = -2; // what the trace measured on the hardware that it was reco
 // A tier is one storage, with a result at one or at several sizes of the buffer pool: `state.scenario` and `state.compare` are tiers,
 // `state.pool` a place in POOLS.
 const poolOf = scenario => scenario.engine?.buffer_pool_bytes;
-const TIERS = data.tiers.map(({ name, members }) => members.map(index => ({ ...data.scenarios[index], name, index })));
-const POOLS = [...new Set(TIERS.filter(tier => tier.length > 1).flatMap(tier => tier.map(poolOf)))].sort((a, b) => a - b);
+let TIERS, POOLS, RECORDED_POOL, ALL_STATEMENTS, ANY_COMMITS, usualStatistic;
 /** The result of a tier at the chosen size of the pool, or at the nearest that it has. */
 const atPool = (tier, size) => (tier.length > 1 ? tier.toSorted((a, b) => Math.abs(Math.log(poolOf(a) / size)) - Math.abs(Math.log(poolOf(b) / size)))[0] : tier[0]);
 const scenarios = () => TIERS.map(tier => atPool(tier, POOLS[state.pool]));
-const RECORDED_POOL = data.scenarios[0].engine?.recorded_buffer_pool_bytes;
 /** The recorded size, so that like is compared with like; without a result for it the first at which nothing is extrapolated. */
 const usualPool = () => Math.max(POOLS.includes(RECORDED_POOL) ? POOLS.indexOf(RECORDED_POOL) : POOLS.findIndex(size => TIERS.every(tier => !atPool(tier, size).extrapolated)), 0);
-
 const ofStatements = scenario => scenario.level === 'statements';
-const ALL_STATEMENTS = data.scenarios.every(ofStatements);
-const ANY_COMMITS = data.scenarios.some(scenario => scenario.commits);
-const usualStatistic = data.queries.length ? 'p95' : 'p99';
-Object.assign(state, { scenario: 0, purpose: '', compare: NOTHING, statistic: usualStatistic, stations: 'busy_pct', pool: usualPool(), query: ALL });
+
+/** Takes up what `data` has of results: at first, and each time that it has others. */
+function takeResults() {
+  TIERS = data.tiers.map(({ name, members }) => members.map(index => ({ ...data.scenarios[index], name, index })));
+  POOLS = [...new Set(TIERS.filter(tier => tier.length > 1).flatMap(tier => tier.map(poolOf)))].sort((a, b) => a - b);
+  RECORDED_POOL = data.scenarios[0].engine?.recorded_buffer_pool_bytes;
+  ALL_STATEMENTS = data.scenarios.every(ofStatements);
+  ANY_COMMITS = data.scenarios.some(scenario => scenario.commits);
+  usualStatistic = data.queries.length ? 'p95' : 'p99';
+}
+
+if (data.scenarios) {
+  takeResults();
+  Object.assign(state, { pool: usualPool(), statistic: usualStatistic });
+}
+Object.assign(state, { scenario: 0, purpose: '', compare: NOTHING, stations: 'busy_pct', query: ALL });
 
 const selected = () => scenarios()[state.scenario];
 const compared = () => scenarios()[state.compare];
@@ -70,8 +79,8 @@ function stateInAddress() {
 const isShort = scenario => scenario.throughput_shortfall_pct >= 0.5;
 /** How far completions lie behind the schedule, where the result says so. */
 const hasLag = scenario => (scenario.lag_ns?.max ?? 0) > 0;
-const lag = scenario => ['mean', 'max', 'at_end'].filter(key => known(scenario.lag_ns?.[key]))
-  .map(key => `${duration(Math.abs(scenario.lag_ns[key]) / 1e3)} ${scenario.lag_ns[key] < 0 ? 'early ' : ''}${{ mean: 'on average', max: 'at most', at_end: 'for the last request' }[key]}`);
+const lag = scenario => ['mean', 'max'].filter(key => known(scenario.lag_ns?.[key]))
+  .map(key => `${duration(Math.abs(scenario.lag_ns[key]) / 1e3)} ${scenario.lag_ns[key] < 0 ? 'early ' : ''}${{ mean: 'on average', max: 'at most' }[key]}`);
 /** What stands where a result has no lag: in an open replay every command starts when it was recorded. */
 const noLag = scenario => (scenario.lag_ns || scenario.replay?.mode === 'open' ? 'none' : 'not in the result');
 const shortfall = scenario => `${whole.format(scenario.throughput_shortfall_pct)}${NBSP}% short`;

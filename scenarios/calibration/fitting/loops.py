@@ -30,7 +30,11 @@ _SATURATED, _SATURATED_WEIGHT = 5.0, 0.25
 
 def residuals_of_loops(targets: Sequence[Target], values: Mapping[str, float]) -> list[Residual]:
     """What a drive of these numbers does, beside what was measured."""
-    drive = device(values)
+    return residuals_of_drive(targets, device(values))
+
+
+def residuals_of_drive(targets: Sequence[Target], drive: Flash) -> list[Residual]:
+    """What a drive does, beside what was measured."""
     alone: dict[tuple[str, int], float] = {}
     for target in targets:
         for operation, measured in target.latencies.items():

@@ -59,7 +59,7 @@ class Residual:
         digits = 0 if self.recorded >= 100 else 4
         return (
             f"{self.table}: {self.figure}, pool of {self.frames:,} pages: {self.recorded:,.{digits}f} recorded, "
-            f"{self.predicted:,.{digits}f} predicted by the access distribution"
+            f"{self.predicted:,.{digits}f} predicted"
         )
 
 
@@ -468,7 +468,7 @@ def fit(
             before = laws[place]
             laws, alike = evidence.better(laws, place)
             used_now = "no other one explains it better" if laws[place] == before else f"used: {_in_words(laws[place])}"
-            said += [f"{against[0]}: Zipf's law alone does not explain this; {used_now}", *alike]
+            said += [f"{against[0]} by Zipf's law alone; {used_now}", *alike]
             residuals = evidence.residuals(laws, place)
             left = contradictions(residuals) if contradicts(residuals) else []
             contradicted += [f"{one}: not explained by the fitted access distribution" for one in left]

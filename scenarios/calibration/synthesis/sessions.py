@@ -100,10 +100,10 @@ class Grouping:
     basis: str
 
 
-COUNTED = "the number of transactions with several statements is the number of calls of BEGIN"
+COUNTED = "transactions with several statements are counted by calls of BEGIN"
 COMMITTED = (
-    "the number of transactions with several statements is the number of commits and rollbacks; calls of BEGIN do not"
-    " tell it, because PostgreSQL counts a prepared BEGIN once a session"
+    "transactions with several statements are counted by commits and rollbacks, because PostgreSQL counts a prepared"
+    " BEGIN only once a session"
 )
 ALONE = "every statement is a transaction of its own: there are as many transactions as statements, and no BEGIN"
 

@@ -199,7 +199,7 @@ def _arrivals(intervals: int, span_ns: int, schedule: Schedule) -> str:
             f"{schedule.logged_transactions:,} of {schedule.transactions:,} transactions start as the load generator"
             f" logged them; their statements are simulated from {sums}"
         )
-    return f"arrivals are synthetic: only {sums} were recorded; the order and overlap of executions are simulated"
+    return f"executions have synthetic times: only {sums} were recorded"
 
 
 def _more_sessions(schedule: Schedule, planned: int) -> list[str]:

@@ -46,7 +46,7 @@ BY_TIME, BY_LOG = range(2)
 #: back, a file.
 _NEXT, _LOGS, _WRITES, _HANDS_ON, _SYNCS = range(5)
 #: CheckpointWriteDelay.
-_NAP_NS = 100_000_000
+NAP_NS = 100_000_000
 
 #: The checkpointer
 CHECKPOINTER_ROW = record(
@@ -55,6 +55,7 @@ CHECKPOINTER_ROW = record(
     "target",  # share of the time between checkpoints that writing may take, in thousandths
     "segments",  # of the log between checkpoints
     "in_file_order",
+    "nap_ns",
     "armed",  # its timer is set
     "due_ns",
     "begun",  # checkpoints so far
@@ -87,7 +88,8 @@ class Checkpoints:
 
     ``segments`` are those between checkpoints
     (:func:`tiersim.simulator.database.checkpoint.checkpointer.checkpoint_segments`); ``since_ns`` is how long before
-    the run the last one began.
+    the run the last one began. Where a part of a server runs on a part of its device, so that a request takes longer,
+    ``nap_ns`` is longer by the same factor.
     """
 
     timeout_ns: int = 300_000_000_000
@@ -96,6 +98,7 @@ class Checkpoints:
     flush_after_pages: int = 32
     in_file_order: bool = True
     since_ns: int = 0
+    nap_ns: int = NAP_NS
 
 
 @kernel
@@ -165,7 +168,7 @@ def _go_on(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
     if hold["phase"] == _HANDS_ON:
         hold["phase"] = _NEXT
         if _is_ahead(d, now):
-            return add_background(p, made, c["station"], READ, 0, _NAP_NS)
+            return add_background(p, made, c["station"], READ, 0, c["nap_ns"])
     while c["state"] == WRITING:
         pending = True
         if hold["phase"] == _LOGS:  # the log is flushed up to the page that is next
@@ -193,7 +196,7 @@ def _go_on(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
             hold["phase"] = _WRITES
             return _write(p, d, made, page)
         if _is_ahead(d, now):
-            return add_background(p, made, c["station"], READ, 0, _NAP_NS)
+            return add_background(p, made, c["station"], READ, 0, c["nap_ns"])
     return _sync_next(p, d, slot, made, now)
 
 
@@ -309,6 +312,7 @@ def checkpointer_fields(settings: Checkpoints, station: int) -> dict[str, int]:
         "target": round(settings.completion_target * 1000),
         "segments": settings.segments,
         "in_file_order": int(settings.in_file_order),
+        "nap_ns": settings.nap_ns,
     }
 
 

@@ -40,6 +40,14 @@ class Kernel:
         self._call = Caller(self)
         return self._call(arguments)
 
+    def address(self, *arguments: Any) -> int:
+        """Return where its machine code for such arguments is."""
+        from tiersim.kernel.calls import Caller
+
+        if not isinstance(self._call, Caller):
+            self._call = Caller(self)
+        return self._call.address(arguments)
+
 
 #: Every kernel by qualified name.
 registry: dict[str, Kernel] = {}
@@ -74,6 +82,30 @@ def kernel(
         return cast(F, one)
 
     return made if function is None else made(function)
+
+
+#: What has an address where nothing is compiled: its place here.
+_functions: list[Callable[..., Any]] = []
+
+
+def address_of(function: Callable[..., Any], *arguments: Any) -> int:
+    """Return an address for :func:`call_at`: that of a kernel for arguments like these, six of them, which returns up
+    to three integers. A set of tables that it does not look at may be 0. The address is good for this process.
+    """
+    if isinstance(function, Kernel):
+        return function.address(*arguments)
+    if function not in _functions:
+        _functions.append(function)
+    return _functions.index(function)
+
+
+def call_at(address: int, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> tuple[int, int, int]:
+    """Call a kernel at an address within another kernel, which does not hold its code: a change of the one does not
+    compile the other. Returns what it returns; the integers that it does not return mean nothing.
+    """
+    found = _functions[address](a, b, c, d, e, f)
+    first, second, third = found if isinstance(found, tuple) else (found, 0, 0)
+    return first, second, third
 
 
 def table_set(cls: type[C]) -> type[C]:

@@ -8,12 +8,12 @@ import ctypes
 import struct
 from collections.abc import Callable
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from tiersim.kernel import checks_all, store
-from tiersim.kernel.blocks import Kind, of_array, of_tables
+from tiersim.kernel.blocks import Block, Kind, of_array, of_tables
 
 if TYPE_CHECKING:
     from tiersim.kernel import Kernel
@@ -26,9 +26,6 @@ _NUMBERS: dict[type, str] = {int: "int", bool: "bool", float: "float", np.float6
 }
 _compiling = RLock()
 
-#: Called with how many kernels are translated and how many there are, while code is made.
-progress: Callable[[int, int], None] | None = None
-
 
 class Caller:
     """Calls one kernel from Python."""
@@ -36,13 +33,21 @@ class Caller:
     def __init__(self, kernel: "Kernel") -> None:
         """Find and make nothing yet."""
         self._kernel = kernel
-        self._entries: dict[tuple[Kind, ...], Callable[[list[Any]], Any]] = {}
+        self._entries: dict[tuple[Kind, ...], _Entry] = {}
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
         """Run the kernel, which is compiled first if it has to be."""
-        kinds: list[Kind] = []
         words: list[Any] = []
-        held = []  # blocks must live until the kernel returns
+        held: list[Block] = []  # blocks must live until the kernel returns
+        return self._entry(arguments, words, held).run(words)
+
+    def address(self, arguments: tuple[Any, ...]) -> int:
+        """Return where the code for such arguments is; the kernel is compiled first if it has to be."""
+        return self._entry(arguments, [], []).address
+
+    def _entry(self, arguments: tuple[Any, ...], words: list[Any], held: list[Block]) -> "_Entry":
+        """Return the code for *arguments*; appends them as words, and their blocks."""
+        kinds: list[Kind] = []
         for argument in arguments:
             kind = _NUMBERS.get(type(argument))
             if kind is not None:
@@ -60,29 +65,40 @@ class Caller:
                 entry = self._entries.get(key)
                 if entry is None:
                     entry = self._entries[key] = _entry(self._kernel, key)
-        return entry(words)
+        return entry
 
 
-def _entry(kernel: "Kernel", kinds: tuple[Kind, ...]) -> Callable[[list[Any]], Any]:
-    """Return a function that runs the kernel for such arguments, given as words."""
+class _Entry(NamedTuple):
+    """A kernel for arguments of some kinds."""
+
+    run: Callable[[list[Any]], Any]  # takes words
+    address: int
+
+
+def _entry(kernel: "Kernel", kinds: tuple[Kind, ...]) -> _Entry:
+    """Find or make the code of a kernel for such arguments."""
     from tiersim.kernel import machine_code
-    from tiersim.kernel.reach import code_key
+    from tiersim.kernel.reach import code_key, code_text, compiler_text, shipped_text
 
     checked = kernel.checked or checks_all()
     name = f"{kernel.__module__}.{kernel.__qualname__}"
-    key = code_key(kernel, kinds, checked=checked)
-    code = store.find(name, key)
+    text, level = code_text(kernel, kinds, checked=checked), machine_code.level_here()
+    code = None if level is None else store.shipped(level, name, code_key(text, shipped_text(level)))
+    if code is None:
+        key = code_key(text, compiler_text())
+        code = store.find(name, key)
     if code is None:
         with store.locked(name):
             code = store.find(name, key)  # another process may have made it meanwhile
             if code is None:
                 from tiersim.kernel.translate import translate
 
-                translated = translate(kernel, kinds, checked=checked, progress=progress)
+                translated = translate(kernel, kinds, checked=checked)
                 code = machine_code.compiled(translated, f"kernel_{key}", vectorized=kernel.vectorized)
                 store.keep(name, key, code)
     address = machine_code.load(code)
-    return _callable(name, code, address, [_C_TYPES[kind] if isinstance(kind, str) else _WORD for kind in kinds])
+    types = [_C_TYPES[kind] if isinstance(kind, str) else _WORD for kind in kinds]
+    return _Entry(_callable(name, code, address, types), address)
 
 
 def _callable(name: str, code: store.Code, address: int, types: list[Any]) -> Callable[[list[Any]], Any]:

@@ -1,16 +1,25 @@
-"""LLVM: a module is optimised, becomes machine code for this processor, and is loaded."""
+"""LLVM: a module is optimised, becomes machine code for this processor or for a level of processors, and is loaded."""
 
+import os
 from functools import cache
 from threading import RLock
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 
+from tiersim.errors import TiersimError
 from tiersim.kernel.store import Code
 
 #: LLVM's level of optimisation, 1 to 3.
 _LEVEL = 3
 _loading = RLock()
+
+_V2 = ("cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3")
+_V3 = (*_V2, "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave")
+#: Levels of processors that code is shipped for, the best first, with what a processor must have for them: the
+#: microarchitecture levels of the x86-64 psABI, under LLVM's names.
+LEVELS = {"x86-64-v3": _V3, "x86-64-v2": _V2}
+_SHIPPED_TRIPLE = "x86_64-unknown-linux-gnu"
 
 
 class Translated(NamedTuple):
@@ -26,23 +35,47 @@ class Translated(NamedTuple):
 
 
 @cache
+def level_wanted() -> str | None:
+    """Return the level that code is made for (``TIERSIM_PROCESSOR``), None for this processor itself. Raises
+    TiersimError for a level that there is not.
+    """
+    wanted = os.environ.get("TIERSIM_PROCESSOR") or None
+    if wanted is not None and wanted not in LEVELS:
+        raise TiersimError(f"TIERSIM_PROCESSOR is {wanted}; set it to {' or '.join(LEVELS)}, or to nothing")
+    return wanted
+
+
+@cache
+def level_here() -> str | None:
+    """Return the level that is wanted, or the best one that this machine has; None for other machines."""
+    if level_wanted() is not None:
+        return level_wanted()
+    if llvm.get_process_triple() != _SHIPPED_TRIPLE:
+        return None
+    has = llvm.get_host_cpu_features()
+    return next((level for level, needs in LEVELS.items() if all(has.get(one) for one in needs)), None)
+
+
+@cache
 def _target() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    processor, features = _processor()
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=_features(), opt=_LEVEL, reloc="static", codemodel="jitdefault", jit=True
+        cpu=processor, features=features, opt=_LEVEL, reloc="static", codemodel="jitdefault", jit=True
     )
 
 
-def _features() -> str:
-    features: str = llvm.get_host_cpu_features().flatten()
-    return features
+def _processor() -> tuple[str, str]:
+    """Return the name and the features of the processor that code is made for."""
+    level = level_wanted()
+    return (level, "") if level else (llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
 
 
 @cache
 def target_text() -> str:
     """Return the processor that code is made for."""
-    return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {_features()}"
+    return " ".join((llvm.get_process_triple(), *_processor()))
 
 
 def compiled(translated: Translated, symbol: str, *, vectorized: bool) -> Code:

@@ -24,12 +24,16 @@ if TYPE_CHECKING:
     from tiersim.kernel import Kernel
 
 
-def code_key(kernel: "Kernel", kinds: tuple[Kind, ...], *, checked: bool) -> str:
-    """Return a key under which the kernel's machine code for arguments of these kinds is kept."""
-    parts = [compiler_text(), f"{kernel.__module__}.{kernel.__qualname__}", str(checked), str(kernel.vectorized)]
-    parts += map(str, kinds)
-    parts += sorted(_own_digest(one) for one in reached(kernel))
-    return hashlib.blake2b("\n".join(parts).encode(), digest_size=KEY_LENGTH // 2).hexdigest()
+def code_text(kernel: "Kernel", kinds: tuple[Kind, ...], *, checked: bool) -> str:
+    """Return all that a kernel's machine code for arguments of these kinds is made of."""
+    parts = [f"{kernel.__module__}.{kernel.__qualname__}", str(checked), str(kernel.vectorized), *map(str, kinds)]
+    parts += sorted(own_digest(one) for one in reached(kernel))
+    return "\n".join(parts)
+
+
+def code_key(text: str, compiler: str) -> str:
+    """Return a key under which machine code that a compiler makes of *text* is kept."""
+    return hashlib.blake2b(f"{compiler}\n{text}".encode(), digest_size=KEY_LENGTH // 2).hexdigest()
 
 
 def reached(kernel: "Kernel") -> "set[Kernel]":
@@ -66,7 +70,8 @@ def _globals(function: Any) -> Iterator[tuple[str, Any]]:
 
 
 @cache
-def _own_digest(kernel: "Kernel") -> str:
+def own_digest(kernel: "Kernel") -> str:
+    """Return a digest of a kernel's own code and of the constants that it reads."""
     digest = hashlib.blake2b(f"{kernel.__module__}.{kernel.__qualname__} {kernel.hot}".encode(), digest_size=12)
     digest.update(_code_text(kernel.function.__code__, kernel.function.__doc__).encode())
     for name, value in _globals(kernel.function):
@@ -116,12 +121,28 @@ def _text(value: Any) -> str:
 
 @cache
 def compiler_text() -> str:
-    """Return all that makes machine code out of kernels."""
-    from tiersim.kernel.machine_code import target_text
+    """Return all that makes machine code out of kernels here."""
+    from tiersim.kernel.machine_code import level_wanted, target_text
 
+    level = level_wanted()
+    if level is not None and not plain_numba():
+        return shipped_text(level)
+    packages = " ".join(f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy"))
+    return f"{_compiler_digest()} {packages} {target_text()} {plain_numba()}"
+
+
+def shipped_text(level: str) -> str:
+    """Return what made the code that is shipped for a level of processors. It is whole: no version of a package that
+    is installed beside it plays a part.
+    """
+    return f"{_compiler_digest()} {level}"
+
+
+@cache
+def _compiler_digest() -> str:
+    """Return a digest of our own part, and the version of Python, whose bytecode kernels are known by."""
     own = Path(__file__).parent
     sources = hashlib.blake2b(digest_size=12)
     for name in ("types", "translate", "machine_code"):
         sources.update((own / f"{name}.py").read_bytes())
-    packages = " ".join(f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy"))
-    return f"{implementation.cache_tag} {packages} {target_text()} {sources.hexdigest()} {plain_numba()}"
+    return f"{implementation.cache_tag} {sources.hexdigest()}"

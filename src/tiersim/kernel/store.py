@@ -1,5 +1,5 @@
 """Where machine code is kept: one file for each kernel and key, of the user alone, whole or not there, checked before
-it is loaded.
+it is loaded. A wheel can bring such files (``make wheel``) for a level of processors.
 """
 
 import hashlib
@@ -24,6 +24,8 @@ _READY = "ready"
 #: Letters of a key.
 KEY_LENGTH = 24
 _LOOKS_AGAIN_S = 0.1
+#: What a wheel brings: a folder for each level.
+_SHIPPED = Path(__file__).parent / "shipped"
 
 
 class Code(NamedTuple):
@@ -59,20 +61,29 @@ def _path(name: str, key: str) -> Path | None:
 def find(name: str, key: str) -> Code | None:
     """Return what is kept, None where there is nothing, or nothing that can be trusted."""
     path = _path(name, key)
-    if path is None:
-        return None
     try:
-        if not is_own(path):
+        if path is None or not is_own(path):
             return None
+        code = _read(path)
+        os.utime(path)
+    except OSError:
+        return None
+    return code
+
+
+def shipped(level: str, name: str, key: str) -> Code | None:
+    """Return what came with the package, None where that is nothing, or damaged."""
+    return _read(_SHIPPED / level / f"{name}.{key}")
+
+
+def _read(path: Path) -> Code | None:
+    try:
         head, _, machine_code = path.read_bytes().partition(b"\n")
         said = json.loads(head)
         code = Code(said["symbol"], said["results"], machine_code)
-        if said["format"] != _FORMAT or said["digest"] != _digest(code):
-            return None
-        os.utime(path)
+        return code if said["format"] == _FORMAT and said["digest"] == _digest(code) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return code
 
 
 def _digest(code: Code) -> str:
@@ -101,36 +112,42 @@ def _drop_old(place: Path, name: str) -> None:
 
 
 def is_ready() -> bool:
-    """Whether all kernels that commands need have code; see :func:`mark_ready`."""
+    """Whether all kernels that commands need have code: it was made (:func:`mark_ready`), or came with the package."""
+    from tiersim.kernel.machine_code import level_here
+    from tiersim.kernel.reach import compiler_text, shipped_text
+
+    level = level_here()
+    if level is not None and (_SHIPPED / level / f"{_READY}.{_version(shipped_text(level))}").exists():
+        return True
     place = folder()
-    return place is not None and (place / f"{_READY}.{_version()}").exists()
+    return place is not None and (place / f"{_READY}.{_version(compiler_text())}").exists()
 
 
 def mark_ready() -> None:
     """Remember that all kernels that commands need have code, for the sources as they lie there."""
+    from tiersim.kernel.reach import compiler_text
+
     place = folder()
     if place is not None:
         with suppress(OSError):
-            (place / f"{_READY}.{_version()}").touch()
+            (place / f"{_READY}.{_version(compiler_text())}").touch()
             _drop_old(place, _READY)
 
 
-@cache
-def _version() -> str:
-    """Return a hash of what code is made from, which takes no reading: files by name, size and time, and what compiles
-    them.
-    """
-    from tiersim.kernel.reach import compiler_text
+def _version(compiler: str) -> str:
+    """Return a hash of what code is made from, which takes no reading: files by name and size, and what compiles them.
 
-    digest = hashlib.blake2b(compiler_text().encode(), digest_size=KEY_LENGTH // 2)
+    It says what is likely to be there; what is used is found by its own key.
+    """
+    digest = hashlib.blake2b(compiler.encode(), digest_size=KEY_LENGTH // 2)
     digest.update(f"{checks_all()}".encode())
     root = Path(__file__).parents[1]
     for place, folders, files in os.walk(root, followlinks=True):
         folders.sort()
         for name in sorted(files):
             if name.endswith(".py"):
-                status = os.stat(os.path.join(place, name))
-                digest.update(f"{place[len(str(root)) :]}/{name} {status.st_size} {status.st_mtime_ns}\n".encode())
+                size = os.stat(os.path.join(place, name)).st_size
+                digest.update(f"{place[len(str(root)) :]}/{name} {size}\n".encode())
     return digest.hexdigest()
 
 

@@ -9,7 +9,7 @@ Versions of numba that were not tried (:mod:`tiersim.kernel.versions`) take plai
 long, with the same results.
 """
 
-from collections.abc import Callable
+from functools import cache
 from typing import Any, ClassVar
 
 import numba
@@ -24,20 +24,18 @@ from numba.extending import typeof_impl
 from tiersim.kernel import Kernel
 from tiersim.kernel.blocks import Kind
 from tiersim.kernel.machine_code import Translated
-from tiersim.kernel.reach import reached
+from tiersim.kernel.reach import own_digest
 from tiersim.kernel.types import WORD, Table, TableSet, type_of
 from tiersim.kernel.versions import plain_numba
 
 
-def translate(
-    kernel: Kernel, kinds: tuple[Kind, ...], *, checked: bool, progress: Callable[[int, int], None] | None
-) -> Translated:
-    """Translate a kernel and all that it calls; *progress* is called with how many are done and how many there are."""
+def translate(kernel: Kernel, kinds: tuple[Kind, ...], *, checked: bool) -> Translated:
+    """Translate a kernel and all that it calls."""
     arguments = tuple(type_of(kind, checked=checked) for kind in kinds)
-    returned = _compile(kernel, arguments, progress).signature.return_type
+    returned = _compile(kernel, arguments).signature.return_type
     results, entry = _entry(kernel, len(kinds), returned)
     signature = (types.CPointer(types.int64), *arguments)
-    whole = _compile(entry, signature, None)
+    whole = _compile(entry, signature)
     if plain_numba():
         text = _dispatcher(entry).inspect_llvm(signature)
         return Translated(text, [], whole.fndesc.llvm_func_name, results, is_optimised=True)
@@ -49,9 +47,8 @@ def translate(
     return Translated(text, libraries, whole.fndesc.llvm_func_name, results, is_optimised=False)
 
 
-def _compile(kernel: Kernel, signature: tuple[Any, ...], progress: Callable[[int, int], None] | None) -> Any:
+def _compile(kernel: Kernel, signature: tuple[Any, ...]) -> Any:
     """Return what numba says of a kernel for arguments of these types."""
-    _Texts.progress, _Texts.count, _Texts.expected = progress, 0, len(reached(kernel))
     dispatcher = _dispatcher(kernel)
     dispatcher.compile(signature)
     return dispatcher.overloads[signature]
@@ -112,8 +109,6 @@ class _Texts(CodeLibrary):
 
     #: What all texts share: declarations, constants, metadata.
     module: Any = None
-    progress: Callable[[int, int], None] | None = None
-    count = expected = 0
 
     def __init__(self, codegen: Any, name: str, *, hot: bool, arguments: tuple[Any, ...]) -> None:
         super().__init__(codegen, name)
@@ -155,9 +150,6 @@ class _Texts(CodeLibrary):
 
     def finalize(self) -> None:
         self._finalized = True
-        _Texts.count += 1
-        if _Texts.progress is not None:
-            _Texts.progress(min(_Texts.count, _Texts.expected), _Texts.expected)
 
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
@@ -176,6 +168,19 @@ class _Texts(CodeLibrary):
         raise NotImplementedError
 
 
+@cache
+def _unique_name(kernel: Kernel) -> str:
+    """Return what tells a kernel from others of its name in machine code, where numba has a count: the same code is
+    the same bytes, whatever was compiled before.
+    """
+    digest = own_digest(kernel)
+    _same[digest] = _same.get(digest, -1) + 1
+    return f"{digest}.{_same[digest]}"
+
+
+_same: dict[str, int] = {}
+
+
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _KeepTexts(FunctionPass):
     """Gives numba the library that keeps texts."""
@@ -187,8 +192,9 @@ class _KeepTexts(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         function = state.func_id
-        hot = getattr(function.func, "hot", False)
-        state.library = _Texts(state.targetctx.codegen(), function.func_qualname, hot=hot, arguments=state.args)
+        kernel = function.func.kernel
+        function.unique_id = _unique_name(kernel)
+        state.library = _Texts(state.targetctx.codegen(), function.func_qualname, hot=kernel.hot, arguments=state.args)
         return False
 
 
@@ -257,7 +263,7 @@ def _type_inside_kernels(made: Kernel, _: Any) -> Any:
 
 def _dispatcher(kernel: Kernel) -> Any:
     if kernel not in _dispatchers:
-        kernel.function.hot = kernel.hot  # type: ignore[attr-defined]  # a function's own attribute, for `_KeepTexts`
+        kernel.function.kernel = kernel  # type: ignore[attr-defined]  # a function's own attribute, for `_KeepTexts`
         njit: Any = numba.njit  # its types do not know all options
         options = {"forceinline": True} if plain_numba() else {"pipeline_class": _Compiler}
         # Without numba's runtime no references to arrays are counted; a kernel cannot allocate then.

@@ -17,6 +17,7 @@ from numba import from_dtype, types
 from numba.core.typing.templates import AttributeTemplate, infer_getattr, signature
 from numba.extending import lower_builtin, lower_getattr, lower_getattr_generic, models, register_model, type_callable
 
+from tiersim.kernel import call_at
 from tiersim.kernel.blocks import ArrayKind, Kind, SetKind
 
 WORD = ir.IntType(64)
@@ -37,7 +38,7 @@ class TableSet(types.Type):
 
     def __init__(self, kind: SetKind, *, checked: bool) -> None:
         """*checked*: an index outside one of its tables ends the kernel."""
-        self.words = kind.words
+        self.words, self.checked = kind.words, checked
         self.fields = {name: (type_of(field, checked=checked), place) for name, field, place in kind.places()}
         super().__init__(name=f"{kind.name}.{kind.digest}{'.checked' * checked}")
 
@@ -152,6 +153,30 @@ def _setitem(context: Any, builder: Any, typed: Any, arguments: Any) -> Any:
     place = _item(context, builder, table, arguments[0], index, arguments[1])
     context.pack_value(builder, table.dtype, value, place)
     return context.get_dummy_value()
+
+
+@type_callable(call_at)
+def _type_call_at(_: Any) -> Any:
+    def typed(address: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+        given = [one if isinstance(one, Table | TableSet) else types.int64 for one in (a, b, c, d, e, f)]
+        return signature(types.UniTuple(types.int64, 3), types.int64, *given)
+
+    return typed
+
+
+@lower_builtin(call_at, types.int64, *[types.Any] * 6)
+def _call_at(context: Any, builder: Any, typed: Any, arguments: Any) -> Any:
+    with builder.goto_entry_block():
+        results, nowhere = builder.alloca(ir.ArrayType(WORD, 3)), builder.alloca(WORD)
+    # see tiersim.kernel.calls: where a result and an error would go, which nobody reads, where words go, and arguments
+    places = [nowhere, nowhere, builder.bitcast(results, WORD.as_pointer())]
+    words = [builder.ptrtoint(one, WORD) if isinstance(one.type, ir.PointerType) else one for one in arguments[1:]]
+    function = ir.FunctionType(ir.IntType(32), [place.type for place in places] + [WORD] * len(words))
+    status = builder.call(builder.inttoptr(arguments[0], function.as_pointer()), [*places, *words])
+    if any(isinstance(one, Table | TableSet) and one.checked for one in typed.args):
+        with builder.if_then(builder.icmp_signed("!=", status, status.type(0)), likely=False):
+            context.call_conv.return_user_exc(builder, IndexError, ("an index outside a table",))
+    return builder.load(results)
 
 
 def _word(builder: Any, block: Any, number: int) -> Any:

@@ -558,8 +558,8 @@ def complete_names(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
     if changed:
         recorded.inferred.append(
-            f"{len(changed):,} relations have no schema in one file; each counts as the relation of that name in"
-            f" another file, such as {full[min(changed)]}"
+            f"the schema of {len(changed):,} tables and indexes is missing in one file and taken from another, such as"
+            f" {full[min(changed)]}"
         )
 
 

@@ -1,0 +1,90 @@
+// The exploration: what the server says of it, and what may be asked of it.
+let version = -1; // of the last state
+const shown = { opened: false };
+
+function statusOf(now) {
+  if (now.stage === 'failed') return 'The scenario cannot be simulated; the figures are of the one before it.';
+  if (now.stage === 'sample') return now.picture ? 'Simulating a sample. The figures are of the scenario before.' : 'Simulating a sample.';
+  if (now.stage === 'done') return 'Figures of the whole recording.';
+  const share = `${now.percent}${NBSP}% of the whole recording ${now.picture?.stale ? 'simulated; the figures are of the scenario before' : 'simulated'}`;
+  return now.picture?.of === 'sample' ? `Figures of a sample (${percent(now.sample_share)} of the recording). ${share}.` : `${share}.`;
+}
+
+function showState(now) {
+  version = now.version;
+  $('status').textContent = statusOf(now);
+  $('progress').hidden = now.stage !== 'whole';
+  $('progress').value = now.percent;
+  root.dataset.stage = now.stage;
+  root.dataset.version = now.version;
+  sayProblem(now.error);
+  showControls(now.controls);
+  showSearch(now.search);
+  $('pin').disabled = now.stage !== 'done' || now.pins.length >= now.most_pins;
+  $('export').disabled = now.stage !== 'done';
+  $('pins').replaceChildren(...now.pins.map(({ letter, description }) => element('li', {},
+    element('span', {}, element('b', {}, letter), ` ${description}`),
+    element('button', { type: 'button', className: 'copy', ariaLabel: `Go back to ${letter}`, onclick: () => tell('/back', { letter }) }, 'Go back'),
+    element('button', { type: 'button', className: 'copy', ariaLabel: `Drop ${letter}`, onclick: () => tell('/unpin', { letter }) }, 'Drop'))));
+}
+
+async function tell(path, body) {
+  const answer = await ask(path, body);
+  sayProblem(answer.error);
+  return answer;
+}
+
+/** Draws other figures; the report is opened with the first. */
+function showPicture(picture) {
+  Object.assign(data, picture);
+  root.classList.remove('waiting-for-results');
+  if (!shown.opened) {
+    shown.opened = true;
+    takeResults();
+    Object.assign(state, { pool: usualPool(), statistic: usualStatistic });
+    parts.push(report);
+    $('cards').after($('why'));
+    report.open();
+    explainClicks();
+  } else showResults();
+  root.dataset.picture = picture.version;
+}
+
+function listenToServer() {
+  const events = new EventSource('/events');
+  events.addEventListener('state', event => showState(JSON.parse(event.data)));
+  events.addEventListener('picture', event => showPicture(JSON.parse(event.data)));
+  events.addEventListener('end', event => { events.close(); gone(JSON.parse(event.data)); });
+  events.addEventListener('error', () => {
+    if (events.readyState === EventSource.CLOSED) gone('The server has refused this page: open the address that tiersim explore prints anew.');
+    else gone('The server does not answer. The figures stay; start tiersim explore again to go on.');
+  });
+  events.addEventListener('open', () => { root.classList.remove('gone'); sayProblem(''); });
+}
+
+function gone(text) {
+  root.classList.add('gone');
+  $('status').textContent = 'Not connected.';
+  $('progress').hidden = true;
+  sayProblem(text);
+}
+
+const saving = async path => { const answer = await tell(path, { name: $('name').value }); $('saved').textContent = answer.saved ? `Saved ${answer.saved}` : ''; };
+
+function openExplore() {
+  root.classList.add('waiting-for-results');
+  $('devices').replaceChildren(...explored.devices.map(device => new Option(specification(device.id), device.id)));
+  fillSelect('base', [['', 'choose a scenario'], ...explored.bases.map(name => [name, name])], name => { if (name) tell('/begin', { name }); $('base').value = ''; });
+  $('settings').addEventListener('submit', event => event.preventDefault());
+  $('target').value = explored.target;
+  $('name').value = explored.name;
+  $('pin').addEventListener('click', () => tell('/pin'));
+  $('search').addEventListener('click', () => tell('/search', { target: $('target').value }));
+  $('target').addEventListener('keydown', event => { if (event.key === 'Enter') $('search').click(); });
+  $('save').addEventListener('click', () => saving('/save'));
+  $('export').addEventListener('click', () => saving('/export'));
+  listenToServer();
+}
+
+drawnWithIt.push(showWhy);
+parts.push({ open: openExplore, draw: () => {}, read: () => {}, address: () => ({}) });

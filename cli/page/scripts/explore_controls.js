@@ -1,0 +1,133 @@
+// Controls of an exploration: made for the keys that the server names, and sent to it as they change.
+const explored = data.explored;
+
+/** Sends a question to the server; the answer, or `{error}` with a sentence. */
+async function ask(path, body = {}) {
+  try {
+    const answer = await fetch(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+    return await answer.json();
+  } catch {
+    return { error: 'The server does not answer.' };
+  }
+}
+
+function sayProblem(text) {
+  $('problem').textContent = text ?? '';
+  $('problem').hidden = !text;
+}
+
+/** Changes that were not sent yet; one request is under way at most, so that what is dragged is sent as fast as it is answered. */
+const changes = { waiting: null, busy: false };
+async function sendChanges() {
+  if (changes.busy || !changes.waiting) return;
+  const settings = changes.waiting;
+  Object.assign(changes, { waiting: null, busy: true });
+  const { error } = await ask('/change', { settings });
+  changes.busy = false;
+  if (error) sayProblem(error);
+  sendChanges();
+}
+function change(key, value) {
+  changes.waiting = { ...changes.waiting, [key]: value };
+  sendChanges();
+}
+
+// ---------------------------------------------------------------------------------------------------------- sliders
+const SIZES = Array.from({ length: 29 }, (_, i) => 2 ** (24 + i / 2)); // 16 MiB to 256 GiB
+const FACTORS = [0.1, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4, 6, 8];
+const COUNTS = { count: [1, 24], cores: [1, 64] };
+const nearest = (values, wanted) => values.reduce((best, value, i) => (Math.abs(Math.log(value / wanted)) < Math.abs(Math.log(values[best] / wanted)) ? i : best), 0);
+const asMib = size => `${Math.round(size / 2 ** 20)} MiB`;
+const BYTES_OF = Object.fromEntries(BYTE_UNITS);
+function bytesOf(text) {
+  const [, number, unit] = /^([\d.]+) ?([KMGT]iB|B)$/.exec(text ?? '') ?? [];
+  return unit ? Number(number) * BYTES_OF[unit] : null;
+}
+
+/** A slider with what it stands at; `text` says a place of it, `send` takes it. */
+function slider(id, most, text, send) {
+  const output = element('output', { htmlFor: id });
+  const input = element('input', { id, type: 'range', min: 0, max: most, step: 1 });
+  const say = () => { output.textContent = text(Number(input.value)); input.ariaValueText = output.textContent; };
+  input.addEventListener('input', () => { say(); send(Number(input.value)); });
+  return { output, input, set(place) { input.value = place; say(); } };
+}
+
+function field(control) {
+  const number = control.kind === 'count';
+  const input = element('input', { id: control.key, type: number ? 'number' : 'text', placeholder: control.default, spellcheck: false, ...(number ? { min: 1 } : {}) });
+  input.addEventListener('change', () => {
+    const text = input.value.trim();
+    change(control.key, text === '' ? null : number ? Number(text) : text);
+  });
+  return input;
+}
+
+function madeSlider(control) {
+  const last = control.key.split('.').at(-1);
+  if (control.kind === 'factor') {
+    const own = slider(control.key, FACTORS.length - 1, place => `${FACTORS[place]} × recorded`, place => change(control.key, FACTORS[place]));
+    return { ...own, show: value => own.set(nearest(FACTORS, value ?? 1)) };
+  }
+  if (control.kind === 'count' && COUNTS[last]) {
+    const [low, high] = COUNTS[last];
+    const own = slider(control.key, high - low, place => String(low + place), place => change(control.key, low + place));
+    return { ...own, show: value => { own.set((value ?? low) - low); if (!known(value)) own.output.textContent = control.default; } };
+  }
+  if (last === 'buffer_pool') {
+    const own = slider(control.key, SIZES.length - 1, place => bytes(SIZES[place]), place => change(control.key, asMib(SIZES[place])));
+    return { ...own, show: value => { const size = bytesOf(value); own.set(nearest(SIZES, size ?? 2 ** 27)); own.output.textContent = size ? bytes(size) : control.default; } };
+  }
+  return null;
+}
+
+function specification(name) {
+  const one = explored.devices.find(device => device.id === name);
+  if (!one) return '';
+  return [
+    one.kind, one.interface, known(one.capacity_bytes) ? bytes(one.capacity_bytes) : null,
+    known(one.random_read_ns) ? `8 KiB read ${duration(one.random_read_ns / 1e3)}` : null,
+    known(one.random_reads_per_s) ? `${whole.format(one.random_reads_per_s)} reads/s` : null,
+    known(one.price) ? `${whole.format(one.price)} USD (${one.price_date})` : 'price unknown',
+  ].filter(known).join(' · ');
+}
+
+function made(control) {
+  const own = madeSlider(control);
+  if (own) return { node: element('label', { htmlFor: control.key }, control.label, own.output, own.input), input: own.input, show: own.show };
+  if (control.kind === 'choice') {
+    const input = element('select', { id: control.key }, control.choices.map(one => new Option(one, one)));
+    input.addEventListener('change', () => change(control.key, input.value));
+    return { node: element('label', {}, control.label, input), input, show: value => { input.value = value; } };
+  }
+  const input = field(control);
+  const details = control.kind === 'device' ? element('p', { className: 'specification' }) : null;
+  if (details) input.setAttribute('list', 'devices');
+  return {
+    node: element('div', {}, element('label', {}, control.label, input), details), input,
+    show: value => { input.value = value ?? ''; },
+    describe: value => { if (details) details.textContent = specification(value); },
+  };
+}
+
+const controls = { keys: '', made: new Map() };
+/** Shows the controls of the draft; one that somebody is at keeps what they type. */
+function showControls(list) {
+  const keys = list.map(({ key, kind }) => `${key}/${kind}`).join(' ');
+  if (keys !== controls.keys) {
+    const focused = document.activeElement?.id;
+    controls.keys = keys;
+    controls.made = new Map(list.map(control => [control.key, made(control)]));
+    const groups = Object.groupBy(list, ({ group }) => group);
+    $('settings').replaceChildren(...Object.entries(groups).map(([group, own]) => element('fieldset', {},
+      element('legend', {}, group), own.map(({ key }) => controls.made.get(key).node))));
+    if (controls.made.has(focused)) $(focused).focus();
+  }
+  if (changes.busy || changes.waiting) return; // what is on its way is newer
+  for (const { key, value } of list) {
+    const { input, show, describe } = controls.made.get(key);
+    describe?.(value);
+    const typing = document.activeElement === input && input.type !== 'range';
+    if (!typing || input.value === '') show(value);
+  }
+}

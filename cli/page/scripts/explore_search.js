@@ -1,0 +1,55 @@
+// The cheapest hardware that meets a target, and why a latency is what it is.
+const MOST_CANDIDATES = 8;
+const money = cost => (cost && known(cost.total) ? `${whole.format(cost.total)} ${cost.currency}` : 'unknown');
+
+function candidateRow(one) {
+  const use = one.status === 'chosen' || one.status === 'meets'
+    ? element('button', { type: 'button', className: 'copy', ariaLabel: `Use ${one.name}`, onclick: () => useCandidate(one.settings) }, 'Use it') : one.why.join('; ');
+  return element('tr', {}, element('th', { scope: 'row' }, one.name), element('td', {}, money(one.cost)), element('td', {}, use));
+}
+
+async function useCandidate(settings) {
+  const typed = Object.entries(settings).map(([key, text]) => [key, /^\d+$/.test(text) ? Number(text) : text]);
+  const { error } = await ask('/change', { settings: Object.fromEntries(typed) });
+  sayProblem(error);
+}
+
+/** Says what a search has found, or how far it is. */
+function showSearch(search) {
+  if (!search) return;
+  if (search.error) return $('found').replaceChildren(element('p', { className: 'problem' }, search.error));
+  const found = search.document;
+  if (!found) return $('found').replaceChildren(element('p', { className: 'hint' }, search.done ? `${search.done} of ${search.total} candidates tried.` : 'The search waits for the whole recording.'));
+  const place = found.candidates.findIndex(one => one.status === 'chosen');
+  const good = found.candidates.filter(one => one.status === 'chosen' || one.status === 'meets');
+  const failed = (place < 0 ? found.candidates : found.candidates.slice(0, place)).filter(one => one.status === 'fails').slice(-MOST_CANDIDATES);
+  const said = found.chosen ? `${found.chosen} is the cheapest that meets ${search.target}; ${found.simulated} of ${found.candidates.length} candidates were simulated.`
+    : `No candidate meets ${search.target}; ${found.simulated} of ${found.candidates.length} were simulated.`;
+  $('found').replaceChildren(
+    element('p', { className: 'hint' }, said, search.on_sample ? ' They were judged on the sample: use one to see the whole recording on it.' : ''),
+    element('table', { className: 'found' }, element('thead', {}, element('tr', {}, ['Candidate', 'Price', 'Outcome'].map(text => element('th', { scope: 'col' }, text)))),
+      element('tbody', {}, [...good, ...failed].map(candidateRow))));
+}
+
+/** Says of the selected scenario where its time goes, what bounds it, and what would shorten it. */
+function showWhy() {
+  const found = data.why?.[selected().index];
+  $('why').hidden = !found;
+  if (!found) return;
+  $('why-title').textContent = `Why: ${plural(found.of)} on ${selected().name}`;
+  const parts = found.parts.map(one => [partWord(one.part), duration(one.ns / 1e3), percent(one.share)]);
+  const busy = found.stations.map(one => [one.part, percent(one.utilisation), known(one.time_there_ns) ? duration(one.time_there_ns / 1e3) : '–', known(one.waiting_share) ? percent(one.waiting_share) : '–']);
+  $('why-text').replaceChildren(...[
+    element('p', { className: 'reading' }, found.bound),
+    parts.length ? table(['Part of the mean', 'Time', 'Share'], parts) : null,
+    busy.length ? table(['Busiest parts', 'Busy', 'Time there', 'Of it waiting'], busy) : null,
+    ...found.changes.map(text => element('p', { className: 'reading' }, text)),
+  ].filter(known));
+}
+
+/** A bar or a cell that was clicked leads to the reasons. */
+function explainClicks() {
+  for (const id of ['spent', 'blame', 'stations', 'ratios']) {
+    if (figures[id]) listen(id, 'plotly_click', () => { $('why').scrollIntoView({ block: 'start' }); $('why').focus({ preventScroll: true }); });
+  }
+}

@@ -1,0 +1,161 @@
+"""A sample of a recording: what is simulated at once after a change, with the interval of its figures.
+
+Of statements that are synthesised from counters it is those that begin first: they are drawn alike all the time.
+
+Of a block trace it is windows of time from all over the recording, put one behind the other and replayed as a short
+trace. Each of WINDOWS equal parts of the recording gives one window, at a place that is drawn. Within a window requests
+come as they came. A result has as many batches as there are windows (:data:`tiersim.simulator.result.BATCHES`), so the
+interval of a figure is that of a stratified sample of time (Cochran, "Sampling Techniques", 3rd ed., section 5.4, with
+the variance between strata left in: too wide where the load drifts). What a device remembers for longer than a window
+(burst credits, contents of a cache, garbage collection) is not in it.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from tiersim.histogram import FINE_BITS, bins, count_durations
+from tiersim.random_numbers import WINDOW_PLACE, random_below
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.replay import Playback, replay
+from tiersim.scenarios.statements.calibration import first_of
+from tiersim.scenarios.statements.statement_load import Load
+from tiersim.scenarios.survey import Gathered, Merged, Recorded, Survey, merge_commands
+from tiersim.scenarios.sweeps.sources import Statements
+from tiersim.simulator.categories import CATEGORIES, categorise
+from tiersim.simulator.result import BATCHES, Result, measured_latencies
+from tiersim.traces.bundle import Bundle, Requests
+
+WINDOWS = BATCHES
+#: Requests of a sample: some 0.1 s of a replay on one core. A shorter recording is replayed whole.
+SAMPLE_REQUESTS = 100_000
+#: Statements of a sample: some 0.3 s.
+SAMPLE_STATEMENTS = 15_000
+
+
+class Windows:
+    """Takes the blocks of a trace as they are read, and keeps what lies in the windows; its time begins at 0 and has no
+    gaps.
+    """
+
+    def __init__(self, requests: int, span_ns: int, *, most: int = SAMPLE_REQUESTS, seed: int = 1) -> None:
+        """Draw the windows of a recording with so many *requests*, of which *most* are kept on average."""
+        part_ns = span_ns // WINDOWS
+        self.length_ns = max(int(part_ns * min(most / max(requests, 1), 1.0)), 1)
+        room_ns = max(part_ns - self.length_ns, 1)
+        self.starts_ns = [
+            place * part_ns + random_below(room_ns, seed, WINDOW_PLACE, 0, place) for place in range(WINDOWS)
+        ]
+        self._kept: list[Requests] = []
+
+    def add(self, block: Requests) -> None:
+        """Take the next block."""
+        for place, start_ns in enumerate(self.starts_ns):
+            first, end = np.searchsorted(block.time_ns, [start_ns, start_ns + self.length_ns])
+            if first < end:
+                part = {name: getattr(block, name)[first:end] for name in Requests.__dataclass_fields__}
+                part["time_ns"] = part["time_ns"] - start_ns + place * self.length_ns
+                self._kept.append(Requests(**part))
+
+    @property
+    def requests(self) -> int:
+        """Count what is kept."""
+        return sum(map(len, self._kept))
+
+    def sample(self, found: Survey) -> "WindowSample":
+        """Return the sample of the trace that *found* is of."""
+        return WindowSample(found, self._kept, self.length_ns)
+
+
+class Sample(Protocol):
+    """What is simulated first; ``share`` is the part of the recording that it holds."""
+
+    share: float
+
+    def run(self, scenario: NamedScenario, note: Callable[[int], None]) -> Result:
+        """Run it; *note* is called now and then, and raises to end the run. Raises ScenarioError."""
+        ...
+
+
+class WindowSample:
+    """The windows of a trace, to be replayed on any scenario."""
+
+    def __init__(self, found: Survey, kept: list[Requests], length_ns: int) -> None:
+        """Join the windows."""
+        histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
+        sums = np.zeros(len(CATEGORIES), np.int64)
+        gathered = Gathered(sum(map(len, kept)))
+        for block in kept:
+            gathered.add(block)
+            count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
+        self.found = replace(
+            found,
+            requests=sum(map(len, kept)),
+            span_ns=WINDOWS * length_ns,
+            measured=measured_latencies(histograms, sums),
+            checkpoints=(),
+        )
+        self.share = self.found.requests / found.requests
+        self._playback = _Windowed(self.found, [Merged(*merge_commands(block)) for block in kept], gathered.all())
+
+    def run(self, scenario: NamedScenario, note: Callable[[int], None]) -> Result:
+        """See :class:`Sample`."""
+        result = replay(self.found, scenario, progress=note, playback=self._playback)
+        return _with_caveat(
+            result,
+            f"a sample: {WINDOWS} windows with {100 * self.share:.2g} % of the requests; contents of caches, burst"
+            " credits and garbage collection are those of a short run",
+        )
+
+
+def _with_caveat(result: Result, caveat: str) -> Result:
+    return replace(result, summary=result.summary | {"caveats": [*result.summary["caveats"], caveat]})
+
+
+class StatementSample:
+    """The first statements of a load that is drawn alike all the time, by way of *source*."""
+
+    def __init__(self, source: Statements, load: Load) -> None:
+        """Take the first of *load*."""
+        self._source, self._load = source, first_of(load, SAMPLE_STATEMENTS)
+        self.share = len(self._load) / len(load)
+
+    def run(self, scenario: NamedScenario, note: Callable[[int], None]) -> Result:
+        """See :class:`Sample`; a pool that fills, and another seed than that of the load, are seen in the whole
+        alone.
+        """
+        result = self._source.run_part(self._load, scenario, note)
+        return _with_caveat(
+            result,
+            f"a sample: the first {100 * self.share:.2g} % of the statements; checkpoints, and pools that fill, are"
+            " those of a short run",
+        )
+
+
+def sample_of_statements(source: Statements, load: Load) -> StatementSample | None:
+    """Return a sample of a load; None where it is short, or was recorded statement by statement."""
+    if not load.synthetic or len(load) <= SAMPLE_STATEMENTS:
+        return None
+    return StatementSample(source, load)
+
+
+class _Windowed(Playback):
+    """The commands of the windows, in place of those of the whole trace."""
+
+    def __init__(self, found: Survey, merged: list[Merged], recorded: Recorded) -> None:
+        super().__init__(found, keep=True, recorded=recorded)
+        self._merged = merged
+
+    def blocks(self) -> Iterable[Merged]:
+        """See :class:`Playback`."""
+        return self._merged
+
+
+def windows_of(bundle: Bundle) -> Windows | None:
+    """Draw the windows of a trace; None where it is short enough to be replayed whole, or has no time."""
+    span_ns = bundle.manifest.span_ns
+    if bundle.rows <= SAMPLE_REQUESTS or span_ns < WINDOWS:
+        return None
+    return Windows(bundle.rows, span_ns)

@@ -1,0 +1,331 @@
+"""Exploring: drafts, samples, the whole beside ``tiersim replay``, what the next change ends."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.explorations import is_done, small_recording, until
+from tests.recordings import rows_of
+from tiersim.cli.resources import compile_if_cold
+from tiersim.errors import ScenarioError
+from tiersim.scenarios.exploring import sample as sampling
+from tiersim.scenarios.exploring.draft import Draft, changed, controls_of, draft_of
+from tiersim.scenarios.exploring.explorer import MOST_PINS, Explorer, open_recording
+from tiersim.scenarios.exploring.sample import WINDOWS, Windows
+from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.replay import replay_all, survey_to_play
+from tiersim.simulator.result import Result
+from tiersim.traces.bundle import Bundle
+
+MOST = 3000
+
+
+# ------------------------------------------------------------------------------------------------------------- drafts
+def _changed(draft: Draft, *changes: tuple[str, Any]) -> Draft:
+    for key, value in changes:
+        draft = changed(draft, key, value)
+    draft.scenario()
+    return draft
+
+
+def test_a_draft_begins_as_the_scenario_that_it_is_of() -> None:
+    for name in ("15k-raid10", "pcie-flash", "aws-gp3", "intel-p3700-800"):
+        assert draft_of(name).scenario().to_toml() == load_scenario(name).to_toml()
+
+
+def test_a_layout_follows_the_count_and_the_count_the_layout() -> None:
+    draft = draft_of("intel-p3700-800")
+    several = _changed(draft, ("volumes.data.count", 4))
+    assert several.values["volumes"]["data"] == {"device": "intel-p3700-800", "count": 4, "layout": "raid10"}
+    assert _changed(several, ("volumes.data.count", 3)).values["volumes"]["data"]["count"] == 2
+    assert _changed(several, ("volumes.data.count", 5)).values["volumes"]["data"]["count"] == 6
+    assert _changed(several, ("volumes.data.count", 1)).values["volumes"]["data"]["layout"] == "single"
+    assert _changed(several, ("volumes.data.layout", "single")).values["volumes"]["data"]["count"] == 1
+    assert _changed(draft, ("volumes.data.layout", "raid6")).values["volumes"]["data"]["count"] == 4
+
+
+def test_a_cloud_volume_has_nothing_of_an_array_and_the_other_way_round() -> None:
+    cloud = _changed(draft_of("15k-raid10"), ("volumes.data.device", "aws-gp3"), ("volumes.data.iops", 6000))
+    assert cloud.values == {"volumes": {"data": {"device": "aws-gp3", "iops": 6000}}}
+    again = _changed(cloud, ("volumes.data.device", "intel-p3700-800"))
+    assert again.values == {"volumes": {"data": {"device": "intel-p3700-800"}}}
+
+
+def test_what_is_left_out_leaves_no_empty_tables_and_a_cache_that_goes_takes_its_policy_along() -> None:
+    capped = _changed(draft_of("pcie-flash"), ("controllers.controller.iops", 5000))
+    assert _changed(capped, ("controllers.controller.iops", None)).values == {
+        "volumes": {"data": {"device": "intel-p3700-800"}}
+    }
+    without = _changed(draft_of("15k-raid10"), ("controllers.raid.cache", None))
+    assert "write_policy" not in without.values["controllers"]["raid"]
+
+
+def test_a_change_of_hardware_drops_the_words_for_the_hardware_before() -> None:
+    draft = _changed(draft_of("15k-raid10"), ("volumes.data.count", 8))
+    assert draft.scenario().description.startswith("8 × ")
+    assert _changed(draft_of("15k-raid10"), ("replay.load", 2.0)).scenario().description.startswith("16 × 15K")
+
+
+def test_devices_in_files_are_found_wherever_the_draft_is_saved(tmp_path: Path) -> None:
+    (tmp_path / "drives").mkdir()
+    scenario = tmp_path / "drives" / "mine.toml"
+    (tmp_path / "drives" / "drive.toml").write_text(
+        (Path("devices/catalogue/intel-p3700-800.toml")).read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    scenario.write_text('[volumes.data]\ndevice = "drive.toml"\n', encoding="utf-8")
+    saved = tmp_path / "saved.toml"
+    saved.write_text(draft_of(str(scenario)).toml, encoding="utf-8")
+    assert load_scenario(str(saved)).volumes["data"].device == load_scenario(str(scenario)).volumes["data"].device
+
+
+@pytest.mark.parametrize("key", ["load", "", ".load", "replay.", "replay.load.more"])
+def test_what_is_no_key_is_refused(key: str) -> None:
+    with pytest.raises(ScenarioError, match=r"key"):
+        changed(_changed(draft_of("pcie-flash"), ("replay.load", 2.0)), key, 1)
+
+
+def test_every_control_changes_what_it_says() -> None:
+    values = {"device": "aws-gp3", "count": 2, "size": "512 MiB", "rate": "200 MB/s", "factor": 0.5, "choice": "raid0"}
+    for name in ("15k-raid10", "pcie-flash", "aws-gp3", "hdd-100"):
+        draft = draft_of(name)
+        for control in controls_of(draft, statements=True):
+            found = changed(draft, control.key, values[control.kind])
+            own = {one.key: one.value for one in controls_of(found, statements=True)}
+            assert own[control.key] == values[control.kind]
+
+
+# ------------------------------------------------------------------------------------------------------------ samples
+def test_windows_lie_one_in_each_part_and_keep_the_distances_within() -> None:
+    rows = rows_of(np.arange(60_000) * 1000, 500)
+    windows = Windows(60_000, 60_000_000, most=6000)
+    for block in (0, 1):
+        half = slice(block * 30_000, (block + 1) * 30_000)
+        windows.add(replace(rows, **{name: getattr(rows, name)[half] for name in vars(rows)}))
+    part_ns = 60_000_000 // WINDOWS
+    assert [start // part_ns for start in windows.starts_ns] == list(range(WINDOWS))
+    assert windows.length_ns == part_ns // 10
+    assert windows.requests == pytest.approx(6000, abs=2 * WINDOWS)
+    times = np.concatenate([part.time_ns for part in windows._kept])
+    assert (np.diff(times) >= 0).all()
+    assert times[-1] < WINDOWS * windows.length_ns
+    assert np.median(np.diff(times)) == 1000
+
+
+def test_a_sample_of_all_is_the_whole(tmp_path: Path) -> None:
+    """Windows as long as their parts are the recording, cut at its end to whole windows."""
+    bundle = Bundle(small_recording(tmp_path))
+    windows = Windows(bundle.rows, bundle.manifest.span_ns, most=bundle.rows)
+    assert windows.starts_ns == [place * windows.length_ns for place in range(WINDOWS)]
+    found = survey_to_play(bundle, []).found
+    for block in bundle.blocks():
+        windows.add(block)
+    sample = windows.sample(found).run(load_scenario("pcie-flash"), lambda _: None)
+    (whole,) = replay_all(found, [load_scenario("pcie-flash")], workers=1)
+    assert sample.summary["latency_ns"]["unknown"]["p99"]["value"] == pytest.approx(
+        whole.summary["latency_ns"]["unknown"]["p99"]["value"], rel=0.02
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- explorations
+@pytest.fixture(scope="module", autouse=True)
+def _warm() -> None:
+    compile_if_cold()
+
+
+@pytest.fixture
+def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "SAMPLE_REQUESTS", MOST)
+    monkeypatch.setattr(Windows.__init__, "__kwdefaults__", {"most": MOST, "seed": 1})
+
+
+Begin = Callable[..., Explorer]
+
+
+@pytest.fixture
+def begin(tmp_path: Path, small_samples: None) -> Iterator[Begin]:
+    begun: list[Explorer] = []
+
+    def made(*names: str) -> Explorer:
+        drafts = [draft_of(name) for name in names]
+        begun.append(Explorer(open_recording(Bundle(small_recording(tmp_path)), drafts[0]), drafts))
+        return begun[-1]
+
+    yield made
+    for one in begun:
+        one.end()
+
+
+def assert_equal(found: Result, expected: Result) -> None:
+    """To the bit, but for the name."""
+    assert json.dumps({**found.summary, "name": ""}, sort_keys=True) == json.dumps(
+        {**expected.summary, "name": ""}, sort_keys=True
+    )
+    assert found.scenario_toml == expected.scenario_toml
+    for table in ("latency", "timeline", "stations"):
+        assert getattr(found, table).equals(getattr(expected, table))
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"volumes.data.count": 6}, {"volumes.data.layout": "raid0"}, {"controllers.raid.cache": "64 MiB"},
+    {"replay.load": 2.0}, {"volumes.data.device": "aws-gp3"}, {"volumes.data.iops": 4000}, {"replay.load": 0.5},
+    {"volumes.data.device": "intel-p3700-800", "replay.load": None},
+]  # fmt: skip
+
+
+def test_figures_of_the_whole_are_those_of_a_replay_of_the_saved_scenario(begin: Begin, tmp_path: Path) -> None:
+    explorer = begin("15k-raid10")
+    bundle = Bundle(tmp_path / "made-up.trace")
+    for change in CHANGES:
+        explorer.change(change)
+        until(explorer, is_done(explorer))
+        picture = explorer.state.picture
+        assert picture is not None
+        assert (picture.of, explorer.state.error) == ("whole", "")
+        file = tmp_path / "saved.toml"
+        file.write_text(explorer.state.draft.toml, encoding="utf-8")
+        saved = load_scenario(str(file))
+        playback = survey_to_play(bundle, [saved])
+        assert_equal(picture.result, replay_all(playback.found, [saved], workers=1, playback=playback)[0])
+
+
+def test_a_sample_is_shown_before_the_whole_and_says_so(begin: Begin) -> None:
+    explorer = begin("15k-raid10")
+    until(explorer, lambda: explorer.state.picture is not None)
+    picture = explorer.state.picture
+    assert picture is not None
+    assert picture.of == "sample"
+    assert any(caveat.startswith("a sample: 30 windows with 1") for caveat in picture.result.summary["caveats"])
+    until(explorer, is_done(explorer))
+    assert explorer.state.picture is not None
+    assert explorer.state.picture.of == "whole"
+
+
+def test_the_next_change_ends_the_run_before_it(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer = begin("15k-raid10")
+    until(explorer, is_done(explorer))
+    whole, entered, leave, ended = explorer.recording.source.run, threading.Event(), threading.Event(), []
+
+    def slow(scenario: Any, note: Callable[[int], None], *, tables: bool) -> Result:
+        if not entered.is_set():
+            entered.set()
+            assert leave.wait(60)
+            try:
+                note(1)
+            except Exception as end:
+                ended.append(type(end).__name__)
+                raise
+        return whole(scenario, note, tables=tables)
+
+    monkeypatch.setattr(explorer.recording.source, "run", slow)
+    explorer.change({"volumes.data.count": 4})
+    assert entered.wait(60)
+    explorer.change({"volumes.data.count": 2})
+    leave.set()
+    until(explorer, is_done(explorer))
+    assert ended == ["_Stale"]
+    assert explorer.state.picture is not None
+    assert explorer.state.picture.result.summary["description"].startswith("2 × ")
+
+
+def test_a_scenario_that_cannot_be_is_one_sentence_and_the_figures_stay(begin: Begin) -> None:
+    explorer = begin("15k-raid10")
+    until(explorer, is_done(explorer))
+    before = explorer.state.picture
+    explorer.change({"replay.load": 100.0})
+    until(explorer, is_done(explorer))
+    assert explorer.state.stage == "failed"
+    assert "replay.load" in explorer.state.error
+    assert explorer.state.picture is before
+    explorer.change({"replay.load": 2.0})
+    until(explorer, is_done(explorer))
+    assert (explorer.state.stage, explorer.state.error) == ("done", "")
+
+
+def test_a_fault_of_the_program_is_said_and_the_next_change_goes_on(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explorer = begin("15k-raid10")
+    until(explorer, is_done(explorer))
+    with monkeypatch.context() as faulty:
+        faulty.setattr(explorer.recording.source, "run", lambda *_, **__: 1 // 0)
+        explorer.change({"replay.load": 0.5})
+        until(explorer, is_done(explorer))
+        assert explorer.state.error.startswith("tiersim has failed: ZeroDivisionError")
+    explorer.change({"replay.load": 0.75})
+    until(explorer, is_done(explorer))
+    assert (explorer.state.stage, explorer.state.error) == ("done", "")
+
+
+def test_pictures_are_pinned_dropped_and_gone_back_to(begin: Begin) -> None:
+    explorer = begin("15k-raid10", "pcie-flash")
+    until(explorer, lambda: len(explorer.state.pins) == 1 and is_done(explorer)())
+    explorer.pin()
+    assert [one.letter for one in explorer.state.pins] == ["A", "B"]
+    explorer.unpin("A")
+    explorer.change({"replay.load": 0.5})
+    until(explorer, is_done(explorer))
+    explorer.pin()
+    assert [one.letter for one in explorer.state.pins] == ["A", "B"]
+    explorer.back_to("B")
+    until(explorer, is_done(explorer))
+    assert explorer.state.draft.values == draft_of("15k-raid10").values
+    for load in (0.75, 0.6):
+        explorer.change({"replay.load": load})
+        until(explorer, is_done(explorer))
+        if len(explorer.state.pins) < MOST_PINS:
+            explorer.pin()
+        else:
+            with pytest.raises(ScenarioError, match="drop one"):
+                explorer.pin()
+    with pytest.raises(ScenarioError, match="not pinned"):
+        explorer.back_to("Z")
+
+
+def test_only_the_whole_is_pinned(begin: Begin) -> None:
+    explorer = begin("15k-raid10")
+    with pytest.raises(ScenarioError, match="whole"):
+        explorer.pin()
+
+
+def test_the_cheapest_hardware_is_found_and_can_be_used(begin: Begin) -> None:
+    explorer = begin("15k-raid10")
+    until(explorer, is_done(explorer))
+    explorer.search("p95(unknown) < 1 ms")
+    search = explorer.state.search
+    assert search is not None
+    until(explorer, lambda: bool(search["document"] or search["error"]))
+    assert search["error"] == ""
+    chosen = next(one for one in search["document"]["candidates"] if one["status"] == "chosen")
+    explorer.change({key: int(text) if text.isdigit() else text for key, text in chosen["settings"].items()})
+    until(explorer, is_done(explorer))
+    assert explorer.state.picture is not None
+    assert explorer.state.picture.result.summary["latency_ns"]["unknown"]["p95"]["value"] < 1e6
+    with pytest.raises(ScenarioError, match="target"):
+        explorer.search("as fast as can be")
+
+
+def test_statements_are_replayed_as_replay_does(tmp_path: Path) -> None:
+    from tiersim.scenarios.statements.replay import replay_statements_all
+    from tiersim.traces.readers import import_trace
+    from tiersim.traces.samples import reads
+
+    target = tmp_path / "reads.trace"
+    import_trace([reads(tmp_path) / "counters"], target, force=False)
+    bundle = Bundle(target)
+    draft = _changed(draft_of("pcie-flash"), ("engine.buffer_pool", "64 MiB"), ("host.cores", 2))
+    explorer = Explorer(open_recording(bundle, draft), [draft])
+    try:
+        assert {control.key for control in explorer.controls()} >= {"engine.buffer_pool", "host.cores"}
+        until(explorer, is_done(explorer))
+        picture = explorer.state.picture
+        assert picture is not None
+        (expected,) = replay_statements_all(bundle, [draft.scenario()])
+        assert_equal(picture.result, expected)
+    finally:
+        explorer.end()
