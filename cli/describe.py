@@ -25,8 +25,8 @@ def describe(
         Path,
         typer.Argument(
             help=(
-                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, or a .toml file of"
-                " tenants."
+                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, or a .toml file"
+                " of tenants."
             )
         ),
     ],
