@@ -51,6 +51,7 @@ class Metrics(NamedTuple):
     owner_of: NDArray[np.int64]  # (categories,)
     waiting: NDArray[np.int64]  # (stations, owners) requests that the station has not started
     started: NDArray[np.int64]  # (stations, owners) and those that it has, and that are there
+    started_all: NDArray[np.int64]  # (stations,) of all owners together
     last_started: NDArray[np.int64]  # (stations,) whose was started last
     shared_since_ns: NDArray[np.int64]  # (stations,) up to when waiting is divided
     behind_ns: NDArray[np.float64]  # (stations, owners, owners and nobody): waiting of the one's behind the other's
@@ -85,7 +86,8 @@ def new_metrics(
         work_ns=np.zeros((intervals, stations, resources), np.int64),
         owner_of=np.zeros(0, np.int64) if owner_of is None else owner_of.astype(np.int64),
         waiting=np.zeros((watched, owners), np.int64),
-        started=np.zeros((watched, owners), np.int64),
+        started=np.zeros((watched, owners + min(watched, 1)), np.int64),
+        started_all=np.zeros(watched, np.int64),
         last_started=np.full(watched, owners, np.int64),
         shared_since_ns=np.zeros(watched, np.int64),
         behind_ns=np.zeros((watched, owners, owners + 1)),

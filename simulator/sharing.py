@@ -39,15 +39,14 @@ def settle(p: Plant, m: Metrics, station: int, now: int) -> None:
     if took_ns == 0 or p.stations[station]["waiting"] == 0:
         return
     owners = m.waiting.shape[1]
-    started = 0
-    for other in range(owners):
-        started += m.started[station, other]
+    last, started = m.last_started[station], m.started_all[station]
+    alone = started == 0 or m.started[station, last] == started  # as it is at a disk: one owner has it
     for owner in range(owners):
         waited_ns = took_ns * m.waiting[station, owner]
         if waited_ns == 0:
             continue
-        if started == 0:
-            m.behind_ns[station, owner, m.last_started[station]] += waited_ns
+        if alone:
+            m.behind_ns[station, owner, last] += waited_ns
             continue
         for other in range(owners):
             if m.started[station, other] > 0:
@@ -69,6 +68,7 @@ def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited:
     if waited:
         m.waiting[station, owner] -= 1
     m.started[station, owner] += 1
+    m.started_all[station] += 1
     m.last_started[station] = owner
 
 
@@ -77,3 +77,4 @@ def note_leaves(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None
     """A request leaves a station."""
     settle(p, m, station, now)
     m.started[station, owner_of(p, m, slot)] -= 1
+    m.started_all[station] -= 1
