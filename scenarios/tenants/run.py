@@ -75,17 +75,21 @@ class Recordings:
                     " the server (tiersim record)"
                 )
 
+    @property
+    def without_requests(self) -> list[str]:
+        """Names of the tenants whose requests have to be derived."""
+        return [name for name in self._bundles if name not in self._surveyed]
+
     def on(self, scenario: NamedScenario) -> list["Tenant"]:
         """Return the tenants as they are on a scenario; raises TiersimError."""
-        if len(self._surveyed) == len(self._bundles):
+        if not self.without_requests:
             refuse_keys_of_statements(scenario)
         playbacks, derived = dict(self._surveyed), {}
-        for name, bundle in self._bundles.items():
-            if name not in playbacks:
-                target = self._folder / scenario.name / f"{name}.trace"
-                target.parent.mkdir(exist_ok=True)
-                derived[name] = derive(bundle.path, self._with_statements(name, scenario), target)
-                playbacks[name] = Playback(survey(Bundle(target)), keep=True)
+        for name in self.without_requests:
+            target = self._folder / scenario.name / f"{name}.trace"
+            target.parent.mkdir(exist_ok=True)
+            derived[name] = derive(self._bundles[name].path, self._with_statements(name, scenario), target)
+            playbacks[name] = Playback(survey(Bundle(target)), keep=True)
         begins_ns = self._begins_ns(playbacks)
         return [
             Tenant(name, self.model.tenants[name], playbacks[name], begins_ns[name], derived.get(name))
