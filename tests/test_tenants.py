@@ -493,6 +493,41 @@ def test_waiting_is_behind_whoever_is_served_meanwhile() -> None:
     assert expected.min() > 0
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2)), min_size=1, max_size=25),
+    st.integers(1, 3),
+    st.integers(1, 9),
+)
+@settings(deadline=None, max_examples=examples(100))
+def test_waiting_at_several_servers_is_divided_among_those_that_are_served(
+    asked: list[tuple[int, int]], servers: int, service: int
+) -> None:
+    """Against a walk through time, step by step, in plain Python."""
+    asked = sorted(asked)
+    builder = PlantBuilder(1)
+    station = add_server(builder, "server", servers, service * MS, "fixed")
+    at = np.array([time for time, _ in asked], np.int64) * MS
+    owner = np.array([one for _, one in asked], np.uint8)
+    small, wide = np.zeros(len(at), np.uint8), np.zeros(len(at), np.int64)
+    fed = Commands(at, at, np.full(len(at), station, np.int32), small, wide, wide + 4096, owner * np.uint8(COUNT))
+    metrics = new_metrics(COUNT * 3, 1, RESOURCES, 2, int(at[-1]) + 1, by_recording(3))
+    engine.run(builder.build(), [fed], metrics)
+    expected = np.zeros((3, 3))
+    waiting: list[int] = []
+    served: list[tuple[int, int]] = []  # until when, and whose
+    coming = list(asked)
+    for now in range(30 + service * len(asked) + 1):
+        served = [one for one in served if one[0] > now]
+        while coming and coming[0][0] == now:
+            waiting.append(coming.pop(0)[1])
+        while waiting and len(served) < servers:
+            served.append((now + service, waiting.pop(0)))
+        for one in waiting:
+            for _, other in served:
+                expected[one, other] += MS / len(served)
+    np.testing.assert_allclose(metrics.behind_ns[station, :3, :3], expected, atol=1)
+
+
 @pytest.mark.parametrize("laws", ["MM", "DM"])
 def test_two_classes_at_one_server_wait_behind_each_other_as_pollaczek_and_khinchine_say(laws: str) -> None:
     """A request of either class waits the rest of the service that it finds, and the services of those before it:
