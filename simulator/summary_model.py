@@ -189,6 +189,11 @@ class Summary(_Said):
         description="Of requests: how much later than recorded commands start: `mean`, `max`, `at_end`. Null in an "
         "open replay.",
     )
+    waits_ns: dict[str, dict[str, dict[str, float]]] | None = Field(
+        default=None,
+        description="With `replay --waits`: waiting time by class, station, and class of what was served meanwhile "
+        "([how it is divided](tenants.md)).",
+    )
     shared: dict[str, Any] | None = Field(
         default=None, description="Where other recordings ran beside it: [tenants](tenants.md)."
     )
