@@ -321,6 +321,7 @@ def test_statements_are_replayed_as_replay_does(tmp_path: Path) -> None:
     draft = _changed(draft_of("pcie-flash"), ("engine.buffer_pool", "64 MiB"), ("host.cores", 2))
     explorer = Explorer(open_recording(bundle, draft), [draft])
     try:
+        assert explorer.recording.sample is not None
         assert {control.key for control in explorer.controls()} >= {"engine.buffer_pool", "host.cores"}
         until(explorer, is_done(explorer))
         picture = explorer.state.picture

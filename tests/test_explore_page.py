@@ -46,6 +46,7 @@ class Tab:
     def settle(self, after: int = -1) -> None:
         """Wait until the last change is simulated and drawn; it is a later one than *after*."""
         explorer = self.server.view.explorer
+        self.page.locator("html:not([data-asking])").wait_for(state="attached")
         until(explorer, lambda: explorer.state.version > after and is_done(explorer)())
         version, stage = explorer.state.version, explorer.state.stage
         self.page.locator(f'html[data-version="{version}"][data-stage="{stage}"]').wait_for(state="attached")
