@@ -56,7 +56,7 @@ class VerdictSaid(_Said):
 class LoadSaid(_Said):
     """Why the verdict on load is what it is; station, resource and time are null of a steady run."""
 
-    explanation: str = Field(description="One sentence.")
+    explanation: str = Field(description="One sentence, or a few.")
     station: str | None = Field(description="The station that limits the load.")
     resource: str | None = Field(description="Its resource.")
     since_ns: int | None = Field(description="When the backlog begins to grow.")

@@ -253,14 +253,14 @@ def answered(view: View, path: str, asked: Mapping[str, Any]) -> _Answer | None:
 def _text(asked: Mapping[str, Any], key: str) -> str:
     value = asked.get(key)
     if not isinstance(value, str):
-        raise ScenarioError(f"{key}: is not there, or no text")
+        raise ScenarioError(f"{key}: is missing, or no text; send a text")
     return value
 
 
 def _of_library(name: str) -> str:
     """Return a name of the library: a page names no files."""
     if name not in library.names():
-        raise ScenarioError(f"{name!r} is not a scenario that comes with tiersim")
+        raise ScenarioError(f"{name!r} is not a scenario that comes with tiersim; choose one of the list")
     return name
 
 
@@ -272,7 +272,7 @@ def _settings(explorer: Explorer, asked: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(settings, dict) or not all(
         value is None or isinstance(value, str | int | float) for value in settings.values()
     ):
-        raise ScenarioError("settings: is not an object of keys and values")
+        raise ScenarioError("settings: is not an object; send keys and values")
     known = {control.key: control.value for control in explorer.controls()}
     for key, value in settings.items():
         if key not in known and not key.endswith(_OF_CANDIDATES):
