@@ -39,6 +39,8 @@ _STRANGER = (
     "this browser has not opened the address that tiersim explore printed; it can be opened once, start tiersim explore"
     " again for another browser"
 )
+#: Keys that a search proposes, whatever the volume is now.
+_OF_CANDIDATES = (".device", ".count", ".layout")
 #: What a question is answered with besides an error.
 _Answer = Mapping[str, Any]
 
@@ -273,7 +275,7 @@ def _settings(explorer: Explorer, asked: Mapping[str, Any]) -> dict[str, Any]:
         raise ScenarioError("settings: is not an object; send keys and values")
     known = {control.key: control.value for control in explorer.controls()}
     for key, value in settings.items():
-        if key not in known and not key.startswith("volumes."):
+        if key not in known and not key.endswith(_OF_CANDIDATES):
             raise ScenarioError(f"{key}: cannot be changed here; change it in the file of the scenario")
         if key.endswith(".device") and value not in (known.get(key), *catalogue.names()):
             raise ScenarioError(
