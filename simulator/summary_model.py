@@ -56,7 +56,7 @@ class VerdictSaid(_Said):
 class LoadSaid(_Said):
     """Why the verdict on load is what it is; station, resource and time are null of a steady run."""
 
-    explanation: str = Field(description="One sentence.")
+    explanation: str = Field(description="One sentence, or a few.")
     station: str | None = Field(description="The station that limits the load.")
     resource: str | None = Field(description="Its resource.")
     since_ns: int | None = Field(description="When the backlog begins to grow.")
@@ -188,6 +188,11 @@ class Summary(_Said):
         default=None,
         description="Of requests: how much later than recorded commands start: `mean`, `max`, `at_end`. Null in an "
         "open replay.",
+    )
+    waits_ns: dict[str, dict[str, dict[str, float]]] | None = Field(
+        default=None,
+        description="With `replay --waits`: waiting time by class, station, and class of what was served meanwhile "
+        "([how it is divided](tenants.md)).",
     )
     shared: dict[str, Any] | None = Field(
         default=None, description="Where other recordings ran beside it: [tenants](tenants.md)."

@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "9131740338957ddad0a55604fc1aa89e5438d14762f52891797d78e73b5c40fa"
+GOLDEN = "2ed2772c41ccddd79dd3554672c8ee4afb7e8df53123e96b44578c32e5fe21ec"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

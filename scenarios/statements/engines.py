@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.scenarios.database_models import EngineModel
-from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
 from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
@@ -60,9 +59,3 @@ class EngineSettings:
     midpoint: Midpoint = PLAIN_MIDPOINT
     page_cleaner: PageCleaner | None = None
     binary_log: BinaryLog | None = None
-
-    @property
-    def kept_free(self) -> int:
-        """Frames that page cleaners keep free: between half of their depth and all of it in MariaDB."""
-        c = self.page_cleaner
-        return 0 if c is None else 3 * c.scan_depth // 4 if c.form == MARIADB else c.scan_depth

@@ -39,10 +39,18 @@ COMMIT_BYTES_IN_BINARY_LOG = "binary log bytes of a commit"
 _ON = ("on", "1", "2", "yes", "detect_and_recover")
 
 
-def innodb(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
-    """Return InnoDB's settings, and note in *basis* where they come from."""
+def mysql(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
+    """Return the settings of MySQL's InnoDB, and note in *basis* where they come from."""
+    return _innodb(sources, basis, MYSQL)
+
+
+def mariadb(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
+    """Return the settings of MariaDB's InnoDB, and note in *basis* where they come from."""
+    return _innodb(sources, basis, MARIADB)
+
+
+def _innodb(sources: EngineSources, basis: dict[str, str], form: int) -> EngineSettings:
     read, engine = _Read(sources, basis), sources.engine
-    form = MARIADB if "mariadb" in (sources.version or "").lower() or sources.engine.kind == "mariadb" else MYSQL
     version = _version(sources.version)
     cleaner = _cleaner(read, form, version, sources.buffer_pool_bytes)
     flushing = read.number(

@@ -460,7 +460,7 @@ def _largest_wait(assembled: Assembled) -> str | None:
     most = int(np.argmax(spent_ns))
     if not spent_ns[most]:
         return None
-    return f"{100 * spent_ns[most] / spent_ns.sum():.0f} % of the time of queries and commits is {_WAITS[SPENT[most]]}"
+    return f"Most of the time of queries and commits is {_WAITS[SPENT[most]]}"
 
 
 def _throughput(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int) -> dict[str, Figure]:

@@ -12,11 +12,13 @@ from tiersim.devices.host.processor import Processor, core_speed
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.page_cache import PageCache
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.database_models import OTHERS_KEYS, EngineModel, HostModel
+from tiersim.scenarios.database_models import OTHERS_KEYS, EngineModel
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.model import HostModel
 from tiersim.scenarios.statements import innodb, postgresql, sqlserver
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.scenarios.statements.statement_load import Load
+from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB
 from tiersim.simulator.database.database_state import IN_ORDER
 from tiersim.simulator.database.sessions.processors import (
     CONTENTION,
@@ -37,8 +39,8 @@ DEFAULT_CORES = 8
 _ENGINES = {
     "postgresql": postgresql.postgresql,
     "sqlserver": sqlserver.sqlserver,
-    "mysql": innodb.innodb,
-    "mariadb": innodb.innodb,
+    "mysql": innodb.mysql,
+    "mariadb": innodb.mariadb,
 }
 _NAMES = {"postgresql": "PostgreSQL", "sqlserver": "SQL Server", "mysql": "MySQL", "mariadb": "MariaDB"}
 #: Bytes that the log goes round in; what lies there is never read.
@@ -65,6 +67,12 @@ class Settings:
     def host(self) -> dict[str, Any]:
         """The host as a summary shows it."""
         return {"cores": self.cores, "core_speed": self.core_speed, "costs_ns": self.costs._asdict()}
+
+    @property
+    def kept_free(self) -> int:
+        """Frames that page cleaners keep free: between half of their depth and all of it in MariaDB."""
+        c = self.of_engine.page_cleaner
+        return 0 if c is None else 3 * c.scan_depth // 4 if c.form == MARIADB else c.scan_depth
 
     @property
     def engine(self) -> dict[str, Any]:

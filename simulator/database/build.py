@@ -21,7 +21,7 @@ from tiersim.simulator.database.buffer_pool.lazy_writer import (
 )
 from tiersim.simulator.database.buffer_pool.midpoint import MIDPOINT_FRAME, MIDPOINT_ROW, Midpoint, midpoint_fields
 from tiersim.simulator.database.buffer_pool.page_cleaner import PAGE_CLEANER_ROW, PageCleaner, cleaner_fields
-from tiersim.simulator.database.buffer_pool.rings import RING_BYTES, ring_pages
+from tiersim.simulator.database.buffer_pool.rings import POOL_PART, RING_BYTES
 from tiersim.simulator.database.checkpoint.bursts import MOST_RUNS as MOST_BURST_RUNS
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints, burst_fields
 from tiersim.simulator.database.checkpoint.checkpointer import CHECKPOINTER_ROW, Checkpoints, checkpointer_fields
@@ -347,6 +347,13 @@ def add_database(
     )
 
 
+def with_slots(d: Database, slots: int) -> Database:
+    """Return a database whose stations can hold so many requests, with those that they hold."""
+    holds = np.zeros(slots, HOLD)
+    holds[: d.holds.size] = d.holds
+    return d._replace(holds=holds)
+
+
 def _room(
     relations: Sequence[Relation], laws: Sequence[Popularity], moved: Sequence[MovedRows], seed: int
 ) -> NDArray[np.uint8]:
@@ -565,7 +572,7 @@ def _replacement(host: Host, pages: int, sessions: int) -> dict[str, NDArray[Any
         "ring_older": ring_older,
         "ring_of": np.zeros(host.frames, np.uint32),
         "ring_length": np.zeros(sessions, np.int64),
-        "ring_pages": np.array([0, ring_pages(host.ring_bytes, host.page_bytes, host.frames)], np.int64),
+        "ring_pages": np.array([0, min(host.ring_bytes // host.page_bytes, host.frames // POOL_PART)], np.int64),
     }
 
 

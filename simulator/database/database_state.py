@@ -365,10 +365,3 @@ class Database(NamedTuple):
     page_bytes: NDArray[np.int64]  # (1,)
     seed: NDArray[np.int64]  # (1,)
     holds: NDArray[Any]  # HOLD[slots]
-
-
-def with_slots(d: Database, slots: int) -> Database:
-    """Return a database whose stations can hold so many requests, with those that they hold."""
-    holds = np.zeros(slots, HOLD)
-    holds[: d.holds.size] = d.holds
-    return d._replace(holds=holds)

@@ -164,9 +164,10 @@ function drawCheckpointTables() {
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;
   $('checkpoints-note').textContent = [
     'Because of: the time since the last checkpoint, or the log written since then.',
-    `Worst 5${NBSP}s: lowest throughput of any 5 seconds, against the mean of the run. Transactions, Commits: mean latency during the checkpoint.`,
+    `Worst 5${NBSP}s: lowest throughput of any 5 seconds, against the mean of the run.`,
+    'Transactions, Commits: mean latency during the checkpoint.',
     there.some(scenario => scenario.checkpoints?.left_out) ? 'Only the first of very many checkpoints are listed.' : '',
-  ].filter(Boolean).join(' ');
+  ].filter(Boolean).join('\n');
 }
 
 function addDatabase() {
