@@ -52,8 +52,8 @@ def replay(
         Path,
         typer.Argument(
             help=(
-                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, a"
-                " workload file (.toml), or a .toml file of several traces that share the hardware ([tenants.NAME])."
+                "A trace (NAME.trace, from import or record), or a recorded file that tiersim can import. Or a .toml"
+                " file: a workload, or several traces on shared hardware (docs/tenants.md)."
             )
         ),
     ],
@@ -75,7 +75,7 @@ def replay(
         str | None,
         typer.Option(
             "--recorded-on",
-            help="Calibrate: a scenario of the recorded hardware. The model of it is compared with the recording.",
+            help="Calibrate: compare the model with the recording, on this scenario of the recorded hardware.",
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(),
@@ -309,6 +309,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
         ]
     trace = summaries[0]["trace"]
     title = f"{f'{of}, ' if of else ''}{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
+    title += "; log sync: write and flush of the WAL" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)
     left = max(len(rows) - len(shown), 0)
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))

@@ -18,10 +18,10 @@ from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
 from tiersim.parallel import Note, side_by_side
 from tiersim.scenarios.causes import from_disk
-from tiersim.scenarios.database_models import EngineModel, HostModel
+from tiersim.scenarios.database_models import EngineModel
 from tiersim.scenarios.hardware import NamedScenario, place_files
 from tiersim.scenarios.library import refuse_keys_of_statements
-from tiersim.scenarios.model import ReplayModel
+from tiersim.scenarios.model import HostModel, ReplayModel
 from tiersim.scenarios.replay import Part, Playback, Played, play, workers_that_fit
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.derived import NOT_ANSWERED, derive

@@ -220,6 +220,16 @@ ENGINE = (
         ("tests/test_databases.py::test_of_two_processes_drawn_at_random_the_one_that_waits_longer_is_next",),
     ),
     Fault(
+        "processes-all-by-two",
+        "simulator/database/sessions/processors.py",
+        "if d.cpu_order[RULE] == AT_RANDOM:",
+        "if d.cpu_order[RULE] > AT_RANDOM:",
+        "At random is of two the one that has waited longer.",
+        (
+            "tests/test_databases.py::test_of_64_processes_drawn_at_random_the_one_that_waits_longest_is_no_likelier_than_another",
+        ),
+    ),
+    Fault(
         "slowdown-place",
         "simulator/database/sessions/processors.py",
         "d.slowdown[d.in_service[0]]",
