@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 #: Shares add up to 1 with rounding errors.
 _SLACK = 1e-9
 #: Boxes that are emptied at a time, at most; how often that is tried for each item, and at least.
-_MOST_EMPTIED, _TRIES_AN_ITEM, _LEAST_TRIES = 4, 15, 300
+_MOST_EMPTIED, _TRIES_AN_ITEM, _LEAST_TRIES = 4, 8, 600
 
 
 @dataclass(frozen=True)
@@ -56,17 +56,21 @@ class Packing:
         return float(sum(self.cost[box.kind] for box in boxes))
 
 
-def pack(packing: Packing, seed: int = 1) -> list[Box]:
-    """Return boxes that hold all items, as cheap as the search finds; each item must fit into some box alone."""
+def pack(packing: Packing, seed: int = 1, kept: Sequence[Box] = ()) -> list[Box]:
+    """Return boxes that hold all items, as cheap as the search finds; each item must fit into some box alone.
+
+    The search goes on from boxes that are *kept*, of an answer of which others were refused.
+    """
     items = packing.need.shape[1]
     generator = np.random.default_rng(seed)
     values = _values(packing)
-    best = _cover(packing, np.arange(items), values)
-    for _ in range(max(_LEAST_TRIES, _TRIES_AN_ITEM * items)):
+    held = [item for box in kept for item in box.items]
+    best = [*kept, *_cover(packing, np.setdiff1d(np.arange(items), held), values)]
+    for _ in range(_LEAST_TRIES if kept else max(_LEAST_TRIES, _TRIES_AN_ITEM * items)):
         emptied = generator.permutation(len(best))[: generator.integers(1, _MOST_EMPTIED + 1)].tolist()
         again = np.array(sorted(item for place in emptied for item in best[place].items))
-        changed = values * generator.uniform(0.4, 1.6, items)
-        found = _cover(packing, again, changed)
+        changed, liked = values * generator.uniform(0.4, 1.6, items), generator.uniform(0.6, 1.4, len(packing.cost))
+        found = _cover(packing, again, changed, liked)
         if packing.total(found) <= packing.total([best[place] for place in emptied]) + _SLACK:
             best = [box for place, box in enumerate(best) if place not in emptied] + found
     return sorted((Box(box.kind, tuple(sorted(box.items))) for box in best), key=lambda box: box.items)
@@ -80,8 +84,14 @@ def _values(packing: Packing) -> NDArray[np.float64]:
     return np.maximum(found, 1e-12)
 
 
-def _cover(packing: Packing, items: NDArray[np.int64], values: NDArray[np.float64]) -> list[Box]:
-    """Fill boxes until *items* are in them."""
+def _cover(
+    packing: Packing,
+    items: NDArray[np.int64],
+    values: NDArray[np.float64],
+    liked: NDArray[np.float64] | None = None,
+) -> list[Box]:
+    """Fill boxes until *items* are in them; each kind counts as so many times as good as *liked* says."""
+    liked = np.ones(len(packing.cost)) if liked is None else liked
     left = np.zeros(packing.need.shape[1], np.bool_)
     left[items] = True
     boxes = []
@@ -89,7 +99,10 @@ def _cover(packing: Packing, items: NDArray[np.int64], values: NDArray[np.float6
         filled = [(kind, _fill(packing, kind, left, values)) for kind in range(len(packing.cost))]
         kind, held = max(
             ((kind, held) for kind, held in filled if held),
-            key=lambda one: (values[one[1]].sum() / max(packing.cost[one[0]], 1e-12), -packing.cost[one[0]]),
+            key=lambda one: (
+                liked[one[0]] * values[one[1]].sum() / max(packing.cost[one[0]], 1e-12),
+                -packing.cost[one[0]],
+            ),
         )
         boxes.append(Box(kind, tuple(held)))
         left[held] = False

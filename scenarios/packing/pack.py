@@ -247,11 +247,13 @@ def pack_tenants(
 
 def _search(trial: _Trial, packing: Packing) -> tuple[list[Box], list[int]]:
     """Return boxes that simulation confirms, or the items that have no place."""
+    kept: list[Box] = []
     for _ in range(_MOST_ROUNDS * max(len(trial.names) // 10, 1)):
-        boxes = pack(packing)
+        boxes = pack(packing, kept=kept)
         bad = [box for box in boxes if trial.together(box) is not None]
         if not bad:
             return boxes, []
+        kept = [box for box in boxes if box not in bad]
         for box in bad:
             packing.refused.setdefault(box.kind, []).append(_least_failing(trial, box))
         homeless = packing.homeless()
