@@ -29,7 +29,7 @@ _PARTS = {
 _RANGE = "transactions/s, range"
 #: The row that says how far throughput falls in checkpoints.
 DIP = "throughput in checkpoint"
-_SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
+_SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("p999", "p99.9"))
 
 Summary = Mapping[str, Any]
 
@@ -154,6 +154,7 @@ def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
     return [
         ["transactions/s", *(f"{s['throughput_per_s']['transactions']['value']:,.0f}" for s in summaries)],
         *([[_RANGE, *map(_range, summaries)]] if any(s.get("range") for s in summaries) else []),
+        ["stalls longer than 1 s", *map(_stalls, summaries)],
         ["pool hit ratio", *map(_hit_ratio, summaries)],
         ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
         ["busiest part", *map(verdicts.busiest, summaries)],
@@ -197,6 +198,15 @@ def rows_of_checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
         means = [side["latency_ns"]["transaction"]["mean"] if side else None for side in sides]
         rows.append([f"transaction, mean {where}", *("" if mean is None else format_ns(mean) for mean in means)])
     return rows
+
+
+def _stalls(summary: Summary) -> str:
+    """Return how many stalls there were, how many other random numbers would make, and how long the longest is."""
+    found = summary.get("stalls")
+    if found is None:
+        return "not resolved"
+    text = f"{found['count']} ({found['low']:.1f} … {found['high']:.1f})"
+    return f"{text}, longest {format_ns(found['longest_ns'])}" if found["count"] else text
 
 
 def _mean_time(summary: Summary, key: str) -> str:

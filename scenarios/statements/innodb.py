@@ -10,7 +10,7 @@ from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
 from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
 from tiersim.simulator.database.buffer_pool.page_cleaner import MOST_BATCH, PageCleaner
-from tiersim.simulator.database.database_state import MIDPOINT
+from tiersim.simulator.database.database_state import MIDPOINT, OLDER_OF_TWO
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US
@@ -87,7 +87,7 @@ def _innodb(sources: EngineSources, basis: dict[str, str], form: int) -> EngineS
         old_percent, read.variable("innodb_old_blocks_time", 1000) * NS_PER_MS if old_ns is None else old_ns
     )
     return EngineSettings(
-        processes=True,
+        cpu_order=OLDER_OF_TWO,
         policy=MIDPOINT,
         ramp_pages=1,
         background_writer=None,

@@ -26,6 +26,7 @@ from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
+from tiersim.scenarios.statements.stalls import stalls_of
 from tiersim.scenarios.statements.statement_load import Load as StatementLoad
 from tiersim.scenarios.statements.statement_load import by_the_clock
 from tiersim.simulator import verdict
@@ -358,6 +359,7 @@ def summarise_statements(
         },
         "checkpoints": checkpoints_of(course),
         "checkpoint_impact": None if judged.verdict == "saturated" else impact_of(course),
+        "stalls": stalls_of(course.ends_ns, course.from_ns, course.until_ns),
         "log": log_of(assembled.database, transactions),
         "measured_latency_ns": {},
         "assumed": caveats.parameters_assumed(scenario),

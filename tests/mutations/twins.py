@@ -385,6 +385,12 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             'c["due_ns"] = now + c["timeout_ns"] // 2',
             "Checkpoints come twice as often.",
         ),
+        (
+            "simulator/database/checkpoint/checkpointer.py",
+            '"nap_ns": settings.nap_ns,',
+            '"nap_ns": NAP_NS,',
+            "Naps are always 100 ms.",
+        ),
     ],
     "tests/test_ftl.py::test_a_fresh_drive_puts_and_copies_as_its_twin": [
         (
