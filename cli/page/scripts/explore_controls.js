@@ -26,7 +26,8 @@ async function sendChanges() {
   const { error } = await ask('/change', { settings });
   changes.busy = false;
   if (error) sayProblem(error);
-  sendChanges();
+  await sendChanges();
+  if (!changes.busy) showControls(controls.list); // what came of the server meanwhile
 }
 function change(key, value) {
   changes.waiting = { ...changes.waiting, [key]: value };
@@ -111,7 +112,7 @@ function made(control) {
   };
 }
 
-const controls = { keys: '', made: new Map() };
+const controls = { keys: '', made: new Map(), list: [] };
 /** Shows the controls of the draft; one that somebody is at keeps what they type. */
 function showControls(list) {
   const keys = list.map(({ key, kind }) => `${key}/${kind}`).join(' ');
@@ -124,6 +125,7 @@ function showControls(list) {
       element('legend', {}, group), own.map(({ key }) => controls.made.get(key).node))));
     if (controls.made.has(focused)) $(focused).focus();
   }
+  controls.list = list;
   if (changes.busy || changes.waiting) return; // what is on its way is newer
   for (const { key, value } of list) {
     const { input, show, describe } = controls.made.get(key);

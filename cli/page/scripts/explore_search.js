@@ -31,6 +31,8 @@ function showSearch(search) {
       element('tbody', {}, [...good, ...failed].map(candidateRow))));
 }
 
+const scrolled = (label, node) => element('div', { className: 'scroll', tabIndex: 0, role: 'region', ariaLabel: label }, node);
+
 /** Says of the selected scenario where its time goes, what bounds it, and what would shorten it. */
 function showWhy() {
   const found = data.why?.[selected().index];
@@ -41,8 +43,8 @@ function showWhy() {
   const busy = found.stations.map(one => [one.part, percent(one.utilisation), known(one.time_there_ns) ? duration(one.time_there_ns / 1e3) : '–', known(one.waiting_share) ? percent(one.waiting_share) : '–']);
   $('why-text').replaceChildren(...[
     element('p', { className: 'reading' }, found.bound),
-    parts.length ? table(['Part of the mean', 'Time', 'Share'], parts) : null,
-    busy.length ? table(['Busiest parts', 'Busy', 'Time there', 'Of it waiting'], busy) : null,
+    parts.length ? scrolled('Parts of the mean', table(['Part of the mean', 'Time', 'Share'], parts)) : null,
+    busy.length ? scrolled('Busiest parts', table(['Busiest parts', 'Busy', 'Time there', 'Of it waiting'], busy)) : null,
     ...found.changes.map(text => element('p', { className: 'reading' }, text)),
   ].filter(known));
 }
