@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tiersim.cli.statements import known_parts, time_of_transaction
 from tiersim.errors import TraceError, did_you_mean
 
 Summary = Mapping[str, Any]
@@ -124,35 +125,14 @@ def _chosen(summary: Summary, query: str | None) -> tuple[str, Mapping[str, Any]
                 f"{summary['name']}: {what};"
                 f" {'its queries are ' + ', '.join(list(queries)[:5]) if queries else 'leave --query out'}"
             )
-        return f"query {name}", queries[name], _known(queries[name]["breakdown_ns"])
+        return f"query {name}", queries[name], known_parts(queries[name]["breakdown_ns"])
     if query == "commit" and "commit" in latencies:
-        return "commit", latencies["commit"], _known(summary.get("commit_breakdown_ns") or {})
+        return "commit", latencies["commit"], known_parts(summary.get("commit_breakdown_ns") or {})
     if _WHOLE in latencies and queries:
         return _WHOLE, latencies[_WHOLE], time_of_transaction(summary)
     waited_for = next((one for one in ("log sync", "log write", "data read") if one in latencies), None)
     name = waited_for or next(iter(latencies), "")
     return name, latencies.get(name, {}), {}
-
-
-def _known(breakdown_ns: Mapping[str, float | None]) -> dict[str, float]:
-    return {part: ns or 0.0 for part, ns in breakdown_ns.items()}
-
-
-def time_of_transaction(summary: Summary) -> dict[str, float]:
-    """Mean time of a transaction by part: of its queries and its commit, each as often as it ran; the rest is outside
-    of them.
-    """
-    count = summary["latency_ns"][_WHOLE]["count"] or 1
-    found: dict[str, float] = {}
-    commits = (summary["latency_ns"].get("commit") or {}).get("count", 0)
-    each = [(one["count"], one["breakdown_ns"]) for one in summary["queries"].values()]
-    for calls, breakdown in [*each, (commits, summary.get("commit_breakdown_ns") or {})]:
-        for part, ns in _known(breakdown).items():
-            found[part] = found.get(part, 0.0) + calls * ns / count
-    mean = (summary["latency_ns"][_WHOLE].get("mean") or {}).get("value")
-    if mean is not None and mean > sum(found.values()):
-        found["outside the queries"] = mean - sum(found.values())
-    return found
 
 
 def _no_parts(summary: Summary, parts: Sequence[Any]) -> str | None:
@@ -218,7 +198,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
             "utilisation": found.get("utilisation"),
             "is_short": _is_short(summary),
             "ceiling": load["sustainable_load"],
-            "basis": "the run: " + load["explanation"],
+            "basis": "this run: " + load["explanation"].partition(". ")[0],
         }
     busy = found.get("utilisation")
     if not found.get("station") or not busy:

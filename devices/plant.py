@@ -21,6 +21,21 @@ class Station:
     servers: tuple[int, ...]  # how many of each there are
 
 
+#: What people see of a limit on several volumes.
+INSTANCE = "instance"
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What is left of a volume's credits at the end of a run, as shares of all that it can hold."""
+
+    station: int
+    resource: str
+    start: float
+    end: float
+    ran_out_ns: int | None  # when a request first had to wait for them
+
+
 class PlantBuilder:
     """Collects rows and tables, then makes the arrays of a :class:`~tiersim.devices.station_records.Plant`."""
 

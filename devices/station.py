@@ -22,7 +22,7 @@ from tiersim.devices.array.parity_kernels import accept_parity, finish_parity, r
 from tiersim.devices.array.rebuild_kernels import accept_rebuild, choose_rebuild, finish_rebuild, resume_rebuild
 from tiersim.devices.array.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
 from tiersim.devices.cloud.cloud_volume import CloudVolume
-from tiersim.devices.cloud.token_bucket import Balance, TokenBucket, balances_of
+from tiersim.devices.cloud.token_bucket import TokenBucket, balances_of
 from tiersim.devices.cloud.token_bucket_kernels import accept_bucket, choose_bucket, finish_bucket
 from tiersim.devices.controller.route_kernels import accept_route, finish_route, resume_route
 from tiersim.devices.controller.write_cache_kernels import (
@@ -38,6 +38,7 @@ from tiersim.devices.hdd.hdd_measured import MeasuredDrive
 from tiersim.devices.host.file_system_kernels import accept_files, choose_files, finish_files, resume_files
 from tiersim.devices.host.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
 from tiersim.devices.host.port_kernels import accept_port, finish_port, resume_port
+from tiersim.devices.plant import Balance
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.ssd.flash import Flash, flash_figures
 from tiersim.devices.ssd.flash_kernels import accept_ssd, choose_ssd, finish_ssd

@@ -5,7 +5,7 @@ them.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -17,7 +17,7 @@ from tiersim.devices.station_records import PASS_ON_NS
 from tiersim.devices.tiering.flash_cache import CacheMode
 from tiersim.errors import did_you_mean
 from tiersim.scenarios.controllers import ControllerModel
-from tiersim.scenarios.database_models import EngineModel, HostModel
+from tiersim.scenarios.database_models import EngineModel
 from tiersim.toml_files import (
     Bytes,
     BytesPerSecond,
@@ -311,6 +311,84 @@ class InstanceModel(Limits):
             raise ValueError(f"{next(iter(own))}: the type has its own limits; leave out the one or the other")
         if self.type is None and self.iops is None and self.throughput is None:
             raise ValueError("has no limits; write type, iops or throughput")
+        return self
+
+
+#: A share of slowdown, or how slow a slice is with 1, 2, 3 ... busy cores.
+_Slowness = Annotated[float, Field(ge=1, le=1000)]
+
+
+class CostsModel(StrictModel):
+    """``[host.costs]``: CPU of the engine's work on a core of the recorded host, in place of the engine's table.
+
+    The keys are those of :class:`tiersim.simulator.database.sessions.processors.Costs`.
+    """
+
+    lookup: Nanoseconds | None = Field(default=None, description="A row found through its index, all pages there.")
+    page: Nanoseconds | None = Field(default=None, description="A page that a lookup refers to, besides.")
+    scan_page: Nanoseconds | None = Field(default=None, description="A page of a scan that is there.")
+    scan_row: Nanoseconds | None = Field(default=None, description="A row on it.")
+    read: Nanoseconds | None = Field(default=None, description="One page read into the pool, and waited for.")
+    async_read: Nanoseconds | None = Field(default=None, description="One page read ahead.")
+    read_page: Nanoseconds | None = Field(default=None, description="Each page but the first of a larger read.")
+    scan_read: Nanoseconds | None = Field(default=None, description="A page that a scan reads in large blocks.")
+    evict_clean: Nanoseconds | None = Field(default=None, description="Eviction of a clean page.")
+    evict_dirty: Nanoseconds | None = Field(default=None, description="Eviction of a dirty page, its write included.")
+    change: Nanoseconds | None = Field(default=None, description="A page that is changed.")
+    log_io: Nanoseconds | None = Field(
+        default=None, description="After each write and each flush of the WAL, before the next."
+    )
+
+
+class HostModel(StrictModel):
+    """``[host]``: processors and memory.
+
+    ``core_speed`` is that of a core against one of the recorded host. ``contention`` is alpha of the Universal
+    Scalability Law (each further busy core slows all down by it), or how slow a slice of CPU is when 1, 2, 3 ... cores
+    are busy, the last for all beyond; left out, it is that of founding document 002, where 8 cores did 6 to 7 times the
+    work of one (:data:`tiersim.simulator.database.sessions.processors.CONTENTION`).
+    """
+
+    cpu: str | None = Field(default=None, description="A processor of the catalogue, in place of cores.")
+    recorded_cpu: str | None = Field(
+        default=None, description="What the recording ran on: with cpu, the ratings of both say how fast a core is."
+    )
+    count: int | None = Field(default=None, ge=1, le=64, description="How many processors of cpu.")
+    cores: int | None = Field(
+        default=None, ge=1, le=4096, description="Cores of the processors; left out: as recorded, else 8."
+    )
+    core_speed: float | None = Field(
+        default=None, gt=0, le=1000, description="Speed of a core against one of the recorded host; 1 when left out."
+    )
+    memory: Bytes | None = Field(
+        default=None, gt=0, description="What buffer pool and OS cache have to fit into; not checked when left out."
+    )
+    contention: Annotated[float, Field(ge=0, le=1)] | Annotated[list[_Slowness], Field(min_length=1)] | None = Field(
+        default=None,
+        description=(
+            "Share by which each further busy core slows the others, or how slow a slice of CPU is with 1, 2, 3 ..."
+            " busy cores; 0.047 when left out."
+        ),
+    )
+    costs: CostsModel | None = Field(
+        default=None, description="CPU of single pieces of the engine's work, in place of the engine's table."
+    )
+    clients: Literal["here", "elsewhere"] = Field(
+        default="elsewhere", description="Whether the clients of the recorded load generator share the cores."
+    )
+
+    @model_validator(mode="after")
+    def _cores_are_said_once(self) -> "HostModel":
+        if self.cpu is not None and self.cores is not None:
+            raise ValueError("cores: the processor of cpu has its own; leave out the one or the other")
+        if self.count is not None and self.cpu is None:
+            raise ValueError("count: is that of processors; write cpu, too, or cores in place of both")
+        if self.recorded_cpu is not None and self.cpu is None:
+            raise ValueError(
+                "recorded_cpu: is what cpu is compared with; write cpu, too, or core_speed in place of both"
+            )
+        if self.recorded_cpu is not None and self.core_speed is not None:
+            raise ValueError("recorded_cpu: core_speed says how fast a core is; leave out the one or the other")
         return self
 
 

@@ -17,9 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tiersim import __version__
-from tiersim.devices.cloud.token_bucket import INSTANCE
-from tiersim.devices.plant import Station
-from tiersim.devices.station import balances, own_figures
+from tiersim.devices.plant import INSTANCE, Station
 from tiersim.devices.station_records import Plant
 from tiersim.errors import TraceError, reason
 from tiersim.files import checksums_of, sealed, whole_folder
@@ -214,6 +212,8 @@ def summarise(
     alone: they take as long as it does.
     """
     own = own or outcome
+    from tiersim.devices.station import balances  # nobody needs the devices for a result that is there
+
     if sessions is None:
         load = judge(metrics, stations, span_ns, own.end_ns)
     else:
@@ -358,6 +358,8 @@ def station_figures(
     plant: Plant, stations: Sequence[Station], metrics: Metrics, outcome: Outcome, intervals: int
 ) -> dict[str, Any]:
     """What each station did, by name; utilisation over the first *intervals* of the timeline."""
+    from tiersim.devices.station import own_figures
+
     shares: dict[int, dict[str, float]] = {index: {} for index in range(len(stations))}
     for share, index, resource in utilisation(metrics, stations, 0, intervals - 1):
         shares[index][stations[index].resources[resource]] = share

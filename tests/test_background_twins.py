@@ -22,6 +22,7 @@ from tests.twins.log_blocks import Blocks
 from tests.twins.processors import Processors
 from tests.twins.stand_in import WRITE, Recorded
 from tests.twins.wal import Wal
+from tests.twins.write_back import WriteBack
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
@@ -113,6 +114,7 @@ def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, se
     target=pick(0.0, 0.5, 0.9),
     segments=pick(2, 5),
     since=pick(0, 100),
+    nap_ms=pick(30, 100),
     images=st.booleans(),
     think_ns=pick(1_000_000, 40_000_000),
 )
@@ -124,12 +126,13 @@ def test_checkpointer(
     target: float,
     segments: int,
     since: int,
+    nap_ms: int,
     images: bool,
     think_ns: int,
 ) -> None:
     load = statements(sessions, 40, seed, 50_000, think_ns)
     log = Log(segment_bytes=1 << 16, full_page_writes=images)
-    checkpoints = Checkpoints(timeout_ms * _MS, target, segments, since_ns=since * _MS)
+    checkpoints = Checkpoints(timeout_ms * _MS, target, segments, since_ns=since * _MS, nap_ns=nap_ms * _MS)
     host = {"cores": sessions, "frames": 64, "log": log, "checkpoints": checkpoints}
     record = 900
     demands = [Demand(COMPUTE), Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=record), Demand(LOG, log_bytes=50)]
@@ -332,3 +335,42 @@ def test_lazy_writer(
     written = [(when, offset // PAGE, size // PAGE) for when, op, offset, size in seen if op == WRITE and when < end]
     assert written == [one for one in pool.writes if one[0] < end]
     assert database.done_ns.tolist() == done
+
+
+@settings(max_examples=examples(24), deadline=None)
+@given(
+    seed=SEEDS,
+    frames=pick(3, 20),
+    cached=pick(60, 100, 300),  # of 20 one draw in 25 differs by a page: reads and write-backs that end together
+    think_ns=pick(100_000, 5_000_000, 400_000_000),
+    exponent=pick(0.0, 0.9),
+)
+def test_write_back(seed: int, frames: int, cached: int, think_ns: int, exponent: float) -> None:
+    load = statements(1, 300, seed, 50_000, think_ns)
+    host = {"cores": 1, "frames": frames, "os_cache_pages": cached, "log": Log(full_page_writes=False)}
+    demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True)]
+    database, seen = watched(host, (1000, (1, 200), exponent), demands, load, seed, warm=False)
+    clock = Clock()
+    pool = Pool(frames, Sweep(frames), 0, 0)
+    cache = WriteBack(clock, cached, READ_NS, PAGE)
+    cache.start()
+
+    def body(_: int, row: int) -> Process:
+        yield clock.now + work_ns(load, row)
+        drawn = draw_row(database, 0, 0, row * 256 + 1)
+        for level in (0, 1):
+            page = int(page_at(database, 0, drawn, level))
+            missed, gone = page not in pool.frame_of, len(pool.evicted)
+            pool.refer(page)
+            if missed:
+                yield clock.now + 1
+                for evicted in pool.evicted[gone:]:
+                    yield from cache.write(evicted)
+                yield from cache.read(page)
+        pool.change(page)
+
+    done = run_sessions(clock, load, body)
+    assert database.done_ns.tolist() == done
+    end = max(done)
+    written = [(when, offset // PAGE, size // PAGE) for when, op, offset, size in seen if op == WRITE and when < end]
+    assert written == [one for one in cache.writes if one[0] < end]

@@ -344,6 +344,39 @@ def test_rebuild(seed: int, shape: Any, replaced: set[int], rate: int, start: in
     agree(build, draw_commands(seed, 100, 4 << 20, (512, 8192, 40_960), ALL, apart_ns))
 
 
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    seed=SEEDS,
+    shape=pick(*_PARITIES),
+    unit=pick(4096, 65536, 3 << 19),
+    replaced=st.sets(st.integers(0, 3), min_size=1, max_size=2),
+    rate=pick(10_000_000, 70_000_000, 1_000_000_000),
+    start=pick(0, 3 << 19),
+    apart_ns=pick(500_000, 3_000_000),
+)
+def test_rebuild_with_parity(
+    seed: int, shape: tuple[Layout, int, int], unit: int, replaced: set[int], rate: int, start: int, apart_ns: int
+) -> None:
+    layout, count, parities = shape
+    lost = sorted({place % count for place in replaced})[:parities]
+    rebuilding = Rebuilding(tuple(lost), rate, start, 5 << 20)
+
+    def build(builder: PlantBuilder) -> Built:
+        members = [add_server(builder, f"d{m}", 1, 70_000, "fixed", 70_000_000 + 10_000_000 * m) for m in range(count)]
+        array = add_array(builder, members, layout, unit, 1000, "array", rebuilding)
+        named = {station.name: place for place, station in enumerate(builder.stations)}
+        filled = {members[place]: start // unit * unit for place in lost}
+        rows = Rows(members, parities, unit, filled)
+        rebuild = Rebuild(named["array.rebuild"], [members], filled, 5 << 20, rate, unit)
+        twin = Parity(rows, named["array.stripes"], 1000)
+        twin.begins = rebuild.first_steps()
+        return array, {array: twin, named["array.stripes"]: Stripes(rows), named["array.rebuild"]: rebuild}
+
+    sizes = (512, 8192, 5 * unit // 4 // 512 * 512, 2 * unit)
+    span = max((count - parities) * (4 << 20), 4 * unit)
+    agree(build, draw_commands(seed, 100, span, sizes, (READ, WRITE, WRITE, FLUSH), apart_ns, align=512))
+
+
 @settings(max_examples=examples(20), deadline=None)
 @given(
     seed=SEEDS,

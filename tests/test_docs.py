@@ -18,9 +18,18 @@ from tiersim.devices.hdd.disk_drive import Hdd
 from tiersim.devices.ssd.flash import Flash
 from tiersim.scenarios import library
 from tiersim.scenarios.controllers import ControllerModel
-from tiersim.scenarios.database_models import CostsModel, EngineModel, HostModel
+from tiersim.scenarios.database_models import EngineModel
 from tiersim.scenarios.library import load_scenario
-from tiersim.scenarios.model import InstanceModel, NeighbourModel, PoolModel, QueueModel, ReplayModel, VolumeModel
+from tiersim.scenarios.model import (
+    CostsModel,
+    HostModel,
+    InstanceModel,
+    NeighbourModel,
+    PoolModel,
+    QueueModel,
+    ReplayModel,
+    VolumeModel,
+)
 from tiersim.scenarios.sizing.candidates import CandidatesModel, ListModel, combinations, read_candidates
 from tiersim.scenarios.sizing.prices import (
     EnclosureModel,

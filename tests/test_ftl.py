@@ -154,6 +154,43 @@ def test_a_fresh_drive_puts_and_copies_as_its_twin(mapping: PageMapping, seed: i
     assert places(plant, ftl) == lies
 
 
+@given(small_mappings().filter(lambda mapping: mapping.problem() is None), st.integers(0, 2**32), st.integers(1, 60))
+@settings(max_examples=examples(120 if jit_enabled() else 60), deadline=None)
+def test_a_steady_drive_collects_as_its_twin(mapping: PageMapping, seed: int, spread: int) -> None:
+    """Both begin with the same full drive, in whose blocks are stale units."""
+    plant, ftl = plant_with(mapping, steady=True, seed=seed % 1000)
+    f, blocks, twin = plant.ftls[ftl], mapping.sealed_blocks + 1, Ftl(mapping)
+
+    def local(die: int, block: int) -> int:
+        return block - int(f["first_block"]) - die * blocks
+
+    rows = plant.ftl_dies[f["first_die"] : f["first_die"] + mapping.dies]
+    sealed = [
+        [
+            local(die, block)
+            for index in range(1, int(f["lists"]))
+            for block in ring(plant, int(f["first_list"]) + die * int(f["lists"]) + index)
+        ]
+        for die in range(mapping.dies)
+    ]
+    lies = {
+        unit: (place // twin.size // blocks, place // twin.size % blocks, place % twin.size)
+        for unit, place in places(plant, ftl).items()
+    }
+    assert [local(die, int(row["active"])) for die, row in enumerate(rows)] == [0] * mapping.dies
+    twin.begin_full(lies, [local(die, int(row["victim"])) for die, row in enumerate(rows)], sealed)
+    draw = np.random.default_rng(seed)
+    for unit, die, kind in draw.integers(0, (spread, mapping.dies, 8), (8 * mapping.units, 3)).tolist():
+        unit %= mapping.units
+        if kind == 0:
+            trim_unit(plant, ftl, unit)
+            twin.trim(unit)
+        else:
+            assert write_unit(plant, ftl, die, unit) == twin.write(die, unit)
+    found = {unit: (die * blocks + block) * twin.size + slot for unit, (die, block, slot) in twin.place_of.items()}
+    assert places(plant, ftl) == found
+
+
 @pytest.mark.parametrize("collection", ["greedy", "lru"])
 def test_a_full_drive_with_two_spare_units_goes_on_whatever_is_written(collection: Any) -> None:
     mapping = PageMapping(22, 1, 4, 0.05, collection)

@@ -27,7 +27,7 @@ from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.readers import import_trace
-from tiersim.traces.readers.importing import detect_format
+from tiersim.traces.readers.importing import MARKS, detect_format
 from tiersim.traces.readers.mysql.query_text import without_literals
 from tiersim.traces.readers.mysql.views import COUNTED, STATUS, VARIABLES, VIEWS
 from tiersim.traces.statistics import read_snapshots, read_statements
@@ -361,3 +361,8 @@ def test_a_cell_of_the_lab_is_read(shared: Path, tmp_path: Path) -> None:
     assert manifest.span_ns == 150_075_600_000  # sysbench's total time: counters tell whole seconds
     assert said.of("log")["log"].last["capacity_bytes"] == 512 << 20
     assert said.of("database")["*"].number("write_transactions") == 46_465
+
+
+def test_each_table_has_a_word_for_which_a_file_is_looked_into() -> None:
+    for told in (told for view in VIEWS for told in view.told_by):
+        assert MARKS["mysql"].search(told.upper()), told

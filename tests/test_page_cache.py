@@ -11,8 +11,8 @@ from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.categories import FIRST_CLASS, STATEMENT
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.database_state import LOOKUP, LRU, OWN, Database, with_slots
+from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database, with_slots
+from tiersim.simulator.database.database_state import LOOKUP, LRU, OWN, Database
 from tiersim.simulator.database.page_cache import (
     PAGES_AT_ONCE,
     accept_page_cache,

@@ -6,8 +6,8 @@ import pytest
 
 from tests.postgres_versions import COLUMNS, OTHERS, STATEMENTS
 from tiersim.traces.counters import SUBJECTS
-from tiersim.traces.readers.postgres.views import VIEWS, values_of, view_of
-from tiersim.traces.readers.views import Part, Row, number
+from tiersim.traces.readers.postgres.views import VIEWS, values_of
+from tiersim.traces.readers.views import Part, Row, number, view_among
 
 ALL = [(name, columns) for name, versions in COLUMNS.items() for columns in versions]
 
@@ -24,21 +24,21 @@ def only(view: str, row: Row) -> dict[str, Decimal | str]:
 
 @pytest.mark.parametrize(("name", "columns"), ALL)
 def test_a_view_is_told_by_its_columns(name: str, columns: str) -> None:
-    view = view_of(tuple(columns.split()))
+    view = view_among(VIEWS, tuple(columns.split()))
     assert view is not None
     assert view.name == name
 
 
 @pytest.mark.parametrize(("name", "columns"), ALL)
 def test_a_view_is_told_with_columns_of_time_and_host_beside_it(name: str, columns: str) -> None:
-    view = view_of(("captured_at", "host", *columns.split()))
+    view = view_among(VIEWS, ("captured_at", "host", *columns.split()))
     assert view is not None
     assert view.name == name
 
 
 @pytest.mark.parametrize("columns", OTHERS.values(), ids=OTHERS)
 def test_other_views_are_taken_for_none(columns: str) -> None:
-    assert view_of(tuple(columns.split())) is None
+    assert view_among(VIEWS, tuple(columns.split())) is None
 
 
 def test_every_view_has_columns_here() -> None:

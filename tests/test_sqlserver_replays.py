@@ -28,7 +28,7 @@ from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, 
 from tiersim.scenarios.statements import assembly
 from tiersim.scenarios.statements.assembly import Shared, assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
-from tiersim.scenarios.statements.programs import COMMIT, Program
+from tiersim.scenarios.statements.programs import COMMIT, Program, own_variants
 from tiersim.scenarios.statements.queries import Asked
 from tiersim.scenarios.statements.replay import load_of, replay_statements_all
 from tiersim.scenarios.statements.settings import Settings, settings_of
@@ -42,7 +42,6 @@ from tiersim.scenarios.statements.statement_load import (
     schedule,
     transactions_of,
 )
-from tiersim.scenarios.statements.variants import own_variants
 from tiersim.simulator.database.buffer_pool import warm
 from tiersim.simulator.database.buffer_pool.warm import Warmed
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints

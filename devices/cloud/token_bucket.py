@@ -1,13 +1,12 @@
 """A volume with token buckets (rate limits): a cloud volume, or any device behind a throttle."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from tiersim.devices.cloud.token_bucket_kernels import TOKEN
-from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.plant import INSTANCE, Balance, PlantBuilder
 from tiersim.devices.sourced import Sourced
 from tiersim.devices.station_records import BUCKET, NEVER, NONE, Plant
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
@@ -17,8 +16,6 @@ from tiersim.units import NS_PER_S
 _BYTE_PARTS = 1_000
 #: What allowances that stand behind others are called.
 _CREDITS, _BYTE_CREDITS = "credits", "byte credits"
-#: What people see of a limit on several volumes.
-INSTANCE = "instance"
 
 
 class TokenBucket(Sourced):
@@ -99,17 +96,6 @@ class TokenBucket(Sourced):
     def describe(self) -> dict[str, Any]:
         """Return figures that a person checks it by."""
         return describe(self)
-
-
-@dataclass(frozen=True)
-class Balance:
-    """What is left of a volume's credits at the end of a run, as shares of all that it can hold."""
-
-    station: int
-    resource: str
-    start: float
-    end: float
-    ran_out_ns: int | None  # when a request first had to wait for them
 
 
 def add_bucket(

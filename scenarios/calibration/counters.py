@@ -170,3 +170,11 @@ def _differ(both: list[float], counts: list[float]) -> bool:
         return any(count > _DEVIATIONS**2 for count in counts)
     apart = abs(both[1] / both[0] - 1)
     return apart > max(_CHANGED, _DEVIATIONS * sqrt(sum(1 / max(count, 1) for count in counts)))
+
+
+def of_log(found: Differences, name: str) -> float:
+    """Return how much a counter of the log grew, whichever view had it: pg_stat_wal, or pg_stat_io
+    from version 18 on.
+    """
+    changes = [*found.of("log").values(), *(c for entity, c in found.of("io").items() if "/wal/" in entity)]
+    return sum(float(change.number(name) or 0) for change in changes)

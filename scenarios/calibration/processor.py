@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.scenarios.calibration.counters import of_log
 from tiersim.simulator.categories import PROCESSOR
 from tiersim.simulator.database.database_state import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.database.sessions.processors import Costs
@@ -71,6 +72,7 @@ class ProcessorCosts:
     assumed: tuple[str, ...] = ()  # costs that nothing recorded tells, a sentence each
     cpu_range: tuple[float, float] = (1.0, 1.0)  # multiples between which the CPU of statements and clients lies
     read_range: tuple[float, float] = (1.0, 1.0)  # and that of a read
+    cpu_order: int | None = None  # whom a core serves next where the operating system chooses; None: as it was recorded
 
 
 @dataclass(frozen=True)
@@ -107,14 +109,6 @@ def _log_sync_ns(found: Differences) -> float | None:
 def recorded_flushes(found: Differences) -> int:
     """Return how often the log was flushed, as far as that was counted."""
     return int(of_log(found, "flushes"))
-
-
-def of_log(found: Differences, name: str) -> float:
-    """Return how much a counter of the log grew, whichever view had it: pg_stat_wal, or pg_stat_io
-    from version 18 on.
-    """
-    changes = [*found.of("log").values(), *(c for entity, c in found.of("io").items() if "/wal/" in entity)]
-    return sum(float(change.number(name) or 0) for change in changes)
 
 
 def recorded_ios(found: Differences) -> tuple[float, float] | None:

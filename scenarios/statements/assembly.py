@@ -1,7 +1,12 @@
 """A load on a scenario: the plant, and the database above it, ready to run."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
@@ -17,9 +22,10 @@ from tiersim.scenarios.statements.programs import Program, Rules, write_program
 from tiersim.scenarios.statements.queries import NO_ENTRIES
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load
 from tiersim.scenarios.statements.statement_load import Load, schedule, transactions_of
-from tiersim.simulator.database.buffer_pool.warm import WarmPools, clean_all, fill, settle, warm
+from tiersim.simulator.database.buffer_pool.pages import clean_all
+from tiersim.simulator.database.buffer_pool.warm import Warmed, fill, settle, warm
 from tiersim.simulator.database.build import Host, Relation, add_database
-from tiersim.simulator.database.database_state import UNTIL, Database
+from tiersim.simulator.database.database_state import READY, UNTIL, Database
 from tiersim.units import format_bytes
 
 #: Places for requests that a run begins with; there are more when it needs them.
@@ -28,6 +34,96 @@ _SLOTS = 1024
 
 #: Programs that are kept for the next run, which often asks for the same.
 _MOST_PROGRAMS = 2
+
+
+#: What decides how a pool is filled, and what is filled then.
+_ASKED = (
+    "statement_class", "begins", "ends", "first_demand", "demands", "rows", "ordered", "first_level", "level_pages",
+    "first_moved", "moved_rank", "moved_page", "replacement", "seed", "first_number",
+)  # fmt: skip
+_HELD = (
+    "frame_of",
+    "page_of",
+    "state",
+    "used",
+    "dirty",
+    "chain",
+    "newer",
+    "older",
+    "times_ns",
+    "heap",
+    "heap_ns",
+    "heap_place",
+    "midpoint",
+    "midpoint_frames",
+    "free_frames",
+    "flush_newer",
+    "flush_older",
+    "placed",
+)
+
+
+#: Pools are remembered up to so many bytes together, and the last one whatever it takes.
+_MOST_BYTES = 256 << 20
+
+
+class _Pool:
+    """A pool that is filled by who comes first."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.warmed: Warmed | None = None
+        self.held: dict[str, NDArray[np.generic]] = {}
+
+    def take(self, d: Database, warm: Callable[[], Warmed]) -> Warmed:
+        """Fill *d* as it was filled, by *warm* if it was not yet."""
+        with self.lock:
+            if self.warmed is None:
+                self.warmed = warm()
+                self.held = {name: getattr(d, name).copy() for name in (*_HELD, "pool_state")}
+                return self.warmed
+        ready = int(d.pool_state[READY])  # a queue of the plant, which is another
+        for name, values in self.held.items():
+            getattr(d, name)[:] = values
+        d.pool_state[READY] = ready
+        return self.warmed
+
+
+class WarmPools:
+    """Remembers pools that were filled; threads that want the same one wait for who fills it."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._lock = Lock()
+        self._pools: dict[bytes, _Pool] = {}  # the one that was asked for last stands last
+
+    def fill(self, d: Database, warm: Callable[[], Warmed]) -> Warmed:
+        """Fill the pool of *d*, by *warm* if it is not remembered; what is filled besides a pool never is."""
+        if d.page_cache.size or d.extension_page.size:
+            return warm()
+        key = _key(d)
+        with self._lock:
+            pool = self._pools[key] = self._pools.pop(key, _Pool())
+        warmed = pool.take(d, warm)
+        with self._lock:
+            self._forget()
+        return warmed
+
+    def _forget(self) -> None:
+        """Forget those that nobody asked for for longest."""
+        held = {key: sum(values.nbytes for values in pool.held.values()) for key, pool in self._pools.items()}
+        for key in list(self._pools)[:-1]:
+            if sum(held.values()) <= _MOST_BYTES:
+                return
+            del self._pools[key], held[key]
+
+
+def _key(d: Database) -> bytes:
+    digest = hashlib.blake2b(f"{len(d.page_of)} {len(d.frame_of)} {len(d.lazy_writer)}".encode())
+    for values in (*(getattr(d, name) for name in _ASKED), *d.laws, d.sessions["next"], d.sessions["end"]):
+        digest.update(np.ascontiguousarray(values).tobytes())
+        digest.update(b"|")
+    return digest.digest()
 
 
 class Shared:
@@ -176,7 +272,7 @@ def host_of(
         page_bytes=settings.page_bytes,
         costs=settings.costs,
         slowdown=settings.slowdown,
-        processes=of_engine.processes,
+        cpu_order=of_engine.cpu_order,
         counted_from_ns=scenario.model.replay.warmup,
         until_ns=until_ns,
         policy=of_engine.policy,
@@ -233,7 +329,7 @@ def _settle(database: Database, load: Load, settings: Settings, warmed: bool) ->
     age = float(load.counters.log.get("checkpoint_age_bytes", 0) or 0)
     cleaner = settings.of_engine.page_cleaner
     assert cleaner is not None
-    free = min(settings.of_engine.kept_free, len(database.page_of) // 2) if warmed else 0
+    free = min(settings.kept_free, len(database.page_of) // 2) if warmed else 0
     settle(database, free, round(share * len(database.page_of)), min(int(age), int(0.9 * cleaner.most_bytes)))
 
 
@@ -243,7 +339,7 @@ def frames_of(load: Load, settings: Settings) -> int:
     """
     recorded = load.pool_bytes
     recorded_pages, pages = (count // settings.page_bytes for count in (recorded, settings.buffer_pool_bytes))
-    others = max(recorded_pages - load.fitted.frames - settings.of_engine.kept_free, 0)
+    others = max(recorded_pages - load.fitted.frames - settings.kept_free, 0)
     if pages != recorded_pages:  # the hand comes round more seldom in a larger one
         others += added_held(load.fitted, pages) - added_held(load.fitted, recorded_pages)
     return max(pages - max(others, 0), pages // 2, 1)

@@ -10,6 +10,7 @@ import numpy as np
 
 from tiersim.devices.station_records import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
+from tiersim.scenarios.calibration.counters import of_log
 from tiersim.scenarios.calibration.host_costs import (
     ASSUMED_RANGE,
     CLIENT_NS,
@@ -34,7 +35,6 @@ from tiersim.scenarios.calibration.processor import (
     Run,
     calibrate_processor,
     loop_sessions,
-    of_log,
     pace_of,
     recorded_flushes,
     recorded_ios,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.scenarios.database_models import EngineModel
-from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
 from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
@@ -44,7 +43,7 @@ class EngineSources:
 class EngineSettings:
     """How an engine replaces pages and makes changes durable; ``described`` is what a summary shows of it."""
 
-    processes: bool  # sessions are; False: threads that the engine schedules itself
+    cpu_order: int  # whom a core serves next: IN_ORDER where the engine schedules threads itself
     policy: int  # of replacement
     ramp_pages: int  # that a page brings with it while the pool fills
     background_writer: BackgroundWriter | None
@@ -60,9 +59,3 @@ class EngineSettings:
     midpoint: Midpoint = PLAIN_MIDPOINT
     page_cleaner: PageCleaner | None = None
     binary_log: BinaryLog | None = None
-
-    @property
-    def kept_free(self) -> int:
-        """Frames that page cleaners keep free: between half of their depth and all of it in MariaDB."""
-        c = self.page_cleaner
-        return 0 if c is None else 3 * c.scan_depth // 4 if c.form == MARIADB else c.scan_depth

@@ -11,6 +11,9 @@ the first update of one of its rows, and room for the later ones (:mod:`tiersim.
 the first of their page says how many updates the table had seen before the recording. What that does not explain, since
 a column of an index is updated or pages are crowded, comes with a share of all updates. A deleted row leaves its
 entries to VACUUM.
+
+What executions ask for that were recorded one by one: each its own number of pages, as lookups or as a scan, and what
+of them it changes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +26,7 @@ from tiersim.scenarios.calibration.counters import NamedTables
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.calibration.popularity.recorded import FINDS
+from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, FileAccesses, words_of
 from tiersim.simulator.popularity import NONE_MOVED, first_updates, moved_rows, share_of_pages, updates_before
 from tiersim.traces.differences import Change, Differences
 from tiersim.traces.query_text import Kind, tokens
@@ -38,6 +42,7 @@ _LOCKS = frozenset(["update", "delete", "merge"])
 _CHANGES = frozenset(["insert", "update", "delete", "merge", "truncate", "copy", "create", "drop", "alter"])
 
 
+Column = NDArray[np.int64]
 Amounts = NDArray[np.float64]
 
 
@@ -327,3 +332,119 @@ def _pages_asked_for(change: Change) -> float:
 def verb_of(text: str) -> str:
     """Return the word that a statement begins with."""
     return next((word.lower() for kind, word in tokens(text) if kind is Kind.WORD), "")
+
+
+#: First words of a call of a procedure.
+_PROCEDURES = frozenset(["exec", "execute"])
+
+
+@dataclass(frozen=True)
+class _Means:
+    """Means of the executions of each query."""
+
+    calls: Amounts
+    logical: Amounts
+    looked_up: Amounts  # pages, of those that do not scan
+    rows: Amounts
+
+
+def asked_of_executions(
+    queries: Sequence[str],
+    texts: Mapping[str, str],
+    columns: Mapping[str, Column],
+    found: FileAccesses,
+    fitted: Fitted,
+    log_bytes: float,
+) -> tuple[tuple[Asked, ...], list[str]]:
+    """Return what each of *queries* asks for on average, by code, and sentences about what could not be told.
+
+    *columns* are those of executions. *log_bytes* are what all of them put into the log, which is divided by the rows
+    that they change.
+    """
+    means = _means(len(queries), columns)
+    places = _places(found, fitted)
+    said: list[str] = []
+    changing = changing_queries(queries, texts, columns)
+    unknown = sum(_is_call(texts.get(query)) for query in queries)
+    if unknown:
+        said.append(
+            f"{unknown:,} queries call procedures, whose changes their text does not show: only those that wrote pages"
+            " count as changes; record the statements within procedures, too"
+        )
+    changed = np.where(changing, np.maximum(means.rows, 1.0), 0.0)
+    total = float((changed * means.calls).sum())
+    record_bytes = log_bytes / total * changed if total else np.zeros(len(queries))
+    if log_bytes and not total:
+        said.append(
+            "0 bytes go to the log here: it was written, but no recorded statement changes anything; record the"
+            " statements that change rows"
+        )
+    depth = np.array([pages_of(table) for table in fitted.tables])
+    scans = _cold_scans(found, fitted)
+    asked = []
+    for code in range(len(queries)):
+        rows = found.lookups[code, places] * means.looked_up[code]
+        table = int(found.scanned[code])
+        kept = places.index(table) if table in places else -1
+        asked.append(
+            Asked(
+                lookups=tuple(rows.tolist()),
+                again=(0.0,) * len(places),
+                changes=float(changing[code]),
+                locks=False,
+                durable=bool(changing[code]),
+                record_bytes=float(record_bytes[code]),
+                other_pages=max(float(means.logical[code] - (rows * depth).sum()), 0.0),
+                changed_rows=float(changed[code]),
+                scanned=kept,
+                scan_share=float(scans[kept]) if kept >= 0 else 0.0,
+            )
+        )
+    return tuple(asked), said
+
+
+def _means(queries: int, columns: Mapping[str, Column]) -> _Means:
+    code, logical = columns["query"], columns["logical_reads"]
+    calls = np.bincount(code, minlength=queries).astype(np.float64)
+    looks_up = logical < SCAN_PAGES
+
+    def mean(values: Column, rows: NDArray[np.bool_] | None = None) -> Amounts:
+        sums = np.bincount(code, np.maximum(values, 0) if rows is None else np.where(rows, values, 0), queries)
+        count = calls if rows is None else np.bincount(code, rows, queries)
+        return np.asarray(sums / np.maximum(count, 1))
+
+    return _Means(calls, mean(logical), mean(logical, looks_up), mean(columns["rows"]))
+
+
+def changing_queries(
+    queries: Sequence[str], texts: Mapping[str, str], columns: Mapping[str, Column]
+) -> NDArray[np.bool_]:
+    """Tell by code which queries change rows."""
+    writes = np.bincount(columns["query"], np.maximum(columns["writes"], 0), len(queries))
+    return np.array([_changes(texts.get(query), wrote) for query, wrote in zip(queries, writes.tolist(), strict=True)])
+
+
+def _changes(text: str | None, writes: float) -> bool:
+    """Tell whether a statement changes rows: its text says so; of a call of a procedure that it wrote pages."""
+    if text is None or _is_call(text):
+        return writes > 0
+    return changes_rows(text)
+
+
+def _is_call(text: str | None) -> bool:
+    return text is not None and not changes_rows(text) and bool(_PROCEDURES & words_of(text[:40]))
+
+
+def _places(found: FileAccesses, fitted: Fitted) -> list[int]:
+    """Return the place of each fitted table among those that were accessed."""
+    names = [table.name for table in found.accesses.tables]
+    return [names.index(table.name) for table in fitted.tables]
+
+
+def _cold_scans(found: FileAccesses, fitted: Fitted) -> list[float]:
+    """Return by fitted table which part of the pages that scans asked for they go through here, to miss as many as they
+    did.
+    """
+    misses = found.scan_misses[_places(found, fitted)]
+    cold = [1 - held / table.heap_pages for held, table in zip(fitted.heap_held, fitted.tables, strict=True)]
+    return [min(float(missed) / part, 1.0) if part > 0 else 0.0 for missed, part in zip(misses, cold, strict=True)]

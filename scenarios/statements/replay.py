@@ -26,6 +26,7 @@ from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
 from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate, part_of
+from tiersim.scenarios.statements.queries import changing_queries
 from tiersim.scenarios.statements.ranges import DRAWS, Draw, draws_of, with_range
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.statements.statement_load import (
@@ -36,7 +37,6 @@ from tiersim.scenarios.statements.statement_load import (
     recorded_statements,
     texts_of,
 )
-from tiersim.scenarios.statements.variants import changing_queries
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics

@@ -12,11 +12,14 @@ from tiersim.devices.host.processor import Processor, core_speed
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.page_cache import PageCache
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.database_models import OTHERS_KEYS, EngineModel, HostModel
+from tiersim.scenarios.database_models import OTHERS_KEYS, EngineModel
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.model import HostModel
 from tiersim.scenarios.statements import innodb, postgresql, sqlserver
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.scenarios.statements.statement_load import Load
+from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB
+from tiersim.simulator.database.database_state import IN_ORDER
 from tiersim.simulator.database.sessions.processors import (
     CONTENTION,
     MEASURED_ON,
@@ -36,8 +39,8 @@ DEFAULT_CORES = 8
 _ENGINES = {
     "postgresql": postgresql.postgresql,
     "sqlserver": sqlserver.sqlserver,
-    "mysql": innodb.innodb,
-    "mariadb": innodb.innodb,
+    "mysql": innodb.mysql,
+    "mariadb": innodb.mariadb,
 }
 _NAMES = {"postgresql": "PostgreSQL", "sqlserver": "SQL Server", "mysql": "MySQL", "mariadb": "MariaDB"}
 #: Bytes that the log goes round in; what lies there is never read.
@@ -64,6 +67,12 @@ class Settings:
     def host(self) -> dict[str, Any]:
         """The host as a summary shows it."""
         return {"cores": self.cores, "core_speed": self.core_speed, "costs_ns": self.costs._asdict()}
+
+    @property
+    def kept_free(self) -> int:
+        """Frames that page cleaners keep free: between half of their depth and all of it in MariaDB."""
+        c = self.of_engine.page_cleaner
+        return 0 if c is None else 3 * c.scan_depth // 4 if c.form == MARIADB else c.scan_depth
 
     @property
     def engine(self) -> dict[str, Any]:
@@ -135,6 +144,8 @@ def settings_of(
         cache_bytes,
     )
     of_engine = _ENGINES[kind](sources, basis)
+    if processor is not None and processor.cpu_order is not None and of_engine.cpu_order != IN_ORDER:
+        of_engine = replace(of_engine, cpu_order=processor.cpu_order)
     return Settings(
         cores=cores,
         core_speed=speed,

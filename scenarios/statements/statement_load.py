@@ -19,17 +19,23 @@ from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, fill_random_bits, random_below
-from tiersim.scenarios.calibration.counters import Counters
+from tiersim.scenarios.calibration.counters import Counters, of_log
 from tiersim.scenarios.calibration.page_cache import PageCache
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES, FileAccesses
-from tiersim.scenarios.calibration.processor import of_log
 from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.synthesise import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.queries import Asked, IndexEntries, asked_of, changes_rows, index_entries, said_of
-from tiersim.scenarios.statements.variants import asked_of_executions
+from tiersim.scenarios.statements.queries import (
+    Asked,
+    IndexEntries,
+    asked_of,
+    asked_of_executions,
+    changes_rows,
+    index_entries,
+    said_of,
+)
 from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import Differences

@@ -36,7 +36,8 @@ from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.gather_write import GATHERED_BEFORE_2016
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
-from tiersim.simulator.database.buffer_pool.warm import clean_all, warm
+from tiersim.simulator.database.buffer_pool.pages import clean_all
+from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Host, add_database
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2

@@ -20,7 +20,8 @@ from tiersim.scenarios.workloads.demands import Ground
 from tiersim.scenarios.workloads.model import RelationModel, Workload
 from tiersim.scenarios.workloads.program import Laid, lay_out
 from tiersim.scenarios.workloads.steps import Backup, Restore, Spill
-from tiersim.simulator.database.buffer_pool.warm import clean_all, settle, warm
+from tiersim.simulator.database.buffer_pool.pages import clean_all
+from tiersim.simulator.database.buffer_pool.warm import settle, warm
 from tiersim.simulator.database.build import Relation, add_database
 from tiersim.simulator.database.database_state import Database
 from tiersim.traces.bundle import Manifest
@@ -106,7 +107,7 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
     if cleaner is None:
         clean_all(database)
     else:
-        settle(database, min(settings.of_engine.kept_free, frames // 2) if warmed else 0, frames, cleaner.low_bytes)
+        settle(database, min(settings.kept_free, frames // 2) if warmed else 0, frames, cleaner.low_bytes)
     load = _load(described, settings, frames, span_ns)
     volumes = [*placed.volumes, placed.log, placed.temp, placed.backup]
     if settings.of_engine.extension_bytes:

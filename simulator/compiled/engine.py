@@ -38,9 +38,9 @@ from tiersim.simulator.compiled.engine_state import (
     Arrivals,
     Engine,
 )
-from tiersim.simulator.database.build import NO_DATABASE
+from tiersim.simulator.database.build import NO_DATABASE, with_slots
 from tiersim.simulator.database.checkpoint.checkpointer import note_history
-from tiersim.simulator.database.database_state import Database, with_slots
+from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.database.sessions.sessions import ASKS, OVER, RESTS
 from tiersim.simulator.events import (
     ARRIVAL,

@@ -21,7 +21,7 @@ from tiersim.simulator.database.buffer_pool.lazy_writer import (
 )
 from tiersim.simulator.database.buffer_pool.midpoint import MIDPOINT_FRAME, MIDPOINT_ROW, Midpoint, midpoint_fields
 from tiersim.simulator.database.buffer_pool.page_cleaner import PAGE_CLEANER_ROW, PageCleaner, cleaner_fields
-from tiersim.simulator.database.buffer_pool.rings import RING_BYTES, ring_pages
+from tiersim.simulator.database.buffer_pool.rings import POOL_PART, RING_BYTES
 from tiersim.simulator.database.checkpoint.bursts import MOST_RUNS as MOST_BURST_RUNS
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints, burst_fields
 from tiersim.simulator.database.checkpoint.checkpointer import CHECKPOINTER_ROW, Checkpoints, checkpointer_fields
@@ -40,6 +40,7 @@ from tiersim.simulator.database.database_state import (
     DEMAND,
     HISTORY,
     HOLD,
+    IN_ORDER,
     INDEPENDENT,
     LOCK,
     LOCKED_ROW,
@@ -178,8 +179,7 @@ class Host:
     temp_bytes: int = 1 << 30
     helpers: int = 0  # processes that share scans of the sessions (PostgreSQL: max_parallel_workers)
     slowdown: Sequence[int] = ()  # thousandths, by busy cores from 1 on
-    # sessions are, so the operating system chooses whom a core serves next; else they are served in order of arrival
-    processes: bool = False
+    cpu_order: int = IN_ORDER  # whom a core serves next; sessions that are processes are chosen by the operating system
     io_workers: int = (
         0  # processes that read ahead for the sessions (PostgreSQL: io_method = worker); 0: these do it themselves
     )
@@ -326,7 +326,7 @@ def add_database(
         cores=np.array([host.cores], wide),
         in_service=np.zeros(1, wide),
         cpu_queue=np.array([builder.queue()], wide),
-        cpu_order=np.array([host.processes, 0, 0], wide),
+        cpu_order=np.array([host.cpu_order, 0, 0], wide),
         slowdown=np.array([1000, *(host.slowdown or [1000] * host.cores)], wide),
         stations=np.array(
             [processors, pool, log, readers, host.temp_station, copies, host.extension_station, cleaner, binary_log],
@@ -345,6 +345,13 @@ def add_database(
         seed=np.array([builder.seed], wide),
         holds=np.zeros(0, HOLD),  # an engine makes room
     )
+
+
+def with_slots(d: Database, slots: int) -> Database:
+    """Return a database whose stations can hold so many requests, with those that they hold."""
+    holds = np.zeros(slots, HOLD)
+    holds[: d.holds.size] = d.holds
+    return d._replace(holds=holds)
 
 
 def _room(
@@ -565,7 +572,7 @@ def _replacement(host: Host, pages: int, sessions: int) -> dict[str, NDArray[Any
         "ring_older": ring_older,
         "ring_of": np.zeros(host.frames, np.uint32),
         "ring_length": np.zeros(sessions, np.int64),
-        "ring_pages": np.array([0, ring_pages(host.ring_bytes, host.page_bytes, host.frames)], np.int64),
+        "ring_pages": np.array([0, min(host.ring_bytes // host.page_bytes, host.frames // POOL_PART)], np.int64),
     }
 
 

@@ -6,9 +6,10 @@ They were chosen before the twins were tried on them.
 from tests.mutations.fault import Fault
 
 _DEVICES, _DATABASE = "tests/test_device_twins.py", "tests/test_database_twins.py"
-_FLASH = "tests/test_flash_twins.py"
+_FLASH, _COMMITS = "tests/test_flash_twins.py", "tests/test_commit_twins.py"
+_READS = "tests/test_read_twins.py"
 _BACKGROUND, _TIERING = "tests/test_background_twins.py", "tests/test_tiering_twins.py"
-_HELD, _BUFFER = "tests/test_flash_held.py", "tests/test_hdd_twin.py"
+_HELD, _BUFFER, _FTL = "tests/test_flash_held.py", "tests/test_hdd_twin.py", "tests/test_ftl.py"
 _SLOW_BUS = f"{_BUFFER}::test_a_write_over_a_slow_bus_starts_when_no_sector_of_any_track_can_be_late"
 
 #: Of the tests of each twin: file, old text, new text, what is wrong.
@@ -384,6 +385,12 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             'c["due_ns"] = now + c["timeout_ns"] // 2',
             "Checkpoints come twice as often.",
         ),
+        (
+            "simulator/database/checkpoint/checkpointer.py",
+            '"nap_ns": settings.nap_ns,',
+            '"nap_ns": NAP_NS,',
+            "Naps are always 100 ms.",
+        ),
     ],
     "tests/test_ftl.py::test_a_fresh_drive_puts_and_copies_as_its_twin": [
         (
@@ -525,6 +532,142 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "Long gaps never come.",
         ),
     ],
+    f"{_READS}::test_rings": [
+        (
+            "simulator/database/buffer_pool/rings.py",
+            'd.ring_length[session] < d.ring_pages[d.sessions[session]["ring"]]:',
+            'd.ring_length[session] <= d.ring_pages[d.sessions[session]["ring"]]:',
+            "A ring has a frame more.",
+        ),
+        (
+            "simulator/database/buffer_pool/rings.py",
+            "pages > len(d.page_of) // _SCANNED_PART",
+            "pages >= len(d.page_of) // _SCANNED_PART",
+            "A table of a quarter of the pool is read through a ring.",
+        ),
+    ],
+    f"{_READS}::test_read_stream": [
+        (
+            "simulator/database/sessions/read_stream.py",
+            'r["distance"] = min(2 * r["distance"], _most_distance(d, session, place))',
+            'r["distance"] = min(r["distance"] + 1, _most_distance(d, session, place))',
+            "The distance grows by a page.",
+        ),
+        (
+            "simulator/database/sessions/read_stream.py",
+            'r["distance"] = max(r["distance"] - 1, 1)',
+            'r["distance"] = 1',
+            "A page that is there makes the distance short.",
+        ),
+        (
+            "simulator/database/sessions/read_stream.py",
+            "while run < pending and not is_there(d, first + run):",
+            "while run < pending:",
+            "Pages that are there are read again.",
+        ),
+    ],
+    f"{_READS}::test_copies": [
+        (
+            "simulator/database/sessions/copies.py",
+            'd.holds[slot]["work_ns"] = p.requests[slot]["length_bytes"]',
+            'd.holds[slot]["work_ns"] = min(p.requests[slot]["length_bytes"], SLICE_NS)',
+            "The work on a buffer ends with its first slice.",
+        ),
+        (
+            "simulator/database/sessions/copies.py",
+            'row["turn"] = d.level_station[level]',
+            "pass",
+            "The second volume is read to its end before the first.",
+        ),
+    ],
+    f"{_BACKGROUND}::test_write_back": [
+        (
+            "simulator/database/page_cache.py",
+            'if row["dirty"] <= c["background_pages"] and',
+            'if row["dirty"] < c["background_pages"] and',
+            "Write-back goes on below a tenth of dirty pages.",
+        ),
+        (
+            "simulator/database/page_cache.py",
+            'DIRTY if state_of(p, c["cache"], place) == REDIRTIED else CLEAN',
+            "CLEAN",
+            "What changes while it is written back is lost.",
+        ),
+        (
+            "simulator/database/page_cache.py",
+            'd.dirty_since_ns[place] > c["expired_ns"]',
+            "True",
+            "The flusher writes nothing.",
+        ),
+    ],
+    f"{_COMMITS}::test_binary_log": [
+        (
+            "simulator/database/wal/binary_log.py",
+            'b["done"] = b["target"]',
+            'b["done"] = b["arrived"]',
+            "Who comes during a sync goes with it.",
+        ),
+        (
+            "simulator/database/wal/binary_log.py",
+            'b["delay_ns"] if waits else 0',
+            'b["delay_ns"]',
+            "Groups that are not synced wait for company.",
+        ),
+    ],
+    f"{_COMMITS}::test_replica": [
+        (
+            "simulator/database/wal/log.py",
+            'max(there_ns, log["replica_ends_ns"])',
+            "there_ns",
+            "A replica flushes several times at once.",
+        ),
+        (
+            "simulator/database/wal/log.py",
+            'if there_ns > log["replica_starts_ns"]:',
+            "if True:",
+            "What waits at a replica shares no flush.",
+        ),
+    ],
+    f"{_FTL}::test_a_steady_drive_collects_as_its_twin": [
+        (
+            "devices/ssd/ftl_kernels.py",
+            "count = (valid + hosts - 1) // hosts",
+            "count = valid // hosts",
+            "Copies are not done when the block is full.",
+        ),
+        (
+            "devices/ssd/ftl_kernels.py",
+            'd["lowest"] = min(d["lowest"], f["greedy"] * valid)',
+            "pass",
+            "A block that was filled with few valid units is not cleaned first.",
+        ),
+        (
+            "devices/ssd/ftl_kernels.py",
+            'if f["greedy"] and block != d["active"] and block != d["victim"]:',
+            'if f["greedy"] and block != d["active"]:',
+            "The block that is being cleaned is chosen again.",
+        ),
+    ],
+    f"{_DEVICES}::test_rebuild_with_parity": [
+        (
+            "devices/array/rebuild_kernels.py",
+            '        if holds_data(p, r["filled"], member, end):\n            made = add_part(p, made',
+            "        if True:\n            made = add_part(p, made",
+            "A replacement is read to fill itself.",
+        ),
+        (
+            "devices/array/stripes_kernels.py",
+            'if unit < 0 and p.pool[a["first_member"] + member] != NONE:',
+            'if unit < 0 and holds_data(p, a["filled"], member, (row + 1) * unit_bytes):',
+            "Parity on a replacement that is not filled is written without what it is made from.",
+        ),
+        (
+            "devices/array/stripes_kernels.py",
+            'if holds_data(p, a["filled"], member, (row + 1) * unit_bytes):\n                continue',
+            'if holds_data(p, a["filled"], member, row * unit_bytes):\n                continue',
+            "A row is taken to be filled before it is.",
+        ),
+    ],
     f"{_DEVICES}::test_rebuild": [
         (
             "devices/array/rebuild_kernels.py",
@@ -604,21 +747,23 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/ssd/flash_kernels.py",
-            'if f["filled_units"] > 0:\n            program(p, station',
-            'if f["filled_units"] > 1:\n            program(p, station',
+            'if f["filled_units"] > 0:\n            f["filled_ns"]',
+            'if f["filled_units"] > 1:\n            f["filled_ns"]',
             "A flush leaves a single unit in the buffer.",
+        ),
+    ],
+    f"{_FLASH}::test_planned_client": [
+        (
+            "devices/ssd/flash_kernels.py",
+            'f["filled_ns"] = max(f["filled_ns"], started)',
+            'f["filled_ns"] = max(f["filled_ns"], 0)',
+            "A flush programs as if it had been asked for before.",
         ),
         (
             "devices/ssd/slc_cache_kernels.py",
             'f["slc_folds"] == 1 or f["slc_free_units"] >= f["slc_program_units"]',
             'f["slc_free_units"] >= f["slc_program_units"]',
             "A full cache that folds takes no writes.",
-        ),
-        (
-            "devices/ssd/slc_cache_kernels.py",
-            'p.pool[f["copies_owed"] + die] += short << 16',
-            'p.pool[f["copies_owed"] + die] += units << 16',
-            "A cache with some room moves out for all of a program.",
         ),
         (
             "devices/ssd/slc_cache_kernels.py",
@@ -631,12 +776,6 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "limit = max(first, min(end + size,",
             "limit = max(first, min(first + size,",
             "A stream is read ahead further with every read.",
-        ),
-        (
-            "devices/ssd/flash_kernels.py",
-            'f["ahead_end"] = max(unit, f["stream_end"])',
-            'f["ahead_end"] = max(end, f["stream_end"])',
-            "What was written is read from what was read ahead before.",
         ),
     ],
     f"{_DATABASE}::test_sessions": [
@@ -695,8 +834,10 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
 
 
 def _station(tests: str) -> str:
-    own = {_HELD: "flash-held", _BUFFER: "hdd-buffer", "tests/test_channels.py": "channel", "tests/test_ftl.py": "ftl"}
+    own = {_HELD: "flash-held", _BUFFER: "hdd-buffer", "tests/test_channels.py": "channel", _FTL: "ftl"}
     file, _, name = tests.partition("::")
+    if name.startswith("test_a_steady_drive"):
+        return "ftl-steady"
     return own.get(file, name.removeprefix("test_").replace("_", "-"))
 
 

@@ -25,9 +25,7 @@ class Channel:
         return at
 
     def transfer(self, now: int, at: int, length: int) -> int:
-        """Take all time that is left from *at* on; return when that is enough. What is over by *now* is forgotten: a
-        program that a flush starts is dated back to when its units came.
-        """
+        """Take all time that is left from *at* on; return when that is enough."""
         self.taken = [one for one in self.taken if one[1] > now]
         left, pieces = length, []
         for begin, end in [*self.taken, (NEVER, NEVER)]:
@@ -120,8 +118,8 @@ class Planned(Twin):
 
     def _flush(self, now: int, at: int) -> int:
         if not self.drive.power_loss_protection:
-            if self.gathered:
-                self._program(now, self.programs % self.drive.dies)
+            if self.gathered:  # what does not fill a program is not programmed before somebody asks for it
+                self._program(now, self.programs % self.drive.dies, at)
             at = max(at, self.last_program)
         self.last_flush = max(at + self.drive.flush, self.last_flush + (self.drive.flush_interval or 0))
         return self.last_flush
@@ -216,11 +214,13 @@ class Planned(Twin):
         done = self._program(now, die)
         return at if self.drive.buffer else done
 
-    def _program(self, now: int, number: int) -> int:
-        """Write what is gathered; return when that has ended. Units written in part are read first."""
+    def _program(self, now: int, number: int, asked: int = 0) -> int:
+        """Write what is gathered, when that is *asked* for; return when that has ended. Units written in part are read
+        first.
+        """
         die, channel, count = self.dies[number], self.channels[number % self.drive.channels], len(self.gathered)
         came = max(at for at, _ in self.gathered)
-        start = max(came, die.program_free, die.read_free)
+        start = max(came, asked, die.program_free, die.read_free)
         ready = start + sum(is_part for _, is_part in self.gathered) * self.drive.read[0]
         soon = start <= now + self.took
         if soon:

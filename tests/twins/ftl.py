@@ -1,5 +1,6 @@
-"""A page-mapped flash translation layer of a fresh drive (docs/flash.md)."""
+"""A page-mapped flash translation layer (docs/flash.md)."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tiersim.devices.ssd.flash import PageMapping
@@ -34,6 +35,21 @@ class Ftl:
         self.dies = [Die(list(blocks[1:]), {block: [] for block in blocks}) for _ in range(mapping.dies)]
         self.place_of: dict[int, Place] = {}
         self.clock = self.copied = 0
+
+    def begin_full(
+        self, place_of: Mapping[int, Place], victims: Sequence[int], sealed: Sequence[Sequence[int]]
+    ) -> None:
+        """Begin with a drive that was written for long: where each unit lies, and by die the block that is cleaned and
+        the full ones, in order. No block is erased, the first of each die is being filled.
+        """
+        self.place_of = dict(place_of)
+        for d, victim, full in zip(self.dies, victims, sealed, strict=True):
+            d.erased, d.victim, d.sealed = [], victim, list(full)
+            d.since = {block: place - len(full) for place, block in enumerate(full)}
+        for unit, (die, block, slot) in sorted(place_of.items(), key=lambda one: one[1]):
+            held = self.dies[die].held[block]
+            held += [-1] * (slot - len(held)) + [unit]
+            self.dies[die].valid += 1
 
     def write(self, die: int, unit: int) -> int:
         """Write a unit to a die, or to the next that may hold more; return how many units were copied for it."""

@@ -1,7 +1,7 @@
 """RAID 5 and 6 by rows: who reads what, which writes are whole rows (docs/arrays.md)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tests.twins.stand_in import FLUSH, NONE, READ, WRITE, Part, Twin
 
@@ -10,11 +10,12 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Rows:
-    """Where units of rows are: left-symmetric, parity before data."""
+    """Where units of rows are: left-symmetric, parity before data. *filled* says of replacements how far they are."""
 
     members: Sequence[int]
     parities: int
     unit: int
+    filled: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def data(self) -> int:
@@ -44,9 +45,10 @@ class Rows:
             found.append((unit // self.data, unit % self.data, begin, end))
         return found
 
-    def lost(self, member: int) -> bool:
-        """Tell whether a member has failed."""
-        return self.members[member] == NONE
+    def lost(self, member: int, row: int) -> bool:
+        """Tell whether a member has failed, and its replacement does not hold a row yet."""
+        end = (row + 1) * self.unit
+        return self.members[member] == NONE or self.filled.get(self.members[member], end) < end
 
 
 def joined(ranges: list[tuple[int, Range]]) -> list[tuple[int, Range]]:
@@ -67,11 +69,16 @@ class Parity(Twin):
 
     def __init__(self, rows: Rows, stripes: int, overhead_ns: int) -> None:
         self.rows, self.stripes, self.overhead_ns = rows, stripes, overhead_ns
+        self.begins: list[Part] = []  # with the first request: a rebuild
 
     def accept(self, now: int, slot: int) -> int:
         return now + self.overhead_ns
 
     def finish(self, slot: int, now: int) -> list[Part]:
+        begins, self.begins = self.begins, []
+        return [*self._parts(slot), *begins]
+
+    def _parts(self, slot: int) -> list[Part]:
         asked, rows = self.asked(slot), self.rows
         if asked.op == FLUSH:
             return [Part(member, FLUSH, asked.offset, asked.length) for member in rows.members if member != NONE]
@@ -101,13 +108,13 @@ class Parity(Twin):
             by_row.setdefault(row, []).append((rows.member(row, column), begin, end))
         for row, pieces in by_row.items():
             base = row * rows.unit
-            gone = [(begin, end) for member, begin, end in pieces if rows.lost(member)]
+            gone = [(begin, end) for member, begin, end in pieces if rows.lost(member, row)]
             if gone:  # each reads once, from the lowest to the highest offset that is wanted of it
                 low, high = min(begin for begin, _ in gone), max(end for _, end in gone)
-                for member in range(len(rows.members)):
+                for member in (one for one in range(len(rows.members)) if not rows.lost(one, row)):
                     own = [(begin, end) for m, begin, end in pieces if m == member] + [(low, high)]
                     wanted = min(begin for begin, _ in own), max(end for _, end in own)
                     ranges.append((member, (base + wanted[0], base + wanted[1])))
             else:
                 ranges += [(m, (base + begin, base + end)) for m, begin, end in pieces]
-        return joined([one for one in ranges if not rows.lost(one[0])])
+        return joined(ranges)

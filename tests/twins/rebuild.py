@@ -1,4 +1,4 @@
-"""A rebuild of mirrors (docs/arrays.md): replacements are filled step by step."""
+"""A rebuild (docs/arrays.md): replacements are filled step by step from their mirrors, or from all other members."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,16 +9,25 @@ STEP_BYTES = 1 << 20
 
 
 class Rebuild(Twin):
-    """*members* by columns of mirrors; *filled* says up to where each replacement is, and is shared with the array.
+    """*members* by columns of mirrors, or in one with parity, whose rows have units of *unit* bytes; *filled* says up
+    to where each replacement is, and is shared with the array.
 
     Steps wait here as requests of nobody.
     """
 
     def __init__(
-        self, station: int, columns: Sequence[Sequence[int]], filled: dict[int, int], end_bytes: int, bytes_per_s: int
+        self,
+        station: int,
+        columns: Sequence[Sequence[int]],
+        filled: dict[int, int],
+        end_bytes: int,
+        bytes_per_s: int,
+        unit: int | None = None,
     ) -> None:
-        self.station, self.columns, self.filled, self.end_bytes = station, columns, filled, end_bytes
-        self.interval_ns = max(STEP_BYTES * NS_PER_S // bytes_per_s, 1)
+        self.station, self.columns, self.filled, self.unit = station, columns, filled, unit
+        whole = unit or 1
+        self.step_bytes, self.end_bytes = max(STEP_BYTES // whole, 1) * whole, end_bytes // whole * whole
+        self.interval_ns = max(self.step_bytes * NS_PER_S // bytes_per_s, 1)
         self.waiting, self.next_ns = NONE, 0
         self.written: set[int] = set()
 
@@ -28,7 +37,7 @@ class Rebuild(Twin):
         return self._step(begin)
 
     def _step(self, begin: int) -> list[Part]:
-        left = min(STEP_BYTES, self.end_bytes - begin)
+        left = min(self.step_bytes, self.end_bytes - begin)
         return [Part(self.station, WRITE, begin, left, background=1)] if left > 0 else []
 
     def accept(self, now: int, slot: int) -> int:
@@ -45,13 +54,14 @@ class Rebuild(Twin):
         return slot, now + 1, NEVER
 
     def finish(self, slot: int, now: int) -> Sequence[Part]:
-        """Read from that mirror of each replacement that has least to do."""
+        """Read from that mirror of each replacement that has least to do, or from all that have data."""
         asked = self.asked(slot)
         parts = []
         for column in self.columns:
             there = [member for member in column if holds(self.filled, member, asked.end)]
             if len(there) < len(column):
-                parts.append(Part(min(there, key=self.outstanding), READ, asked.offset, asked.length))
+                sources = there if self.unit else [min(there, key=self.outstanding)]
+                parts += [Part(member, READ, asked.offset, asked.length) for member in sources]
         return parts
 
     def resume(self, slot: int, now: int) -> Sequence[Part]:

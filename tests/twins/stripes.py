@@ -96,15 +96,14 @@ class Stripes(Twin):
         parity = [(member, (low, high)) for member in rows.parity(row)]
         modify = [*written, *parity]
         reconstruct = self._not_written(row, touched, low, high)
-        if all(rows.lost(member) for member, _ in parity):
+        if all(rows.members[member] == NONE for member, _ in parity):  # a replacement gets its parity
             reads: list[tuple[int, Range]] = []
         else:
-            least = {len({member for member, _ in way}): way for way in (modify, reconstruct) if self._possible(way)}
-            reads = least[min(least)] if least else [(member, (low, high)) for member in range(len(rows.members))]
+            ways = [way for way in (modify, reconstruct) if not any(rows.lost(member, row) for member, _ in way)]
+            least = {len({member for member, _ in way}): way for way in ways}
+            there = [member for member in range(len(rows.members)) if not rows.lost(member, row)]
+            reads = least[min(least)] if least else [(member, (low, high)) for member in there]
         return self._parts(READ, base, reads), self._parts(WRITE, base, [*written, *parity])
-
-    def _possible(self, way: list[tuple[int, Range]]) -> bool:
-        return not any(self.rows.lost(member) for member, _ in way)
 
     def _not_written(self, row: int, touched: dict[int, Range], low: int, high: int) -> list[tuple[int, Range]]:
         """Return the data under the parity that the write leaves as they are."""

@@ -122,7 +122,7 @@ SOURCES: dict[str, Source] = {
 }
 
 #: What a file of a kind has in its first bytes, if it is one: its reader is asked only then. Others are always asked.
-_MARKS: dict[str, re.Pattern[str]] = {
+MARKS: dict[str, re.Pattern[str]] = {
     key: re.compile(mark, re.MULTILINE | re.ASCII)
     for key, mark in {
         "postgresql": r"PostgreSQL \d|(?i:"
@@ -137,6 +137,9 @@ _MARKS: dict[str, re.Pattern[str]] = {
         "sqlserver": r"(?i:num_of_reads|physical_name|execution_count|count_executions|range_scan_count|row_count|"
         r"is_modified|dirty_pages|cached_pages|buffer_count|wait_type|value_in_use|recovery_model_desc|target_recovery_time_in_seconds|"
         r"cpu_count|dropped_event_count|cntr_value)".replace("_", "[_ ]"),
+        "mysql": r"INNODB MONITOR OUTPUT|(?i:variable_name|subsystem|unix_s|count_(?:star|read|fetch)|file_size|"
+        r"rows_read|busy_time|stat_value|clust(?:ered)?_index_size|data_length|\bcommand\b|\bstatus\b|free_buffers)",
+        "mysql-slow-log": r"User@Host: ",
         "perfmon": r"\(PDH-[CT]SV",
         "sqlserver-trace-xml": r"TraceData\b",
         "sqlserver-trace-table": r"(?i:eventclass)",
@@ -265,7 +268,7 @@ def formats_like(start: bytes) -> Iterator[str]:
     text = decoded(start)
     plain = text.replace("\0", "")
     for key, source in SOURCES.items():
-        mark = _MARKS.get(key)
+        mark = MARKS.get(key)
         if source.looks_like and (mark is None or mark.search(plain)) and source.looks_like(text):
             yield key
     for key, kind in FORMATS.items():

@@ -334,3 +334,10 @@ def loaded(d: Database, frame: int, page: int, ring: int, now: int) -> None:
         midpoint.enter(d, frame, now)
     if ring > 0:
         rings.join(d, ring - 1, frame)
+
+
+def clean_all(d: Database) -> None:
+    """Let no page be changed, as at the end of a checkpoint."""
+    used = int(d.pool_state[UNUSED])
+    d.dirty[:used] = 0
+    d.pool_state[DIRTY_PAGES] = 0

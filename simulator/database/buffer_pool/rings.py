@@ -13,14 +13,9 @@ from tiersim.simulator.database.database_state import VALID, Database
 #: effective_io_concurrency pages.
 RING_BYTES = 256 << 10
 #: A ring takes no more than this part of the pool.
-_POOL_PART = 8
+POOL_PART = 8
 #: A scan of a table that is larger than this part of the pool reads through a ring (access/heap/heapam.c, initscan).
 _SCANNED_PART = 4
-
-
-def ring_pages(ring_bytes: int, page_bytes: int, frames: int) -> int:
-    """Return how many frames a ring of *ring_bytes* has in a pool of *frames*."""
-    return min(ring_bytes // page_bytes, frames // _POOL_PART)
 
 
 @kernel

@@ -82,7 +82,8 @@ def choose_binary_log(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     requests.remove(p, b["waiting"], slot, NONE)
     b["busy"] = 1
     d.holds[slot]["phase"] = _LEADS
-    return slot, now + max(b["delay_ns"], PASS_ON_NS), NEVER
+    waits = b["sync_every"] == 0 or (b["groups"] + 1) % b["sync_every"] == 0  # for company: who is synced
+    return slot, now + max(b["delay_ns"] if waits else 0, PASS_ON_NS), NEVER
 
 
 @kernel

@@ -18,7 +18,7 @@ from tiersim.errors import TraceError
 from tiersim.traces.counters import NOTHING
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.postgres.derived import HIDDEN, host_of
-from tiersim.traces.readers.postgres.views import view_of
+from tiersim.traces.readers.postgres.views import VIEWS
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, spread, text_of
 from tiersim.traces.readers.timestamps import canonical, has_offset, unix_ns
 from tiersim.traces.readers.views import (
@@ -30,6 +30,7 @@ from tiersim.traces.readers.views import (
     TextTable,
     View,
     entity_of,
+    view_among,
 )
 from tiersim.traces.statistics import Values
 
@@ -420,7 +421,7 @@ def _looks_like(start: str) -> bool:
     found = [table.columns for table in tables_of(start)]
     if start.lstrip()[:1] in ("{", "[") and not any(found):  # a document that is longer than its beginning
         found = [tuple(name.lower() for name in _KEY.findall(start))]
-    return any(view_of(columns) is not None for columns in found)
+    return any(view_among(VIEWS, columns) is not None for columns in found)
 
 
 def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
@@ -430,7 +431,7 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
         return
     file = _File(path, recorded)
     for table in tables_of(text):
-        view = view_of(table.columns)
+        view = view_among(VIEWS, table.columns)
         if view is not None:
             file.read(view, table)
         elif not table.columns:  # nothing of it can be read
@@ -501,7 +502,7 @@ class _File:
     def whole(self, view: View | None, table: TextTable) -> Iterator[tuple[int, Row]]:
         """Yield the rows that can be told, and count the others."""
         for line, row in table.rows:
-            if row is None or (len(row) != len(table.columns) and view_of(tuple(row)) is not view):
+            if row is None or (len(row) != len(table.columns) and view_among(VIEWS, tuple(row)) is not view):
                 self._rows.damage(line, "it is cut off, or has other values than there are columns")
             else:
                 yield line, row

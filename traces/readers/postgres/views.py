@@ -11,7 +11,7 @@ from decimal import Decimal
 from tiersim.traces.readers.postgres import derived
 from tiersim.traces.readers.recorded import Key
 from tiersim.traces.readers.timestamps import canonical
-from tiersim.traces.readers.views import Gathered, Part, Row, View, view_among
+from tiersim.traces.readers.views import Gathered, Part, Row, View
 
 _QUERY = "{dbid}/{userid}/{toplevel}/{queryid}"
 _SINCE = {"since": "stats_reset"}
@@ -451,11 +451,6 @@ VIEWS: tuple[View, ...] = (
 )
 
 BY_NAME: Mapping[str, View] = {view.name: view for view in VIEWS}
-
-
-def view_of(columns: tuple[str, ...]) -> View | None:
-    """Return the view that has such columns; None when none of VIEWS has."""
-    return view_among(VIEWS, columns)
 
 
 def values_of(view_name: str, rows: Iterable[Row]) -> dict[Key, dict[str, Decimal | str]]:

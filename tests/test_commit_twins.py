@@ -1,0 +1,108 @@
+"""What a commit waits for besides its own log, against twins in plain Python, in both engines: every statement ends at
+the same ns.
+"""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.examples import examples
+from tests.test_database_twins import LOG_NS, SEEDS, both, pick, run_sessions, statements, work_ns
+from tests.twins.binary_log import Groups
+from tests.twins.clock import Clock, Process
+from tests.twins.processors import Processors
+from tests.twins.replica import Confirming
+from tests.twins.stand_in import WRITE, Recorded
+from tests.twins.wal import Wal
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.station_records import RESOURCES
+from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.build import Demand, Host, Relation, add_database
+from tiersim.simulator.database.database_state import COMPUTE, LOG, Database
+from tiersim.simulator.database.wal.binary_log import BinaryLog
+from tiersim.simulator.database.wal.log import Log, Replica
+from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.reference.engine import ReferenceEngine
+
+pytestmark = pytest.mark.kernels
+
+GROUP_NS = 150_011
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 8),
+    sync_every=pick(0, 1, 1, 2, 5),
+    delay_ns=pick(0, 0, 70_001, 900_001),
+    commit_bytes=pick(100, 5000),
+    think_ns=pick(20_000, 400_000, 2_000_000),
+)
+def test_binary_log(seed: int, sessions: int, sync_every: int, delay_ns: int, commit_bytes: int, think_ns: int) -> None:
+    load = statements(sessions, 12, seed, 50_000, think_ns)
+    log, own = Log(full_page_writes=False), BinaryLog(0, commit_bytes, sync_every, delay_ns)
+
+    def fresh() -> tuple[PlantBuilder, int, Database]:
+        builder = PlantBuilder(seed % 1000)
+        volume, log_volume = (
+            add_server(builder, "binary log volume", 1, GROUP_NS),
+            add_server(builder, "log", 1, LOG_NS),
+        )
+        host = Host(sessions, 8, log_volume, log, binary_log=BinaryLog(volume, commit_bytes, sync_every, delay_ns))
+        demands = [Demand(COMPUTE), Demand(LOG, log_bytes=100)]
+        database = add_database(builder, host, [Relation(10, (1,), station=volume)], [demands], load)
+        return builder, volume, database
+
+    builder, _, database = fresh()
+    metrics = [new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9) for _ in range(2)]
+    engine.run_database(builder.build(16), database, metrics[0])
+    builder, volume, other = fresh()
+    recorder = Recorded(GROUP_NS)
+    ReferenceEngine(builder.build(16), [], metrics[1], {volume: recorder.bind}, database=other).run()
+    assert other.done_ns.tolist() == database.done_ns.tolist()
+
+    clock = Clock()
+    processors = Processors(clock, sessions, [1000] * sessions)
+    wal, groups = Wal(clock, log, LOG_NS, processors), Groups(clock, own, GROUP_NS)
+
+    def body(_: int, row: int) -> Process:
+        yield from processors.use(work_ns(load, row))
+        position = wal.insert(100)
+        yield clock.now + 1
+        yield from wal.flush(position)
+        yield from groups.commit()
+
+    done = run_sessions(clock, load, body)
+    assert database.done_ns.tolist() == done
+    written = [(when, size) for when, op, _, size in recorder.seen if op == WRITE]
+    assert len(written) == len(groups.written)
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 8),
+    round_trip_ns=pick(2, 60_002, 1_000_000),
+    flush_ns=pick(30_011, 400_003),
+    think_ns=pick(20_000, 400_000, 2_000_000),
+)
+def test_replica(seed: int, sessions: int, round_trip_ns: int, flush_ns: int, think_ns: int) -> None:
+    load = statements(sessions, 12, seed, 50_000, think_ns)
+    log = Log(full_page_writes=False, replica=Replica(round_trip_ns, flush_ns))
+    host = {"cores": sessions, "frames": 8, "log": log}
+    database = both(host, (10, (1,), 0.0), [Demand(COMPUTE), Demand(LOG, log_bytes=100)], load, seed)
+    clock = Clock()
+    processors = Processors(clock, sessions, [1000] * sessions)
+    wal, replica = Wal(clock, log, LOG_NS, processors), Confirming(clock, log.replica or Replica(0, 0))
+
+    def body(_: int, row: int) -> Process:
+        yield from processors.use(work_ns(load, row))
+        position = wal.insert(100)
+        yield clock.now + 1
+        yield from wal.flush(position)
+        yield from replica.confirm()
+
+    done = run_sessions(clock, load, body)
+    assert database.done_ns.tolist() == done
