@@ -56,8 +56,9 @@ $(VENV)/installed: requirements.lock pyproject.toml
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# Kernels compile beside, on what is installed already.
 $(VENV)/installed-dev: requirements-dev.lock $(VENV)/installed
-	$(PIP) --require-hashes --requirement requirements-dev.lock
+	$(VENV)/bin/tiersim warmup & $(PIP) --require-hashes --requirement requirements-dev.lock && wait
 	@touch $@
 
 # Not for every developer: it has wheels for Linux alone.

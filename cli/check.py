@@ -21,10 +21,10 @@ def check(
     paths: Annotated[list[Path], typer.Argument(help="Trace bundles, results and sweeps: .trace, .result, .sweep.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
 ) -> None:
-    """Tell whether bundles, results and sweeps are whole: every file as it was written, none missing, none added.
+    """Check that traces, results and sweeps are intact: no file is changed, missing or added.
 
-    Exit code 1, and a sentence for each damaged file, when one is not. What was
-    written without checksums is read to its end and called unverified.
+    A damaged file is named, and the exit code is 1. Files without checksums are read to the end and called
+    unverified.
 
     Example: tiersim check prod.trace *.result shop.sweep
     """

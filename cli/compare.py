@@ -21,9 +21,9 @@ def compare(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
 ) -> None:
-    """Compare results side by side: latencies, their ratios with intervals, verdicts.
+    """Compare results side by side: latencies, ratios, verdicts.
 
-    With --measured each prediction stands beside what was measured, with its error in percent.
+    --measured also compares the predictions with measurements, and prints the error in percent.
 
     Example: tiersim compare 15k-raid10.result pcie-flash.result --measured after.trace
     """

@@ -9,6 +9,7 @@ import typer
 from tiersim.cli import terminal
 from tiersim.cli.counted_tables import show_counted
 from tiersim.cli.import_trace import open_trace
+from tiersim.errors import ScenarioError
 from tiersim.files import check_target, whole_file
 from tiersim.units import format_bytes, format_ns
 
@@ -22,7 +23,12 @@ _FIRST_COLUMNS = ("count", "bytes", "median size", "random", "mean", "p99")
 def describe(
     trace: Annotated[
         Path,
-        typer.Argument(help="A trace (NAME.trace, from import or record), or a recorded file that tiersim can import."),
+        typer.Argument(
+            help=(
+                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, or a .toml file"
+                " of tenants."
+            )
+        ),
     ],
     everything: Annotated[bool, typer.Option("--all", help="Print every table and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
@@ -41,10 +47,40 @@ def describe(
     """
     if output is not None:
         check_target(output, force=force)
+    recordings = _recordings(trace)
+    if output is not None and set(recordings) != {""}:
+        raise ScenarioError(f"--output: a page is of one recording, and {trace} names several; give one of them")
+    documents = {name: _described(path) for name, path in recordings.items()}
+    if json and set(documents) != {""}:
+        terminal.print_json({"schema": next(iter(documents.values()))["schema"], "tenants": documents})
+        return
+    for name, document in documents.items():
+        _show(document, name, everything=everything, json=json, output=output, force=force)
+
+
+def _recordings(path: Path) -> dict[str, Path]:
+    """Return the recordings that a file of tenants names, by tenant; else the one at *path*, without a name."""
+    if path.suffix == ".toml":
+        from tiersim.scenarios.tenants.model import is_tenants, read_tenants
+
+        if is_tenants(path):
+            return {name: path.parent / one.recording for name, one in read_tenants(path).tenants.items()}
+    return {"": path}
+
+
+def _described(trace: Path) -> dict[str, Any]:
     from tiersim.traces.description import describe as run
 
     with open_trace(trace) as bundle, terminal.progress_bar("describing") as progress:
-        document = run(bundle, progress=progress)
+        return run(bundle, progress=progress)
+
+
+def _show(
+    document: dict[str, Any], tenant: str, *, everything: bool, json: bool, output: Path | None, force: bool
+) -> None:
+    """Show one description, of a *tenant* where several are shown."""
+    if tenant:
+        print(f"tenant {tenant}")
     if output is not None:
         _write_page(document, output, force=force)
     if json:

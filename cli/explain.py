@@ -20,9 +20,9 @@ def explain(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
 ) -> None:
-    """Say why a latency is what it is: where its time goes, what bounds it, what would change it, what to measure.
+    """Explain a latency: where its time goes, what bounds it, what would shorten it, and what to measure.
 
-    Only what follows from the figures of the result is said, and from which figures.
+    Every statement follows from figures of the result.
 
     Example: tiersim explain pcie-flash.result --query 7123
     """
@@ -114,7 +114,7 @@ def bound_text(bound: dict[str, Any] | None) -> str:
     part = part_name(bound["station"], bound["resource"])
     said = f"Bottleneck: {part}" if bound["is_short"] else f"No part is short of capacity. Busiest: {part}"
     busy = "" if bound["utilisation"] is None else f", {bound['utilisation']:.0%} of the time"
-    return f"{said}{busy}. It carries at most {bound['ceiling']:.3g} × this load ({bound['basis']})."
+    return f"{said}{busy}. The hardware carries at most {bound['ceiling']:.3g} × this load ({bound['basis']})."
 
 
 def change_text(change: dict[str, Any]) -> str:

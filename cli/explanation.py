@@ -198,7 +198,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
             "utilisation": found.get("utilisation"),
             "is_short": _is_short(summary),
             "ceiling": load["sustainable_load"],
-            "basis": "the run: " + load["explanation"],
+            "basis": "this run: " + load["explanation"].partition(". ")[0],
         }
     busy = found.get("utilisation")
     if not found.get("station") or not busy:

@@ -114,6 +114,13 @@ def open_trace(path: Path) -> "Iterator[Bundle]":
     """
     from tiersim.traces.bundle import Bundle
 
+    if path.suffix == ".toml":
+        from tiersim.scenarios.tenants.model import is_tenants
+
+        if is_tenants(path):
+            raise ScenarioError(
+                f"{path}: names several recordings, which tiersim replay, pack and describe take; give one of them here"
+            )
     with nullcontext(path) if (path / "requests.parquet").exists() else _imported(path) as target:
         bundle = Bundle(target)
         if target is path and bundle.rows:

@@ -41,8 +41,7 @@ def load(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an output that is already there.")] = False,
 ) -> None:
-    """Run a trace at 0.25 to 4 times its load: latency at each, the knee, the largest load that is sustained, and what
-    limits it.
+    """Run a trace at 0.25 to 4 times its load. Find the knee, the largest sustained load, and what limits it.
 
     Example: tiersim load prod.trace --on 15k-raid10
     """

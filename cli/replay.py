@@ -12,7 +12,7 @@ from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.statements import show_statements
-from tiersim.cli.tenants import replay_tenants, show_sharing
+from tiersim.cli.tenants import replay_tenants, show_sharing, show_waits
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
@@ -52,8 +52,8 @@ def replay(
         Path,
         typer.Argument(
             help=(
-                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, a"
-                " workload file (.toml), or a .toml file of several traces that share the hardware ([tenants.NAME])."
+                "A trace (NAME.trace, from import or record), or a recorded file that tiersim can import. Or a .toml"
+                " file: a workload, or several traces on shared hardware (docs/tenants.md)."
             )
         ),
     ],
@@ -75,12 +75,15 @@ def replay(
         str | None,
         typer.Option(
             "--recorded-on",
-            help="Calibrate: a scenario of the recorded hardware. The model of it is compared with the recording.",
+            help="Calibrate: compare the model with the recording, on this scenario of the recorded hardware.",
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(),
     requests: Annotated[
         bool, typer.Option("--requests", help="Also store the completion time of each block request.")
+    ] = False,
+    waits: Annotated[
+        bool, typer.Option("--waits", help="Also say which class of block requests waits behind which, and where.")
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Print every row and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
@@ -115,7 +118,7 @@ def replay(
         results = run_described(workload, scenarios, targets, force=force)
         return _print(results, everything=everything, json=json)
     with open_trace(trace) as bundle:
-        results = run_all(bundle, scenarios, targets, requests=requests, force=force, baseline=baseline)
+        results = run_all(bundle, scenarios, targets, requests=requests, waits=waits, force=force, baseline=baseline)
     _print(results, everything=everything, json=json)
 
 
@@ -148,6 +151,7 @@ def run_all(
     *,
     requests: bool,
     force: bool,
+    waits: bool = False,
     baseline: "NamedScenario | None" = None,
     ranges: bool = True,
     progress: terminal.Progress | None = None,
@@ -166,11 +170,13 @@ def run_all(
     below = [scenario for scenario in scenarios if scenario not in above]
     if above and requests:
         raise ScenarioError(f"--requests: {above[0].name} runs statements, whose requests are not kept; leave it out")
+    if above and waits:
+        raise ScenarioError(f"--waits: {above[0].name} runs statements, whose requests have no classes; leave it out")
     found = _run_statements(bundle, above, baseline, ranges, progress) if above else []
     if below:
         for scenario in below:
             refuse_keys_of_statements(scenario)
-        found = [*found, *_replay_requests(bundle, below, baseline, workers=workers, keep=requests)]
+        found = [*found, *_replay_requests(bundle, below, baseline, workers=workers, keep=requests, waits=waits)]
     made = {result.summary["name"]: result for result in found}
     results = [made[scenario.name] for scenario in scenarios]
     _save(results, targets, {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}, force=force)
@@ -198,6 +204,7 @@ def _replay_requests(
     *,
     workers: int,
     keep: bool,
+    waits: bool,
 ) -> "list[Result]":
     from tiersim.scenarios.calibration.self_replay import calibrate
     from tiersim.scenarios.replay import replay_all, survey_to_play
@@ -207,7 +214,13 @@ def _replay_requests(
         playback = survey_to_play(bundle, played, progress=progress)
     with terminal.progress_bar("replaying") as progress:
         replayed = replay_all(
-            playback.found, played, workers=workers, keep_requests=keep, progress=progress, playback=playback
+            playback.found,
+            played,
+            workers=workers,
+            keep_requests=keep,
+            waits=waits,
+            progress=progress,
+            playback=playback,
         )
     return replayed if baseline is None else calibrate(replayed[:-1], replayed[-1])
 
@@ -295,9 +308,11 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
         ]
     trace = summaries[0]["trace"]
     title = f"{f'{of}, ' if of else ''}{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
+    title += "; log sync: write and flush of the WAL" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)
     left = max(len(rows) - len(shown), 0)
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
+    show_waits(summaries, everything)
 
 
 def _classes(summaries: list[dict[str, Any]]) -> list[str]:

@@ -36,7 +36,7 @@ def compile_if_cold() -> None:
 
 
 def warmup() -> None:
-    """Compile all kernels now, so that no later command has to wait for it.
+    """Compile all kernels now, so that later commands need not wait.
 
     Example: tiersim warmup
     """

@@ -59,7 +59,7 @@ def size(
         str | None,
         typer.Option(
             "--recorded-on",
-            help="Calibrate: a scenario of the recorded hardware. The model of it is compared with the recording.",
+            help="Calibrate: compare the model with the recording, on this scenario of the recorded hardware.",
         ),
     ] = None,
     best_value: Annotated[

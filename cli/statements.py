@@ -26,8 +26,10 @@ _PARTS = {
     "copy": "backups",
     "outside the queries": "client, between queries",
 }
-_RANGE, _DIP = "transactions/s, range", "worst 5 s of a checkpoint"
-_SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
+_RANGE = "transactions/s, range"
+#: The row that says how far throughput falls in checkpoints.
+DIP = "throughput in checkpoint"
+_SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("p999", "p99.9"))
 
 Summary = Mapping[str, Any]
 
@@ -91,7 +93,7 @@ def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> lis
         *(row for row in transactions if row[0].endswith(", p99")),
         *(row for row in commits if row[0].endswith((", mean", ", p99"))),
         *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
-        *(row for row in rows_of_checkpoints(summaries) if row[0] == _DIP),
+        *(row for row in rows_of_checkpoints(summaries) if row[0] == DIP),
         *last,
     ]
 
@@ -152,6 +154,7 @@ def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
     return [
         ["transactions/s", *(f"{s['throughput_per_s']['transactions']['value']:,.0f}" for s in summaries)],
         *([[_RANGE, *map(_range, summaries)]] if any(s.get("range") for s in summaries) else []),
+        ["stalls longer than 1 s", *map(_stalls, summaries)],
         ["pool hit ratio", *map(_hit_ratio, summaries)],
         ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
         ["busiest part", *map(verdicts.busiest, summaries)],
@@ -189,12 +192,21 @@ def rows_of_checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
     rows.append(["checkpoints", *(f"{len(some)}" for some in found)])
     for key, label in (("write_ns", "writing"), ("sync_ns", "syncing")):
         rows.append([f"checkpoint, {label}", *(_mean_time(summary, key) for summary in summaries)])
-    rows.append([_DIP, *map(_dip, found)])
-    for side_of in ("inside", "outside"):
+    rows.append([DIP, *map(_dip, found)])
+    for side_of, where in (("inside", "in checkpoints"), ("outside", "outside of them")):
         sides = [(summary["checkpoint_impact"] or {}).get(side_of) for summary in summaries]
         means = [side["latency_ns"]["transaction"]["mean"] if side else None for side in sides]
-        rows.append([f"transaction, mean {side_of}", *("" if mean is None else format_ns(mean) for mean in means)])
+        rows.append([f"transaction, mean {where}", *("" if mean is None else format_ns(mean) for mean in means)])
     return rows
+
+
+def _stalls(summary: Summary) -> str:
+    """Return how many stalls there were, how many other random numbers would make, and how long the longest is."""
+    found = summary.get("stalls")
+    if found is None:
+        return "not resolved"
+    text = f"{found['count']} ({found['low']:.1f} … {found['high']:.1f})"
+    return f"{text}, longest {format_ns(found['longest_ns'])}" if found["count"] else text
 
 
 def _mean_time(summary: Summary, key: str) -> str:
@@ -215,7 +227,7 @@ def _dip(checkpoints: Sequence[Mapping[str, Any]]) -> str:
     dips = [one["dip_pct"] for one in checkpoints if one["dip_pct"] is not None]
     if not dips:
         return ""
-    return f"-{max(dips):.0f} % transactions/s" if max(dips) >= _LEAST_DIP_PCT else "no dip"
+    return f"-{max(dips):.0f} % (worst 5 s)" if max(dips) >= _LEAST_DIP_PCT else "no dip"
 
 
 def _most_expensive(summaries: Sequence[Summary]) -> list[str]:

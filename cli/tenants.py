@@ -116,19 +116,41 @@ _MOST_STATIONS = 2
 
 
 def _waits(summary: dict[str, Any], names: Sequence[str], everything: bool) -> list[list[str]]:
-    """Return where requests of one tenant wait and behind whose, the longest first; stations of one volume together."""
+    """Return where requests of one tenant wait and behind whose, the longest first."""
+    shared = summary["shared"]
+    return _rows_of_waits(shared["tenant"], shared["waits_ns"], summary["commands"], names, everything)
+
+
+def show_waits(summaries: Sequence[dict[str, Any]], everything: bool) -> None:
+    """Print which class of requests waits behind which, of those *summaries* that say so."""
+    for summary in summaries:
+        waits = summary.get("waits_ns", {})
+        if waits:
+            names = [name for name in terminal.CLASS_ORDER if name in waits]
+            rows = [
+                row
+                for name in names
+                for row in _rows_of_waits(name, waits[name], summary["latency_ns"][name]["count"], names, everything)
+            ]
+            columns = ["class", "waits at", *(f"behind {name}" for name in names), "behind others"]
+            terminal.show_table(f"{summary['name']}: waiting time, per request", columns, rows, words=2)
+
+
+def _rows_of_waits(
+    owner: str, waits_ns: dict[str, dict[str, float]], requests: int, names: Sequence[str], everything: bool
+) -> list[list[str]]:
+    """Return a row for each place at which requests wait, stations of one volume together, the longest first."""
     by_place: dict[str, dict[str, float]] = {}
-    for station, behind in summary["shared"]["waits_ns"].items():
+    for station, behind in waits_ns.items():
         found = by_place.setdefault(_place(station), {})
         for other, wait_ns in behind.items():
             found[other] = found.get(other, 0.0) + wait_ns
     longest = sorted(by_place, key=lambda place: -sum(by_place[place].values()))
     rows = []
     for place in longest if everything else longest[:_MOST_STATIONS]:
-        each = {other: wait_ns / max(summary["commands"], 1) for other, wait_ns in by_place[place].items()}
+        each = {other: wait_ns / max(requests, 1) for other, wait_ns in by_place[place].items()}
         rest = sum(wait_ns for other, wait_ns in each.items() if other not in names)
-        own = [format_ns(each.get(name, 0.0)) for name in names]
-        rows.append([summary["shared"]["tenant"], place, *own, format_ns(rest)])
+        rows.append([owner, place, *(format_ns(each.get(name, 0.0)) for name in names), format_ns(rest)])
     return rows
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tiersim.cli import terminal
 from tiersim.cli.statements import (
+    DIP,
     breakdown_of,
     first_rows_of_host,
     notes_of,
@@ -42,7 +43,7 @@ def _first_rows(summaries: Sequence[Summary], rows: Sequence[list[str]]) -> list
     if any(summary["verdict"]["load"] != "steady" for summary in summaries):
         first = [carries, *first]  # clients that wait for each answer have no pace to keep
     longest = sorted(_statements(summaries), key=lambda name: -_took_ns(summaries, name))[:_MOST_STATEMENTS]
-    kept = {f"{name}, took" for name in longest} | {"commit, mean", "commit, p99", "checkpoint dip, worst 5 s"}
+    kept = {f"{name}, took" for name in longest} | {"commit, mean", "commit, p99", DIP}
     streams = [row for row in rows if row[0].startswith("stream ") and any(row[1:])]
     return [*first, *streams[:_MOST_STREAMS], *(row for row in rows if row[0] in kept), *last]
 

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.cloud.instance import add_instance
+from tiersim.devices.cloud.token_bucket import TokenBucket
+from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.measured import RECORDED, add_measured
 from tiersim.devices.plant import PlantBuilder, Station
 from tiersim.devices.station_records import NEVER, RESOURCES, Plant
@@ -33,10 +36,10 @@ from tiersim.scenarios.survey import (
     merged_blocks,
     survey,
 )
-from tiersim.simulator.categories import COUNT, REQUESTS, categorise
+from tiersim.simulator.categories import CATEGORIES, COUNT, REQUESTS, categorise
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import Metrics, new_metrics, of_recording, within
+from tiersim.simulator.metrics import Metrics, by_recording, new_metrics, of_recording, within
 from tiersim.simulator.result import Result, summarise
 from tiersim.simulator.sharing import NOT_RECORDED
 from tiersim.simulator.streams import SYNC_ENDS, Streams, part_of, to_run
@@ -206,6 +209,7 @@ def replay_all(
     *,
     workers: int,
     keep_requests: bool = False,
+    waits: bool = False,
     progress: Callable[[int, int], None] | None = None,
     playback: Playback | None = None,
 ) -> list[Result]:
@@ -224,7 +228,7 @@ def replay_all(
         workers = workers_that_fit(int(found.requests * max(most, 1.0)), workers, free_bytes)
 
     def run(scenario: NamedScenario, note: Note) -> Result:
-        return replay(found, scenario, keep_requests=keep_requests, progress=note, playback=playback)
+        return replay(found, scenario, keep_requests=keep_requests, progress=note, playback=playback, waits=waits)
 
     def told(arrived: int) -> None:
         if progress is not None:
@@ -241,15 +245,22 @@ def replay(
     progress: Callable[[int], None] | None = None,
     playback: Playback | None = None,
     tables: bool = True,
+    waits: bool = False,
 ) -> Result:
     """Replay a block trace as the scenario says: open, partly open or closed (``docs/replay.md``).
 
-    *playback* is the trace, where others play it, too. Without *tables* those of the result are empty. *progress* is
+    *playback* is the trace, where others play it, too. With *waits* the summary says where requests of each class wait
+    behind which. Without *tables* those of the result are empty. *progress* is
     called with the number of commands that have
     arrived. Raises ScenarioError when the trace does not fit, or does not have what the mode needs.
     """
-    played = play([Part(Playback(found) if playback is None else playback, scenario)], keep_requests, progress)
-    return played.result(0, scenario.name, tables=tables)
+    part = Part(Playback(found) if playback is None else playback, scenario)
+    played = play([part], keep_requests, progress, waits)
+    result = played.result(0, scenario.name, tables=tables)
+    if not waits:
+        return result
+    by_class = {name: played.waits_ns(number, CATEGORIES) for number, name in enumerate(CATEGORIES)}
+    return replace(result, summary=result.summary | {"waits_ns": {name: own for name, own in by_class.items() if own}})
 
 
 @dataclass(frozen=True)
@@ -259,6 +270,9 @@ class Part:
     playback: Playback
     scenario: NamedScenario
     shift_ns: int = 0  # that it begins later
+    name: str = ""
+    limit: TokenBucket | None = None  # on its requests to all volumes together
+    queue_depth: int | None = None  # most of these outstanding
 
     @property
     def found(self) -> Survey:
@@ -271,16 +285,26 @@ class Part:
         return self.shift_ns + self.found.span_ns
 
 
-def play(parts: Sequence[Part], keep_requests: bool = False, progress: Callable[[int], None] | None = None) -> "Played":
-    """Run recordings side by side on the hardware of the first one's scenario; see :func:`replay`."""
+def play(
+    parts: Sequence[Part],
+    keep_requests: bool = False,
+    progress: Callable[[int], None] | None = None,
+    by_class: bool = False,
+) -> "Played":
+    """Run recordings side by side on the hardware of the first one's scenario; see :func:`replay`. Of several it is
+    noted who waits for whom, of one, *by_class*, which class of requests for which.
+    """
     hardware = parts[0].scenario
     homes = [place_files(part.scenario, part.found.files) for part in parts]
     builder = PlantBuilder(hardware.model.replay.seed)
     entry = hardware.build(builder)
-    stations = [_stations(builder, entry, part, own) for part, own in zip(parts, homes, strict=True)]
+    stations = [
+        _stations(builder, _entry_of(builder, entry, part), part, own) for part, own in zip(parts, homes, strict=True)
+    ]
     interval_ns = -(-max(part.end_ns for part in parts) // INTERVALS)
-    sharing = len(parts) if len(parts) > 1 else 0
-    metrics = new_metrics(COUNT * len(parts), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns, sharing)
+    several = len(parts) > 1
+    owner_of = by_recording(len(parts)) if several else np.arange(COUNT) if by_class else None
+    metrics = new_metrics(COUNT * len(parts), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns, owner_of)
     if all(from_disk(part.found, part.scenario) for part in parts):
         each = [
             commands(part.playback.blocks(), own, entries, part.shift_ns, number * COUNT)
@@ -298,7 +322,7 @@ def play(parts: Sequence[Part], keep_requests: bool = False, progress: Callable[
         )
         for part, own, entries, one in zip(parts, homes, stations, waiting, strict=True)
     ]
-    keep_done = keep_requests or sharing > 0 or any(part.found.checkpoints for part in parts)
+    keep_done = keep_requests or several or any(part.found.checkpoints for part in parts)
     streams = to_run(side_by_side_streams(placed, [part.shift_ns for part in parts]), keep_done=keep_done)
     plant, outcome = engine.run_streams(builder.build(), streams, metrics, progress=progress)
     return Played(parts, builder.stations, plant, metrics, outcome, keep_requests, waiting, streams)
@@ -373,8 +397,8 @@ class Played:
         return found
 
     def waits_ns(self, number: int, names: Sequence[str]) -> dict[str, dict[str, float]]:
-        """Return how long requests of one recording waited at each station, by whose were served meanwhile: *names* of
-        the recordings, and what :mod:`tiersim.simulator.sharing` has behind them.
+        """Return how long requests of one owner waited at each station, by whose were served meanwhile: *names* of
+        the owners, and what :mod:`tiersim.simulator.sharing` has behind them.
         """
         owners = (*names, *NOT_RECORDED)
         return {
@@ -413,6 +437,21 @@ def _played_open(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
         return {}
     share = 100 * measured_share(found)
     return {"played": "open", "why": f"latency was measured for {share:.0f} % of the requests: who waited is not known"}
+
+
+def _entry_of(builder: PlantBuilder, entry: Mapping[str, int], part: Part) -> Mapping[str, int]:
+    """Put the limits of one recording before the volumes; returns the stations that take its requests, by volume."""
+    shared = []
+    if part.limit is not None:
+        shared.append(add_instance(builder, f"{part.name}.limit", part.limit, 1.0))
+    if part.queue_depth is not None:
+        shared.append(add_gate(builder, f"{part.name}.queue", part.queue_depth))
+    for station in shared:
+        name = builder.stations[station].name
+        entry = {
+            volume: add_port(builder, f"{name}.{volume}", station, beyond=below) for volume, below in entry.items()
+        }
+    return entry
 
 
 def _stations(builder: PlantBuilder, entry: Mapping[str, int], part: Part, homes: Sequence[Home]) -> NDArray[np.int32]:

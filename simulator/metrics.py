@@ -47,9 +47,11 @@ class Metrics(NamedTuple):
     lag_max_ns: NDArray[np.int64]  # (1,)
     outstanding: NDArray[np.int64]  # (intervals, stations) at the end of the interval
     work_ns: NDArray[np.int64]  # (intervals, stations, resources) since time 0, at the end of the interval
-    # who waits for whom (see sharing); owners: recordings and background work; no stations where none is asked for
+    # who waits for whom (see sharing); owners: as ``owner_of`` has them, and background work; no stations if not asked
+    owner_of: NDArray[np.int64]  # (categories,)
     waiting: NDArray[np.int64]  # (stations, owners) requests that the station has not started
     started: NDArray[np.int64]  # (stations, owners) and those that it has, and that are there
+    started_all: NDArray[np.int64]  # (stations,) of all owners together
     last_started: NDArray[np.int64]  # (stations,) whose was started last
     shared_since_ns: NDArray[np.int64]  # (stations,) up to when waiting is divided
     behind_ns: NDArray[np.float64]  # (stations, owners, owners and nobody): waiting of the one's behind the other's
@@ -60,10 +62,15 @@ class Metrics(NamedTuple):
 
 
 def new_metrics(
-    categories: int, stations: int, resources: int, intervals: int, interval_ns: int, recordings: int = 0
+    categories: int,
+    stations: int,
+    resources: int,
+    intervals: int,
+    interval_ns: int,
+    owner_of: NDArray[np.int64] | None = None,
 ) -> Metrics:
-    """Make empty metrics; who waits for whom is noted where *recordings*, which share the plant, are given."""
-    watched, owners = (stations, recordings + 1) if recordings else (0, 0)
+    """Make empty metrics; who waits for whom is noted where it is given whose requests of each category are."""
+    watched, owners = (0, 0) if owner_of is None else (stations, int(owner_of.max()) + 2)
     return Metrics(
         interval_ns=np.array([interval_ns], np.int64),
         latency=np.zeros((categories, bins(FINE_BITS)), np.int64),
@@ -77,8 +84,10 @@ def new_metrics(
         lag_max_ns=np.zeros(1, np.int64),
         outstanding=np.zeros((intervals, stations), np.int64),
         work_ns=np.zeros((intervals, stations, resources), np.int64),
+        owner_of=np.zeros(0, np.int64) if owner_of is None else owner_of.astype(np.int64),
         waiting=np.zeros((watched, owners), np.int64),
-        started=np.zeros((watched, owners), np.int64),
+        started=np.zeros((watched, owners + min(watched, 1)), np.int64),
+        started_all=np.zeros(watched, np.int64),
         last_started=np.full(watched, owners, np.int64),
         shared_since_ns=np.zeros(watched, np.int64),
         behind_ns=np.zeros((watched, owners, owners + 1)),
@@ -121,6 +130,11 @@ def within(m: Metrics, first: int, end: int) -> Metrics:
         outstanding=m.outstanding[kept],
         work_ns=m.work_ns[kept] - before,
     )
+
+
+def by_recording(recordings: int) -> NDArray[np.int64]:
+    """Return whose requests of each category are, where recordings share the plant: that recording's."""
+    return np.repeat(np.arange(recordings), COUNT)
 
 
 @kernel

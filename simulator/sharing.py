@@ -1,4 +1,4 @@
-"""Who waits for whom, where several recordings share the plant: the time of one's requests behind another's.
+"""Who waits for whom: recordings that share the plant, or the classes of requests of one.
 
 A request waits at a station from when it comes until the station starts it. At each instant that time is divided
 equally among the requests that the station has started and that have not left it: those that a disk or a server works
@@ -6,15 +6,14 @@ on, those that hold the places of a queue. If there is none, it goes to the owne
 it took the tokens that are waited for. What a station decides when a request comes (a flash drive that plans its dies)
 is service here and not waiting.
 
-Owners are the recordings; behind them come two that nobody recorded: background work (destages, rebuilds, a neighbour),
-and nobody, before a station has started anything.
+Owners are the recordings, or the classes; behind them come two that nobody recorded: background work (destages,
+rebuilds, a neighbour), and nobody, before a station has started anything.
 """
 
 import numpy as np
 
 from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
-from tiersim.simulator.categories import COUNT
 from tiersim.simulator.metrics import Metrics
 
 #: Owners that are no recordings.
@@ -29,7 +28,7 @@ def owner_of(p: Plant, m: Metrics, slot: int) -> int:
         whole = int(np.int64(p.requests[whole]["parent"]))
     if p.requests[whole]["row"] == NONE:
         return int(m.waiting.shape[1]) - 1
-    return int(np.int64(p.requests[whole]["category"])) // COUNT
+    return int(m.owner_of[p.requests[whole]["category"]])
 
 
 @kernel
@@ -40,15 +39,14 @@ def settle(p: Plant, m: Metrics, station: int, now: int) -> None:
     if took_ns == 0 or p.stations[station]["waiting"] == 0:
         return
     owners = m.waiting.shape[1]
-    started = 0
-    for other in range(owners):
-        started += m.started[station, other]
+    last, started = m.last_started[station], m.started_all[station]
+    alone = started == 0 or m.started[station, last] == started  # as it is at a disk: one owner has it
     for owner in range(owners):
         waited_ns = took_ns * m.waiting[station, owner]
         if waited_ns == 0:
             continue
-        if started == 0:
-            m.behind_ns[station, owner, m.last_started[station]] += waited_ns
+        if alone:
+            m.behind_ns[station, owner, last] += waited_ns
             continue
         for other in range(owners):
             if m.started[station, other] > 0:
@@ -70,6 +68,7 @@ def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited:
     if waited:
         m.waiting[station, owner] -= 1
     m.started[station, owner] += 1
+    m.started_all[station] += 1
     m.last_started[station] = owner
 
 
@@ -78,3 +77,4 @@ def note_leaves(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None
     """A request leaves a station."""
     settle(p, m, station, now)
     m.started[station, owner_of(p, m, slot)] -= 1
+    m.started_all[station] -= 1

@@ -56,7 +56,7 @@ class VerdictSaid(_Said):
 class LoadSaid(_Said):
     """Why the verdict on load is what it is; station, resource and time are null of a steady run."""
 
-    explanation: str = Field(description="One sentence.")
+    explanation: str = Field(description="One sentence, or a few.")
     station: str | None = Field(description="The station that limits the load.")
     resource: str | None = Field(description="Its resource.")
     since_ns: int | None = Field(description="When the backlog begins to grow.")
@@ -189,6 +189,11 @@ class Summary(_Said):
         description="Of requests: how much later than recorded commands start: `mean`, `max`, `at_end`. Null in an "
         "open replay.",
     )
+    waits_ns: dict[str, dict[str, dict[str, float]]] | None = Field(
+        default=None,
+        description="With `replay --waits`: waiting time by class, station, and class of what was served meanwhile "
+        "([how it is divided](tenants.md)).",
+    )
     shared: dict[str, Any] | None = Field(
         default=None, description="Where other recordings ran beside it: [tenants](tenants.md)."
     )
@@ -226,6 +231,12 @@ class Summary(_Said):
         description="Of statements: `inside` and `outside` of checkpoints: duration, transactions a second, count, "
         "mean and p95 of transactions and commits; null without checkpoints or when saturated.",
     )
+    stalls: dict[str, Any] | None = Field(
+        default=None,
+        description="Of statements: times of more than 1 s in which fewer than a tenth of the mean transactions a "
+        "second end: `count`, its 90 % Poisson interval `low` to `high`, `longest_ns`, `total_ns`, `depth_pct` "
+        "(throughput in them below the mean); null (not resolved) below 20 transactions a second.",
+    )
     log: dict[str, Any] | None = Field(
         default=None,
         description="Of statements: `flushes`, `commits`, `commits_per_flush`, `bytes`, `written_bytes` (whole "
@@ -237,7 +248,7 @@ class Summary(_Said):
         default=None,
         description="With `--recorded-on`, of PostgreSQL's counters: `low` and `high` of `transactions_per_s` and "
         "`transaction_mean_ns`, `share` of the `draws` within; `verdict` `determined` or `underdetermined`; "
-        "`explained_by` (`cpu`, `read`, `law`), `mostly`, `remedy`.",
+        "`explained_by` (`cpu`, `read`, `law`; on other than 2 cores `order`), `mostly`, `remedy`.",
     )
     streams: dict[str, dict[str, Any]] | None = Field(
         default=None,

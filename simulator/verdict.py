@@ -95,8 +95,8 @@ def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: i
             index, resource = _culprit(metrics, stations, 0, intervals - 1)
             name, what = stations[index].name, stations[index].resources[resource]
             text = (
-                f"too slow: {100 * shortfall:.1f} % of the {what_comes} are not done when the recording ends, "
-                f"and take {format_ns(drain_ns)} longer; the bottleneck is {part_name(name, what)}"
+                f"too slow: {100 * shortfall:.1f} % of the {what_comes} are not done when the recording ends. "
+                f"They take {format_ns(drain_ns)} longer. Bottleneck: {part_name(name, what)}"
             )
             return Load("behind", text, 100 * shortfall, name, what)
         return Load(
@@ -107,8 +107,8 @@ def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: i
     offered, done = int(arrivals[since:].sum()), int(completions[since:].sum())
     since_ns = since * int(metrics.interval_ns[0])
     text = (
-        f"saturated: about {done / offered:.2f} of this load can be sustained; the backlog grows from"
-        f" {format_ns(since_ns)} to the end, where {int(in_plant[-1]):,} {what_comes} wait; the bottleneck is"
+        f"saturated: about {done / offered:.2f} of this load can be sustained. The backlog grows from"
+        f" {format_ns(since_ns)} to the end, where {int(in_plant[-1]):,} {what_comes} wait. Bottleneck:"
         f" {part_name(name, what)}"
     )
     return Load("saturated", text, 100 * shortfall, name, what, since_ns, done / offered)
@@ -165,22 +165,22 @@ def judge_waiting(
     share, index, resource = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations))
     name, what = stations[index].name, stations[index].resources[resource]
     if wait is not None and share < ALWAYS_BUSY:
-        why = f"{wait}, though no part is busy all the time (busiest: {part_name(name, what)}, {100 * share:.0f} %)"
+        why = f"{wait}. Busiest part: {part_name(name, what)}, {100 * share:.0f} %"
     elif share >= _BUSY:
-        why = f"the bottleneck is {part_name(name, what)}, busy {100 * share:.0f} % of the time"
+        why = f"Bottleneck: {part_name(name, what)}, busy {100 * share:.0f} % of the time"
     else:
         why = (
-            f"each request takes longer, though no part is short of capacity (busiest: {part_name(name, what)},"
-            f" {100 * share:.0f} %)"
+            f"Each request takes longer, though no part is short of capacity. Busiest part: {part_name(name, what)},"
+            f" {100 * share:.0f} %"
         )
         if sessions.inferred:
             why += (
-                f"; the recording shows at most {sessions.inferred} sessions at a time: "
-                'if there were more, set clients under [replay]; if nobody waits, set mode = "open"'
+                f". The recording shows at most {sessions.inferred} sessions at a time. "
+                'If there were more, set clients under [replay]; if nobody waits, set mode = "open"'
             )
     text = (
-        f"too slow: {_per_s(completed, elapsed_ns)} {flow.what}/s instead of {_per_s(recorded, span_ns)}; "
-        f"the whole workload {'would take' if sessions.stopped else 'takes'} {format_ns(drain_ns)} longer; {why}"
+        f"too slow: {_per_s(completed, elapsed_ns)} {flow.what}/s instead of {_per_s(recorded, span_ns)}. "
+        f"The whole workload {'would take' if sessions.stopped else 'takes'} {format_ns(drain_ns)} longer. {why}"
     )
     return Load("behind", text, 100 * shortfall, name, what, None, (1 - shortfall) * sessions.load)
 
@@ -189,9 +189,9 @@ def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
     """Say how many sessions keep pace with the recording, and where in its time the latest of the others ends."""
     if not late_ns.size:
         return "all sessions keep pace with the recording"
-    finish = "one ends" if late_ns.size == 1 else f"{late_ns.size} end up to"
+    finish = "One ends" if late_ns.size == 1 else f"{late_ns.size} end up to"
     text = (
-        f"{sessions.sessions - late_ns.size} of {sessions.sessions} sessions keep pace with the recording; "
+        f"{sessions.sessions - late_ns.size} of {sessions.sessions} sessions keep pace with the recording. "
         f"{finish} {format_ns(int(late_ns.max()))} late"
     )
     if sessions.recorded_ns is None:

@@ -25,6 +25,7 @@ from tiersim.simulator.database.database_state import (
     CLOCK,
     COMPUTE,
     COPY,
+    IN_ORDER,
     LOCK,
     LOG,
     LOOKUP,
@@ -129,7 +130,7 @@ class DatabaseCase:
         lazy_writer = lazy if self.lazy_ticks and self.policy == LRU2 else None
         host = Host(
             cores=self.cores,
-            processes=self.policy == SWEEP,
+            cpu_order=self.seed % 3 if self.policy == SWEEP else IN_ORDER,
             frames=self.frames,
             log_station=log,
             log=self.log_in_ns(),

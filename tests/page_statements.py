@@ -241,6 +241,14 @@ def statement_sample(
         commit_breakdown_ns={part: commit_ns * share for part, share in COMMIT_SHARES.items()},
         checkpoints=checkpoints,
         checkpoint_impact=None if saturated else impact,
+        stalls={
+            "count": 2,
+            "low": 0.355,
+            "high": 6.296,
+            "longest_ns": 1_800_000_000,
+            "total_ns": 3_000_000_000,
+            "depth_pct": 97.0,
+        },
         log={
             "flushes": transactions // 2,
             "commits": transactions,

@@ -316,7 +316,7 @@ def cases(draw: st.DrawFn) -> Case:
 def slc_caches(draw: st.DrawFn, unit: int, program: int) -> dict[str, Any]:
     """Draw a cache of cells that take one bit, of a few programs of so many bytes."""
     size = unit * draw(st.sampled_from([1, program // unit]))
-    static = size * draw(st.sampled_from([0, 1, 20]))
+    static = size * draw(st.sampled_from([0, 1, 20])) + unit * draw(st.sampled_from([0, 1]))
     return {
         "slc_static": static,
         "slc_dynamic": size * draw(st.sampled_from([0, 5])),

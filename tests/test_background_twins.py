@@ -114,6 +114,7 @@ def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, se
     target=pick(0.0, 0.5, 0.9),
     segments=pick(2, 5),
     since=pick(0, 100),
+    nap_ms=pick(30, 100),
     images=st.booleans(),
     think_ns=pick(1_000_000, 40_000_000),
 )
@@ -125,12 +126,13 @@ def test_checkpointer(
     target: float,
     segments: int,
     since: int,
+    nap_ms: int,
     images: bool,
     think_ns: int,
 ) -> None:
     load = statements(sessions, 40, seed, 50_000, think_ns)
     log = Log(segment_bytes=1 << 16, full_page_writes=images)
-    checkpoints = Checkpoints(timeout_ms * _MS, target, segments, since_ns=since * _MS)
+    checkpoints = Checkpoints(timeout_ms * _MS, target, segments, since_ns=since * _MS, nap_ns=nap_ms * _MS)
     host = {"cores": sessions, "frames": 64, "log": log, "checkpoints": checkpoints}
     record = 900
     demands = [Demand(COMPUTE), Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=record), Demand(LOG, log_bytes=50)]

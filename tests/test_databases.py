@@ -22,6 +22,7 @@ from tiersim.simulator.database.build import NO_DATABASE, Demand, Host, Relation
 from tiersim.simulator.database.database_state import (
     AFTER,
     ASYNC_READ_NS,
+    AT_RANDOM,
     BETWEEN,
     CHANGE_NS,
     COMPUTE,
@@ -29,6 +30,7 @@ from tiersim.simulator.database.database_state import (
     EVICT_DIRTY_NS,
     FOR_CPU,
     FOR_READ,
+    IN_ORDER,
     LOG,
     LOG_IO_NS,
     LOOKUP,
@@ -36,6 +38,7 @@ from tiersim.simulator.database.database_state import (
     LRU,
     LRU2,
     MIDPOINT,
+    OLDER_OF_TWO,
     OWN,
     PAGE_NS,
     READ_NS,
@@ -289,7 +292,7 @@ def test_where_the_time_of_a_statement_went() -> None:
     assert (spent["data read"], spent["eviction"], spent["log"]) == (4 * 1_000_001 - 1, 1_000_001, 2 * 400_001)
 
 
-def in_service_order(sessions: int, *, processes: bool, seed: int = 1) -> list[int]:
+def in_service_order(sessions: int, cpu_order: int, seed: int = 1) -> list[int]:
     """Return which session is served next when all ask one core at the same moment."""
     builder = PlantBuilder(seed)
     nothing, flags = np.zeros(sessions, np.int64), np.ones(sessions, np.uint8)
@@ -297,7 +300,7 @@ def in_service_order(sessions: int, *, processes: bool, seed: int = 1) -> list[i
         range(1, sessions + 1), np.zeros(sessions, np.int32), np.full(sessions, OWN, np.uint8), nothing, nothing,
         np.full(sessions, 100_000), flags, flags,
     )  # fmt: skip
-    host = Host(cores=1, frames=4, processes=processes)
+    host = Host(cores=1, frames=4, cpu_order=cpu_order)
     database = add_database(builder, host, [], [[Demand(COMPUTE)]], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
     engine.run_database(builder.build(16), database, metrics)
@@ -305,12 +308,12 @@ def in_service_order(sessions: int, *, processes: bool, seed: int = 1) -> list[i
 
 
 def test_who_comes_first_is_served_first_where_the_engine_schedules() -> None:
-    assert in_service_order(300, processes=False) == list(range(300))
+    assert in_service_order(300, IN_ORDER) == list(range(300))
 
 
 def test_of_two_processes_drawn_at_random_the_one_that_waits_longer_is_next() -> None:
     """Of 64 that are asked the first is drawn at least once in 1 - (63 / 64)^2 of the choices; nobody is left out."""
-    order = in_service_order(20_000, processes=True)
+    order = in_service_order(20_000, OLDER_OF_TWO)
     waiting = list(range(20_000))
     first = 0
     for session in order[:19_000]:
@@ -321,8 +324,20 @@ def test_of_two_processes_drawn_at_random_the_one_that_waits_longer_is_next() ->
 
 
 def test_of_three_processes_the_one_that_waits_longest_is_next_five_times_of_nine() -> None:
-    first = [in_service_order(3, processes=True, seed=seed)[0] for seed in range(500)]
+    first = [in_service_order(3, OLDER_OF_TWO, seed)[0] for seed in range(500)]
     assert np.bincount(first, minlength=3) / 500 == pytest.approx([5 / 9, 3 / 9, 1 / 9], abs=0.06)
+
+
+def test_of_64_processes_drawn_at_random_the_one_that_waits_longest_is_no_likelier_than_another() -> None:
+    order = in_service_order(20_000, AT_RANDOM)
+    waiting = list(range(20_000))
+    places = []
+    for session in order[:19_000]:
+        places.append(waiting.index(session))
+        waiting.remove(session)
+    assert max(places) < 64
+    assert places.count(0) / 19_000 == pytest.approx(1 / 64, abs=0.003)
+    assert np.mean(places) == pytest.approx(31.5, abs=0.5)
 
 
 def test_who_waits_for_a_core_is_told_so() -> None:

@@ -1,6 +1,8 @@
 """Exploring: drafts, samples, the whole beside ``tiersim replay``, what the next change ends."""
 
 import json
+import re
+import runpy
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -321,6 +323,7 @@ def test_statements_are_replayed_as_replay_does(tmp_path: Path) -> None:
     draft = _changed(draft_of("pcie-flash"), ("engine.buffer_pool", "64 MiB"), ("host.cores", 2))
     explorer = Explorer(open_recording(bundle, draft), [draft])
     try:
+        assert explorer.recording.sample is not None
         assert {control.key for control in explorer.controls()} >= {"engine.buffer_pool", "host.cores"}
         until(explorer, is_done(explorer))
         picture = explorer.state.picture
@@ -329,3 +332,23 @@ def test_statements_are_replayed_as_replay_does(tmp_path: Path) -> None:
         assert_equal(picture.result, expected)
     finally:
         explorer.end()
+
+
+def test_the_program_of_the_document_draws_a_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from plotly.graph_objects import Figure
+
+    from tiersim.traces.readers import import_trace
+    from tiersim.traces.samples import pgbench
+
+    shown: list[Figure] = []
+    monkeypatch.setattr(Figure, "show", lambda figure: shown.append(figure))
+    text = Path("docs/explore.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    Path("demo").mkdir()
+    Path("sample.blktrace").write_bytes(pgbench()[: 48 * 20_000])
+    import_trace([Path("sample.blktrace")], Path("demo/pgbench.trace"), force=False)
+    Path("program.py").write_text(program, encoding="utf-8")
+    runpy.run_path("program.py")
+    (figure,) = shown
+    assert {"4 drives", "8 drives", "16 drives"} <= {trace.name for trace in figure.data}

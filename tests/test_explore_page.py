@@ -46,6 +46,7 @@ class Tab:
     def settle(self, after: int = -1) -> None:
         """Wait until the last change is simulated and drawn; it is a later one than *after*."""
         explorer = self.server.view.explorer
+        self.page.locator("html:not([data-asking])").wait_for(state="attached")
         until(explorer, lambda: explorer.state.version > after and is_done(explorer)())
         version, stage = explorer.state.version, explorer.state.stage
         self.page.locator(f'html[data-version="{version}"][data-stage="{stage}"]').wait_for(state="attached")
@@ -212,14 +213,16 @@ def _random_change(tab: Tab, rng: random.Random) -> None:
             "(e, share) => { e.value = Math.round(share * e.max); e.dispatchEvent(new Event('input')); }", rng.random()
         )
     elif kind == "select-one":
-        one.select_option(index=rng.randrange(one.locator("option").count()))
+        options = one.locator("option").count()
+        if options:  # else the controls have changed meanwhile
+            one.select_option(index=rng.randrange(options), timeout=2000)
     else:
         values = {
             "device": ["intel-p3700-800", "seagate-cheetah-15k7-300", "aws-gp3", "crucial-t500-2000", "nonsense"],
             "cache": ["", "64 MiB", "1 GiB", "much"], "iops": ["", "4000", "20000"], "size": ["", "800 GiB", "1 B"],
             "throughput": ["", "200 MB/s", "1 GB/s"],
         }  # fmt: skip
-        one.fill(rng.choice(values[key.rpartition(".")[2]]))
+        one.fill(rng.choice(values[key.rpartition(".")[2]]), timeout=2000)
         one.evaluate("e => e.dispatchEvent(new Event('change'))")
 
 
@@ -230,7 +233,7 @@ def _change_at_random(tab: Tab, changes: int, stop_each: int, seed: int) -> None
         try:
             _random_change(tab, rng)
         except Exception as error:  # the server's answer has changed the controls meanwhile
-            if "not attached" not in str(error) and "Timeout" not in str(error):
+            if not re.search("not attached|Timeout|not an? <input>|cannot be filled|not a <select>", str(error)):
                 raise
         tab.page.wait_for_timeout(rng.choice([0, 20, 150]))
         if number % stop_each:

@@ -124,6 +124,7 @@ def test_what_is_no_question_is_refused(client: Client, body: bytes, kind: str, 
     [
         ("/change", {}, "settings"), ("/change", {"settings": {"replay.load": []}}, "settings"),
         ("/change", {"settings": {"engine.kind": "mysql"}}, "cannot be changed here"),
+        ("/change", {"settings": {"volumes.data.throughput": "1 GB/s"}}, "cannot be changed here"),
         ("/change", {"settings": {"volumes.data.device": "/etc/passwd.toml"}}, "not a device of the catalogue"),
         ("/change", {"settings": {"volumes.data.device": "intel-p3700"}}, "did you mean"),
         ("/begin", {"name": "/etc/passwd.toml"}, "not a scenario"), ("/back", {"letter": "Z"}, "not pinned"),

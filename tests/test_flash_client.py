@@ -75,6 +75,15 @@ def test_a_cache_that_folds_when_full_pays_for_both_programs() -> None:
     assert rate(one, done[20:]) == pytest.approx(one.dies * PROGRAM / 3 * 1e9 / each, rel=0.05)
 
 
+def test_what_has_room_in_the_cache_moves_nothing_out() -> None:
+    """Of two programs the first finds room for a unit, or none: the second waits for one unit more to be moved out."""
+    size, waited = PROGRAM // 3, []
+    for used in (40 * PROGRAM - UNIT, 40 * PROGRAM):
+        one = drive(slc_full="fold", slc_used=used, dies=1, channels=1, buffer=0)
+        waited.append(latencies(one, [0, 1000], WRITE, np.arange(2) * size, size)[1])
+    assert waited[1] - waited[0] == one.copy_ns
+
+
 def test_a_result_says_how_much_of_the_cache_is_free() -> None:
     def figures(one: Flash) -> dict[str, Any]:
         builder = PlantBuilder(1)
@@ -135,7 +144,7 @@ def test_a_drive_with_other_commands_does_not_read_ahead() -> None:
         ({"slc_static": None, "slc_dynamic": None}, "slc_program: needs slc_static or slc_dynamic"),
         ({"slc_program_size": 2 * PROGRAM}, "no more than program_size"),
         ({"slc_program": 2_000_000}, "takes no longer"),
-        ({"slc_used": 41 * PROGRAM}, "slc_used: the cache has"),
+        ({"slc_used": 41 * PROGRAM}, "slc_used: the cache takes"),
         ({"mapping": "mapped", "capacity": 1 << 24}, "mapping = 'analytic'"),
         ({"read_ahead": 1000}, "read_ahead: needs"),
     ],

@@ -1,5 +1,6 @@
 """A flash drive that plans its commands against its twin in plain Python, in both engines."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,14 +15,15 @@ from tests.twins.stand_in import Built, agree, draw_commands
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.devices.ssd.flash_kernels import placed_die, sensing_ns
+from tiersim.operations import READ, WRITE
 
 pytestmark = pytest.mark.kernels
 
 
 @st.composite
-def drives(draw: st.DrawFn) -> Flash:
+def drives(draw: st.DrawFn, *, is_client: bool = False) -> Flash:
     unit, planes = draw(pick(2048, 4096)), draw(pick(1, 2, 4))
-    static = draw(st.booleans())
+    static = not is_client and draw(st.booleans())
     program = unit * (1 if static else draw(pick(1, 3, 8)))
     dies = draw(pick(1, 2, 8))
     chosen: dict[str, Any] = {
@@ -45,9 +47,9 @@ def drives(draw: st.DrawFn) -> Flash:
         "flush_interval": draw(pick(None, 2_000_000)),
         "queue_depth": draw(pick(1, 3, 8)),  # few enough that a channel keeps all its promises apart
     }
-    if draw(st.booleans()):
+    if is_client or draw(st.booleans()):
         chosen["read_ahead"] = unit * draw(pick(1, 4, 32))
-    if not static and draw(st.booleans()):
+    if is_client or (not static and draw(st.booleans())):
         chosen |= slc_caches(draw, unit, program)
     return flash(**chosen)
 
@@ -55,6 +57,25 @@ def drives(draw: st.DrawFn) -> Flash:
 @settings(max_examples=examples(45), deadline=None)
 @given(seed=SEEDS, drive=drives(), apart_ns=pick(10_000, 100_000, 1_000_000), span=pick(1 << 17, 1 << 22))
 def test_planned_flash(seed: int, drive: Flash, apart_ns: int, span: int) -> None:
+    agree(plan(drive), draw_commands(seed, 120, span, (512, 8192, 8192, 20_480), ALL, apart_ns))
+
+
+@settings(max_examples=examples(45), deadline=None)
+@given(
+    seed=SEEDS,
+    drive=drives(is_client=True),
+    apart_ns=pick(5_000, 30_000, 200_000),
+    ops=pick((READ,), (READ, READ, READ, READ, WRITE), (WRITE,), (WRITE, WRITE, READ)),
+)
+def test_planned_client(seed: int, drive: Flash, apart_ns: int, ops: tuple[int, ...]) -> None:
+    """Streams of reads that a drive reads ahead of, and writes that fill its cache."""
+    units = draw_commands(seed, 120, 1 << 21, (4096, 8192), ops, apart_ns, 4096, 0.95)
+    agree(plan(drive), units)
+
+
+def plan(drive: Flash) -> Callable[[PlantBuilder], Built]:
+    """How to build a drive, and its twin."""
+
     def build(builder: PlantBuilder) -> Built:
         station = add_flash(builder, drive, "drive")
         plant = builder.build(1)  # where units lie, and which page of its cells one is, is drawn
@@ -65,4 +86,4 @@ def test_planned_flash(seed: int, drive: Flash, apart_ns: int, span: int) -> Non
         )
         return station, {station: twin}
 
-    agree(build, draw_commands(seed, 120, span, (512, 8192, 8192, 20_480), ALL, apart_ns))
+    return build

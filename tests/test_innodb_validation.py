@@ -4,16 +4,24 @@ the accuracy document has them.
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tiersim.scenarios.validation import innodb_cells, innodb_ebs, innodb_sata, innodb_tpcc
+from tiersim.scenarios.validation import (
+    innodb_cells,
+    innodb_ebs,
+    innodb_pairs,
+    innodb_samsung,
+    innodb_sata,
+    innodb_tpcc,
+)
 from tiersim.scenarios.validation.innodb_bench import around
 from tiersim.scenarios.validation.report import counted
 
 ACCURACY = Path(__file__).parents[1] / "docs/accuracy.md"
 
 
-@pytest.mark.parametrize("module", [innodb_ebs, innodb_sata, innodb_tpcc])
+@pytest.mark.parametrize("module", [innodb_ebs, innodb_pairs, innodb_samsung, innodb_sata, innodb_tpcc])
 def test_figures_that_are_not_part_of_the_project_are_asked_for(module: object, tmp_path: Path) -> None:
     assert isinstance(module, type(innodb_ebs))
     for folder in (None, tmp_path):
@@ -27,6 +35,48 @@ def test_requests_and_bytes_of_a_transaction_tell_pages_missed_and_changed(misse
     """A changed page is written twice, with 15 others of the doublewrite file in a request."""
     found = innodb_ebs._demand(missed + changed * 17 / 16, missed + 2 * changed)
     assert found == pytest.approx((missed, changed))
+
+
+def test_a_cell_is_walked_through_by_what_was_done_before() -> None:
+    """Twice the rate warms up in half the time; rates between two points lie on the line through them."""
+    done, rates = innodb_ebs._curve([10.0] * 5 + [20.0] * 5)
+    assert rates == [10.0, 20.0]
+    assert done == [600 * 3.0, 600 * 5 + 1200 * 3.0]
+
+
+def test_gp2_stops_where_the_line_of_its_requests_meets_that_of_its_bytes() -> None:
+    rates = {("gp2", size): min(size / 10, 260.0) for size in (1500, 2000, 2500, 3000, 3300)}
+    assert innodb_ebs._knee({**rates, ("io1", 9000): 900.0}) == pytest.approx(2600)
+
+
+@pytest.mark.parametrize(
+    ("rows", "pages", "bits", "hot"),
+    [
+        (1 << 10, 1 << 10, 3, 0.5),  # a row a page: of 3 bits 2 and more are set for half of them
+        (1 << 10, 1 << 8, 3, 0.5),  # 4 rows a page: one bit is left
+    ],
+)
+def test_pages_with_few_zeros_among_the_bits_that_nurand_sets_oftener_are_hot(
+    rows: int, pages: int, bits: int, hot: float
+) -> None:
+    found, share = innodb_samsung._skew(rows, pages, bits)
+    assert found == pytest.approx(hot)
+    drawn = np.random.default_rng(1)
+    of_page = bits - int(np.log2(rows / pages))
+    ones = ((drawn.integers(1 << of_page, size=100_000) | drawn.integers(1 << of_page, size=100_000))[:, None]
+            >> np.arange(of_page) & 1).sum(axis=1)  # fmt: skip
+    zeros = {0.5: of_page // 2}[hot]
+    assert share == pytest.approx((ones >= of_page - zeros).mean(), abs=0.01)
+
+
+def test_a_guess_knows_what_the_cap_lets_a_recorded_transaction_do() -> None:
+    source = {
+        "tps": 1000.0, "misses_per_tx": 0.5, "pages_flushed_per_tx": 0.2, "log_writes_per_tx": 0.4,
+        "log_fsyncs_per_tx": 0.4,
+    }  # fmt: skip
+    assert innodb_pairs._as_the_cap_lets(source, {"read_iops": 100, "write_iops": 0}) == 200
+    assert innodb_pairs._as_the_cap_lets(source, {"read_iops": 100, "write_iops": 100}) == 100
+    assert innodb_pairs._as_the_cap_lets(source, {"read_iops": 0, "write_iops": 0}) == 1000
 
 
 @pytest.mark.parametrize("number", [1.0, 2.25, 9.999])

@@ -22,6 +22,8 @@ from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.tenants.model import read_tenants
 from tiersim.scenarios.tenants.run import Recordings
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.readers import import_files, sort_files
+from tiersim.traces.samples import start
 
 pytestmark = needs_jit
 
@@ -173,11 +175,19 @@ def test_candidates_that_lose_data_are_left_out(folder: Path, recordings: Any) -
     [
         (FOUR + 'apart = ["shp"]\n', "'shp' is not one of the other tenants; did you mean 'shop'"),
         (FOUR + 'targets = ["endurance >= 5 years"]\n', "'endurance >= 5 years': is of hardware"),
+        (FOUR + 'targets = ["p99(query) < 1 ms"]\n', "fourth has requests and no query; write for example"),
         (FOUR + 'targets = ["p99(data reed) < 1 ms"]\n', "'data reed' has no latency; did you mean 'data read'"),
     ],
 )
 def test_a_mistake_is_named(folder: Path, recordings: Any, text: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
+        pack_tenants(Asked(recordings(text), [], 0.0, False), candidates(folder))
+
+
+def test_recordings_of_statements_are_refused_before_anything_runs(folder: Path, recordings: Any) -> None:
+    import_files(sort_files([start(folder) / "select"]), folder / "counted.trace", force=True)
+    text = FOUR + '[tenants.counted]\nrecording = "counted.trace"\n'
+    with pytest.raises(ScenarioError, match=r"tenants.counted.recording: has statements and no block requests"):
         pack_tenants(Asked(recordings(text), [], 0.0, False), candidates(folder))
 
 

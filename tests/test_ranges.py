@@ -14,6 +14,7 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, UNKNOWNS, draws_of, with_range
 from tiersim.scenarios.statements.statement_load import Load
+from tiersim.simulator.database.database_state import IN_ORDER
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.result import Result
 
@@ -88,12 +89,19 @@ def test_without_usage_counts_rows_may_have_moved_or_not() -> None:
     assert 0.0 in {law.moved for law in with_counts}
 
 
-def ranged(load: Load, made: NamedScenario, costs: ProcessorCosts, share_of_reads: float) -> dict[str, Any]:
-    """The range of a run whose throughput is that of busy processors, of which reads take a share."""
+def ranged(
+    load: Load, made: NamedScenario, costs: ProcessorCosts, share_of_reads: float, cores: int = 2
+) -> dict[str, Any]:
+    """The range of a run whose throughput is that of busy processors, of which reads take a share; half as much where
+    these serve in order of arrival.
+    """
 
     def run(_: NamedScenario, __: Load, one: ProcessorCosts) -> Result:
-        demand = one.client_ns / 20_000 * (1 - share_of_reads) + one.costs.read_ns / 25_000 * share_of_reads
+        demand = (1 + (one.cpu_order == IN_ORDER)) * one.client_ns / 20_000 * (
+            1 - share_of_reads
+        ) + one.costs.read_ns / 25_000 * share_of_reads
         summary = {
+            "host": {"cores": cores},
             "throughput_per_s": {"transactions": {"value": 1000 / demand}},
             "latency_ns": {"transaction": {"mean": {"value": 8e6 * demand}}},
         }
@@ -113,6 +121,15 @@ def test_a_range_holds_the_prediction_and_names_what_makes_it_wide(load: Load, t
     assert found["transactions_per_s"]["high"] == pytest.approx(1000 / 0.8**0.8, rel=0.05)
     assert found["verdict"] == "determined"
     assert found["mostly"] == UNKNOWNS["cpu"][0]
+
+
+def test_whom_the_scheduler_serves_next_is_drawn_where_its_choices_were_not_recorded(load: Load, tmp_path: Any) -> None:
+    known = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
+    two, eight = (ranged(load, scenario(tmp_path), known, 0.0, cores) for cores in (2, 8))
+    assert two["transactions_per_s"] == {"low": 1000, "high": 1000}
+    assert "order" not in two["explained_by"]
+    assert eight["transactions_per_s"] == {"low": 500, "high": 1000}
+    assert eight["mostly"] == UNKNOWNS["order"][0]
 
 
 def test_a_range_that_decides_nothing_is_underdetermined(load: Load, tmp_path: Any) -> None:

@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "8ac6bd8ad7df1bdc5f2fa9c075d876d3ce95393a1b7cd5e84a4c6296d904c2a2"
+GOLDEN = "2ed2772c41ccddd79dd3554672c8ee4afb7e8df53123e96b44578c32e5fe21ec"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

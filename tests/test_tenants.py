@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from typer.testing import CliRunner
 
 from tests.databases import DatabaseCase, database_cases
 from tests.drawn_streams import draw_streams, streams_of
@@ -20,6 +21,7 @@ from tests.plants import Case, cases
 from tests.runs import needs_jit, poisson
 from tests.test_engines import assert_same_metrics, commands_at
 from tests.test_replay import write_trace
+from tiersim.cli.main import app
 from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -34,10 +36,11 @@ from tiersim.scenarios.tenants.run import Recordings, Shared, run_tenants
 from tiersim.simulator.categories import COUNT
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics, by_recording, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
-from tiersim.simulator.result import Result
+from tiersim.simulator.result import Result, load_result
 from tiersim.simulator.streams import OWN, Streams, part_of, side_by_side, to_run
+from tiersim.simulator.summary_model import Summary
 from tiersim.simulator.taps import rows_of, tapped
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_files, sort_files
@@ -118,8 +121,8 @@ def test_tenants_that_share_nothing_do_what_they_do_alone(folder: Path, mode: st
         if mode != "open":
             assert together.summary["throughput_per_s"] == alone.summary["throughput_per_s"]
             assert (
-                together.summary["load"]["explanation"].partition(";")[0]
-                == (alone.summary["load"]["explanation"].partition(";")[0])
+                together.summary["load"]["explanation"].partition(". ")[0]
+                == (alone.summary["load"]["explanation"].partition(". ")[0])
             )
 
 
@@ -170,9 +173,33 @@ def test_recordings_are_aligned_by_their_busiest_second_or_by_the_clock(folder: 
         shared(folder, 'align = "clock"\n' + BOTH, TWO_VOLUMES)
 
 
+def test_a_limit_on_one_tenant_is_kept_and_helps_the_other(folder: Path) -> None:
+    tenants = BOTH.replace("right", "left")
+    free = {one.name: one.together.summary for one in shared(folder, tenants, TWO_VOLUMES, ["replay.mode=open"])}
+    tenants += "limit = { iops = 100 }\n"
+    limited = {one.name: one for one in shared(folder, tenants, TWO_VOLUMES, ["replay.mode=open"])}
+    summary = limited["bill"].together.summary
+    assert summary["throughput_per_s"]["requests"]["value"] == pytest.approx(100, rel=0.01)
+    assert summary["verdict"]["load"] == "saturated"
+    assert summary["load"]["station"] == "bill.limit"
+    assert any(one["what"].startswith("bill.limit") for one in summary["assumed"])
+    assert limited["shop"].together.summary["shared"]["mean_latency_ns"] < free["shop"]["shared"]["mean_latency_ns"]
+    waits = summary["shared"]["waits_ns"]["bill.limit"]
+    assert set(waits) <= {"bill", "nobody"}  # its own requests took the tokens
+
+
+def test_a_queue_depth_of_one_tenant_holds_its_requests_back(folder: Path) -> None:
+    tenants = BOTH.replace("right", "left") + "queue_depth = 1\n"
+    (_, bill) = shared(folder, tenants, TWO_VOLUMES, ["replay.mode=open"])
+    assert set(bill.together.summary["shared"]["waits_ns"]["bill.queue"]) == {"bill"}
+    assert "bill.queue" in bill.alone.summary["stations"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (BOTH + "limit = { burst_iops = 3 }\n", "burst_iops: needs iops"),
+        (BOTH + "limit = {}\n", "limit: has no limits"),
         (BOTH.replace('"left"', '"lift"'), r"tenants.toml:4: tenants.shop.placement.*'lift' is not one of the volumes"),
         (BOTH + 'replay = { mode = "half-open" }\n', r"tenants.bill.replay.mode: 'half-open'"),
         (BOTH + "replay = { seed = 3 }\n", "replay.seed: is one for all"),
@@ -194,6 +221,90 @@ def test_a_file_with_tenants_is_told_from_others(tmp_path: Path) -> None:
     assert is_tenants(tmp_path / "a.toml")
     assert not is_tenants(tmp_path / "b.toml")
     assert not is_tenants(tmp_path / "c.toml")
+
+
+def test_commands_know_tenants_or_say_what_to_give(folder: Path, tmp_path: Path) -> None:
+    (folder / "both.toml").write_text(BOTH.replace("right", "left"))
+    (folder / "hardware.toml").write_text(TWO_VOLUMES)
+    both = str(folder / "both.toml")
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(app, list(arguments))
+
+    arguments = ["replay", both, "--on", str(folder / "hardware.toml"), "-o", str(tmp_path)]
+    shown = run(*arguments, "--all")
+    assert shown.exit_code == 0, shown.output
+    assert "hardware: mean latency of a request" in shown.output
+    assert "behind shop" in shown.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"hardware.{name}{kind}.result" for name in ("bill", "shop") for kind in (".alone", "")
+    ]
+    Summary.model_validate(load_result(tmp_path / "hardware.shop.result").summary)
+    assert "is already there" in str(run(*arguments).exception)
+    compared = run("compare", *(str(tmp_path / f"hardware.shop{kind}.result") for kind in (".alone", "")))
+    assert compared.exit_code == 0
+    described = run("describe", both)
+    assert described.exit_code == 0
+    assert "tenant shop" in described.output
+    assert "tenant bill" in described.output
+    assert set(json.loads(run("describe", both, "--json").stdout)["tenants"]) == {"shop", "bill"}
+    for refused in (
+        ["describe", both, "-o", str(tmp_path / "x.html")],
+        ["load", both, "--on", "pcie-flash"],
+        ["replay", both, "--on", "pcie-flash", "--requests", "-o", str(tmp_path / "x")],
+    ):
+        assert "names several" in str(run(*refused).exception), refused
+    (folder / "both.toml").write_text(BOTH.replace("bill.trace", "bull.trace"))
+    assert "bull.trace is not there; check the name" in str(run("describe", both).exception) + str(
+        run("replay", both, "--on", "pcie-flash", "-o", str(tmp_path / "y")).exception
+    )
+
+
+POOL = """
+[volumes.pool]
+device = "seagate-cheetah-15k7-300"
+count = 4
+layout = "raid10"
+"""
+APART = """
+[volumes.pool]
+device = "seagate-cheetah-15k7-300"
+count = 2
+layout = "raid1"
+[volumes.log]
+device = "seagate-cheetah-15k7-300"
+count = 2
+layout = "raid1"
+[placement]
+default = "pool"
+log = "log"
+"""
+
+
+def test_the_log_waits_behind_data_on_one_pool_and_behind_none_of_it_apart(folder: Path) -> None:
+    """Founding document 004: on disks that data and log share, data slow the log down; on disks of its own nothing
+    does, though as many disks are there.
+    """
+    found = survey(Bundle(folder / "shop.trace"))
+    summaries = {}
+    for name, text in (("pool", POOL), ("apart", APART)):
+        (folder / f"{name}.toml").write_text(text)
+        scenario = load_scenario(str(folder / f"{name}.toml"), ["replay.mode=open"])
+        result = replay(found, scenario, waits=True)
+        plain = replay(found, scenario)
+        assert {key: value for key, value in result.summary.items() if key != "waits_ns"} == plain.summary
+        summaries[name] = result.summary
+    behind = {
+        name: {
+            other: sum(places.get(other, 0) for places in summary["waits_ns"]["log write"].values())
+            for other in ("data read", "data write", "log write", "log flush")
+        }
+        for name, summary in summaries.items()
+    }
+    assert behind["pool"]["data read"] + behind["pool"]["data write"] > 0
+    assert behind["apart"]["data read"] == behind["apart"]["data write"] == 0
+    means = {name: summary["latency_ns"]["log write"]["mean"]["high"] for name, summary in summaries.items()}
+    assert means["pool"] > 1.2 * means["apart"]
 
 
 # ---- the order of arrivals
@@ -235,7 +346,7 @@ def parts_of(case: Case, station: int, recordings: int) -> list[Streams]:
 
 def metrics_for(case: Case, builder: PlantBuilder, recordings: int) -> Metrics:
     span = int(case.commands.time_ns[-1]) + 1
-    return new_metrics(COUNT * recordings, len(builder.stations), RESOURCES, 5, -(-span // 4), recordings)
+    return new_metrics(COUNT * recordings, len(builder.stations), RESOURCES, 5, -(-span // 4), by_recording(recordings))
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -256,9 +367,9 @@ def test_engines_agree_on_recordings_side_by_side_and_on_who_waits(case: Case, r
     assert_same_metrics(metrics, reference_metrics)
     np.testing.assert_array_equal(plant.stations, reference.plant.stations)
     assert (metrics.waiting.sum(axis=1) == plant.stations["waiting"]).all()
-    np.testing.assert_array_equal(
-        metrics.started.sum(axis=1), plant.stations["outstanding"] - plant.stations["waiting"]
-    )
+    inside = plant.stations["outstanding"] - plant.stations["waiting"]
+    np.testing.assert_array_equal(metrics.started.sum(axis=1), inside)
+    np.testing.assert_array_equal(metrics.started_all, inside)
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -357,7 +468,9 @@ def one_server(
     at = np.concatenate(times)[order]
     small, wide = np.zeros(len(at), np.uint8), np.zeros(len(at), np.int64)
     fed = Commands(at, at, np.array(ports, np.int32)[owner], small, wide, wide + 4096, (owner * COUNT).astype(np.uint8))
-    metrics = new_metrics(COUNT * len(times), len(builder.stations), RESOURCES, 2, int(at[-1]) + 1, len(times))
+    metrics = new_metrics(
+        COUNT * len(times), len(builder.stations), RESOURCES, 2, int(at[-1]) + 1, by_recording(len(times))
+    )
     engine.run(builder.build(), [fed], metrics)
     return metrics, gate
 
@@ -378,6 +491,41 @@ def test_waiting_is_behind_whoever_is_served_meanwhile() -> None:
         served.append((start, free, owner))
     np.testing.assert_allclose(metrics.behind_ns[gate, :2, :2], expected, atol=10)
     assert expected.min() > 0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2)), min_size=1, max_size=25),
+    st.integers(1, 3),
+    st.integers(1, 9),
+)
+@settings(deadline=None, max_examples=examples(100))
+def test_waiting_at_several_servers_is_divided_among_those_that_are_served(
+    asked: list[tuple[int, int]], servers: int, service: int
+) -> None:
+    """Against a walk through time, step by step, in plain Python."""
+    asked = sorted(asked)
+    builder = PlantBuilder(1)
+    station = add_server(builder, "server", servers, service * MS, "fixed")
+    at = np.array([time for time, _ in asked], np.int64) * MS
+    owner = np.array([one for _, one in asked], np.uint8)
+    small, wide = np.zeros(len(at), np.uint8), np.zeros(len(at), np.int64)
+    fed = Commands(at, at, np.full(len(at), station, np.int32), small, wide, wide + 4096, owner * np.uint8(COUNT))
+    metrics = new_metrics(COUNT * 3, 1, RESOURCES, 2, int(at[-1]) + 1, by_recording(3))
+    engine.run(builder.build(), [fed], metrics)
+    expected = np.zeros((3, 3))
+    waiting: list[int] = []
+    served: list[tuple[int, int]] = []  # until when, and whose
+    coming = list(asked)
+    for now in range(30 + service * len(asked) + 1):
+        served = [one for one in served if one[0] > now]
+        while coming and coming[0][0] == now:
+            waiting.append(coming.pop(0)[1])
+        while waiting and len(served) < servers:
+            served.append((now + service, waiting.pop(0)))
+        for one in waiting:
+            for _, other in served:
+                expected[one, other] += MS / len(served)
+    np.testing.assert_allclose(metrics.behind_ns[station, :3, :3], expected, atol=1)
 
 
 @pytest.mark.parametrize("laws", ["MM", "DM"])
@@ -442,7 +590,7 @@ def test_two_closed_classes_go_as_fast_as_exact_mean_value_analysis_says() -> No
     each = [120_000, 60_000]
     parts = [closed(n, think, many, station) for n, think, many in zip(clients, thinks, each, strict=True)]
     streams = to_run(side_by_side(parts, [0, 0]))
-    metrics = new_metrics(COUNT * 2, len(builder.stations), RESOURCES, 2, 10**12, 2)
+    metrics = new_metrics(COUNT * 2, len(builder.stations), RESOURCES, 2, 10**12, by_recording(2))
     engine.run_streams(builder.build(), streams, metrics)
     expected = mva(clients, [think / 1e9 for think in thinks], [1e-3])
     done = [np.sort(part_of(streams, number, 0).done_ns) for number in range(2)]

@@ -222,10 +222,10 @@ def test_one_late_session_of_many_is_said_and_no_verdict() -> None:
     late = np.array([0, 0, 0, 30_000_000_000])
     load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, Sessions(1.0, 4, 0, late))
     assert load.verdict == "steady"
-    assert load.explanation == "3 of 4 sessions keep pace with the recording; one ends 30 s late"
+    assert load.explanation == "3 of 4 sessions keep pace with the recording. One ends 30 s late"
     sessions = Sessions(1.0, 4, 0, late, recorded_ns=np.array([90, 91, 92, 50]) * 1_000_000_000)
     load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, sessions)
-    assert load.explanation.endswith("one ends 30 s late: at 80 s of 100 s instead of 50 s")
+    assert load.explanation.endswith("One ends 30 s late: at 80 s of 100 s instead of 50 s")
 
 
 @pytest.mark.parametrize(
@@ -257,6 +257,6 @@ def test_sessions_that_were_stopped_are_behind_by_what_they_left(slower: float, 
     assert load.shortfall_pct == pytest.approx(100 * (1 - 1 / slower), abs=0.6)
     if verdict == "behind":
         longer = format_ns(span_ns * 100 / round(100 / slower) - span_ns)
-        assert f"the whole workload would take {longer} longer" in load.explanation
+        assert f"The whole workload would take {longer} longer." in load.explanation
         rate = {1.2: "199", 3.0: "79.2"}[slower]
-        assert load.explanation.startswith(f"too slow: {rate} requests/s instead of 240; ")
+        assert load.explanation.startswith(f"too slow: {rate} requests/s instead of 240. ")

@@ -555,3 +555,25 @@ def test_replay_takes_a_workload_where_a_trace_stands(tmp_path: Path) -> None:
     assert "stream users" in table.stdout
     refused = CliRunner().invoke(app, [*arguments, "--force", "--requests"])
     assert refused.exit_code != 0
+
+
+def test_the_engine_of_a_workload_decides_whose_innodb_it_is(tmp_path: Path) -> None:
+    """Its version says nothing of that: 12.2 may be anybody's. MariaDB has one pool and half as much for its frames."""
+    text = """
+        [relations.stock]
+        rows = 100
+
+        rows_per_page = 1
+
+        [statements.move]
+        does = [{ change = "stock", lock = false, log = "100 B" }, { commit = "100 B" }]
+
+        [streams.clients]
+        statements = ["move"]
+        count = 3
+    """
+    depths = {
+        engine: run(tmp_path, text, engine=engine, pool="4 MiB", more='version = "12.2"')["engine"]["lru_scan_depth"]
+        for engine in ("mariadb", "mysql")
+    }
+    assert depths == {"mariadb": 1536, "mysql": 1024}

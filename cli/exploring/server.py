@@ -39,6 +39,8 @@ _STRANGER = (
     "this browser has not opened the address that tiersim explore printed; it can be opened once, start tiersim explore"
     " again for another browser"
 )
+#: Keys that a search proposes, whatever the volume is now.
+_OF_CANDIDATES = (".device", ".count", ".layout")
 #: What a question is answered with besides an error.
 _Answer = Mapping[str, Any]
 
@@ -251,14 +253,14 @@ def answered(view: View, path: str, asked: Mapping[str, Any]) -> _Answer | None:
 def _text(asked: Mapping[str, Any], key: str) -> str:
     value = asked.get(key)
     if not isinstance(value, str):
-        raise ScenarioError(f"{key}: is not there, or no text")
+        raise ScenarioError(f"{key}: is missing, or no text; send a text")
     return value
 
 
 def _of_library(name: str) -> str:
     """Return a name of the library: a page names no files."""
     if name not in library.names():
-        raise ScenarioError(f"{name!r} is not a scenario that comes with tiersim")
+        raise ScenarioError(f"{name!r} is not a scenario that comes with tiersim; choose one of the list")
     return name
 
 
@@ -270,10 +272,10 @@ def _settings(explorer: Explorer, asked: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(settings, dict) or not all(
         value is None or isinstance(value, str | int | float) for value in settings.values()
     ):
-        raise ScenarioError("settings: is not an object of keys and values")
+        raise ScenarioError("settings: is not an object; send keys and values")
     known = {control.key: control.value for control in explorer.controls()}
     for key, value in settings.items():
-        if key not in known and not key.startswith("volumes."):
+        if key not in known and not key.endswith(_OF_CANDIDATES):
             raise ScenarioError(f"{key}: cannot be changed here; change it in the file of the scenario")
         if key.endswith(".device") and value not in (known.get(key), *catalogue.names()):
             raise ScenarioError(

@@ -609,6 +609,7 @@ def _simulated(summary: dict[str, Any], until_ns: int, *, saturated: bool) -> di
         "rows": [{key: value for key, value in one.items() if key != "basis"} for one in rows[:MOST_ROWS]],
         "left_out": max(len(rows) - MOST_ROWS, 0),
         "impact": summary.get("checkpoint_impact"),
+        "stalls": summary.get("stalls"),
     }
 
 

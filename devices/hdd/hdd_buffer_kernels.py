@@ -15,6 +15,7 @@ from tiersim.devices.hdd.hdd_kernels import (
     PS_PER_NS,
     SECTOR_BYTES,
     angle_at,
+    can_start,
     choose_plain,
     cost_of,
     go_to,
@@ -490,8 +491,6 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
     d = p.drives[drive]
     q = d["queue"]
     best = p.queues[q]["head"]
-    if d["busy"] or best == NONE:
-        return NONE, NEVER, NEVER
     catch_up(p, station, drive, now)
     before = NONE
     if p.links[best]["next"] != NONE and now - p.requests[best]["accepted_ns"] <= d["age_limit_ns"]:
@@ -548,6 +547,8 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
 @kernel(hot=True)
 def choose_drive(p: Plant, station: int, drive: int, now: int) -> tuple[int, int, int]:
     """Start a request of a drive, with a buffer or without."""
+    if not can_start(p, drive):
+        return NONE, NEVER, NEVER
     if p.drives[drive]["segments"] > 0:
         return choose_buffered(p, station, drive, now)
     return choose_plain(p, station, drive, now)

@@ -266,14 +266,19 @@ def accept_drive(p: Plant, drive: int, slot: int, now: int) -> int:
     return WAIT if p.drives[drive]["busy"] else CALL
 
 
+@kernel(hot=True)
+def can_start(p: Plant, drive: int) -> bool:
+    """Whether a drive's arm is free and a command waits."""
+    d = p.drives[drive]
+    return not d["busy"] and p.queues[d["queue"]]["head"] != NONE
+
+
 @kernel
 def choose_plain(p: Plant, station: int, drive: int, now: int) -> tuple[int, int, int]:
     """Take the command of least cost among those that the drive sees; an aged one goes first."""
     d = p.drives[drive]
     q = d["queue"]
     best = p.queues[q]["head"]
-    if d["busy"] or best == NONE:
-        return NONE, NEVER, NEVER
     angle = angle_at(now + d["read_overhead_ns"], d["revolution_ps"], d["phase_ps"])
     least = cost_of(p, drive, best, angle, NEVER)
     before = NONE

@@ -28,7 +28,7 @@ from tiersim.devices.ssd.ftl_kernels import ERASED, SEALED
 from tiersim.devices.station_records import FLASH, NEVER, NONE, Plant
 from tiersim.random_numbers import FLASH_STATE
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
-from tiersim.units import NS_PER_S
+from tiersim.units import NS_PER_S, format_bytes
 
 #: Halvings of an interval until a double does not change any more.
 _HALVINGS = 60
@@ -435,7 +435,7 @@ class Flash(Sourced):
         if size is None or time is None or size % self.unit or size > self.program_size or time > self.program:
             return "slc_program: one bit a cell takes no longer than all, and whole units, no more than program_size"
         if (self.slc_used or 0) > self.slc_bytes:
-            return f"slc_used: the cache has {self.slc_bytes} bytes; a steady drive has no slc_dynamic"
+            return f"slc_used: the cache takes {format_bytes(self.slc_bytes)}; a steady drive has no slc_dynamic"
         if self.commands == "held" or self.allocation == "static" or self.mapping == "mapped":
             return "slc_static: needs commands = 'planned', allocation = 'dynamic' and mapping = 'analytic'"
         return ""

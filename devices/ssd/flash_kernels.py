@@ -265,9 +265,11 @@ def _read_stream(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
 
 
 @kernel
-def _forget_ahead(p: Plant, flash: int, unit: int, end: int) -> None:
+def _forget_ahead(p: Plant, flash: int, offset: int, length: int) -> None:
     """Forget what was read ahead from the first unit on that is written or discarded."""
     f = p.flashes[flash]
+    unit = offset // f["unit_bytes"]
+    end = (offset + length - 1) // f["unit_bytes"] + 1
     if unit < f["ahead_end"] and end > f["stream_end"]:
         f["ahead_end"] = max(unit, f["stream_end"])
 
@@ -436,7 +438,8 @@ def _write(p: Plant, station: int, flash: int, now: int, started: int, offset: i
     f = p.flashes[flash]
     at = to_buffer(p, flash, through_link(p, station, flash, started, length), length)
     unit_bytes = f["unit_bytes"]
-    _forget_ahead(p, flash, offset // unit_bytes, -(-(offset + length) // unit_bytes))
+    if f["ahead_units"] > 0:
+        _forget_ahead(p, flash, offset, length)
     ready = at
     for unit in range(offset // unit_bytes, (offset + length - 1) // unit_bytes + 1):
         patched = unit * unit_bytes < offset or (unit + 1) * unit_bytes > offset + length
@@ -463,7 +466,8 @@ def _map_unit(p: Plant, flash: int, die: int, unit: int) -> None:
 def discard(p: Plant, flash: int, started: int, offset: int, length: int) -> int:
     """Forget whole units, where there is a map; it takes as long as a flush of nothing."""
     f = p.flashes[flash]
-    _forget_ahead(p, flash, offset // f["unit_bytes"], -(-(offset + length) // f["unit_bytes"]))
+    if f["ahead_units"] > 0:
+        _forget_ahead(p, flash, offset, length)
     if f["ftl"] != NONE:
         for unit in range(-(-offset // f["unit_bytes"]), (offset + length) // f["unit_bytes"]):
             trim_unit(p, f["ftl"], unit)
@@ -503,6 +507,7 @@ def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)
     if f["slc_units"] > 0:
         take_room(p, flash, die, units)
+        choose_cells(p, flash)
     p.pool[program_free] = end + _collect(p, station, now, die, soon, end, units)
     for number in range(f["units_buffered"] - units, f["units_buffered"]):
         if f["buffer_units"] > 0:
@@ -513,8 +518,6 @@ def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     f["patched_units"] = 0
     p.work_ns[station, CHANNELS] += units * f["unit_channel_ns"]
     p.work_ns[station, DIES] += p.pool[program_free] - start
-    if f["slc_units"] > 0:
-        choose_cells(p, flash)
     return end
 
 

@@ -140,7 +140,7 @@ class Explorer:
         with self.changed:
             pin = next((one for one in self.state.pins if one.letter == letter), None)
             if pin is None:
-                raise ScenarioError(f"{letter!r} is not pinned any more")
+                raise ScenarioError(f"{letter!r} is not pinned any more; choose another one")
             self._take(pin.draft)
 
     def search(self, target: str) -> None:

@@ -29,10 +29,10 @@ from tiersim.simulator.result import BATCHES, Result, measured_latencies
 from tiersim.traces.bundle import Bundle, Requests
 
 WINDOWS = BATCHES
-#: Requests of a sample: some 0.1 s of a replay on one core. A shorter recording is replayed whole.
-SAMPLE_REQUESTS = 100_000
-#: Statements of a sample: some 0.3 s.
-SAMPLE_STATEMENTS = 15_000
+#: Requests of a sample: some 0.2 s of a replay on one core. A shorter recording is replayed whole.
+SAMPLE_REQUESTS = 200_000
+#: Statements of a sample: some 0.2 to 0.5 s.
+SAMPLE_STATEMENTS = 10_000
 
 
 class Windows:

@@ -27,7 +27,7 @@ from tiersim.scenarios.sizing.targets import Target, parse_target
 from tiersim.scenarios.survey import EXTENT_BYTES
 from tiersim.scenarios.tenants.model import MOST_TENANTS
 from tiersim.scenarios.tenants.run import Recordings, Tenant, parts_on, rules_of
-from tiersim.simulator.categories import part_name
+from tiersim.simulator.categories import CATEGORIES, part_name
 from tiersim.simulator.result import Result
 from tiersim.simulator.verdict import HOLDING
 
@@ -71,6 +71,11 @@ class _Trial:
                     raise ScenarioError(
                         f"{asked.recordings.path}: tenants.{name}.targets: {target.text!r}: is of hardware; write"
                         " latencies and rates here, and --growth or --failed-drive"
+                    )
+                if target.kind == "latency" and target.of not in CATEGORIES:
+                    raise ScenarioError(
+                        f"--slo {target.text!r}: {name} has requests and no {target.of}; write for example"
+                        " p99(data read) < 5 ms"
                     )
         self.simulated = 0
         self.failed: dict[tuple[int, frozenset[int]], str] = {}
@@ -175,14 +180,15 @@ def _grown(asked: Asked, first: Candidate) -> list[Tenant]:
     """Return the tenants with the load that is asked for; raises ScenarioError."""
     assert first.scenario is not None
     recordings = asked.recordings
+    if recordings.without_requests:
+        raise ScenarioError(
+            f"{recordings.path}: tenants.{recordings.without_requests[0]}.recording: has statements and no block"
+            " requests, and pack runs requests only; record them (tiersim record blktrace), or try placements with"
+            " tiersim replay"
+        )
     tenants = recordings.on(first.scenario)
     grown = []
     for tenant in tenants:
-        if tenant.derived is not None:
-            raise ScenarioError(
-                f"{recordings.path}: tenants.{tenant.name}.recording: has statements and no block requests, and pack"
-                " runs requests only; record them (tiersim record blktrace), or try placements with tiersim replay"
-            )
         load = rules_of(recordings, tenant.name, first.scenario, tenant.model.replay).load * (1 + asked.growth)
         rules = tenant.model.replay | ({"load": load} if asked.growth else {})
         grown.append(replace(tenant, model=tenant.model.model_copy(update={"replay": rules})))

@@ -272,7 +272,7 @@ def host_of(
         page_bytes=settings.page_bytes,
         costs=settings.costs,
         slowdown=settings.slowdown,
-        processes=of_engine.processes,
+        cpu_order=of_engine.cpu_order,
         counted_from_ns=scenario.model.replay.warmup,
         until_ns=until_ns,
         policy=of_engine.policy,

@@ -43,7 +43,7 @@ class EngineSources:
 class EngineSettings:
     """How an engine replaces pages and makes changes durable; ``described`` is what a summary shows of it."""
 
-    processes: bool  # sessions are; False: threads that the engine schedules itself
+    cpu_order: int  # whom a core serves next: IN_ORDER where the engine schedules threads itself
     policy: int  # of replacement
     ramp_pages: int  # that a page brings with it while the pool fills
     background_writer: BackgroundWriter | None

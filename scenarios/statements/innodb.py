@@ -10,7 +10,7 @@ from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
 from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
 from tiersim.simulator.database.buffer_pool.page_cleaner import MOST_BATCH, PageCleaner
-from tiersim.simulator.database.database_state import MIDPOINT
+from tiersim.simulator.database.database_state import MIDPOINT, OLDER_OF_TWO
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US
@@ -39,10 +39,18 @@ COMMIT_BYTES_IN_BINARY_LOG = "binary log bytes of a commit"
 _ON = ("on", "1", "2", "yes", "detect_and_recover")
 
 
-def innodb(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
-    """Return InnoDB's settings, and note in *basis* where they come from."""
+def mysql(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
+    """Return the settings of MySQL's InnoDB, and note in *basis* where they come from."""
+    return _innodb(sources, basis, MYSQL)
+
+
+def mariadb(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
+    """Return the settings of MariaDB's InnoDB, and note in *basis* where they come from."""
+    return _innodb(sources, basis, MARIADB)
+
+
+def _innodb(sources: EngineSources, basis: dict[str, str], form: int) -> EngineSettings:
     read, engine = _Read(sources, basis), sources.engine
-    form = MARIADB if "mariadb" in (sources.version or "").lower() or sources.engine.kind == "mariadb" else MYSQL
     version = _version(sources.version)
     cleaner = _cleaner(read, form, version, sources.buffer_pool_bytes)
     flushing = read.number(
@@ -79,7 +87,7 @@ def innodb(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
         old_percent, read.variable("innodb_old_blocks_time", 1000) * NS_PER_MS if old_ns is None else old_ns
     )
     return EngineSettings(
-        processes=True,
+        cpu_order=OLDER_OF_TWO,
         policy=MIDPOINT,
         ramp_pages=1,
         background_writer=None,

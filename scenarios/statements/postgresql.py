@@ -19,7 +19,7 @@ from tiersim.simulator.database.checkpoint.checkpointer import (
     log_buffer_bytes,
     version_number,
 )
-from tiersim.simulator.database.database_state import SWEEP
+from tiersim.simulator.database.database_state import OLDER_OF_TWO, SWEEP
 from tiersim.simulator.database.wal.log import HOLE_BYTES, Log, Replica
 from tiersim.units import NS_PER_S, NS_PER_US
 
@@ -41,7 +41,7 @@ def postgresql(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
     checkpoints = _checkpoints(engine, host, version, sources.since_checkpoint_ns, basis)
     os_cache_bytes = _os_cache_bytes(sources, basis)
     return EngineSettings(
-        processes=True,
+        cpu_order=OLDER_OF_TWO,
         policy=SWEEP,
         ramp_pages=1,
         background_writer=_background_writer(host, version),

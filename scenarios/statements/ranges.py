@@ -2,8 +2,10 @@
 the same random numbers.
 
 What it does not tell: how much less the CPU of statements is on a busy host than it was recorded on an idle one, what a
-read costs the processors, which law of popularity its misses follow. They act on each other, and percentiles jump
-between humps, so all are drawn together and not one at a time between its ends.
+read costs the processors, which law of popularity its misses follow. Nor does anything tell whom the scheduler of a
+host serves next that has another number of cores than the one whose choices were recorded
+(:mod:`tiersim.simulator.database.sessions.processors`), and so how many commits share a flush there. They act on each
+other, and percentiles jump between humps, so all are drawn together and not one at a time between its ends.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +22,8 @@ from tiersim.scenarios.calibration.popularity.occupancy import Law
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.statement_load import Load
+from tiersim.simulator.database.database_state import AT_RANDOM, IN_ORDER, OLDER_OF_TWO
+from tiersim.simulator.database.sessions.processors import RECORDED_CORES
 from tiersim.simulator.result import Result
 
 #: Runs of each scenario, with a draw of all unknowns each; the share of them that an interval leaves out at each end.
@@ -36,7 +40,13 @@ UNKNOWNS = {
         "record on the server itself with tiersim record postgres, while it reads pages",
     ),
     "law": ("which rows are hot beyond the recorded pool", "record longer, with pg_buffercache, or with a larger pool"),
+    "order": (
+        "whom the scheduler serves next on so many cores",
+        "record sched_switch and sched_wakeup on a host with as many cores, as docs/processors.md says",
+    ),
 }
+#: Orders in equal parts of their range.
+_ORDERS = (IN_ORDER, OLDER_OF_TWO, AT_RANDOM)
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,10 @@ def with_range(
     *run* runs a load with costs on a scenario; *progress* is called with how many runs of 1 + ``DRAWS`` are done.
     """
     loads = [replace(load, fitted=replace(load.fitted, laws=one.laws)) for one in draws]
+    cores = result.summary["host"]["cores"]
+    unknown = [name for name in UNKNOWNS if name != "order" or cores != RECORDED_CORES]
+    if "order" in unknown:
+        draws = [replace(one, processor=_ordered(one)) for one in draws]
     drawn = side_by_side(
         [
             partial(_figures, run, scenario, load, processor),
@@ -109,7 +123,13 @@ def with_range(
         progress,
     )
     figures = np.array(drawn[1:]) / np.array(drawn[0])
-    return replace(result, summary=result.summary | {"range": _range(result.summary, draws, figures)})
+    return replace(result, summary=result.summary | {"range": _range(result.summary, draws, figures, unknown)})
+
+
+def _ordered(one: Draw) -> ProcessorCosts:
+    """Return the costs of a draw with the order in which cores serve."""
+    part = min(int((one.at["order"] + 1) / 2 * len(_ORDERS)), len(_ORDERS) - 1)
+    return replace(one.processor, cpu_order=_ORDERS[part])
 
 
 def _figures(
@@ -125,13 +145,15 @@ def _figures(
     return summary["throughput_per_s"]["transactions"]["value"], float("nan") if mean_ns is None else mean_ns
 
 
-def _range(summary: Mapping[str, Any], draws: Sequence[Draw], drawn: NDArray[np.float64]) -> dict[str, Any]:
-    """Return the interval of transactions/s and of their mean, and what makes it so wide."""
+def _range(
+    summary: Mapping[str, Any], draws: Sequence[Draw], drawn: NDArray[np.float64], unknown: Sequence[str]
+) -> dict[str, Any]:
+    """Return the interval of transactions/s and of their mean, and which of what is *unknown* makes it so wide."""
     rate = summary["throughput_per_s"]["transactions"]["value"]
     mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
     low, high = (np.nanquantile(drawn, share, axis=0) for share in (_TAIL, 1 - _TAIL))
     logs = np.log(np.maximum(drawn[:, 0], 1e-9))
-    shares = {name: _explained(np.array([one.at[name] for one in draws]), logs) for name in UNKNOWNS}
+    shares = {name: _explained(np.array([one.at[name] for one in draws]), logs) for name in unknown}
     mostly = max(shares, key=lambda name: shares[name])
     wide = bool(high[0] > WIDE * low[0])
     return {

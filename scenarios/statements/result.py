@@ -26,6 +26,7 @@ from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
+from tiersim.scenarios.statements.stalls import stalls_of
 from tiersim.scenarios.statements.statement_load import Load as StatementLoad
 from tiersim.scenarios.statements.statement_load import by_the_clock
 from tiersim.simulator import verdict
@@ -358,6 +359,7 @@ def summarise_statements(
         },
         "checkpoints": checkpoints_of(course),
         "checkpoint_impact": None if judged.verdict == "saturated" else impact_of(course),
+        "stalls": stalls_of(course.ends_ns, course.from_ns, course.until_ns),
         "log": log_of(assembled.database, transactions),
         "measured_latency_ns": {},
         "assumed": caveats.parameters_assumed(scenario),
@@ -458,7 +460,7 @@ def _largest_wait(assembled: Assembled) -> str | None:
     most = int(np.argmax(spent_ns))
     if not spent_ns[most]:
         return None
-    return f"{100 * spent_ns[most] / spent_ns.sum():.0f} % of the time of queries and commits is {_WAITS[SPENT[most]]}"
+    return f"Most of the time of queries and commits is {_WAITS[SPENT[most]]}"
 
 
 def _throughput(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int) -> dict[str, Figure]:

@@ -19,6 +19,7 @@ from tiersim.scenarios.statements import innodb, postgresql, sqlserver
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.scenarios.statements.statement_load import Load
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB
+from tiersim.simulator.database.database_state import IN_ORDER
 from tiersim.simulator.database.sessions.processors import (
     CONTENTION,
     MEASURED_ON,
@@ -38,8 +39,8 @@ DEFAULT_CORES = 8
 _ENGINES = {
     "postgresql": postgresql.postgresql,
     "sqlserver": sqlserver.sqlserver,
-    "mysql": innodb.innodb,
-    "mariadb": innodb.innodb,
+    "mysql": innodb.mysql,
+    "mariadb": innodb.mariadb,
 }
 _NAMES = {"postgresql": "PostgreSQL", "sqlserver": "SQL Server", "mysql": "MySQL", "mariadb": "MariaDB"}
 #: Bytes that the log goes round in; what lies there is never read.
@@ -143,6 +144,8 @@ def settings_of(
         cache_bytes,
     )
     of_engine = _ENGINES[kind](sources, basis)
+    if processor is not None and processor.cpu_order is not None and of_engine.cpu_order != IN_ORDER:
+        of_engine = replace(of_engine, cpu_order=processor.cpu_order)
     return Settings(
         cores=cores,
         core_speed=speed,

@@ -10,7 +10,7 @@ from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
 from tiersim.simulator.database.buffer_pool.gather_write import GATHERED, GATHERED_BEFORE_2016
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
-from tiersim.simulator.database.database_state import LRU2
+from tiersim.simulator.database.database_state import IN_ORDER, LRU2
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.units import NS_PER_MS, NS_PER_S
 
@@ -52,7 +52,7 @@ def sqlserver(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
         )
     )
     return EngineSettings(
-        processes=False,
+        cpu_order=IN_ORDER,
         policy=LRU2,
         ramp_pages=_RAMP_PAGES,
         background_writer=None,

@@ -150,7 +150,7 @@ class Statements:
         return stamped([result], self._baseline, self.load(self._recorded_on.model.replay.seed), self._processor)[0]
 
     def run_part(self, load: Load, scenario: NamedScenario, note: Note) -> Result:
-        """Run a part of the load alone: clients do not begin anew."""
+        """Run a part of the load alone."""
         return self._replay(scenario, note, load)
 
     def _replay(self, scenario: NamedScenario, note: Note | None = None, part: Load | None = None) -> Result:
@@ -163,7 +163,6 @@ class Statements:
             load=load,
             shared=self._shared,
             trace=trace,
-            goes_on=part is None,
             progress=note,
         )
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from tiersim.devices.cloud.instance import Limits
 from tiersim.errors import did_you_mean
 from tiersim.simulator.categories import COUNT
 from tiersim.toml_files import Bytes, SignedNanoseconds, StrictModel, parse_toml, read_text, validate
@@ -38,6 +39,12 @@ class TenantModel(StrictModel):
         default_factory=dict, description="Keys of [engine] with other values; of a recording of statements."
     )
 
+    limit: Limits | None = Field(
+        default=None, description="Most requests and bytes a second of this tenant: keys of [instances.NAME]."
+    )
+    queue_depth: int | None = Field(
+        default=None, gt=0, le=2**32, description="Most requests of this tenant outstanding at its volumes together."
+    )
     # what tiersim pack asks of an array for it
     targets: list[str] = Field(default_factory=list, description="As --slo of tiersim size: p99(data read) < 5 ms.")
     size: Bytes | None = Field(default=None, gt=0, description="Its data, where the recording touches less of them.")
@@ -49,6 +56,8 @@ class TenantModel(StrictModel):
     def _offset_is_possible(self) -> "TenantModel":
         if self.offset is not None and self.offset % 512:
             raise ValueError(f'offset: {self.offset} bytes are not a multiple of 512; choose one, such as "100 GiB"')
+        if self.limit is not None and self.limit.iops is None and self.limit.throughput is None:
+            raise ValueError("limit: has no limits; write iops or throughput")
         if "seed" in self.replay:
             raise ValueError("replay.seed: is one for all; write it under [replay] of the scenario")
         return self

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tiersim.devices.cloud.instance import limits_of
 from tiersim.devices.measured import Measured
 from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
@@ -74,17 +75,21 @@ class Recordings:
                     " the server (tiersim record)"
                 )
 
+    @property
+    def without_requests(self) -> list[str]:
+        """Names of the tenants whose requests have to be derived."""
+        return [name for name in self._bundles if name not in self._surveyed]
+
     def on(self, scenario: NamedScenario) -> list["Tenant"]:
         """Return the tenants as they are on a scenario; raises TiersimError."""
-        if len(self._surveyed) == len(self._bundles):
+        if not self.without_requests:
             refuse_keys_of_statements(scenario)
         playbacks, derived = dict(self._surveyed), {}
-        for name, bundle in self._bundles.items():
-            if name not in playbacks:
-                target = self._folder / scenario.name / f"{name}.trace"
-                target.parent.mkdir(exist_ok=True)
-                derived[name] = derive(bundle.path, self._with_statements(name, scenario), target)
-                playbacks[name] = Playback(survey(Bundle(target)), keep=True)
+        for name in self.without_requests:
+            target = self._folder / scenario.name / f"{name}.trace"
+            target.parent.mkdir(exist_ok=True)
+            derived[name] = derive(self._bundles[name].path, self._with_statements(name, scenario), target)
+            playbacks[name] = Playback(survey(Bundle(target)), keep=True)
         begins_ns = self._begins_ns(playbacks)
         return [
             Tenant(name, self.model.tenants[name], playbacks[name], begins_ns[name], derived.get(name))
@@ -183,7 +188,10 @@ def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedS
                         f" volume {volume!r} it overlaps tenant {other!r}; leave offset out, or choose another"
                     )
             taken.setdefault(volume, []).append((begin, end, tenant.name))
-        parts.append(Part(tenant.playback, view, tenant.shift_ns))
+        limit = None if tenant.model.limit is None else limits_of(f"{tenant.name}.limit", tenant.model.limit, {})
+        if limit is not None:
+            view.limits = {**view.limits, f"{tenant.name}.limit": limit}  # what it assumes is told
+        parts.append(Part(tenant.playback, view, tenant.shift_ns, tenant.name, limit, tenant.model.queue_depth))
     return parts
 
 

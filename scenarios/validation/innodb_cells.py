@@ -61,15 +61,22 @@ def _claims() -> Iterator[Claim]:
             trace = folder / f"{recorded}.trace"
             import_trace([folder / recorded / "counters"], trace)
             device = runs[recorded]["device_ms"]
-            scenarios = [_scenario(folder, device, runs[name]) for name in names]
-            recorded_on = _scenario(folder, device, runs[recorded])
+            scenarios = [
+                scenario_of(folder, device, runs[name], pool_mib=runs[name]["buffer_pool_mb"]) for name in names
+            ]
+            recorded_on = scenario_of(folder, device, runs[recorded])
             results = replay_statements_all(Bundle(trace), scenarios, recorded_on=recorded_on, ranges=False)
             for name, result in zip(names, results, strict=True):
                 yield from _of(runs[name], result.summary)
 
 
-def _scenario(folder: Path, device_ms: Mapping[str, float], run: Mapping[str, Any]) -> NamedScenario:
-    """Write the recorded host with a run's pool and cap."""
+def scenario_of(
+    folder: Path, device_ms: Mapping[str, float], run: Mapping[str, Any], pool_mib: int | None = None
+) -> NamedScenario:
+    """Write the recorded host with a run's cap into *folder*, and with another pool than was recorded, if one is given.
+
+    *device_ms* is how long a read, a write and a flush of the device took.
+    """
     device = (CELLS / "host" / "device.toml").read_text(encoding="utf-8")
     flush_ms = device_ms["flush"] + device_ms["write"] - device_ms["read"]
     for was, now in (
@@ -81,8 +88,8 @@ def _scenario(folder: Path, device_ms: Mapping[str, float], run: Mapping[str, An
     (folder / f"device-{run['name']}.toml").write_text(device, encoding="utf-8")
     (folder / "host.toml").write_text((CELLS / "host" / "recorded.toml").read_text(encoding="utf-8"), encoding="utf-8")
     settings = [f"volumes.data.device=device-{run['name']}.toml"]
-    if run["read_iops"]:
-        settings.append(f"engine.buffer_pool={run['buffer_pool_mb']} MiB")
+    if pool_mib is not None:
+        settings.append(f"engine.buffer_pool={pool_mib} MiB")
     return load_scenario(str(folder / "host.toml"), settings)
 
 

@@ -23,7 +23,7 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, OWN
+from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, OLDER_OF_TWO, OWN
 from tiersim.simulator.database.wal.log import Log
 from tiersim.simulator.metrics import new_metrics
 from tiersim.units import NS_PER_S
@@ -142,7 +142,7 @@ def rate(
     until_s = settle_s + measure_s
     host = Host(
         cores=server.cores,
-        processes=True,
+        cpu_order=OLDER_OF_TWO,
         frames=server.pool_bytes // PAGE_BYTES,
         log_station=volume,
         log=Log(full_page_writes=False),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.array.array_kernels import accept_array
-from tiersim.devices.hdd.hdd_kernels import accept_drive, finish_drive
+from tiersim.devices.hdd.hdd_kernels import accept_drive, can_start, finish_drive
 from tiersim.devices.station import ACCEPT, CHOOSE, FINISH, RESUME
 from tiersim.devices.station_records import ARRAY, CALL, DRIVE, NEVER, NONE, PER_SLOT, Plant
 from tiersim.kernel import call_at, kernel
@@ -96,7 +96,10 @@ def accept(p: Plant, e: Engine, d: Database, station: int, slot: int, now: int) 
 @kernel(hot=True)
 def choose(p: Plant, e: Engine, d: Database, station: int, now: int) -> tuple[int, int, int]:
     """Let a station start a request."""
-    return call_at(e.addresses[p.stations[station]["kind"], CHOOSE], p, d, station, NONE, now, 0)
+    s = p.stations[station]
+    if s["kind"] == DRIVE and not can_start(p, s["row"]):
+        return NONE, NEVER, NEVER
+    return call_at(e.addresses[s["kind"], CHOOSE], p, d, station, NONE, now, 0)
 
 
 @kernel(hot=True)

@@ -40,6 +40,7 @@ from tiersim.simulator.database.database_state import (
     DEMAND,
     HISTORY,
     HOLD,
+    IN_ORDER,
     INDEPENDENT,
     LOCK,
     LOCKED_ROW,
@@ -178,8 +179,7 @@ class Host:
     temp_bytes: int = 1 << 30
     helpers: int = 0  # processes that share scans of the sessions (PostgreSQL: max_parallel_workers)
     slowdown: Sequence[int] = ()  # thousandths, by busy cores from 1 on
-    # sessions are, so the operating system chooses whom a core serves next; else they are served in order of arrival
-    processes: bool = False
+    cpu_order: int = IN_ORDER  # whom a core serves next; sessions that are processes are chosen by the operating system
     io_workers: int = (
         0  # processes that read ahead for the sessions (PostgreSQL: io_method = worker); 0: these do it themselves
     )
@@ -326,7 +326,7 @@ def add_database(
         cores=np.array([host.cores], wide),
         in_service=np.zeros(1, wide),
         cpu_queue=np.array([builder.queue()], wide),
-        cpu_order=np.array([host.processes, 0, 0], wide),
+        cpu_order=np.array([host.cpu_order, 0, 0], wide),
         slowdown=np.array([1000, *(host.slowdown or [1000] * host.cores)], wide),
         stations=np.array(
             [processors, pool, log, readers, host.temp_station, copies, host.extension_station, cleaner, binary_log],

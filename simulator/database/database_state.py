@@ -235,9 +235,11 @@ COUNTED_FROM, UNTIL = range(2)
 TEMP_BLOCK_BYTES = 128 << 10
 #: Places in ``session_counts``: those that are over, and those that run a statement of a transaction.
 SESSIONS_OVER, SESSIONS_ACTIVE = range(2)
+#: Who is next for a core: who came first; of two drawn at random who has waited longer; one drawn at random.
+IN_ORDER, OLDER_OF_TWO, AT_RANDOM = range(3)
+#: Places in ``cpu_order``: which of these it is, how many slices wait, how often one was drawn.
+RULE, WAITING_SLICES, CHOICES = range(3)
 #: Places in ``stations``.
-#: Whether the operating system chooses who is next, how many slices wait, and how often it has chosen (``cpu_order``).
-ARE_PROCESSES, WAITING_SLICES, CHOICES = range(3)
 AT_PROCESSORS, AT_POOL, AT_LOG, AT_READERS, AT_TEMP, AT_COPIES, AT_EXTENSION, AT_CLEANER, AT_BINARY_LOG = range(9)
 
 
@@ -342,7 +344,7 @@ class Database(NamedTuple):
     cores: NDArray[np.int64]  # (1,)
     in_service: NDArray[np.int64]  # (1,)
     cpu_queue: NDArray[np.int64]  # (1,)
-    cpu_order: NDArray[np.int64]  # ARE_PROCESSES, WAITING_SLICES, CHOICES
+    cpu_order: NDArray[np.int64]  # RULE, WAITING_SLICES, CHOICES
     slowdown: NDArray[np.int64]  # (cores + 1,): of a slice when so many cores are busy with it, in thousandths
     stations: NDArray[np.uint32]  # by AT_PROCESSORS and so on
     costs: NDArray[np.int64]

@@ -4,6 +4,46 @@ from tests.mutations.fault import Fault
 
 ENGINE = (
     Fault(
+        "sharing-all-to-the-last",
+        "simulator/sharing.py",
+        "alone = started == 0 or m.started[station, last] == started",
+        "alone = True",
+        "All waiting counts for whoever was started last, though several are served.",
+        ("tests/test_tenants.py::test_waiting_at_several_servers_is_divided_among_those_that_are_served",),
+    ),
+    Fault(
+        "sharing-not-settled-at-the-end",
+        "simulator/sharing.py",
+        '    """A request leaves a station."""\n    settle(p, m, station, now)\n',
+        '    """A request leaves a station."""\n',
+        "Waiting before a request leaves is divided among those that stay.",
+        ("tests/test_tenants.py::test_waiting_at_several_servers_is_divided_among_those_that_are_served",),
+    ),
+    Fault(
+        "recordings-share-a-pace",
+        "simulator/streams.py",
+        '        table["group"] = number\n',
+        '        table["group"] = 0\n',
+        "Writers of one recording keep the pace of another one's sessions.",
+        ("tests/test_tenants.py::test_tenants_that_share_nothing_do_what_they_do_alone",),
+    ),
+    Fault(
+        "recordings-merged-in-block-order",
+        "scenarios/replay.py",
+        "count = int(np.searchsorted(block.time_ns, known_ns))",
+        'count = int(np.searchsorted(block.time_ns, known_ns, "right"))',
+        "What comes at the time at which a block ends goes before others of that time.",
+        ("tests/test_tenants.py::test_blocks_of_several_sources_come_in_the_order_of_a_stable_sort",),
+    ),
+    Fault(
+        "packing-forgets-what-is-apart",
+        "scenarios/packing/boxes.py",
+        "        may &= ~packing.apart[item, open_items]\n",
+        "",
+        "Items that must not share a box do.",
+        ("tests/test_packing.py::test_few_items_go_into_the_cheapest_boxes_of_all",),
+    ),
+    Fault(
         "calendar-parent",
         "simulator/events.py",
         "parent = (i + 2) >> 2",
@@ -178,6 +218,16 @@ ENGINE = (
         "return int(max((drawn & 0xFFFF) * waiting, (drawn >> 16) * waiting) >> 16)",
         "Of two processes drawn the one goes that has waited less.",
         ("tests/test_databases.py::test_of_two_processes_drawn_at_random_the_one_that_waits_longer_is_next",),
+    ),
+    Fault(
+        "processes-all-by-two",
+        "simulator/database/sessions/processors.py",
+        "if d.cpu_order[RULE] == AT_RANDOM:",
+        "if d.cpu_order[RULE] > AT_RANDOM:",
+        "At random is of two the one that has waited longer.",
+        (
+            "tests/test_databases.py::test_of_64_processes_drawn_at_random_the_one_that_waits_longest_is_no_likelier_than_another",
+        ),
     ),
     Fault(
         "slowdown-place",

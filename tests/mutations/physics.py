@@ -300,6 +300,22 @@ PHYSICS = (
         ("tests/test_flash_client.py::test_a_drive_that_was_idle_has_room_again",),
     ),
     Fault(
+        "flash-slc-some-room",
+        "devices/ssd/slc_cache_kernels.py",
+        'p.pool[f["copies_owed"] + die] += short << 16',
+        'p.pool[f["copies_owed"] + die] += units << 16',
+        "A cache with some room moves out for all of a program.",
+        ("tests/test_flash_client.py::test_what_has_room_in_the_cache_moves_nothing_out",),
+    ),
+    Fault(
+        "flash-ahead-written",
+        "devices/ssd/flash_kernels.py",
+        'f["ahead_end"] = max(unit, f["stream_end"])',
+        'f["ahead_end"] = max(end, f["stream_end"])',
+        "What was written is read from what was read ahead before.",
+        ("tests/test_flash_client.py::test_what_was_read_ahead_is_read_again_after_it_was_written",),
+    ),
+    Fault(
         "flash-discard-part",
         "devices/ssd/flash_kernels.py",
         'for unit in range(-(-offset // f["unit_bytes"]), (offset + length) // f["unit_bytes"]):',

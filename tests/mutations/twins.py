@@ -385,6 +385,12 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             'c["due_ns"] = now + c["timeout_ns"] // 2',
             "Checkpoints come twice as often.",
         ),
+        (
+            "simulator/database/checkpoint/checkpointer.py",
+            '"nap_ns": settings.nap_ns,',
+            '"nap_ns": NAP_NS,',
+            "Naps are always 100 ms.",
+        ),
     ],
     "tests/test_ftl.py::test_a_fresh_drive_puts_and_copies_as_its_twin": [
         (
@@ -745,6 +751,8 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             'if f["filled_units"] > 1:\n            f["filled_ns"]',
             "A flush leaves a single unit in the buffer.",
         ),
+    ],
+    f"{_FLASH}::test_planned_client": [
         (
             "devices/ssd/flash_kernels.py",
             'f["filled_ns"] = max(f["filled_ns"], started)',
@@ -759,12 +767,6 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/ssd/slc_cache_kernels.py",
-            'p.pool[f["copies_owed"] + die] += short << 16',
-            'p.pool[f["copies_owed"] + die] += units << 16',
-            "A cache with some room moves out for all of a program.",
-        ),
-        (
-            "devices/ssd/slc_cache_kernels.py",
             "p.pool[free] = max(p.pool[free], now + program_ns - begun)",
             "p.pool[free] = max(p.pool[free], now)",
             "A command does not wait for what an idle drive is folding.",
@@ -774,12 +776,6 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "limit = max(first, min(end + size,",
             "limit = max(first, min(first + size,",
             "A stream is read ahead further with every read.",
-        ),
-        (
-            "devices/ssd/flash_kernels.py",
-            'f["ahead_end"] = max(unit, f["stream_end"])',
-            'f["ahead_end"] = max(end, f["stream_end"])',
-            "What was written is read from what was read ahead before.",
         ),
     ],
     f"{_DATABASE}::test_sessions": [

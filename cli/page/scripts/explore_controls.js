@@ -19,6 +19,7 @@ function sayProblem(text) {
 /** Changes that were not sent yet; one request is under way at most, so that what is dragged is sent as fast as it is answered. */
 const changes = { waiting: null, busy: false };
 async function sendChanges() {
+  root.toggleAttribute('data-asking', changes.busy || Boolean(changes.waiting));
   if (changes.busy || !changes.waiting) return;
   const settings = changes.waiting;
   Object.assign(changes, { waiting: null, busy: true });

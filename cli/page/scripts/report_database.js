@@ -110,10 +110,16 @@ const fillTable = (id, caption, head, rows) => {
 
 const IMPACT = [['transaction', 'mean'], ['transaction', 'p95'], ['commit', 'mean'], ['commit', 'p95']];
 
+function stallsCell(stalls) {
+  if (!known(stalls)) return unknownCell('not resolved');
+  const number = `${whole.format(stalls.count)} (${stalls.low.toFixed(1)} to ${stalls.high.toFixed(1)})`;
+  return cellOf(number, stalls.count ? `longest ${span(stalls.longest_ns / 1e9)}, ${percent(stalls.depth_pct / 100)} below the mean` : null);
+}
+
 function impactRow(scenario) {
   const impact = scenario.checkpoints?.impact;
   const head = scenarioHead(scenario);
-  if (!impact) return element('tr', {}, head, unknownCell(isSaturated(scenario) ? 'saturated' : 'no checkpoint'), ...['', ...IMPACT].map(() => element('td', {}, '–')));
+  if (!impact) return element('tr', {}, head, unknownCell(isSaturated(scenario) ? 'saturated' : 'no checkpoint'), ...['', ...IMPACT].map(() => element('td', {}, '–')), stallsCell(scenario.checkpoints?.stalls));
   const { inside, outside } = impact;
   const share = inside.duration_ns / (inside.duration_ns + outside.duration_ns);
   const pair = (text, value) => {
@@ -124,7 +130,7 @@ function impactRow(scenario) {
   return element('tr', { className: scenario === selected() ? 'selected' : '' }, head,
     cellOf(percent(share), `${whole.format(scenario.checkpoints.rows.length + scenario.checkpoints.left_out)} checkpoint${scenario.checkpoints.rows.length === 1 ? '' : 's'}`),
     pair(value => `${count(value)}/s`, side => side.transactions_per_s),
-    ...IMPACT.map(([purpose, statistic]) => pair(ns => duration(ns / 1e3), side => side.latency_ns[purpose]?.[statistic])));
+    ...IMPACT.map(([purpose, statistic]) => pair(ns => duration(ns / 1e3), side => side.latency_ns[purpose]?.[statistic])), stallsCell(scenario.checkpoints.stalls));
 }
 
 function checkpointRow(scenario, one) {
@@ -150,17 +156,18 @@ function drawCheckpointTables() {
   const most = allCheckpoints || printing() || rows.length <= fewCheckpoints() + 2 ? rows.length : fewCheckpoints();
   $('checkpoints').hidden = !rows.length;
   if (!rows.length) return;
-  fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`)], there.map(impactRow));
+  fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`), 'Stalls longer than 1 s'], there.map(impactRow));
   fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'Log before it', 'Worst 5 s', 'Transactions', 'Commits'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
-  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them.';
+  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: of the whole run, in brackets the interval of their number in runs with other random numbers.';
   $('checkpoint-more').hidden = most >= rows.length;
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;
   $('checkpoints-note').textContent = [
     'Because of: the time since the last checkpoint, or the log written since then.',
-    `Worst 5${NBSP}s: lowest throughput of any 5 seconds, against the mean of the run. Transactions, Commits: mean latency during the checkpoint.`,
+    `Worst 5${NBSP}s: lowest throughput of any 5 seconds, against the mean of the run.`,
+    'Transactions, Commits: mean latency during the checkpoint.',
     there.some(scenario => scenario.checkpoints?.left_out) ? 'Only the first of very many checkpoints are listed.' : '',
-  ].filter(Boolean).join(' ');
+  ].filter(Boolean).join('\n');
 }
 
 function addDatabase() {

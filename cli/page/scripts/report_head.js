@@ -71,7 +71,7 @@ function largestWait({ transaction_us: us }) {
 function sentencesOfBlame() {
   const parts = scenarios().map(scenario => {
     const { bottleneck, load } = scenario;
-    if (!bottleneck?.station) return { text: `${scenario.name}: no station was recorded` };
+    if (!bottleneck?.station) return { text: `${scenario.name}: no part was recorded` };
     if (isSaturated(scenario) && load.station) return { text: `${scenario.name}: ${load.part} cannot keep up` };
     const row = scenario.stations.rows.find(one => one.name === bottleneck.station && one.resource === bottleneck.resource);
     const peak = row ? Math.max(...row.busy_pct, 0) / 100 : null;
@@ -242,7 +242,7 @@ function logSyncs() {
   const there = data.derived.filter(purpose => purpose.startsWith('log sync'));
   if (ALL_STATEMENTS || !there.length) return [];
   return [
-    'Log sync: the server’s wait until its log is durable.', HOST_OF_SYNCS,
+    `Log sync: the server’s wait until its log is durable. ${HOST_OF_SYNCS}`,
     there.includes('log sync on device') ? 'Log sync on the device: its log writes and its log flush, which have columns of their own.' : null,
   ].filter(known);
 }
@@ -260,7 +260,7 @@ function drawComparison() {
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   $('comparison-note').textContent = [
-    `Latency: ${STATISTICS[state.statistic]}. Small figures: random variation of the run (80${NBSP}% interval), left out where it is below the last digit.`,
+    `Small figures: random variation of the run (80${NBSP}% interval), left out where it is below the last digit.`,
     'Not resolved: the recording is too short for one figure, so a range or a bound (>) stands in its place.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
@@ -268,5 +268,5 @@ function drawComparison() {
     POOLS.length ? `Buffer pool: ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the nearest size that has a result' : ''}.` : '',
     rateHead() === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
     data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',
-  ].filter(Boolean).join(' ');
+  ].filter(Boolean).join('\n');
 }

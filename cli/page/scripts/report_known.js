@@ -76,9 +76,9 @@ function replayWords(replay, what) {
   const share = waiting => percent(waiting / commands);
   return [
     played ? `Played at the recorded times: ${why}.` : known(keeps) ? null : MODES[mode]?.(what) ?? (known(mode) ? `Mode: ${mode}.` : null),
-    known(sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not show which thread sent a request` : ''}${late_sessions ? `; ${whole.format(late_sessions)} ${late_sessions === 1 ? 'ends' : 'end'} late` : ''}.` : null,
+    known(sessions) && (!keeps || late_sessions || inferred_sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not show which thread sent a request` : ''}${late_sessions ? `; ${whole.format(late_sessions)} ${late_sessions === 1 ? 'ends' : 'end'} late` : ''}.` : null,
     commands ? `${share(waits_for_issuer)} of the requests start after earlier work of their session, ${share(waits_for_clock)} at their recorded time. ${share(waits_for_foreground)} are background writes: these follow the progress of the sessions.` : null,
-    keeps === 'clients' ? 'A client starts its next transaction after the answer to the last one and its think time (closed loop).' : keeps === 'rate' ? 'Transactions start at the recorded rate, whether earlier ones have ended or not (open loop).' : null,
+    keeps === 'clients' ? 'Closed loop: a client waits for the answer, thinks, and starts its next transaction.' : keeps === 'rate' ? 'Transactions start at the recorded rate, whether earlier ones have ended or not (open loop).' : null,
     known(transactions_done) ? `${whole.format(transactions_done)} transactions completed.` : null,
     known(think_mean_ns) ? `Think time of sessions: mean ${duration(think_mean_ns / 1e3)}, median ${duration(think_p50_ns / 1e3)}.` : null,
     writer_names?.length ? `Background writers (inferred: no session waits for them): ${list(writer_names.map(withPid))}.` : null,
@@ -90,7 +90,7 @@ function replayWords(replay, what) {
 }
 
 /** With a capital letter, unless it begins with a name such as public.orders. */
-const asSentence = text => (/^[a-z]+[ ,;]/.test(text) ? capital(text) : text);
+const asSentence = text => (/^[a-z]+[ ,;]/.test(text) ? capital(text) : text).replace(/([^.])$/, '$1.');
 
 /** A list in a result whose entries are sentences or `{what, value, source}`. */
 const entriesOf = (entries, source) => (entries ?? []).map(one => (typeof one === 'string' ? [one, source]
@@ -110,7 +110,7 @@ function knownLists(scenario) {
   return {
     Measured: [
       [ofStatements(scenario) ? counted : `${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}${joined}`, recording], asRecorded,
-      [measured.length ? `Latency on the recorded hardware, of ${list(measured)}.` : ofStatements(scenario) ? 'The latency of single block requests was not recorded.' : 'The trace holds no latency of the recorded hardware.', recording],
+      [measured.length ? `Latency of ${list(measured)} on the recorded hardware.` : ofStatements(scenario) ? 'The latency of single block requests was not recorded.' : 'The trace holds no latency of the recorded hardware.', recording],
       ...(trace.warnings ?? []).map(text => [warning(text), 'what the import found']),
     ],
     'Inferred from the recording': [

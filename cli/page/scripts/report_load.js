@@ -190,8 +190,10 @@ function stationsReading({ rows, left_out: leftOut }) {
   const ordered = rows.toSorted((a, b) => mean(b) - mean(a));
   const busiest = ordered[0];
   const peak = Math.max(...busiest.busy_pct, 0) / 100;
+  const drive = rows.find(row => /\.0$/.test(row.name))?.name;
+  const named = drive ? ` ${drive} is the first drive of volume ${drive.replace(/\.0$/, '')}.` : '';
   const among = rows.length > 1 ? ` Median of the ${rows.length} parts: ${percent(mean(ordered[Math.floor(ordered.length / 2)]))}.` : '';
-  return `Busiest part: ${busiest.part}, ${percent(mean(busiest))} of the time, at most ${percent(peak)} in an interval${hidden}.${among}`;
+  return `Busiest part: ${busiest.part}, ${percent(mean(busiest))} of the time, at most ${percent(peak)} in an interval${hidden}.${among}${named}`;
 }
 
 function stationsNumbers({ rows, start_s: starts }) {

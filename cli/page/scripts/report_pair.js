@@ -198,7 +198,7 @@ function drawPair() {
   if (!there) return;
   $('pair-title').textContent = `${selected().name} against ${otherName()}`;
   $('pair-note').textContent = [
-    `Latency of A ÷ latency of B: above 1, A (${selected().name}) is slower. Small figures: the range that follows from both 80 % intervals, and both latencies.`,
+    `Latency of A ÷ latency of B: above 1, A (${selected().name}) is slower. Small figures: range of the ratio (from the 80 % intervals), and both latencies.`,
     sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
   ].filter(Boolean).join(' ');
   $('pair-facts').replaceChildren(factsTable());

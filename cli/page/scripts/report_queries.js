@@ -99,10 +99,10 @@ function queriesNote() {
   const kinds = [...new Set(data.queries.map(query => query.executions).filter(known))];
   const by = selected().queries ? selected().name : queryScenarios()[0].name;
   return [
-    `Sorted by the figures of ${by}. Share of time: of all queries and commits. Reads per call: pages that missed the buffer pool. Small figures: random variation of the run (80${NBSP}% interval), left out where it is below the last digit.`,
+    `Sorted by the figures of ${by}.`, 'Share of time: of the time of all queries and commits.', 'Reads per call: pages that missed the buffer pool.',
     kinds.length ? `Executions: ${list(kinds)}.` : '',
     queryScenarios().some(scenario => scenario.extrapolated) ? 'With this size of the buffer pool all figures are extrapolated.' : '',
-  ].filter(Boolean).join(' ');
+  ].filter(Boolean).join('\n');
 }
 
 // ------------------------------------------------------------------------------------------------------- where time goes

@@ -109,12 +109,12 @@ function drawPointStations(shown) {
       type: 'bar', orientation: 'h', y: rows.map((_, i) => i), x: rows.map(([, , share]) => share * 100), marker: { color: rows.map(([, , share]) => (share >= 0.8 ? css('--bad') : colour)) },
       text: rows.map(([name, resource, share, queue]) => plain(`${name}, ${resource}: ${percent(share)}${known(queue) ? `; ${count(queue)} wait or are served on average` : ''}`)), textposition: 'none', ...hoverLatency(''),
     }] : [],
-    reading: rows.length ? `${rows[0][0]} (${rows[0][1]}) is busy ${percent(rows[0][2])} of the time.` : 'No station is in this row.',
+    reading: rows.length ? `${rows[0][0]} (${rows[0][1]}) is busy ${percent(rows[0][2])} of the time.` : 'No part is in this row.',
     layout: rows.length ? layout({
       bargap: 0.35, hovermode: 'closest', dragmode: false, margin: { l: 58, r: 24, t: 6, b: 36 }, xaxis: axis({ range: [0, 100], ticksuffix: ' %', dtick: narrow() ? 50 : 20, tickangle: 0, fixedrange: true }),
       yaxis: axis({ tickvals: rows.map((_, i) => i), ticktext: rows.map(([name, resource]) => `${plain(cut(`${name}, ${resource}`, narrow() ? 20 : 30))} `), range: [rows.length - 0.5, -0.5], automargin: true, showgrid: false, fixedrange: true }),
-    }) : nothing('No station is in this row.'),
-    numbers: () => [{ caption: 'Stations', head: ['Station', 'Resource', 'Utilisation', 'Mean queue'], rows }],
+    }) : nothing('No part is in this row.'),
+    numbers: () => [{ caption: 'Parts', head: ['Part', 'Resource', 'Utilisation', 'Mean queue'], rows }],
   });
 }
 

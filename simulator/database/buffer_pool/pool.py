@@ -61,8 +61,9 @@ from tiersim.simulator.database.database_state import (
 from tiersim.simulator.database.sessions.sessions import leader_of
 
 #: What a request does (``phase`` of its hold): waits for parts of it; flushes the log up to the pages that have to go;
-#: writes them to the doublewrite file; writes them to their places, which is followed by a flush; reads its own.
-_PARTS, _LOGGING, _DOUBLING, _WRITING, _SYNCING, _READING = range(6)
+#: writes them to the doublewrite file, which MySQL 5.7 flushes; writes them to their places, which is followed by a
+#: flush; reads its own.
+_PARTS, _LOGGING, _DOUBLING, _DOUBLED, _WRITING, _SYNCING, _READING = range(7)
 
 
 @kernel
@@ -349,7 +350,10 @@ def resume_pool(p: Plant, d: Database, slot: int, now: int) -> int:
         return 0
     if phase == _PARTS:
         return 0
-    if phase in (_LOGGING, _DOUBLING):
+    if phase == _DOUBLING and d.page_cleaner[0]["flush_doublewrite"]:
+        d.holds[slot]["phase"] = _DOUBLED
+        return add_child(p, 0, d.page_cleaner[0]["doublewrite_station"], FLUSH, 0, 0)
+    if phase in (_LOGGING, _DOUBLING, _DOUBLED):
         return _write_or_read(p, d, slot, 0)
     if phase == _WRITING and d.page_cleaner.size > 0 and d.page_cleaner[0]["flush_data"]:
         d.holds[slot]["phase"] = _SYNCING

@@ -7,7 +7,8 @@ process has had (kernel/sched/fair.c). Of 127,000 choices that it made for a Pos
 it took the process that had waited longest in 70, 49, 43 and 35 % where 2, 3, 4 and 5 waited, the one that came last in
 30, 15, 9 and 5 % (docs/processors.md). The one of two drawn at random that has waited longer: 75, 56, 44, 36 and 25,
 11, 6, 4 %. It matters: in order of arrival sessions that one flush of the log let go take turns, come to the log
-together again, and too many commits share a flush.
+together again, and too many commits share a flush. Hosts with more processors were not recorded: there in order of
+arrival and *at random* are the ends of what is allowed for.
 
 What a process does between a write and a flush of the log goes before all that waits: it has slept and uses next to
 nothing, and such a process is served first (check_preempt_wakeup_fair).
@@ -25,7 +26,15 @@ from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.errors import ScenarioError
 from tiersim.kernel import kernel
 from tiersim.random_numbers import CHOSEN_PROCESS, random_bits
-from tiersim.simulator.database.database_state import ARE_PROCESSES, CHOICES, URGENT, WAITING_SLICES, Database
+from tiersim.simulator.database.database_state import (
+    AT_RANDOM,
+    CHOICES,
+    IN_ORDER,
+    RULE,
+    URGENT,
+    WAITING_SLICES,
+    Database,
+)
 
 
 class Costs(NamedTuple):
@@ -122,6 +131,8 @@ def scaled(costs: Costs, core_speed: float) -> Costs:
     return Costs(*(round(cost / core_speed) for cost in costs))
 
 
+#: Processors of the host whose choices were recorded.
+RECORDED_CORES = 2
 #: Of so many that wait longest one is chosen, lest a choice among thousands take long.
 _MOST_ASKED = 64
 
@@ -144,7 +155,7 @@ def choose_processors(p: Plant, d: Database, station: int, now: int) -> tuple[in
     if slot == NONE or d.in_service[0] >= d.cores[0]:
         return NONE, NEVER, NEVER
     before = NONE
-    if d.cpu_order[ARE_PROCESSES] and d.cpu_order[WAITING_SLICES] > 1 and p.requests[slot]["op"] != URGENT:
+    if d.cpu_order[RULE] != IN_ORDER and d.cpu_order[WAITING_SLICES] > 1 and p.requests[slot]["op"] != URGENT:
         for _ in range(_passed_by(d)):
             before, slot = slot, p.links[slot]["next"]
     requests.remove(p, d.cpu_queue[0], slot, before)
@@ -160,11 +171,13 @@ def choose_processors(p: Plant, d: Database, station: int, now: int) -> tuple[in
 @kernel
 def _passed_by(d: Database) -> int:
     """Return how many that have waited longer the operating system passes by: two are drawn, and the one goes that has
-    waited longer.
+    waited longer; or one is drawn.
     """
     d.cpu_order[CHOICES] += 1
     drawn = random_bits(d.seed[0], CHOSEN_PROCESS, 0, d.cpu_order[CHOICES])
     waiting = min(d.cpu_order[WAITING_SLICES], _MOST_ASKED)
+    if d.cpu_order[RULE] == AT_RANDOM:
+        return int((drawn & 0xFFFF) * waiting >> 16)
     return int(min((drawn & 0xFFFF) * waiting, (drawn >> 16) * waiting) >> 16)
 
 

@@ -1,0 +1,290 @@
+"""TPC-C by tpcc-mysql on Percona Server 5.7 with two drives of Samsung, by buffer pool and page size (figures of 2016).
+
+Settings were not published; they are those of a sister set of the same authors and months (log_size_2016): 100 clients,
+redo of 2 x 15 GB, io_capacity 5,000 of 7,500, lru_scan_depth 5,000, no binary log. Pages of 4 KiB hold a quarter of the
+rows.
+
+tpcc-mysql draws by TPC-C's NURand: an OR of two even numbers sets each of the low bits with 3/4, 13 bits of an item, 10
+of a customer. A page holds rows that follow each other, so that the bits above those of the rows on a page choose it.
+Pages with few zeros among them are the hot ones: so many zeros as make the hot pages' share of the accesses nearest to
+3/4. Sizes of tables are those of the runs by HammerDB (:mod:`.innodb_tpcc`); so is the redo of a transaction. A two
+hundredth of the server runs: 5 warehouses, pool and redo as much smaller, until redo has gone round.
+
+Drives by their data sheets, chips as usual in their year; the 850 Pro has no power-loss protection, so that a flush
+waits for programs of all that was written.
+
+The first rule, written before any cell was simulated, fitted one CPU, to the PM1725 with 115 GB and 16 KiB, and let no
+page be flushed (O_DIRECT_NO_FSYNC, as in the sister set): 90 % of the pairs right, median error 178 %. Pages of 4 KiB
+do 1.7 times as much on the PM1725 with all data in the pool, where the drive is not the limit; latches of pages are not
+modelled, so that each page size has a CPU of its own, fitted to 115 GB. The 850 Pro with 5 GB does 74 transactions a
+second: it must flush each page (O_DIRECT). Both were seen in the cells.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from math import comb, log2
+from pathlib import Path
+from statistics import median
+
+from tiersim.scenarios.calibration.host_costs import READ_NS
+from tiersim.scenarios.validation.claims import Claim, Experiment
+from tiersim.scenarios.validation.innodb_bench import MISSING, Bench, figures
+from tiersim.scenarios.validation.innodb_tpcc import (
+    CUSTOMER_PAGES,
+    END_PAGES,
+    OLD_PAGES,
+    STOCK_PAGES,
+    statements,
+)
+
+FILE = "samsung_drives_2016.csv"
+#: Drive, KiB of a page, GB of the pool.
+Cell = tuple[str, int, int]
+_CPU_OF: Mapping[int, Cell] = {16: ("pm1725", 16, 115), 4: ("pm1725", 4, 115)}
+_FACTOR, _WAREHOUSES, _CLIENTS = 200, 1000, 100
+#: New orders of all transactions.
+_NEW_ORDERS = 10 / 23
+_FIRST_CPU_US = 3000.0
+#: Rows of a warehouse, and low bits that NURand sets oftener.
+_STOCK_ROWS, _STOCK_BITS = 100_000, 13
+_CUSTOMER_ROWS, _CUSTOMER_BITS = 30_000, 10
+_OFTEN, _HOT_SHARE = 3 / 4, 3 / 4
+#: Simulated seconds, before and while it is counted: where pages leave because of the pool; else by drive, until redo
+#: has gone round.
+_SMALL_GB, _SMALL_S = 45, (3, 3)
+_SECONDS = {"pm1725": (10, 4), "sam850pro": (30, 10)}
+_APART, _RANKED_PCT, _MEDIAN_PCT, _EACH_PCT = 0.03, 95, 12, 50
+
+_REASONS = (
+    "settings, clients and sizes of the drives were not published. Suspected: of small pools, that sessions which write"
+    " one page each queue for one another at the doublewrite buffer of 5.7 (a PM1725 with 5 GB does a third of what its"
+    " reads and writes let it); of the 850 Pro, that a flush programs pages that are not full"
+)
+_WORKLOAD = """
+[workload]
+engine = "mysql"
+version = "5.7"
+page = "{page_kib} KiB"
+buffer_pool = "{pool_kib} KiB"
+duration = "{seconds} s"
+
+[workload.variables]
+innodb_io_capacity = "5000"
+innodb_io_capacity_max = "7500"
+innodb_lru_scan_depth = "{scan_depth}"
+innodb_buffer_pool_instances = "8"
+innodb_flush_neighbors = "0"
+innodb_flush_method = "O_DIRECT"
+innodb_log_file_size = "{redo}"
+innodb_log_files_in_group = "1"
+innodb_change_buffering = "none"
+log_bin = "OFF"
+
+[relations.stock]
+rows = {stock}
+rows_per_page = 1
+hot = {stock_hot}
+hot_share = {stock_share}
+
+[relations.customer]
+rows = {customer}
+rows_per_page = 1
+hot = {customer_hot}
+hot_share = {customer_share}
+
+[relations.old]
+rows = {old}
+rows_per_page = 1
+
+[relations.ends]
+rows = {ends}
+rows_per_page = 1
+
+{statements}
+[streams.users]
+mix = {{ order = 10, payment = 10, delivery = 1, level = 1, status = 1 }}
+clients = {clients}
+"""
+#: Flushes that come while one is under way share the next (Linux, block/blk-flush.c).
+_VOLUME = 'flush_overhead = "0 s"'
+_DRIVES = {
+    "pm1725": """
+kind = "token-bucket"
+name = "Samsung PM1725"
+capacity = "1600 GB"
+latency = "0.09 ms"
+read_iops = 1000000
+write_iops = 180000
+read_rate = "6200 MB/s"
+write_rate = "737 MB/s"
+flush = "0.01 ms"
+refill_interval = "1 ms"
+carry_over = "1 ms"
+flushes_counted = false
+
+[sources]
+capacity = "assumed: 800 GB .. 6400 GB"
+latency = "assumed: 0.07 ms .. 0.12 ms"
+read_iops = "document: AnandTech 15491, of the PM1725a as a card"
+write_iops = "document: AnandTech 15491, of the PM1725a as a card"
+read_rate = "document: AnandTech 15491, of the PM1725a as a card"
+write_rate = "derived: write_iops of 4 KiB"
+flush = "assumed: 0.005 ms .. 0.05 ms"
+refill_interval = "assumed: 0.1 ms .. 10 ms"
+carry_over = "assumed: 0 s .. 0.01 s"
+flushes_counted = "assumed: true .. false"
+""",
+    "sam850pro": """
+kind = "flash"
+name = "Samsung 850 Pro"
+interface = "SATA 6 Gb/s"
+capacity = "512 GB"
+cell = "mlc"
+channels = 8
+dies = 32
+page = "16 KiB"
+unit = "4 KiB"
+spread = 4
+read = "50 us"
+program = "1200 us"
+program_size = "32 KiB"
+erase = "10 ms"
+block = "8 MiB"
+over_provisioning = 0.074
+channel_rate = "400 MB/s"
+link_rate = "550 MB/s"
+controller_iops = 100000
+read_latency = "30 us"
+write_latency = "20 us"
+buffer = "16 MiB"
+power_loss_protection = false
+flush = "100 us"
+queue_depth = 32
+
+[sources]
+interface = "datasheet: Samsung SSD 850 Pro"
+capacity = "assumed: 256 GB .. 1024 GB"
+cell = "datasheet: Samsung SSD 850 Pro, 2-bit MLC V-NAND"
+channels = "assumed: 4 .. 8"
+dies = "derived: 128 Gbit a die (ocaholic, Samsung 850 Pro)"
+page = "assumed: 8 KiB .. 32 KiB"
+unit = "assumed: 4 KiB .. 16 KiB"
+spread = "assumed: 1 .. 16"
+read = "document: HP, Technology differences between SLC, MLC and TLC NAND, table 1: 50 us for MLC"
+program = "assumed: 600 us .. 2000 us"
+program_size = "assumed: 16 KiB .. 64 KiB"
+erase = "assumed: 3 ms .. 10 ms"
+block = "assumed: 2 MiB .. 16 MiB"
+over_provisioning = "derived: 512 GiB of flash for 512 GB"
+channel_rate = "assumed: 200 MB/s .. 533 MB/s"
+link_rate = "datasheet: Samsung SSD 850 Pro, sequential read"
+controller_iops = "datasheet: Samsung SSD 850 Pro, random read"
+read_latency = "derived: 10,000 reads of 4 KiB a second one at a time (datasheet) less sensing and transfer"
+write_latency = "derived: 36,000 writes of 4 KiB a second one at a time (datasheet) less transfer"
+buffer = "assumed: 4 MiB .. 64 MiB"
+power_loss_protection = "datasheet: Samsung SSD 850 Pro, none"
+flush = "assumed: 20 us .. 1000 us"
+queue_depth = "document: 32 commands of SATA's native queue"
+""",
+}
+
+
+def experiment(folder: Path | None) -> Experiment:
+    """Transactions of each cell, how many pairs come out in the right order; *folder* holds the figures."""
+    title = "InnoDB on two drives of Samsung: TPC-C by buffer pool and size of a page"
+    source = "Percona-Lab-results, 201607-tpcc-samsung-storage: tpcc-mysql, 1,000 warehouses, Percona Server 5.7"
+    fitted = "CPU of a transaction by page size, to the PM1725 with 115 GB"
+    rows = figures(folder, FILE)
+    if not rows:
+        return Experiment("innodb-samsung", title, source, fitted, missing=MISSING)
+    measured: dict[Cell, float] = {
+        (row["drive"], int(row["page_kib"]), int(row["pool_gb"])): float(row["notpm"]) for row in rows
+    }
+    cpu_us = {page: _fit_cpu(cell, measured[cell]) for page, cell in _CPU_OF.items()}
+    predicted = {cell: _rate(cell, cpu_us[cell[1]]) for cell in measured}
+    return Experiment(
+        "innodb-samsung", title, source, fitted, tuple(_claims(measured, predicted)), fits=2,
+        assumed=("settings of the server: of a sister set", "clients: 100 (56 .. 200)", "sizes of rows", "contention",
+                 "chips of the drives, and that they are in steady state"),
+    )  # fmt: skip
+
+
+def _claims(measured: Mapping[Cell, float], predicted: Mapping[Cell, float]) -> Iterator[Claim]:
+    judged = [cell for cell in measured if cell not in _CPU_OF.values()]
+    for cell in measured:
+        drive, page_kib, pool = cell
+        yield Claim(
+            f"{drive}, {page_kib} KiB, {pool} GB: new orders",
+            "per min",
+            measured[cell],
+            predicted[cell],
+            _EACH_PCT,
+            fitted=cell in _CPU_OF.values(),
+        )
+    pairs = [
+        (one, other)
+        for one, other in combinations(measured, 2)
+        if abs(measured[one] - measured[other]) > _APART * min(measured[one], measured[other])
+    ]
+    right = sum((measured[a] < measured[b]) == (predicted[a] < predicted[b]) for a, b in pairs)
+    yield Claim(
+        f"pairs of {len(pairs)} that differ by more than {_APART:.0%}, in the right order",
+        "%", _RANKED_PCT, 100 * right / len(pairs), 0, within=(_RANKED_PCT, 100),
+    )  # fmt: skip
+    errors = [100 * abs(predicted[cell] / measured[cell] - 1) for cell in judged]
+    yield Claim(
+        f"median error of {len(judged)} cells", "%", _MEDIAN_PCT, median(errors), 0, at_most=True, note=_REASONS
+    )
+
+
+def _fit_cpu(cell: Cell, measured: float) -> float:
+    """Return the CPU in us with which a cell runs as it did."""
+    cpu_us = _FIRST_CPU_US
+    for _ in range(3):
+        cpu_us *= _rate(cell, cpu_us) / measured
+    return cpu_us
+
+
+def _skew(rows: int, pages: int, bits: int) -> tuple[float, float]:
+    """Return the hot pages' share of all, and of the accesses, where NURand sets so many low *bits* of a row's number
+    oftener.
+    """
+    of_page = max(round(bits - log2(rows / pages)), 1)
+    shares = []
+    for zeros in range(of_page):
+        pages_share = sum(comb(of_page, k) for k in range(zeros + 1)) / 2**of_page
+        share = sum(comb(of_page, k) * (1 - _OFTEN) ** k * _OFTEN ** (of_page - k) for k in range(zeros + 1))
+        shares.append((abs(share - _HOT_SHARE), pages_share, share))
+    _, hot, share = min(shares)
+    return hot, share
+
+
+def _rate(cell: Cell, cpu_us: float) -> float:
+    """Return the new orders a minute of a cell."""
+    drive, page_kib, pool = cell
+    warehouses, smaller = _WAREHOUSES // _FACTOR, 16 // page_kib
+    stock, customer = STOCK_PAGES * smaller, CUSTOMER_PAGES * smaller
+    (stock_hot, stock_share), (customer_hot, customer_share) = (
+        _skew(_STOCK_ROWS, stock, _STOCK_BITS),
+        _skew(_CUSTOMER_ROWS, customer, _CUSTOMER_BITS),
+    )
+    before_s, seconds = _SMALL_S if pool <= _SMALL_GB else _SECONDS[drive]
+    load = _WORKLOAD.format(
+        page_kib=page_kib,
+        pool_kib=pool * 10**9 // 1024 // _FACTOR,
+        seconds=seconds,
+        scan_depth=max(5000 // _FACTOR, 1),
+        redo=30 * 10**9 // _FACTOR,
+        stock=stock * warehouses,
+        stock_hot=stock_hot,
+        stock_share=stock_share,
+        customer=customer * warehouses,
+        customer_hot=customer_hot,
+        customer_share=customer_share,
+        old=OLD_PAGES * smaller * warehouses,
+        ends=END_PAGES * smaller * warehouses,
+        statements=statements(round(cpu_us)),
+        clients=_CLIENTS,
+    )
+    bench = Bench(_DRIVES[drive], cores=56, contention=0.02, read_us=READ_NS / 1000, warmup_s=before_s, volume=_VOLUME)
+    return 60 * _NEW_ORDERS * bench.transactions_per_s(load)
