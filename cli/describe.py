@@ -61,7 +61,8 @@ def describe(
 def _recordings(path: Path) -> dict[str, Path]:
     """Return the recordings that a file of tenants names, by tenant; else the one at *path*, without a name."""
     if path.suffix == ".toml":
-        from tiersim.scenarios.tenants.model import is_tenants, read_tenants
+        from tiersim.scenarios.library import is_tenants
+        from tiersim.scenarios.tenants.model import read_tenants
 
         if is_tenants(path):
             return {name: path.parent / one.recording for name, one in read_tenants(path).tenants.items()}

@@ -115,7 +115,7 @@ def open_trace(path: Path) -> "Iterator[Bundle]":
     from tiersim.traces.bundle import Bundle
 
     if path.suffix == ".toml":
-        from tiersim.scenarios.tenants.model import is_tenants
+        from tiersim.scenarios.library import is_tenants
 
         if is_tenants(path):
             raise ScenarioError(

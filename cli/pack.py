@@ -48,10 +48,10 @@ def pack(
 
     Example: tiersim pack databases.toml --candidates arrays.toml --slo 'p99(data read) < 10 ms' --growth 0.3
     """
+    from tiersim.scenarios.library import is_tenants
     from tiersim.scenarios.packing.pack import Asked, pack_tenants
     from tiersim.scenarios.sizing.candidates import combinations
     from tiersim.scenarios.sizing.targets import parse_target
-    from tiersim.scenarios.tenants.model import is_tenants
 
     if output is not None:
         check_target(output, force=force)

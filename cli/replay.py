@@ -96,8 +96,7 @@ def replay(
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
-    from tiersim.scenarios.library import load_scenario
-    from tiersim.scenarios.tenants.model import is_tenants
+    from tiersim.scenarios.library import is_tenants, load_scenario
 
     scenarios = [load_scenario(name, settings or ()) for name in on]
     shared = [setting for setting in settings or () if setting.startswith(_OF_THE_RECORDING)]

@@ -27,11 +27,11 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.library import is_tenants, load_scenario
 from tiersim.scenarios.replay import in_time_order, replay
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.survey import survey
-from tiersim.scenarios.tenants.model import MOST_TENANTS, is_tenants, read_tenants
+from tiersim.scenarios.tenants.model import MOST_TENANTS, read_tenants
 from tiersim.scenarios.tenants.run import Recordings, Shared, run_tenants
 from tiersim.simulator.categories import COUNT
 from tiersim.simulator.commands import Commands

@@ -147,11 +147,17 @@ def workload_path_of(name: str) -> Path:
 
 
 _HEADER = re.compile(rb"^\s*\[workload\]", re.MULTILINE)
+_TENANTS = re.compile(rb"^\s*\[tenants\.", re.MULTILINE)
 
 
 def is_workload(path: Path) -> bool:
     """Tell whether the file at *path* describes a workload: it is TOML and has a table of that name."""
     return path.suffix == ".toml" and path.is_file() and bool(_HEADER.search(path.read_bytes()))
+
+
+def is_tenants(path: Path) -> bool:
+    """Tell whether the file at *path* names tenants."""
+    return path.suffix == ".toml" and path.is_file() and bool(_TENANTS.search(path.read_bytes()))
 
 
 def find_workload(path: Path) -> Path | None:

@@ -14,7 +14,6 @@ from tiersim.toml_files import Bytes, SignedNanoseconds, StrictModel, parse_toml
 #: Categories of all recordings of a run are numbered in a byte.
 MOST_TENANTS = 256 // COUNT
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
-_HEADER = re.compile(rb"^\s*\[tenants\.", re.MULTILINE)
 
 
 class TenantModel(StrictModel):
@@ -89,11 +88,6 @@ class TenantsModel(StrictModel):
                     hint = did_you_mean(other, self.tenants)
                     raise ValueError(f"tenants.{name}.apart: {other!r} is not one of the other tenants{hint}")
         return self
-
-
-def is_tenants(path: Path) -> bool:
-    """Tell whether the file at *path* names tenants."""
-    return path.suffix == ".toml" and path.is_file() and bool(_HEADER.search(path.read_bytes()))
 
 
 def read_tenants(path: Path) -> TenantsModel:
