@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "2ed2772c41ccddd79dd3554672c8ee4afb7e8df53123e96b44578c32e5fe21ec"
+GOLDEN = "966e4bbd86c271c56f21d0640a3b23d68c356f0b17f9c488cf509a256557898a"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
