@@ -70,8 +70,8 @@ PAGE = (
     Fault(
         "checkpoint-impact",
         "cli/page/scripts/report_latency.js",
-        "${times(inside / outside)}",
-        "${times(outside / inside)}",
+        "${duration(inside)} during ${many}, ${duration(outside)} otherwise",
+        "${duration(outside)} during ${many}, ${duration(inside)} otherwise",
         "Checkpoints are said to make latency lower.",
         ("tests/test_page_report.py::test_checkpoints_are_shaded_and_told",),
     ),

@@ -61,11 +61,11 @@ RESULTS = (
     ),
     Fault(
         "interval-quantiles",
-        "simulator/result.py",
-        "rank = np.maximum(np.ceil(cumulative[:, -1] * probability), 1)",
-        "rank = np.maximum(np.floor(cumulative[:, -1] * probability), 1)",
-        "Of few requests the 99th percentile is the last but one.",
-        ("tests/test_verdict.py::test_a_result_of_four_requests_by_hand",),
+        "src/tiersim/histogram.py",
+        "rank = cumulative[:, -1] * probability",
+        "rank = cumulative[:, -1] * (1 - probability)",
+        "Of a part of a run the 99th percentile is the first.",
+        ("tests/test_histogram.py::test_a_quantile_of_a_part_is_that_of_its_samples",),
     ),
     Fault(
         "lag-at-end",
