@@ -523,7 +523,7 @@ class EventFile:
             self._begin(chunk)
         self.read_bytes += count
         self.finished = count == 0 or not self.readable
-        if self.readable:
+        if self.readable and begin + count > 0:  # an empty array is of another type, and would be compiled for
             self._scan(self._buffer[: begin + count])
 
     def take_until(self, limit_ns: int) -> Table:
