@@ -16,7 +16,7 @@ from tiersim.units import format_ns
 
 if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
-    from tiersim.scenarios.tenants.run import Recordings, Shared
+    from tiersim.scenarios.tenants.run import Recordings, TenantResults
     from tiersim.simulator.result import Result
 
 
@@ -43,7 +43,7 @@ def replay_tenants(
     workers = os.cpu_count() or 1
     with ExitStack() as stack:
         recordings = open_recordings(path, stack, Path(stack.enter_context(TemporaryDirectory(prefix="tiersim-"))))
-        found: dict[str, list[Shared]] = {}
+        found: dict[str, list[TenantResults]] = {}
         for scenario in scenarios:
             with terminal.progress_bar(f"replaying on {scenario.name}") as progress:
                 found[scenario.name] = run_tenants(recordings, scenario, workers=workers, progress=progress)

@@ -142,7 +142,7 @@ def texts_without_encoding(tree: ast.AST) -> Iterator[str]:
         said = ast.unparse(node)
         if name in ("read_text", "write_text") and len(node.args) < (2 if name == "write_text" else 1):
             yield said
-        if name == "open" and not said.startswith(("os.open", "tarfile.open")):
+        if name == "open" and not said.startswith(("os.open", "tarfile.open", "webbrowser.open")):
             modes = [a for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Constant)]
             if not any("b" in str(mode.value) for mode in modes):
                 yield said

@@ -502,5 +502,5 @@ def test_each_pool_is_filled_once_whatever_comes_between(tmp_path: Path, monkeyp
         return list(filled)
 
     assert replayed(Shared()) == [100, 200]
-    monkeypatch.setattr(warm, "_MOST_BYTES", 0)
+    monkeypatch.setattr(assembly, "_MOST_BYTES", 0)
     assert replayed(Shared()) == [100, 200, 100, 200]  # the last one alone is remembered

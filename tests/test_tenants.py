@@ -32,7 +32,7 @@ from tiersim.scenarios.replay import in_time_order, replay
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.model import MOST_TENANTS, read_tenants
-from tiersim.scenarios.tenants.run import Recordings, Shared, run_tenants
+from tiersim.scenarios.tenants.run import Recordings, TenantResults, run_tenants
 from tiersim.simulator.categories import COUNT
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
@@ -69,7 +69,9 @@ default = "left"
 """
 
 
-def shared(folder: Path, tenants: str, hardware: str = "pcie-flash", settings: Sequence[str] = ()) -> list[Shared]:
+def shared(
+    folder: Path, tenants: str, hardware: str = "pcie-flash", settings: Sequence[str] = ()
+) -> list[TenantResults]:
     path = folder / "tenants.toml"
     path.write_text(tenants)
     if hardware.startswith("\n"):

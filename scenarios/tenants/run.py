@@ -52,7 +52,7 @@ class Tenant:
 
 
 @dataclass(frozen=True)
-class Shared:
+class TenantResults:
     """What one tenant got: alone on the hardware, and together with the others."""
 
     name: str
@@ -222,7 +222,7 @@ def run_tenants(
     *,
     workers: int,
     progress: Callable[[int, int], None] | None = None,
-) -> list[Shared]:
+) -> list[TenantResults]:
     """Run all tenants together, each alone, and all but one each, on the scenario's hardware; raises ScenarioError."""
     tenants = recordings.on(scenario)
     parts = parts_on(recordings, tenants, scenario)
@@ -250,14 +250,14 @@ def run_tenants(
 
 def _shared(
     number: int, tenants: Sequence[Tenant], scenario: NamedScenario, runs: Mapping[tuple[int, ...], Played]
-) -> Shared:
+) -> TenantResults:
     """Make the results of one tenant."""
     everybody = tuple(range(len(tenants)))
     name, names = tenants[number].name, [tenant.name for tenant in tenants]
     together, by_itself = runs[everybody], runs[(number,)]
     if len(tenants) == 1:
         result = _unmeasured(together.result(0, f"{scenario.name}.{name}"), tenants[0])
-        return Shared(name, result, result)
+        return TenantResults(name, result, result)
     alone = _unmeasured(by_itself.result(0, f"{scenario.name}.{name}.alone"), tenants[number])
     result = _unmeasured(together.result(number, f"{scenario.name}.{name}"), tenants[number])
     without = {}
@@ -295,7 +295,7 @@ def _shared(
     used = {home.volume for one in together.parts for home in place_files(one.scenario, one.found.files)}
     empty = tuple(f"volumes.{volume} has no effect here" for volume in used)
     caveats = [text for text in result.summary["caveats"] if not text.startswith(empty)]
-    return Shared(name, alone, replace(result, summary=result.summary | {"caveats": caveats, "shared": shared}))
+    return TenantResults(name, alone, replace(result, summary=result.summary | {"caveats": caveats, "shared": shared}))
 
 
 def _unmeasured(result: Result, tenant: Tenant) -> Result:
