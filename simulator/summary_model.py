@@ -205,8 +205,8 @@ class Summary(_Said):
     )
     hit_ratio: dict[str, float | None] | None = Field(
         default=None,
-        description="Of statements: `pool`: share of the pages asked for that the buffer pool holds; `os_cache`: share of "
-        "the pages missed there that the OS page cache holds.",
+        description="Of statements: `pool`: share of the pages asked for that the buffer pool holds; `os_cache`: "
+        "share of the pages missed there that the OS page cache holds.",
     )
     commit_breakdown_ns: dict[str, float] | None = Field(
         default=None, description="Of statements: mean time of a commit by wait class."
