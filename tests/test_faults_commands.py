@@ -8,6 +8,7 @@ import random
 import shutil
 import signal
 import time
+from contextlib import suppress
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
@@ -55,7 +56,8 @@ def run(context: ForkServerContext, folder: Path, *arguments: str, after_s: floa
     if after_s is not None:
         process.join(after_s)
         assert process.pid is not None
-        os.kill(process.pid, signal.SIGKILL) if process.is_alive() else None
+        with suppress(ProcessLookupError):  # it may have ended just now
+            os.kill(process.pid, signal.SIGKILL)
     process.join(120)
     assert process.exitcode in ((0,) if after_s is None else (0, -signal.SIGKILL)), (folder / "log").read_text()
     return time.monotonic() - begun

@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "966e4bbd86c271c56f21d0640a3b23d68c356f0b17f9c488cf509a256557898a"
+GOLDEN = "24ec7f255f51a3138e3d6a5210dd171ab5c68b962c8574d7fb36b37a1fd0d6c4"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
