@@ -282,7 +282,7 @@ FLASH_ROW = _record(
     "slc_free_units",
     "slc_program_ns",
     "slc_program_units",
-    "slc_folds",  # 1: when it is full, writes go there all the same, and others are moved out; 0: they go past it
+    "slc_folds",  # SLC cache full: 1, writes go into it and other units move out; 0, writes go past it
     "slc_idle_ns",  # so long after its last work the drive begins to move out what is there
     "slc_erases_q32",  # blocks of the cache that are erased for each unit that is moved out, in 1/2^32
     "fold_ps",  # of a unit, all dies at work

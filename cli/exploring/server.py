@@ -232,7 +232,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def answered(view: View, path: str, asked: Mapping[str, Any]) -> _Answer | None:
-    """Do what is asked, and return the answer; None where nothing is asked for at *path*. Raises TiersimError."""
+    """Do what the page sends to *path* and return the answer; None if no action has that path. Raises TiersimError."""
     explorer = view.explorer
     questions: dict[str, Callable[[], object]] = {
         "/change": lambda: explorer.change(_settings(explorer, asked)),

@@ -1,4 +1,4 @@
-"""What the page of an exploration is told: what does not change, the state, the figures; and what is saved of it."""
+"""The JSON that the page of an exploration reads (catalogue, state, figures), and the page that it saves."""
 
 import json
 import re

@@ -37,8 +37,8 @@ COMMIT, OTHERS = "commit", "others"
 _LOG_STEPS = 8
 #: Numbers of rows that are drawn from call to call: of so many tables of a query, those that vary most.
 _MOST_DRAWN = 8
-#: Up to so many pages executions are told apart by each page, beyond by steps of a power of two, if there are not more
-#: of them than this for a query.
+#: Executions of a query have a class for each number of pages up to _EACH, and _STEPS classes for each power of two
+#: above it; at most _MOST_STEPS of these.
 _EACH, _STEPS, _MOST_STEPS = 16, 8, 128
 #: Classes of all queries together, about.
 _MOST_CLASSES = 4096

@@ -44,7 +44,7 @@ from tiersim.simulator.result import Result
 from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle, Manifest
 
-#: Takes a run with what it asked of its volumes; tells whether all of that was noted.
+#: Receives a finished run and the requests to its volumes; returns False if some of these were not noted.
 Tap = Callable[[Assembled, Metrics], bool]
 #: Engines whose pages InnoDB holds.
 _ON_INNODB = ("mysql", "mariadb")

@@ -29,8 +29,8 @@ NOT_ANSWERED = (
 
 
 def derive(path: Path, scenario: NamedScenario, target: Path) -> Result:
-    """Run the statements of the bundle at *path* alone on *scenario*; write what they asked of the volumes as a bundle
-    at *target*, a file for each volume; returns the result of that run. Raises TiersimError.
+    """Run the statements of the bundle at *path* alone on *scenario*. Write their requests to the volumes as a bundle
+    at *target*, one file for each volume. Return the result of that run. Raises TiersimError.
     """
 
     def write(assembled: Assembled, metrics: Metrics) -> bool:

@@ -154,7 +154,7 @@ def placement_of(recordings: Recordings, name: str, scenario: NamedScenario) -> 
 
 
 def rules_of(recordings: Recordings, name: str, scenario: NamedScenario, own: Mapping[str, Any]) -> ReplayModel:
-    """Return how a tenant is played: as the scenario says but for its *own* keys; raises ScenarioError."""
+    """Return the [replay] of a tenant: that of the scenario, with the tenant's *own* keys. Raises ScenarioError."""
     said = scenario.model.replay
     given = {key: value for key, value in dump_with_units(said).items() if key in said.model_fields_set}
     under = ("tenants", name, "replay")
@@ -190,7 +190,10 @@ def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedS
             taken.setdefault(volume, []).append((begin, end, tenant.name))
         limit = None if tenant.model.limit is None else limits_of(f"{tenant.name}.limit", tenant.model.limit, {})
         if limit is not None:
-            view.limits = {**view.limits, f"{tenant.name}.limit": limit}  # what it assumes is told
+            view.limits = {
+                **view.limits,
+                f"{tenant.name}.limit": limit,
+            }  # so that the result lists what the limit assumes
         parts.append(Part(tenant.playback, view, tenant.shift_ns, tenant.name, limit, tenant.model.queue_depth))
     return parts
 
