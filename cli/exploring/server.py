@@ -8,6 +8,7 @@ nobody but this server (its content security policy).
 import hmac
 import json
 import secrets
+import sys
 import time
 from collections.abc import Callable, Mapping
 from email.message import Message
@@ -96,6 +97,11 @@ class Server(ThreadingHTTPServer):
         self.asked_at = time.monotonic()
         self.why_ended = ""
         self.page = view.page().encode()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing when a browser goes away in the middle of a request: that is no fault."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     @property
     def address(self) -> str:

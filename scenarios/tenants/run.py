@@ -190,10 +190,7 @@ def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedS
             taken.setdefault(volume, []).append((begin, end, tenant.name))
         limit = None if tenant.model.limit is None else limits_of(f"{tenant.name}.limit", tenant.model.limit, {})
         if limit is not None:
-            view.limits = {
-                **view.limits,
-                f"{tenant.name}.limit": limit,
-            }  # so that the result lists what the limit assumes
+            view.limits = {**view.limits, f"{tenant.name}.limit": limit}  # the result lists what it assumes
         parts.append(Part(tenant.playback, view, tenant.shift_ns, tenant.name, limit, tenant.model.queue_depth))
     return parts
 
