@@ -1,16 +1,13 @@
 """LRU stack distances, one reference after the other, in memory that grows with the pages and not with the references.
 
 A reference at distance d hits in every LRU cache of d pages or more, and misses in smaller ones (Mattson, Gecsei,
-Slutz, Traiger, IBM Systems Journal 9,
-1970). The distance is the number of distinct pages since the last reference to the same one, that one included: of the
-positions of references those bits
-are set that are the last of their page (Bennett and Kruskal, IBM J. Res. Dev. 19, 1975), and counted from there on:
-word by word within a block of 512
+Slutz, Traiger, IBM Systems Journal 9, 1970). The distance is the number of distinct pages since the last reference to
+the same one, that one included: of the positions of references those bits are set that are the last of their page
+(Bennett and Kruskal, IBM J. Res. Dev. 19, 1975), and counted from there on: word by word within a block of 512
 positions, and beyond it from suffix sums over blocks, groups of 64 blocks, and sections of 32 groups. A reference that
-is not the last of its page any more
-takes one off the sums before its block, a whole row at a time; what the newest block holds is added when it is full.
-When no position is left, the
-positions that are set are numbered anew in their order.
+is not the last of its page any more takes one off the sums before its block, a whole row at a time; what the newest
+block holds is added when it is full. When no position is left, the positions that are set are numbered anew in their
+order.
 """
 
 from typing import NamedTuple

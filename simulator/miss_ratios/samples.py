@@ -72,6 +72,8 @@ class Sampler:
         row, fraction = np.empty(len(keys), np.int32), np.empty(len(keys), np.int64)
         sample = np.empty(len(keys), np.uint8)
         count = choose(keys, self._seed, self.samples, self.thresholds, Hits(row, sample, fraction))
+        if self.samples == 1:  # they are in their order
+            return Chosen(row[:count], fraction[:count], np.array([0, count]))
         order = np.argsort(sample[:count], kind="stable")
         first = np.concatenate([[0], np.cumsum(np.bincount(sample[:count], minlength=self.samples))])
         return Chosen(row[order], fraction[order], first)
