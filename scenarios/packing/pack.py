@@ -27,9 +27,9 @@ from tiersim.scenarios.sizing.targets import Target, parse_target
 from tiersim.scenarios.survey import EXTENT_BYTES
 from tiersim.scenarios.tenants.model import MOST_TENANTS
 from tiersim.scenarios.tenants.run import Recordings, Tenant, parts_on, rules_of
-from tiersim.simulator.categories import CATEGORIES, part_name
+from tiersim.simulator.metrics import CATEGORIES
 from tiersim.simulator.result import Result
-from tiersim.simulator.verdict import HOLDING
+from tiersim.simulator.verdict import HOLDING, part_name
 
 #: Parts of the time from the first beginning to the last end; in each, what tenants keep busy is added up.
 PARTS = 24
