@@ -344,6 +344,8 @@ def test_lazy_writer(
     think_ns=pick(100_000, 5_000_000, 400_000_000),
     exponent=pick(0.0, 0.9),
 )
+# so few are dirty that only the flusher writes them
+@example(seed=1, frames=20, cached=300, think_ns=2_000_000_000, exponent=0.0)
 def test_write_back(seed: int, frames: int, cached: int, think_ns: int, exponent: float) -> None:
     load = statements(1, 300, seed, 50_000, think_ns)
     host = {"cores": 1, "frames": frames, "os_cache_pages": cached, "log": Log(full_page_writes=False)}

@@ -145,6 +145,7 @@ def test_processors(seed: int, sessions: int, cores: int, slower: int, longest: 
     count=pick(150, 600),
 )
 @example(seed=1, policy=SWEEP, frames=40, exponent=0.8, dirties=False, count=600)  # usage counts reach their ceiling
+@example(seed=1, policy=LRU2, frames=40, exponent=0.8, dirties=False, count=600)  # pages come back
 def test_buffer_pool(seed: int, policy: int, frames: int, exponent: float, dirties: bool, count: int) -> None:
     load = statements(1, count, seed, 1000, 1000)
     demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=dirties)]

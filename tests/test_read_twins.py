@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -80,6 +80,7 @@ def read_by(
     large=pick(5, 12, 30, 90),
     dirties=st.booleans(),
 )
+@example(seed=1, frames=40, ring_pages=1, small=3, large=10, dirties=False)  # a quarter of the pool, and no more
 def test_rings(seed: int, frames: int, ring_pages: int, small: int, large: int, dirties: bool) -> None:
     """Lookups in two tables, and scans of the second."""
     load = statements(1, 60, seed, 1000, 1000)
