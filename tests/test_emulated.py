@@ -51,6 +51,7 @@ def replay(folder: Path, name: str, source: Path, *before: str, **environment: s
     found = folder / name
     done = subprocess.run(
         [*before, *code, "--output", str(found)],
+        check=False,
         env=os.environ | environment,
         capture_output=True,
         text=True,
