@@ -111,6 +111,16 @@ def _percent(value: float, base: float) -> str:
     return f"{100 * (value / base - 1):+.0f} %" if base else "?"
 
 
+def _note_of_share(shared: dict[str, Any]) -> str:
+    """Say what a tenant has a right to, and how often its minimum was what it got."""
+    share = shared["share"]
+    text = f"{shared['tenant']}: share {share['share']}"
+    if share["minimum"] is None:
+        return f"{text}."
+    part = 100 * share["by_minimum"] / max(share["requests"], 1)
+    return f"{text}, minimum {share['minimum']:,} requests/s, which let {part:.0f} % of its requests through."
+
+
 #: Stations of a short table, those that a tenant waits at most.
 _MOST_STATIONS = 2
 
@@ -176,6 +186,7 @@ def _notes(summaries: Sequence[dict[str, Any]], everything: bool) -> str:
                 f"{summary['shared']['tenant']}: {rates['alone']:,.0f} transactions/s alone, about"
                 f" {rates['together']:,.0f} together (in proportion to its requests/s)."
             )
+    notes += [_note_of_share(summary["shared"]) for summary in summaries if "share" in summary["shared"]]
     missing = dict.fromkeys(text for summary in summaries for text in summary["shared"]["not_modelled"])
     notes += [f"Not modelled: {text}." for text in missing]
     return terminal.caption(notes, everything=everything)

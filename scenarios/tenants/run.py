@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tiersim.devices.array.shares import Share
 from tiersim.devices.cloud.instance import limits_of
 from tiersim.devices.measured import Measured
 from tiersim.errors import ScenarioError
@@ -170,6 +171,9 @@ def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedS
         )
     if any(isinstance(volume.device, Measured) for volume in scenario.volumes.values()):
         raise ScenarioError(f"{scenario.name}: the recorded hardware answers to one recording alone; choose devices")
+    queue = recordings.model.shared_queue
+    if queue is not None:
+        _refuse_volumes(recordings, queue.volumes, scenario)
     taken: dict[str, list[tuple[int, int, str]]] = {}
     parts = []
     for tenant in tenants:
@@ -191,8 +195,22 @@ def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedS
         limit = None if tenant.model.limit is None else limits_of(f"{tenant.name}.limit", tenant.model.limit, {})
         if limit is not None:
             view.limits = {**view.limits, f"{tenant.name}.limit": limit}  # the result lists what it assumes
-        parts.append(Part(tenant.playback, view, tenant.shift_ns, tenant.name, limit, tenant.model.queue_depth))
+        share = Share(tenant.model.share or 1, tenant.model.minimum)
+        parts.append(
+            Part(tenant.playback, view, tenant.shift_ns, tenant.name, limit, tenant.model.queue_depth, queue, share)
+        )
     return parts
+
+
+def _refuse_volumes(recordings: Recordings, volumes: Sequence[str], scenario: NamedScenario) -> None:
+    """Refuse to put the shared queue before a volume that is not there."""
+    for volume in volumes:
+        if volume not in scenario.homes:
+            where = place_of(recordings.text, str(recordings.path), ("shares", "volumes"))
+            raise ScenarioError(
+                f"{where}: {volume!r} is not one of the volumes of {scenario.name} ({', '.join(scenario.homes)});"
+                " correct it, or leave volumes out for all"
+            )
 
 
 def _view(
@@ -282,6 +300,13 @@ def _shared(
         "waits_ns": together.waits_ns(number, names),
         "not_modelled": list(NOT_MODELLED),
     }
+    if together.parts[number].shared is not None:
+        own_share = together.parts[number].share
+        shared["share"] = {
+            "share": own_share.weight,
+            "minimum": own_share.minimum_per_s,
+            **together.let_through(number),
+        }
     derived = tenants[number].derived
     if derived is not None:
         rates = [one.summary["throughput_per_s"]["requests"]["value"] for one in (result, alone)]
