@@ -265,11 +265,16 @@ def test_commands_know_tenants_or_say_what_to_give(folder: Path, tmp_path: Path)
     def run(*arguments: str) -> Any:
         return CliRunner().invoke(app, list(arguments))
 
+    (folder / "both.toml").write_text(
+        'shifts = "5 s"\n' + (folder / "both.toml").read_text() + "share = 2\nminimum = 9\n"
+    )
     arguments = ["replay", both, "--on", str(folder / "hardware.toml"), "-o", str(tmp_path)]
     shown = run(*arguments, "--all")
     assert shown.exit_code == 0, shown.output
     assert "hardware: mean latency of a request" in shown.output
     assert "behind shop" in shown.output
+    assert "hardware: the worst minute if clocks shift" in shown.output
+    assert "bill: share 2, minimum 9 requests/s, which let" in shown.output
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"hardware.{name}{kind}.result" for name in ("bill", "shop") for kind in (".alone", "")
     ]

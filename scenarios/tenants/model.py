@@ -10,7 +10,7 @@ from tiersim.devices.array.shares import SharedQueue
 from tiersim.devices.cloud.instance import Limits
 from tiersim.errors import did_you_mean
 from tiersim.simulator.categories import COUNT
-from tiersim.toml_files import Bytes, SignedNanoseconds, StrictModel, parse_toml, read_text, validate
+from tiersim.toml_files import Bytes, Nanoseconds, SignedNanoseconds, StrictModel, parse_toml, read_text, validate
 
 #: Categories of all recordings of a run are numbered in a byte.
 MOST_TENANTS = 256 // COUNT
@@ -98,6 +98,11 @@ class TenantsModel(StrictModel):
     align: Literal["start", "clock", "peak"] = Field(
         default="start",
         description="What of the recordings falls together: their starts, the same time of day, their busiest seconds.",
+    )
+    shifts: Nanoseconds | None = Field(
+        default=None,
+        gt=0,
+        description="How much sooner or later than aligned each may begin; the worst minute of all these is searched.",
     )
     shares: SharesModel | None = Field(
         default=None, description="Where share and minimum of tenants hold; left out: on all volumes together."
