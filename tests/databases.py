@@ -113,6 +113,7 @@ class DatabaseCase:
                 station=disk,
                 moved=0.7 if self.seed & 4 else 0.0,
                 updates=float(self.seed % 30),
+                indexes=[(1, 5), (2,)] if self.seed & 8 else [],
             ),
             Relation(
                 self.rows // 2 + 1,
@@ -123,6 +124,7 @@ class DatabaseCase:
                 hot_share=0.4,
                 recent=bool(self.seed & 2),
                 temp=self.temp,
+                indexes=[(3,)] if self.seed & 16 else [],
             ),
         ]
         lazy = LazyWriter(self.lazy_ticks * self.tick_ns, examined=2, gathered_pages=3)
