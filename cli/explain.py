@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal
-from tiersim.simulator.categories import part_name
+from tiersim.simulator.categories import WAIT_NAMES, part_name
 from tiersim.units import format_ns
 
 #: So many assumed parameters are named.
@@ -43,7 +43,7 @@ def _show(document: dict[str, Any]) -> None:
     if text:
         print(text if len(text) <= 100 else f"{text[:99]}…")
     if document["parts"]:
-        rows = [[part["part"], format_ns(part["ns"]), f"{part['share']:.1%}"] for part in document["parts"]]
+        rows = [[WAIT_NAMES[part["part"]], format_ns(part["ns"]), f"{part['share']:.1%}"] for part in document["parts"]]
         terminal.show_table("where the mean goes", ["part", "time", "share"], rows)
     else:
         print(f"Where the time goes: {document['no_parts']}.")

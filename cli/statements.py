@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tiersim.cli import terminal, verdicts
+from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
 from tiersim.units import NS_PER_S, format_bytes, format_ns
 
 #: So many queries are shown, those that take most time of all their calls.
@@ -13,19 +14,8 @@ _MOST_SHOWN = 5
 _TEXT = 60
 #: A smaller dip of throughput is said to be none.
 _LEAST_DIP_PCT = 0.5
-#: Parts of a transaction's time in a short table: so many, from this share on, by these names.
+#: Parts of a transaction's time in a short table: so many, from this share on.
 _MOST_PARTS, _LEAST_SHARE = 4, 0.05
-_PARTS = {
-    "cpu": "CPU of queries",
-    "cpu queue": "waiting for a core",
-    "data read": "waiting for data reads",
-    "eviction": "waiting for evictions",
-    "log": "waiting for the WAL",
-    "lock": "waiting for row locks",
-    "temp": "temporary files",
-    "copy": "backups",
-    "outside the queries": "client, between queries",
-}
 _RANGE = "transactions/s, range"
 #: The row that says how far throughput falls in checkpoints.
 DIP = "throughput in checkpoint"
@@ -118,7 +108,7 @@ def _rows_of_time(summaries: Sequence[Summary]) -> list[list[str]]:
             shares.setdefault(part, [0.0] * len(summaries))[place] = ns / total if total else 0.0
     largest = sorted(shares, key=lambda part: -max(shares[part]))[:_MOST_PARTS]
     return [
-        [f"  {_PARTS[part]}", *(f"{100 * share:.0f} %" for share in shares[part])]
+        [f"  {WAIT_NAMES[part]}", *(f"{100 * share:.0f} %" for share in shares[part])]
         for part in largest
         if max(shares[part]) >= _LEAST_SHARE
     ]
@@ -146,7 +136,7 @@ def _limit(summary: Summary) -> str:
     parts = time_of_transaction(summary)
     if not parts:
         return ""
-    return _PARTS[max(parts, key=lambda part: parts[part])]
+    return WAIT_NAMES[max(parts, key=lambda part: parts[part])]
 
 
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
@@ -244,7 +234,8 @@ def breakdown_of(query: Mapping[str, Any] | None) -> str:
         return ""
     total = sum(query["breakdown_ns"].values())
     parts = sorted(query["breakdown_ns"].items(), key=lambda part: -part[1])
-    return ", ".join(f"{name} {100 * ns / total:.0f} %" for name, ns in parts if total and ns >= 0.01 * total)
+    shown = [(WAIT_NAMES[part], ns / total) for part, ns in parts if total and ns >= 0.01 * total]
+    return ", ".join(f"{name} {100 * share:.0f} %" for name, share in shown)
 
 
 def _load(summary: Summary) -> str:
@@ -358,5 +349,5 @@ def time_of_transaction(summary: Mapping[str, Any]) -> dict[str, float]:
             found[part] = found.get(part, 0.0) + calls * ns / count
     mean = (summary["latency_ns"]["transaction"].get("mean") or {}).get("value")
     if mean is not None and mean > sum(found.values()):
-        found["outside the queries"] = mean - sum(found.values())
+        found[ELSEWHERE] = mean - sum(found.values())
     return found

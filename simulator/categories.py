@@ -38,6 +38,21 @@ def categorise(op: NDArray[np.uint8], purpose: NDArray[np.uint8]) -> NDArray[np.
     return category
 
 
+#: Name of a transaction's time that none of its queries took.
+ELSEWHERE = "outside the queries"
+#: What the parts of a statement's time are called in tables, pages and sentences; JSON has the keys.
+WAIT_NAMES = {
+    "cpu": "CPU of queries",
+    "cpu queue": "waiting for a core",
+    "data read": "waiting for data reads",
+    "eviction": "waiting for evictions",
+    "log": "waiting for the WAL",
+    "lock": "waiting for row locks",
+    "temp": "temporary files",
+    "copy": "backups",
+    ELSEWHERE: "client, between queries",
+}
+
 #: What a resource of a station is called; one that is not here keeps its own name.
 _NAMES = {
     "actuator": "disk arm",

@@ -21,6 +21,7 @@ from tiersim.cli.page.payload import SCHEMA, embedded_json, page_payload
 from tiersim.cli.page.studies import spoken, study_payload
 from tiersim.cli.page.study_models import Load, MissRatios, Row, Size, Sweep
 from tiersim.errors import TraceError, reason
+from tiersim.simulator.categories import WAIT_NAMES
 
 if TYPE_CHECKING:
     from tiersim.simulator.result import Result
@@ -228,7 +229,8 @@ def build_page(results: Sequence[Result], title: str, studies: Studies | None = 
     """Build the report of *results* and *studies* as text; byte for byte the same for the same ones."""
     if not results and not studies:
         raise ValueError("a page needs at least one result or study")
-    payload: dict[str, Any] = page_payload(results, title) if results else {"schema": SCHEMA, "title": title}
+    bare = {"schema": SCHEMA, "title": title, "wait_names": WAIT_NAMES}
+    payload: dict[str, Any] = page_payload(results, title) if results else bare
     said = [(scenario["name"], _verdict(scenario)) for scenario in payload.get("scenarios", ())]
     parts = []
     if studies:
