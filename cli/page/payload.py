@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tiersim.cli.verdicts import MEANING
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES, part_name
 from tiersim.units import format_bytes
@@ -286,6 +287,7 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
         "queries": queries,
         "parts": parts(),
         "wait_names": WAIT_NAMES,
+        "meaning_of_error": MEANING,
         "ratios": all_ratios(scenarios, {hashed["hash"]: hashed["measured_latency_ns"] for hashed in traces}),
     }
 
