@@ -5,7 +5,8 @@ COMPILE := uv pip compile --quiet --generate-hashes --no-header --python-version
 # One worker more than processors, for some tests wait for servers and browsers. Benchmarks measure one at a time; their fixture is not for tests.
 WORKERS := $(shell $(PYTHON) -c 'import os; print(min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(), 4) + 1)')
 TESTS := $(VENV)/bin/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal -p no:benchmark
-PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
+# Python compiles what is imported: that is a fifth of the packages.
+PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: demo test test-long check docs benchmark wheel lock clean
 
@@ -39,7 +40,7 @@ wheel: $(VENV)/installed
 	for level in x86-64-v2 x86-64-v3; do \
 	  TIERSIM_PROCESSOR=$$level NUMBA_CACHE_DIR=build/machine_code/$$level $(VENV)/bin/tiersim warmup || exit 1; \
 	done
-	TIERSIM_MACHINE_CODE=build/machine_code $(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+	TIERSIM_MACHINE_CODE=build/machine_code $(VENV)/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 # Takes up what pyproject.toml asks for anew; versions that are locked and still do stay. Needs uv.
 lock:

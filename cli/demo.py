@@ -53,13 +53,11 @@ def demo(
     make_folder(output)
     with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
         replayed = _blocks(Path(folder), traces[0], of_blocks, force=force)
-        write_page(of_blocks, blocks, "pgbench on three storage tiers", force=force)
-        updated, _ = _side_by_side(
-            partial(_updates, Path(folder), traces[1], of_updates, force=force),
-            partial(_reads, Path(folder), traces[2], of_reads, force=force),
+        updated, _, _ = _side_by_side(
+            partial(_updates, Path(folder), traces[1], of_updates, queries, force=force),
+            partial(_reads, Path(folder), traces[2], of_reads, pools, force=force),
+            lambda _: write_page(of_blocks, blocks, "pgbench on three storage tiers", force=force),
         )
-        write_page(of_updates, queries, "Updates of a PostgreSQL server on three storage tiers", force=force)
-        write_page(of_reads, pools, "Point reads on three storage tiers, by the size of the buffer pool", force=force)
     show(replayed, everything=everything)
     show(updated, everything=everything)
     terminal.notice(f"open {blocks}, {queries} and {pools} in a browser")
@@ -79,8 +77,8 @@ def _blocks(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "
     return run_all(Bundle(trace), scenarios, targets, requests=False, force=force)
 
 
-def _side_by_side(*parts: "Callable[[terminal.Progress], list[Result]]") -> "list[list[Result]]":
-    """Run both at once: what comes before their simulations leaves a processor idle."""
+def _side_by_side(*parts: "Callable[[terminal.Progress], list[Result] | None]") -> "list[list[Result]]":
+    """Run all at once: what comes before and after their simulations leaves a processor idle."""
     from tiersim.parallel import Note, side_by_side
 
     totals: dict[int, int] = {}
@@ -90,28 +88,31 @@ def _side_by_side(*parts: "Callable[[terminal.Progress], list[Result]]") -> "lis
             totals[place] = total
             note(done)
 
-        return parts[place](progress)
+        return parts[place](progress) or []
 
     with terminal.progress_bar("running statements") as bar:
         return side_by_side(
             [partial(run, place) for place in range(len(parts))],
             lambda done: bar(done, sum(totals.values())) if bar else None,
+            workers=len(parts),
         )
 
 
 def _updates(
-    folder: Path, trace: Path, targets: list[Path], progress: terminal.Progress, *, force: bool
+    folder: Path, trace: Path, targets: list[Path], page: Path, progress: terminal.Progress, *, force: bool
 ) -> "list[Result]":
     """Run the counted updates on every tier, as long after a checkpoint as they were recorded."""
     from tiersim.scenarios.library import load_scenario
     from tiersim.traces.samples import capped_updates
 
     scenarios = [load_scenario(name, [*_HOST, "replay.since_checkpoint=5s"]) for name in _SCENARIOS]
-    return _counted(capped_updates(folder), trace, scenarios, targets, progress, force=force)
+    results = _counted(capped_updates(folder), trace, scenarios, targets, progress, force=force)
+    write_page(targets, page, "Updates of a PostgreSQL server on three storage tiers", force=force)
+    return results
 
 
 def _reads(
-    folder: Path, trace: Path, targets: list[Path], progress: terminal.Progress, *, force: bool
+    folder: Path, trace: Path, targets: list[Path], page: Path, progress: terminal.Progress, *, force: bool
 ) -> "list[Result]":
     """Run the counted reads on every tier with every size of the pool."""
     from tiersim.scenarios.library import load_scenario
@@ -123,7 +124,9 @@ def _reads(
             scenario = load_scenario(name, [*_HOST, f"engine.buffer_pool={pool}"])
             scenario.name = f"{name}-{pool}"
             scenarios.append(scenario)
-    return _counted(reads(folder), trace, scenarios, targets, progress, force=force)
+    results = _counted(reads(folder), trace, scenarios, targets, progress, force=force)
+    write_page(targets, page, "Point reads on three storage tiers, by the size of the buffer pool", force=force)
+    return results
 
 
 def _counted(

@@ -15,9 +15,10 @@ from tiersim.units import format_bytes, parse_bytes
 
 
 def compile_if_cold() -> None:
-    """Compile the kernels on the first run of this version, and say so.
+    """Compile the kernels that most runs need on the first run of this version, and say so.
 
-    Here and not on their first use, where a worker's thread would have to be waited for after Ctrl-C.
+    Here and not on their first use, where a worker's thread would have to be waited for after Ctrl-C. Those that few
+    runs need, such as a flash cache's, compile there.
     """
     from tiersim import kernel
     from tiersim.kernel import store
@@ -27,11 +28,11 @@ def compile_if_cold() -> None:
     if store.folder() is None:
         terminal.notice("no folder for compiled kernels can be written; each run compiles anew, about a minute")
         return
-    from tiersim.scenarios.warm import compile_for_commands
+    from tiersim.scenarios.warm import compile_usual
 
-    terminal.notice("compiling the kernels (about half a minute, once for each version)")
+    terminal.notice("compiling the kernels (about 20 s, once for each version)")
     with terminal.progress_bar("compiling") as progress:
-        compile_for_commands(progress)
+        compile_usual(progress)
     store.mark_ready()
 
 

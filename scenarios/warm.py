@@ -1,11 +1,13 @@
-"""Compiles every kernel by using it: a small import, a small replay on every kind of device, in both engines."""
+"""Compiles kernels by using them: a small import, a small replay on every kind of device, in both engines."""
 
 import multiprocessing
 import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,13 +41,18 @@ from tiersim.simulator.database.build import Host as DatabaseHost
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (
     AGAIN,
+    BACKGROUND_WRITER,
+    BUFFER_POOL,
+    CHECKPOINTER,
     COMPUTE,
     COPY,
     LOCK,
     LOG,
+    LOG_STATION,
     LOOKUP,
     LOOKUPS,
     MIDPOINT,
+    PROCESSORS,
     SCAN,
     SPILL,
 )  # fmt: skip
@@ -57,52 +64,68 @@ from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.station import STEP, addresses_of
 from tiersim.traces.readers.sqlserver.warm import compile_readers
 
+if TYPE_CHECKING:
+    from tiersim.traces.bundle import Bundle
+
 Progress = Callable[[int, int], None]
 
 #: A few hundred records of the bundled recording.
 _SAMPLE_BYTES = 48 * 400
 
 
-def _plant() -> tuple[Plant, int, list[int]]:
+def _plant(*, usual: bool) -> tuple[Plant, int, list[int]]:
+    """Return a plant with every kind of station that devices have, or with the *usual* ones."""
     builder = PlantBuilder(1)
-    queue = add_gate(builder, "adapter", 64)
-    host = Host(queue_depth=2, max_request_bytes=4096, merge=True, journal="ordered")
-    controlled = Volume("controlled", load_device("seagate-cheetah-15k7-300"), 4, "raid5", 65536)
+    disks = Volume("disks", load_device("seagate-cheetah-15k7-300"), 4, "raid10", 65536)
     entries = [
-        add_volume(builder, Volume("disks", load_device("seagate-cheetah-15k7-300"), 4, "raid10", 65536)),
-        add_volume(builder, Volume("parity", load_device("seagate-cheetah-15k7-300"), 4, "raid5", 65536)),
-        add_volume(builder, Volume("flash", load_device("intel-p3700-800"), 1, "single", 65536, host=host), [queue]),
+        *add_controller(builder, Controller("raid", 1 << 20, flush_interval_ns=0), [disks]).values(),
+        add_volume(builder, Volume("flash", load_device("intel-p3700-800"), 1, "single", 65536)),
         add_volume(builder, Volume("cloud", load_device("aws-gp3"), 1, "single", 65536)),
         add_server(builder, "link", 1, 1000, "exponential"),
-        *add_controller(builder, Controller("raid", 1 << 20, flush_interval_ns=0), [controlled]).values(),
     ]
-    small, large = 1 << 20, 1 << 30
-    caching, migration = Caching("write-back", 8192, 0), Migration(small, 1000, 10**9)
-    entries.append(add_flash_cache(builder, "cache", caching, entries[4], small, entries[3], large))
-    entries.append(add_tiers(builder, "tiers", migration, entries[4], small, entries[3], large))
+    if not usual:
+        queue = add_gate(builder, "adapter", 64)
+        host = Host(queue_depth=2, max_request_bytes=4096, merge=True, journal="ordered")
+        parity = Volume("parity", load_device("seagate-cheetah-15k7-300"), 4, "raid5", 65536)
+        queued = Volume("queued", load_device("intel-p3700-800"), 1, "single", 65536, host=host)
+        entries += [add_volume(builder, parity), add_volume(builder, queued, [queue])]
+        small, large = 1 << 20, 1 << 30
+        caching, migration = Caching("write-back", 8192, 0), Migration(small, 1000, 10**9)
+        link, cloud = entries[3], entries[2]
+        entries.append(add_flash_cache(builder, "cache", caching, link, small, cloud, large))
+        entries.append(add_tiers(builder, "tiers", migration, link, small, cloud, large))
     return builder.build(), len(builder.stations), entries
 
 
 def compile_all(progress: Progress | None = None) -> None:
-    """Compile all kernels into the cache folder."""
-    compile_for_commands(progress)
-    _run(reference=True)  # which calls kernels one by one that the loop of the other engine holds
+    """Compile all kernels into the cache folder.
+
+    Where there is a second processor, a second process begins at the other end; what one of them has made the other
+    finds. *progress* is called with how many steps are done and how many there are.
+    """
+    _compile(_all_steps, progress)
+    _run(usual=False, reference=True)  # which calls kernels one by one that the loop of the other engine holds
     _map_units()
     _count_misses()
     _run_sessions(reference=True)
     compile_readers()
 
 
-def compile_for_commands(progress: Progress | None = None) -> None:
-    """Compile the kernels that the command line needs: all but those that only the readable engine calls.
-
-    Where there is a second processor, a second process begins at the other end; what one of them has made the other
-    finds. *progress* is called with how many steps are done and how many there are.
+def compile_usual(progress: Progress | None = None) -> None:
+    """Compile the kernels that most runs need. What else a run has, such as a flash cache, compiles when it is used
+    first.
     """
-    beside = multiprocessing.get_context("spawn").Process(target=_compile_beside, daemon=True)
+    _compile(_usual_steps, progress)
+
+
+Steps = list[Callable[[], object]]
+
+
+def _compile(steps_of: Callable[[], Steps], progress: Progress | None) -> None:
+    beside = multiprocessing.get_context("spawn").Process(target=_compile_beside, args=(steps_of,), daemon=True)
     if processors() > 1:
         beside.start()
-    steps = _steps()
+    steps = steps_of()
     for done, step in enumerate(steps, 1):
         step()
         if progress is not None:
@@ -111,27 +134,44 @@ def compile_for_commands(progress: Progress | None = None) -> None:
         beside.join()
 
 
-def _compile_beside() -> None:
+def _compile_beside(steps_of: Callable[[], Steps]) -> None:
     for number in ending_signals():
         signal.signal(number, signal.SIG_DFL)  # it ends without a word: the first process reports the interrupt
-    for step in reversed(_steps()):
+    for step in reversed(steps_of()):
         step()
 
 
-def _steps() -> list[Callable[[], object]]:
-    """Return what has to be compiled, in parts: what takes longest first and last."""
-    plant, stations, _ = _plant()
+def _usual_steps() -> Steps:
+    """Return what most runs need, in parts: what takes longest first and last."""
+    plant, stations, _ = _plant(usual=True)
+    metrics = new_metrics(1, stations, RESOURCES, 2, 1_000_000)
+    kinds = (BACKGROUND_WRITER, CHECKPOINTER, PROCESSORS, LOG_STATION, BUFFER_POOL, STEP)
+    return [
+        partial(_run, usual=True, reference=False),
+        _count_distances,
+        _synthesise,
+        partial(fill_random_bits, np.zeros(1, np.int64), 1, LOAD_GAP, 0),
+        _import_and_replay,
+        *[partial(addresses_of, kind, plant, NO_DATABASE, metrics) for kind in kinds],
+        _run_usual_sessions,
+    ]
+
+
+def _all_steps() -> Steps:
+    """Return what commands need, in parts: what takes longest first and last."""
+    plant, stations, _ = _plant(usual=False)
     metrics = new_metrics(1, stations, RESOURCES, 2, 1_000_000)
     places = [partial(addresses_of, place, plant, NO_DATABASE, metrics) for place in range(STEP + 1)]
     return [
-        partial(_run, reference=False),
+        partial(_run, usual=False, reference=False),
         *places[: STEP // 2],
         _count_distances,
         _synthesise,
         partial(fill_random_bits, np.zeros(1, np.int64), 1, LOAD_GAP, 0),
         *places[STEP // 2 :],
         partial(_run_sessions, reference=False),
-        _import_describe_and_replay,
+        _import_and_replay,
+        _describe,
     ]
 
 
@@ -145,10 +185,10 @@ def _map_units() -> None:
     trim_unit(plant, ftl, 0)
 
 
-def _run(*, reference: bool) -> None:
+def _run(*, usual: bool, reference: bool) -> None:
     rows = 64
     times = np.arange(rows, dtype=np.int64) * 1000
-    plant, stations, entries = _plant()
+    plant, stations, entries = _plant(usual=usual)
     commands = Commands(
         time_ns=times,
         intended_ns=times,
@@ -165,12 +205,30 @@ def _run(*, reference: bool) -> None:
         engine.run(plant, [commands], metrics, keep_done=True)
 
 
+def _run_usual_sessions() -> None:
+    """A session on a pool of two pages that looks pages up, changes them and commits."""
+    builder = PlantBuilder(1)
+    disk = add_server(builder, "disk", 1, 1000)
+    writer, checkpoints = BackgroundWriter(delay_ns=1), Checkpoints(timeout_ns=1000)
+    host = DatabaseHost(1, 2, log_station=disk, background_writer=writer, checkpoints=checkpoints)
+    demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True, log_bytes=1), Demand(LOG, log_bytes=1)]
+    relation = Relation(9, (1, 3, 9), 1.0, False, disk, moved=1.0)
+    database = add_database(builder, host, [relation], [demands], _statements(), intervals=2)
+    warm(database, most_references=1 << 15)
+    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 1000)
+    engine.run_database(builder.build(), database, metrics)
+
+
+def _statements() -> Statements:
+    one, zero = np.ones(1, np.uint8), np.zeros(1, np.int64)
+    return Statements([1], np.zeros(1, np.int32), one, zero, zero, zero, one, one)
+
+
 def _run_sessions(*, reference: bool) -> None:
     """A session on a pool of two pages that asks for all that there is."""
     builder = PlantBuilder(1)
     disk = add_server(builder, "disk", 1, 1000)
-    one, zero = np.ones(1, np.uint8), np.zeros(1, np.int64)
-    statements = Statements([1], np.zeros(1, np.int32), one, zero, zero, zero, one, one)
+    statements = _statements()
     demands = [
         Demand(COMPUTE),
         Demand(LOOKUP, dirties=True, log_bytes=1),
@@ -238,13 +296,28 @@ def _synthesise() -> None:
     bounded_sample(np.arange(4.0), 0.5, 0.1, 0.0, 1.0)
 
 
-def _import_describe_and_replay() -> None:
+def _import_and_replay() -> None:
     from tiersim.scenarios.causes import assign_sessions
     from tiersim.scenarios.library import load_scenario
     from tiersim.scenarios.replay import replay
     from tiersim.scenarios.survey import load_recorded
-    from tiersim.traces.bundle import Bundle
+
+    with _sample() as bundle:
+        replay(survey(bundle), load_scenario("recorded"))
+        assign_sessions(load_recorded(bundle), 2)
+
+
+def _describe() -> None:
     from tiersim.traces.description import describe
+
+    with _sample() as bundle:
+        describe(bundle)
+
+
+@contextmanager
+def _sample() -> "Iterator[Bundle]":
+    """Import the begin of the bundled recording."""
+    from tiersim.traces.bundle import Bundle
     from tiersim.traces.readers import import_trace
     from tiersim.traces.samples import pgbench
 
@@ -252,7 +325,4 @@ def _import_describe_and_replay() -> None:
         recording, target = Path(folder) / "sample.blktrace", Path(folder) / "sample.trace"
         recording.write_bytes(pgbench()[:_SAMPLE_BYTES])
         import_trace([recording], target, format=None, force=False)
-        bundle = Bundle(target)
-        describe(bundle)
-        replay(survey(bundle), load_scenario("recorded"))
-        assign_sessions(load_recorded(bundle), 2)
+        yield Bundle(target)

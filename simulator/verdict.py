@@ -32,7 +32,7 @@ _TAIL = 0.05
 ALWAYS_BUSY = 0.95
 #: Kinds of station that hold requests but do not serve them.
 _STORING = "write cache"
-HOLDING = ("gate", "stripes", _STORING)
+HOLDING = ("gate", "shares", "stripes", _STORING)
 
 
 @dataclass(frozen=True)

@@ -299,6 +299,16 @@ logs = st.builds(
     writer_delay_ns=st.integers(1, 100),
     replica=st.one_of(st.none(), st.builds(Replica, round_trip_ns=st.integers(0, 20), flush_ns=st.integers(0, 30))),
 )
+#: Of MySQL 8, whose threads flush it.
+threaded_logs = st.builds(
+    Log,
+    file_bytes=st.just(1 << 16),
+    segment_bytes=st.just(1 << 50),
+    block_bytes=st.sampled_from((512, 4096)),
+    buffer_bytes=st.sampled_from((1, 4096, 1 << 20)),
+    full_page_writes=st.just(False),
+    threads=st.just(True),
+)
 _checkpoints = st.builds(
     Checkpoints,
     timeout_ns=st.integers(1, 1000),

@@ -81,13 +81,14 @@ def target_text() -> str:
 def compiled(translated: Translated, symbol: str, *, vectorized: bool) -> Code:
     """Optimise a module and make machine code of it, in which the kernel is called *symbol*."""
     module = llvm.parse_assembly(translated.text)
-    for library in translated.libraries:
-        module.link_in(llvm.parse_assembly(library))
-    for one in (*module.functions, *module.global_variables):
-        if one.name == translated.symbol:
-            one.name = symbol
-        elif not one.is_declaration:
+    for text in translated.libraries:
+        library = llvm.parse_assembly(text)
+        functions = [one.name for one in library.functions if _is_seen(one)]
+        variables = [one.name for one in library.global_variables if _is_seen(one)]
+        module.link_in(library)
+        for one in (*map(module.get_function, functions), *map(module.get_global_variable, variables)):
             one.linkage = "internal"
+    module.get_function(translated.symbol).name = symbol
     target = _target()
     if not translated.is_optimised:
         options = llvm.create_pipeline_tuning_options(speed_level=_LEVEL)
@@ -96,6 +97,11 @@ def compiled(translated: Translated, symbol: str, *, vectorized: bool) -> Code:
         builder.getModulePassManager().run(module, builder)
     module.verify()
     return Code(symbol, translated.results, target.emit_object(module))
+
+
+def _is_seen(one: Any) -> bool:
+    """Whether a module defines it, for all modules."""
+    return not one.is_declaration and one.linkage not in (llvm.Linkage.private, llvm.Linkage.internal)
 
 
 @cache

@@ -40,11 +40,18 @@ def translate(kernel: Kernel, kinds: tuple[Kind, ...], *, checked: bool) -> Tran
         text = _dispatcher(entry).inspect_llvm(signature)
         return Translated(text, [], whole.fndesc.llvm_func_name, results, is_optimised=True)
     functions, libraries = _linked(whole.library)
-    shared = _Texts.module
-    declared = [str(value) for name, value in shared.globals.items() if name not in functions]
+    shared, symbol = _Texts.module, whole.fndesc.llvm_func_name
+    for variable in shared.global_values:
+        if getattr(variable, "initializer", None) is not None:
+            variable.linkage = "internal"
+    declared = [str(value) for name, value in shared.globals.items() if name not in _Texts.translated]
     head = [f'target triple = "{shared.triple}"', f'target datalayout = "{shared.data_layout}"']
+    functions[symbol] = functions[symbol].replace(_DEFINE_INTERNAL, "define ", 1)
     text = "\n".join([*head, *declared, *functions.values(), *map(str, shared.metadata)])
-    return Translated(text, libraries, whole.fndesc.llvm_func_name, results, is_optimised=False)
+    return Translated(text, libraries, symbol, results, is_optimised=False)
+
+
+_DEFINE_INTERNAL = "define internal "
 
 
 def _compile(kernel: Kernel, signature: tuple[Any, ...]) -> Any:
@@ -109,6 +116,8 @@ class _Texts(CodeLibrary):
 
     #: What all texts share: declarations, constants, metadata.
     module: Any = None
+    #: Names of all functions that have a text.
+    translated: ClassVar[set[str]] = set()
 
     def __init__(self, codegen: Any, name: str, *, hot: bool, arguments: tuple[Any, ...]) -> None:
         super().__init__(codegen, name)
@@ -130,7 +139,9 @@ class _Texts(CodeLibrary):
         for function in ir_module.functions:
             if function.blocks:
                 self._describe(function)
+                function.linkage = "internal"
                 self.functions[function.name] = str(function)
+                self.translated.add(function.name)
                 function.blocks.clear()  # it is a declaration from here on
 
     def _describe(self, function: Any) -> None:
