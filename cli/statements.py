@@ -74,7 +74,8 @@ def _recorded_rest_ns(summary: Summary) -> float | None:
 def _rest_ns(summary: Summary, transaction_ns: float, means_ns: Mapping[str, float]) -> float:
     """Return what of a transaction is in none of its queries, which take *means_ns* a call, as often as they ran."""
     count = summary["latency_ns"]["transaction"]["count"] or 1
-    return transaction_ns - sum(one["count"] / count * means_ns[name] for name, one in summary["queries"].items())
+    queries_ns = sum(one["count"] / count * means_ns[name] for name, one in summary["queries"].items())
+    return float(transaction_ns - queries_ns)
 
 
 def _rows_of_rest(summaries: Sequence[Summary]) -> list[list[str]]:
