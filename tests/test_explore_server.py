@@ -143,7 +143,7 @@ def test_nothing_is_asked_elsewhere(client: Client) -> None:
     assert client.post("/shutdown", {})[0] == 404
 
 
-def test_events_tell_the_state_and_the_figures(client: Client) -> None:
+def test_events_tell_the_figures_before_the_state_says_what_they_are_of(client: Client) -> None:
     until(client.server.view.explorer, is_done(client.server.view.explorer))
     connection = http.client.HTTPConnection("127.0.0.1", client.server.server_port, timeout=30)
     connection.request("GET", "/events", headers=client.headers)
@@ -151,8 +151,8 @@ def test_events_tell_the_state_and_the_figures(client: Client) -> None:
     assert answer.getheader("Content-Type") == "text/event-stream"
     lines = [answer.readline().decode().rstrip("\n") for _ in range(5)]
     connection.close()
-    state, figures = (json.loads(line.removeprefix("data: ")) for line in (lines[1], lines[4]))
-    assert (lines[0], lines[3], state["stage"]) == ("event: state", "event: picture", "done")
+    figures, state = (json.loads(line.removeprefix("data: ")) for line in (lines[1], lines[4]))
+    assert (lines[0], lines[3], state["stage"]) == ("event: picture", "event: state", "done")
     assert [scenario["name"] for scenario in figures["scenarios"]] == ["Now"]
     assert figures["why"][0]["stations"]
 
