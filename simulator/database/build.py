@@ -47,6 +47,7 @@ from tiersim.simulator.database.database_state import (
     LOCKED_ROW,
     LOG_BLOCKS,
     LOG_STATION,
+    LOG_THREADS,
     LRU2,
     MIDPOINT,
     MOST_LOCKS,
@@ -145,6 +146,7 @@ class Relation:
     )
     temp: bool = False  # of a temporary database: its changes are not in the log, and checkpoints pass it by
     updates: float = 0.0  # of its rows since its pages were full: where one has come, there is room for the next
+    indexes: Sequence[Sequence[int]] = ()  # pages of each level of the others, which only changes of rows go through
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,8 @@ def add_database(
     history has so many
     *intervals*.
     """
+    tables = len(relations)
+    relations, next_index = _with_indexes(relations)
     processors = builder.station(PROCESSORS, 0, "processors", {"cores": host.cores}, role="processors")
     _refuse(host)
     posted = (
@@ -233,10 +237,10 @@ def add_database(
         binary_log = builder.station(BINARY_LOG, 0, "binary log", {}, 1, role="binary log")
     if host.io_workers > 0:
         readers = builder.station(READERS, 0, "readers", {"workers": host.io_workers}, 1, role="readers")
-    log = builder.station(LOG_BLOCKS if isinstance(host.log, LogBlocks) else LOG_STATION, 0, "log", {}, 3, role="log")
+    log = builder.station(_log_kind(host.log), 0, "log", {}, 3, role="log")
     laws = [_law(r) for r in relations]
     heaps = [
-        _heap(replace(r, level_pages=tuple(r.level_pages), station=0), builder.seed, place)
+        _heap(replace(r, level_pages=tuple(r.level_pages), station=0, indexes=()), builder.seed, place)
         for place, r in enumerate(relations)
     ]
     moved = [heap.moved for heap in heaps]
@@ -254,7 +258,7 @@ def add_database(
     sessions = np.zeros(clients + host.helpers, SESSION)
     for name, rows in (("first", starts[:clients]), ("next", starts[:clients]), ("end", statements.session_ends)):
         sessions[name][:clients] = rows
-    for name in ("missing", "fetched", "leaf", "transaction_ns"):
+    for name in ("missing", "fetched", "leaf", "index", "transaction_ns"):
         sessions[name] = -1
     sessions["awaiting"] = NONE
     demands = np.zeros(max(sum(map(len, classes)), 1), DEMAND)
@@ -304,6 +308,7 @@ def add_database(
         moved_rank=np.concatenate([np.zeros(0, wide), *(one.ranks for one in moved)]),
         moved_page=np.concatenate([np.zeros(0, wide), *(one.pages for one in moved)]),
         moved_pages=np.array([one.added_pages for one in moved], wide),
+        next_index=next_index,
         first_level=np.concatenate([[0], np.cumsum([len(r.level_pages) for r in relations])]).astype(wide),
         level_start=np.concatenate([[0], np.cumsum(level_pages)[:-1]]).astype(wide),
         level_pages=level_pages,
@@ -341,7 +346,7 @@ def add_database(
         **_log(builder, host),
         **_checkpointer(builder, host),
         write_backs=_write_backs(host),
-        **_files(relations),
+        **_files(relations, tables),
         page_position=np.zeros(pages, wide),
         checkpoint_mark=np.zeros(pages, np.uint8),
         history=np.zeros((intervals, len(HISTORY)), wide),
@@ -356,6 +361,24 @@ def with_slots(d: Database, slots: int) -> Database:
     holds = np.zeros(slots, HOLD)
     holds[: d.holds.size] = d.holds
     return d._replace(holds=holds)
+
+
+def _with_indexes(relations: Sequence[Relation]) -> tuple[list[Relation], NDArray[np.int64]]:
+    """Return the relations and, behind them, the other indexes of each as tables whose leaves are pages of a heap; by
+    table the next index, -1: none.
+    """
+    found, following = list(relations), [-1] * len(relations)
+    for place, relation in enumerate(relations):
+        last = place
+        for level_pages in relation.indexes:
+            following[last] = last = len(found)
+            following.append(-1)
+            found.append(
+                Relation(
+                    relation.rows, level_pages, station=relation.station, recent=relation.recent, temp=relation.temp
+                )
+            )
+    return found, np.array(following, np.int64)
 
 
 class _Heap(NamedTuple):
@@ -417,6 +440,13 @@ def _refuse(host: Host) -> None:
         )
     if host.page_cleaner is not None and host.checkpoints is not None:
         raise ScenarioError("page cleaners move InnoDB's checkpoint by themselves; leave out the checkpoints")
+
+
+def _log_kind(log: Log | LogBlocks) -> int:
+    """Return the kind of the log's station."""
+    if isinstance(log, LogBlocks):
+        return LOG_BLOCKS
+    return LOG_THREADS if log.threads else LOG_STATION
 
 
 def _log(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
@@ -531,14 +561,15 @@ def _write_backs(host: Host) -> NDArray[np.int64]:
     return lists
 
 
-def _files(relations: Sequence[Relation]) -> dict[str, NDArray[Any]]:
+def _files(relations: Sequence[Relation], tables: int) -> dict[str, NDArray[Any]]:
     """Return the files that indexes and heaps are cut into: the first of each level's relation, where each begins, none
-    of them written.
+    of them written. Relations behind the *tables* are indexes.
     """
     level_file: list[int] = []
     file_start = [0]
-    for relation in relations:
-        for parts in (relation.level_pages[:-1], relation.level_pages[-1:]):
+    for place, relation in enumerate(relations):
+        heap_level = len(relation.level_pages) - (place < tables)
+        for parts in (relation.level_pages[:heap_level], relation.level_pages[heap_level:]):
             pages = sum(parts)
             level_file += [len(file_start) - 1] * len(parts)
             start = file_start[-1]
