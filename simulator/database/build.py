@@ -46,6 +46,7 @@ from tiersim.simulator.database.database_state import (
     LOCKED_ROW,
     LOG_BLOCKS,
     LOG_STATION,
+    LOG_THREADS,
     LRU2,
     MIDPOINT,
     MOST_LOCKS,
@@ -233,7 +234,7 @@ def add_database(
         binary_log = builder.station(BINARY_LOG, 0, "binary log", {}, 1, role="binary log")
     if host.io_workers > 0:
         readers = builder.station(READERS, 0, "readers", {"workers": host.io_workers}, 1, role="readers")
-    log = builder.station(LOG_BLOCKS if isinstance(host.log, LogBlocks) else LOG_STATION, 0, "log", {}, 3, role="log")
+    log = builder.station(_log_kind(host.log), 0, "log", {}, 3, role="log")
     laws: list[Popularity] = [zipf(r.rows, r.exponent, r.hot_rows, r.hot_share) for r in relations]
     moved = [
         moved_rows(law, r.rows, r.level_pages[-1], r.moved, builder.seed, place) if r.moved else NONE_MOVED
@@ -417,6 +418,13 @@ def _refuse(host: Host) -> None:
         )
     if host.page_cleaner is not None and host.checkpoints is not None:
         raise ScenarioError("page cleaners move InnoDB's checkpoint by themselves; leave out the checkpoints")
+
+
+def _log_kind(log: Log | LogBlocks) -> int:
+    """Return the kind of the log's station."""
+    if isinstance(log, LogBlocks):
+        return LOG_BLOCKS
+    return LOG_THREADS if log.threads else LOG_STATION
 
 
 def _log(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:

@@ -23,7 +23,8 @@ from tiersim.simulator.popularity import Laws
     BURSTS,
     PAGE_CLEANER,
     BINARY_LOG,
-) = range(len(KIND_NAMES), len(KIND_NAMES) + 12)
+    LOG_THREADS,
+) = range(len(KIND_NAMES), len(KIND_NAMES) + 13)
 
 #: What a demand asks for, in the order of the codes: COMPUTE a share of the statement's CPU; LOOKUP a row, through its
 #: index; AGAIN the row that the session looked up last in the same table; LOG the record of a commit, made durable with
