@@ -1,8 +1,9 @@
 """Makes the arrays of a database from what is known of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
-from typing import Any, get_args, get_type_hints
+from dataclasses import astuple, dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +89,8 @@ PLAIN_LOG = Log()
 PLAIN_MIDPOINT = Midpoint()
 #: Checkpoints that a run can have; the last of more takes the place of the one before.
 _MOST_CHECKPOINTS = 4096
+#: Heaps that are remembered, of all databases together.
+_MOST_HEAPS = 16
 
 
 @dataclass(frozen=True)
@@ -235,11 +238,12 @@ def add_database(
     if host.io_workers > 0:
         readers = builder.station(READERS, 0, "readers", {"workers": host.io_workers}, 1, role="readers")
     log = builder.station(_log_kind(host.log), 0, "log", {}, 3, role="log")
-    laws: list[Popularity] = [zipf(r.rows, r.exponent, r.hot_rows, r.hot_share) for r in relations]
-    moved = [
-        moved_rows(law, r.rows, r.level_pages[-1], r.moved, builder.seed, place) if r.moved else NONE_MOVED
-        for place, (r, law) in enumerate(zip(relations, laws, strict=True))
+    laws = [_law(r) for r in relations]
+    heaps = [
+        _heap(replace(r, level_pages=tuple(r.level_pages), station=0, indexes=()), builder.seed, place)
+        for place, r in enumerate(relations)
     ]
+    moved = [heap.moved for heap in heaps]
     behind = (
         added
         for r, m in zip(relations, moved, strict=True)
@@ -310,7 +314,7 @@ def add_database(
         level_pages=level_pages,
         level_station=np.array([r.station for r in relations for _ in r.level_pages], np.uint32),
         level_temp=np.array([r.temp for r in relations for _ in r.level_pages], np.uint8),
-        has_room=_room(relations, laws, moved, builder.seed),
+        has_room=_room(relations, heaps),
         laws=laws_of(laws),
         frame_of=np.zeros(pages, np.uint32),
         page_of=np.zeros(host.frames, wide),
@@ -377,20 +381,38 @@ def _with_indexes(relations: Sequence[Relation]) -> tuple[list[Relation], NDArra
     return found, np.array(following, np.int64)
 
 
-def _room(
-    relations: Sequence[Relation], laws: Sequence[Popularity], moved: Sequence[MovedRows], seed: int
-) -> NDArray[np.uint8]:
+class _Heap(NamedTuple):
+    """A heap after the updates that it has seen."""
+
+    moved: MovedRows
+    has_room: NDArray[np.uint8]  # of each page that it had first: whether there is room for a new version of a row
+
+
+@lru_cache(_MOST_HEAPS)
+def _heap(relation: Relation, seed: int, place: int) -> _Heap:
+    """Draw the heap of the table at *place*: the next run on the same tables has the same one."""
+    law, pages = _law(relation), relation.level_pages[-1]
+    moved = moved_rows(law, relation.rows, pages, relation.moved, seed, place) if relation.moved else NONE_MOVED
+    has_room = np.zeros(pages, np.uint8)
+    if relation.updates:
+        share = share_of_pages(law, relation.rows, pages, moved, relation.recent, seed, place)
+        has_room[:] = pages_with_room(share, relation.updates, seed, place)
+    for values in (*moved, has_room):
+        values.flags.writeable = False  # runs share it
+    return _Heap(moved, has_room)
+
+
+def _law(relation: Relation) -> Popularity:
+    return zipf(relation.rows, relation.exponent, relation.hot_rows, relation.hot_share)
+
+
+def _room(relations: Sequence[Relation], heaps: Sequence[_Heap]) -> NDArray[np.uint8]:
     """Return of every page whether it is one of a heap with room for a new version of a row."""
-    parts = []
-    for place, (relation, law, rows) in enumerate(zip(relations, laws, moved, strict=True)):
-        parts.append(np.zeros(sum(relation.level_pages[:-1]), np.uint8))
-        if relation.updates:
-            share = share_of_pages(law, relation.rows, relation.level_pages[-1], rows, relation.recent, seed, place)
-            parts.append(pages_with_room(share, relation.updates, seed, place).astype(np.uint8))
-        else:
-            parts.append(np.zeros(relation.level_pages[-1], np.uint8))
-        parts.append(np.ones(rows.added_pages, np.uint8))
-    return np.concatenate([np.zeros(0, np.uint8), *parts])
+    parts = [np.zeros(0, np.uint8)]
+    for relation, heap in zip(relations, heaps, strict=True):
+        index = np.zeros(sum(relation.level_pages[:-1]), np.uint8)
+        parts += [index, heap.has_room, np.ones(heap.moved.added_pages, np.uint8)]
+    return np.concatenate(parts)
 
 
 def _first_numbers(statements: Statements) -> NDArray[np.int64]:
