@@ -183,7 +183,8 @@ def _claims(measured: Mapping[Cell, float], predicted: Mapping[Cell, float]) -> 
     """Return the median errors of all cells and of blocks, and single cells."""
     errors = {cell: 100 * abs(rate / measured[cell] - 1) for cell, rate in predicted.items()}
     everything = f"all {len(errors)} cells"
-    for what, cells in ((everything, iter(errors)), *groupby(errors, _block)):
+    blocks = {what: list(cells) for what, cells in groupby(errors, _block)}
+    for what, cells in {everything: list(errors), **blocks}.items():
         yield Claim(
             f"{what}: median error of transactions a second",
             "%",
