@@ -90,10 +90,46 @@ def show_sharing(summaries: Sequence[dict[str, Any]], everything: bool) -> None:
         columns = ["tenant", "alone", "together", *(f"without {name}" for name in names)]
         rows = [_means(summary["shared"], names) for summary in own]
         terminal.show_table(f"{scenario}: mean latency of a request", columns, rows, _notes(own, everything))
+        _show_worst_minutes(scenario, own)
         waits = [row for summary in own for row in _waits(summary, names, everything)]
         if waits:
             columns = ["requests of", "wait at", *(f"behind {name}" for name in names), "behind others"]
             terminal.show_table(f"{scenario}: waiting time, per request", columns, waits, words=2)
+
+
+def _show_worst_minutes(scenario: str, summaries: Sequence[dict[str, Any]]) -> None:
+    """Print the worst minute of each tenant over shifts, where they were searched."""
+    found = {
+        one["shared"]["tenant"]: one["shared"]["worst_minute"] for one in summaries if "worst_minute" in one["shared"]
+    }
+    if not found:
+        return
+    any_of = next(iter(found.values()))
+    rows = [
+        [
+            name,
+            *(format_ns(one[key]["mean_latency_ns"]) for key in ("alone", "aligned", "worst")),
+            f"from {format_ns(max(one['worst']['start_ns'], 0))}",
+            _beginnings(one["worst"]["shifts_ns"]),
+            one["worst"]["place"] or "",
+        ]
+        for name, one in found.items()
+    ]
+    columns = ["tenant", "alone", "as aligned", "worst", "of its time", "begins", "where demands add up"]
+    note = (
+        f"Mean latency in the worst {format_ns(any_of['minute_ns'])} of each. Each may begin up to"
+        f" {format_ns(any_of['within_ns'])} sooner or later; {any_of['simulated']} ways to begin were simulated,"
+        " those at which most is asked for. A worse one may exist."
+    )
+    terminal.show_table(f"{scenario}: the worst minute if clocks shift", columns, rows, note, words=2)
+
+
+def _beginnings(shifts_ns: dict[str, int]) -> str:
+    """Say who begins when, against the one that begins soonest of all shifts."""
+    if not any(shifts_ns.values()):
+        return "as aligned"
+    moved = [f"{name} {'+' if shift > 0 else '-'}{format_ns(abs(shift))}" for name, shift in shifts_ns.items() if shift]
+    return ", ".join(moved)
 
 
 def _means(shared: dict[str, Any], names: Sequence[str]) -> list[str]:
@@ -109,6 +145,16 @@ def _means(shared: dict[str, Any], names: Sequence[str]) -> list[str]:
 
 def _percent(value: float, base: float) -> str:
     return f"{100 * (value / base - 1):+.0f} %" if base else "?"
+
+
+def _note_of_share(shared: dict[str, Any]) -> str:
+    """Say what a tenant has a right to, and how often its minimum was what it got."""
+    share = shared["share"]
+    text = f"{shared['tenant']}: share {share['share']}"
+    if share["minimum"] is None:
+        return f"{text}."
+    part = 100 * share["by_minimum"] / max(share["requests"], 1)
+    return f"{text}, minimum {share['minimum']:,} requests/s, which let {part:.0f} % of its requests through."
 
 
 #: Stations of a short table, those that a tenant waits at most.
@@ -176,6 +222,7 @@ def _notes(summaries: Sequence[dict[str, Any]], everything: bool) -> str:
                 f"{summary['shared']['tenant']}: {rates['alone']:,.0f} transactions/s alone, about"
                 f" {rates['together']:,.0f} together (in proportion to its requests/s)."
             )
+    notes += [_note_of_share(summary["shared"]) for summary in summaries if "share" in summary["shared"]]
     missing = dict.fromkeys(text for summary in summaries for text in summary["shared"]["not_modelled"])
     notes += [f"Not modelled: {text}." for text in missing]
     return terminal.caption(notes, everything=everything)

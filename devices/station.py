@@ -20,6 +20,7 @@ from tiersim.devices.array.array_kernels import accept_array, finish_array
 from tiersim.devices.array.neighbour_kernels import accept_neighbour, finish_neighbour
 from tiersim.devices.array.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.array.rebuild_kernels import accept_rebuild, choose_rebuild, finish_rebuild, resume_rebuild
+from tiersim.devices.array.shares_kernels import accept_shares, choose_shares, finish_shares, resume_shares
 from tiersim.devices.array.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
 from tiersim.devices.cloud.cloud_volume import CloudVolume
 from tiersim.devices.cloud.token_bucket import TokenBucket, balances_of
@@ -56,6 +57,7 @@ from tiersim.devices.station_records import (
     REBUILD,
     ROUTE,
     SERVER,
+    SHARES,
     STRIPES,
     TIERS,
     WRITE_CACHE,
@@ -120,6 +122,7 @@ STATIONS: dict[int, StationKind] = {
     TIERS: StationKind(accept_tiers, finish_tiers, resume=resume_tiers, figures=("tiers", tiers_figures)),
     ROUTE: StationKind(accept_route, finish_route, resume=resume_route),
     WRITE_CACHE: StationKind(accept_write_cache, finish_write_cache, choose_write_cache, resume_write_cache),
+    SHARES: StationKind(accept_shares, finish_shares, choose_shares, resume_shares),
 }
 
 

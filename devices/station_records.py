@@ -14,7 +14,7 @@ from tiersim.kernel import table_set
 #: Kinds of station; a station's ``kind`` selects its four functions.
 #: Those from PARITY on may have more to do with a request when its parts are done.
 DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES = range(10)
-NEIGHBOUR, REBUILD, FLASH_CACHE, TIERS, ROUTE, WRITE_CACHE = range(10, 16)
+NEIGHBOUR, REBUILD, FLASH_CACHE, TIERS, ROUTE, WRITE_CACHE, SHARES = range(10, 17)
 KIND_NAMES = (
     "hdd",
     "flash",
@@ -32,6 +32,7 @@ KIND_NAMES = (
     "tiers",
     "route",
     "write cache",
+    "shares",
 )
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned
@@ -444,7 +445,30 @@ PORT_ROW = _record(
     "beyond",  # if that is a gate for several volumes: where it sends them
     "part_bytes",  # longer requests are cut into parts of this length; 0: they are not
     "base_bytes",  # where what lies behind it begins at the station below
+    "client",  # if that has shares: whose requests come through it
     indices=("below", "beyond"),
+)
+
+SHARES_ROW = _record(
+    "depth",
+    "in_flight",
+    "first_client",  # row of the first one in CLIENT
+    "clients",
+    "unit_bytes",  # a request counts once for each begun unit; 0: once whatever its length
+    "virtual",  # time of the tags
+    "changed_ns",  # up to when the time of its places is added up
+)
+
+#: Whose requests they are, where there are shares.
+CLIENT_ROW = _record(
+    "queue",
+    "weight",
+    "minimum_per_s",  # 0: none
+    "start_tag",  # of its oldest request that waits; where none does, the finish tag of the last
+    "due_ns",  # when its minimum lets the next one go, if it comes before
+    "let_through",  # requests
+    "by_minimum",  # of them
+    indices=("queue",),
 )
 
 FILES_ROW = _record(
@@ -633,6 +657,8 @@ class Plant(NamedTuple):
     parities: NDArray[Any]
     gates: NDArray[Any]
     ports: NDArray[Any]
+    shares: NDArray[Any]
+    clients: NDArray[Any]  # of shares
     files: NDArray[Any]
     neighbours: NDArray[Any]
     routes: NDArray[Any]
@@ -667,6 +693,8 @@ TABLES: dict[str, np.dtype[Any]] = {
     "parities": PARITY_ROW,
     "gates": GATE_ROW,
     "ports": PORT_ROW,
+    "shares": SHARES_ROW,
+    "clients": CLIENT_ROW,
     "files": FILES_ROW,
     "neighbours": NEIGHBOUR_ROW,
     "routes": ROUTE_ROW,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.array.shares import EQUAL_SHARE, Share, SharedQueue, add_shares, let_through
 from tiersim.devices.cloud.instance import add_instance
 from tiersim.devices.cloud.token_bucket import TokenBucket
 from tiersim.devices.host.gate import add_gate, add_port
@@ -36,10 +37,19 @@ from tiersim.scenarios.survey import (
     merged_blocks,
     survey,
 )
-from tiersim.simulator.categories import CATEGORIES, COUNT, REQUESTS, categorise
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import Metrics, by_recording, new_metrics, of_recording, within
+from tiersim.simulator.metrics import (
+    CATEGORIES,
+    COUNT,
+    REQUESTS,
+    Metrics,
+    by_recording,
+    categorise,
+    new_metrics,
+    of_recording,
+    within,
+)
 from tiersim.simulator.result import Result, summarise
 from tiersim.simulator.sharing import NOT_RECORDED
 from tiersim.simulator.streams import SYNC_ENDS, Streams, part_of, to_run
@@ -263,6 +273,10 @@ def replay(
     return replace(result, summary=result.summary | {"waits_ns": {name: own for name, own in by_class.items() if own}})
 
 
+#: What people see of the queue that recordings have shares of.
+SHARES = "shares"
+
+
 @dataclass(frozen=True)
 class Part:
     """One recording in a run: its scenario has the hardware, which all parts share, and where and how it is played."""
@@ -273,6 +287,8 @@ class Part:
     name: str = ""
     limit: TokenBucket | None = None  # on its requests to all volumes together
     queue_depth: int | None = None  # most of these outstanding
+    shared: SharedQueue | None = None  # of all parts, before the volumes
+    share: Share = EQUAL_SHARE  # of it
 
     @property
     def found(self) -> Survey:
@@ -298,8 +314,10 @@ def play(
     homes = [place_files(part.scenario, part.found.files) for part in parts]
     builder = PlantBuilder(hardware.model.replay.seed)
     entry = hardware.build(builder)
+    entries = _with_shares(builder, entry, parts)
     stations = [
-        _stations(builder, _entry_of(builder, entry, part), part, own) for part, own in zip(parts, homes, strict=True)
+        _stations(builder, _entry_of(builder, one, part), part, own)
+        for one, part, own in zip(entries, parts, homes, strict=True)
     ]
     interval_ns = -(-max(part.end_ns for part in parts) // INTERVALS)
     several = len(parts) > 1
@@ -410,6 +428,12 @@ class Played:
             for station in np.flatnonzero(self.metrics.behind_ns[:, number].any(axis=1)).tolist()
         }
 
+    def let_through(self, number: int) -> dict[str, int]:
+        """Return how many requests of one recording the shared queue let through, and how many by its minimum."""
+        station = next(place for place, one in enumerate(self.stations) if one.name == SHARES)
+        requests, by_minimum = let_through(self.plant, station, number)
+        return {"requests": requests, "by_minimum": by_minimum}
+
     def _outcome(self, number: int) -> Outcome:
         """Return what the run left of one recording among several, times from its beginning."""
         shift_ns = self.parts[number].shift_ns
@@ -437,6 +461,25 @@ def _played_open(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
         return {}
     share = 100 * measured_share(found)
     return {"played": "open", "why": f"latency was measured for {share:.0f} % of the requests: who waited is not known"}
+
+
+def _with_shares(builder: PlantBuilder, entry: Mapping[str, int], parts: Sequence[Part]) -> list[Mapping[str, int]]:
+    """Put the queue that the parts have shares of, if there is one, before its volumes; returns for each part the
+    stations that take its requests, by volume.
+    """
+    queue = parts[0].shared
+    if queue is None:
+        return [entry for _ in parts]
+    station = add_shares(builder, SHARES, queue, [part.share for part in parts])
+    return [
+        {
+            volume: add_port(builder, f"{part.name}.{SHARES}.{volume}", station, beyond=below, client=number)
+            if volume in (queue.volumes or entry)
+            else below
+            for volume, below in entry.items()
+        }
+        for number, part in enumerate(parts)
+    ]
 
 
 def _entry_of(builder: PlantBuilder, entry: Mapping[str, int], part: Part) -> Mapping[str, int]:

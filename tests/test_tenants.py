@@ -33,10 +33,9 @@ from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.model import MOST_TENANTS, read_tenants
 from tiersim.scenarios.tenants.run import Recordings, TenantResults, run_tenants
-from tiersim.simulator.categories import COUNT
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import Metrics, by_recording, new_metrics
+from tiersim.simulator.metrics import COUNT, Metrics, by_recording, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result
 from tiersim.simulator.streams import OWN, Streams, part_of, side_by_side, to_run
@@ -197,6 +196,38 @@ def test_a_queue_depth_of_one_tenant_holds_its_requests_back(folder: Path) -> No
     assert "bill.queue" in bill.alone.summary["stations"]
 
 
+def test_a_share_holds_on_what_both_want_all_of_and_a_minimum_against_it(folder: Path) -> None:
+    """Two that ask for more than a cap of 200/s gives: 3:1 of it, for as long as both ask; then a minimum of most."""
+    tenants = BOTH.replace("right", "left").replace('shift = "3 s"\n', "")
+    cap = TWO_VOLUMES + "[instances.vm]\niops = 200\n"
+    rates = {}
+    for name, keys in {
+        "shares": ("share = 3\n", "share = 1\n"),
+        "minimum": ("minimum = 20\n", "share = 30\n"),
+    }.items():
+        said = tenants.replace("[tenants.bill]", keys[0] + "[tenants.bill]") + keys[1]
+        found = {one.name: one.together for one in shared(folder, said, cap, ["replay.mode=open"])}
+        rows = [found[one].timeline.to_pylist() for one in ("shop", "bill")]
+        rates[name] = [
+            sum(row["completions"] for row in own if 1000 * MS <= row["start_ns"] < 8000 * MS) for own in rows
+        ]
+        share = found["shop"].summary["shared"]["share"]
+        assert share["requests"] == found["shop"].summary["commands"]
+        assert (share["by_minimum"] > 0) == (name == "minimum")
+        assert found["bill"].summary["stations"]["shares"]["kind"] == "shares"
+    assert rates["shares"][0] / rates["shares"][1] == pytest.approx(3, rel=0.03)
+    assert rates["minimum"][0] / sum(rates["minimum"]) == pytest.approx(0.1, rel=0.03)
+
+
+def test_shares_of_volumes_that_are_named_hold_there_alone(folder: Path) -> None:
+    said = BOTH + "share = 2\n"
+    left = {one.name: one for one in shared(folder, said + '[shares]\nvolumes = ["left"]\n', TWO_VOLUMES)}
+    assert left["bill"].together.summary["shared"]["share"]["requests"] == 0
+    assert left["shop"].together.summary["shared"]["share"]["requests"] == 3000
+    with pytest.raises(ScenarioError, match=r"tenants.toml:\d+: shares.volumes: 'lift' is not one of the volumes"):
+        shared(folder, said + '[shares]\nvolumes = ["lift"]\n', TWO_VOLUMES)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -233,11 +264,16 @@ def test_commands_know_tenants_or_say_what_to_give(folder: Path, tmp_path: Path)
     def run(*arguments: str) -> Any:
         return CliRunner().invoke(app, list(arguments))
 
+    (folder / "both.toml").write_text(
+        'shifts = "5 s"\n' + (folder / "both.toml").read_text() + "share = 2\nminimum = 9\n"
+    )
     arguments = ["replay", both, "--on", str(folder / "hardware.toml"), "-o", str(tmp_path)]
     shown = run(*arguments, "--all")
     assert shown.exit_code == 0, shown.output
     assert "hardware: mean latency of a request" in shown.output
     assert "behind shop" in shown.output
+    assert "hardware: the worst minute if clocks shift" in shown.output
+    assert "bill: share 2, minimum 9 requests/s, which let" in shown.output
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         f"hardware.{name}{kind}.result" for name in ("bill", "shop") for kind in (".alone", "")
     ]

@@ -33,12 +33,18 @@ def add_gate(
 
 
 def add_port(
-    builder: PlantBuilder, name: str, below: int, beyond: int = NONE, part_bytes: int = 0, base_bytes: int = 0
+    builder: PlantBuilder,
+    name: str,
+    below: int,
+    beyond: int = NONE,
+    part_bytes: int = 0,
+    base_bytes: int = 0,
+    client: int = 0,
 ) -> int:
     """Put a port to station *below* into the plant and return it; reads and writes longer than *part_bytes* are cut.
 
     If *below* is a station for several volumes, *beyond* is the one behind it for the requests of this port.
-    *base_bytes* is where the volume begins below.
+    *base_bytes* is where the volume begins below; *client* is whose requests come, among those that have shares there.
     """
-    row = builder.row("ports", below=below, beyond=beyond, part_bytes=part_bytes, base_bytes=base_bytes)
+    row = builder.row("ports", below=below, beyond=beyond, part_bytes=part_bytes, base_bytes=base_bytes, client=client)
     return builder.station(PORT, row, name, {}, children=PARTS_AT_ONCE if part_bytes else 1)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.station_records import DRIVE, KIND_NAMES
 from tiersim.errors import ScenarioError
 from tiersim.parallel import Note, side_by_side
 from tiersim.scenarios.hardware import NamedScenario
@@ -25,17 +24,14 @@ from tiersim.scenarios.sizing.candidates import Candidate, capacity_bytes
 from tiersim.scenarios.sizing.judging import Judged, judge_run
 from tiersim.scenarios.sizing.targets import Target, parse_target
 from tiersim.scenarios.survey import EXTENT_BYTES
+from tiersim.scenarios.tenants.demands import worked_ns
 from tiersim.scenarios.tenants.model import MOST_TENANTS
 from tiersim.scenarios.tenants.run import Recordings, Tenant, parts_on, rules_of
-from tiersim.simulator.categories import CATEGORIES, part_name
+from tiersim.simulator.metrics import CATEGORIES
 from tiersim.simulator.result import Result
-from tiersim.simulator.verdict import HOLDING
 
 #: Parts of the time from the first beginning to the last end; in each, what tenants keep busy is added up.
 PARTS = 24
-#: A disk with a queue does more requests than one by one: some two times as many (tests/test_packing.py). This screens
-#: only: simulation decides.
-GAIN_OF_DISKS = 2
 #: Targets that are of requests and of each tenant; the array as a whole has the others.
 _OF_TENANTS = ("latency", "throughput", "load")
 #: Proposals that are simulated before the search gives up, for each array of the first one.
@@ -138,42 +134,20 @@ class _Trial:
         fixed = [data_bytes / max(capacity_bytes(scenario), 1), 1 / MOST_TENANTS]
         fixed.append(_share(said.cores, None if host is None else host.cores))
         fixed.append(_share(said.memory, None if host is None else host.memory))
-        groups = _groups(played)
+        worked = worked_ns(played)
         whole_ns = max(one.shift_ns + one.playback.found.span_ns for one in self.tenants)
-        busy = np.zeros((PARTS, len(groups)))
+        busy = np.zeros((PARTS, len(worked)))
         interval_ns = int(played.metrics.interval_ns[0])
-        work = np.diff(played.metrics.work_ns[:INTERVALS], axis=0, prepend=0)
         begin = self.tenants[number].shift_ns
         part = np.minimum((begin + np.arange(INTERVALS) * interval_ns) * PARTS // whole_ns, PARTS - 1)
-        for column, members in enumerate(groups.values()):
-            own = np.array([work[:, station, resource] / servers for station, resource, servers in members]).mean(
-                axis=0
-            )
-            np.add.at(busy[:, column], part, own)
+        for column, own in enumerate(worked.values()):
+            np.add.at(busy[:, column], part, np.diff(own, prepend=0))
         return np.concatenate([fixed, (busy / (whole_ns / PARTS)).ravel()])
 
 
 def _share(asked: float | None, there: float | None) -> float:
     """Return how much of what an array's host has a tenant takes; 0 where one of both is not said."""
     return 0.0 if not asked or there is None else asked / there
-
-
-def _groups(played: Played) -> dict[str, list[tuple[int, int, int]]]:
-    """Return what serves, by place and resource, as (station, resource, servers): members of a volume together.
-
-    A disk counts as several servers: those that it becomes with a queue to choose from.
-    """
-    found: dict[str, list[tuple[int, int, int]]] = {}
-    for index, station in enumerate(played.stations):
-        if station.kind in HOLDING:
-            continue
-        head, dot, number = station.name.rpartition(".")
-        place = head if dot and number.isdigit() else station.name
-        gain = GAIN_OF_DISKS if station.kind == KIND_NAMES[DRIVE] else 1
-        for resource, servers in enumerate(station.servers):
-            name = part_name(place, station.resources[resource])
-            found.setdefault(name, []).append((index, resource, gain * servers))
-    return found
 
 
 def _grown(asked: Asked, first: Candidate) -> list[Tenant]:

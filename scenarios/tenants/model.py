@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from tiersim.devices.array.shares import SharedQueue
 from tiersim.devices.cloud.instance import Limits
 from tiersim.errors import did_you_mean
-from tiersim.simulator.categories import COUNT
-from tiersim.toml_files import Bytes, SignedNanoseconds, StrictModel, parse_toml, read_text, validate
+from tiersim.simulator.metrics import COUNT
+from tiersim.toml_files import Bytes, Nanoseconds, SignedNanoseconds, StrictModel, parse_toml, read_text, validate
 
 #: Categories of all recordings of a run are numbered in a byte.
 MOST_TENANTS = 256 // COUNT
@@ -45,6 +46,15 @@ class TenantModel(StrictModel):
     queue_depth: int | None = Field(
         default=None, gt=0, le=2**32, description="Most requests of this tenant outstanding at its volumes together."
     )
+    share: int | None = Field(
+        default=None,
+        gt=0,
+        le=10_000,
+        description="Its part of what the tenants get together, against the others' shares (left out: 1).",
+    )
+    minimum: int | None = Field(
+        default=None, gt=0, description="Requests a second that it gets in any case, as far as it asks for them."
+    )
     # what tiersim pack asks of an array for it
     targets: list[str] = Field(default_factory=list, description="As --slo of tiersim size: p99(data read) < 5 ms.")
     size: Bytes | None = Field(default=None, gt=0, description="Its data, where the recording touches less of them.")
@@ -63,6 +73,24 @@ class TenantModel(StrictModel):
         return self
 
 
+class SharesModel(StrictModel):
+    """``[shares]``: the queue before the volumes that tenants have shares of."""
+
+    queue_depth: int = Field(
+        default=32,
+        gt=0,
+        le=2**32,
+        description=(
+            "Most requests of all tenants outstanding behind it; 32 are what VMware ESXi lets each of several virtual"
+            " machines on a device have (Disk.SchedNumReqOutstanding)."
+        ),
+    )
+    volumes: list[str] = Field(default_factory=list, description="Volumes behind it; left out: all.")
+    unit: Bytes | None = Field(
+        default=None, gt=0, description="A request counts once for each begun unit; left out: once, whatever its size."
+    )
+
+
 class TenantsModel(StrictModel):
     """A tenants file."""
 
@@ -71,7 +99,24 @@ class TenantsModel(StrictModel):
         default="start",
         description="What of the recordings falls together: their starts, the same time of day, their busiest seconds.",
     )
+    shifts: Nanoseconds | None = Field(
+        default=None,
+        gt=0,
+        description="How much sooner or later than aligned each may begin; the worst minute of all these is searched.",
+    )
+    shares: SharesModel | None = Field(
+        default=None, description="Where share and minimum of tenants hold; left out: on all volumes together."
+    )
     tenants: dict[str, TenantModel] = Field(min_length=1, description="Recordings by name.")
+
+    @property
+    def shared_queue(self) -> SharedQueue | None:
+        """The queue that tenants have shares of; None where none has a share or a minimum."""
+        said = self.shares
+        if said is None and not any(one.share or one.minimum for one in self.tenants.values()):
+            return None
+        said = said or SharesModel()
+        return SharedQueue(said.queue_depth, said.volumes, said.unit or 0)
 
     @model_validator(mode="after")
     def _names_are_possible(self) -> "TenantsModel":

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tiersim.devices.array.shares import Share
 from tiersim.devices.cloud.instance import limits_of
 from tiersim.devices.measured import Measured
 from tiersim.errors import ScenarioError
@@ -24,8 +25,10 @@ from tiersim.scenarios.library import refuse_keys_of_statements
 from tiersim.scenarios.model import HostModel, ReplayModel
 from tiersim.scenarios.replay import Part, Playback, Played, play, workers_that_fit
 from tiersim.scenarios.survey import survey
+from tiersim.scenarios.tenants.demands import busy
 from tiersim.scenarios.tenants.derived import NOT_ANSWERED, derive
 from tiersim.scenarios.tenants.model import MOST_TENANTS, TenantModel, TenantsModel
+from tiersim.scenarios.tenants.shifts import MOST_TRIED, minute_ns, worst_beginnings, worst_minute
 from tiersim.simulator.result import Result
 from tiersim.toml_files import dump_with_units, place_of, read_text, validate
 from tiersim.traces.bundle import Bundle
@@ -170,6 +173,9 @@ def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedS
         )
     if any(isinstance(volume.device, Measured) for volume in scenario.volumes.values()):
         raise ScenarioError(f"{scenario.name}: the recorded hardware answers to one recording alone; choose devices")
+    queue = recordings.model.shared_queue
+    if queue is not None:
+        _refuse_volumes(recordings, queue.volumes, scenario)
     taken: dict[str, list[tuple[int, int, str]]] = {}
     parts = []
     for tenant in tenants:
@@ -191,8 +197,22 @@ def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedS
         limit = None if tenant.model.limit is None else limits_of(f"{tenant.name}.limit", tenant.model.limit, {})
         if limit is not None:
             view.limits = {**view.limits, f"{tenant.name}.limit": limit}  # the result lists what it assumes
-        parts.append(Part(tenant.playback, view, tenant.shift_ns, tenant.name, limit, tenant.model.queue_depth))
+        share = Share(tenant.model.share or 1, tenant.model.minimum)
+        parts.append(
+            Part(tenant.playback, view, tenant.shift_ns, tenant.name, limit, tenant.model.queue_depth, queue, share)
+        )
     return parts
+
+
+def _refuse_volumes(recordings: Recordings, volumes: Sequence[str], scenario: NamedScenario) -> None:
+    """Refuse to put the shared queue before a volume that is not there."""
+    for volume in volumes:
+        if volume not in scenario.homes:
+            where = place_of(recordings.text, str(recordings.path), ("shares", "volumes"))
+            raise ScenarioError(
+                f"{where}: {volume!r} is not one of the volumes of {scenario.name} ({', '.join(scenario.homes)});"
+                " correct it, or leave volumes out for all"
+            )
 
 
 def _view(
@@ -236,16 +256,74 @@ def run_tenants(
         return play([replace(parts[one], shift_ns=parts[one].shift_ns - begin_ns) for one in which], progress=note)
 
     sizes = [sum(parts[one].found.requests for one in which) for which in chosen]
+    most_ns = recordings.model.shifts if len(parts) > 1 else None
+    most_told = sum(sizes) + (0 if most_ns is None else MOST_TRIED * sizes[0])
     if not all(from_disk(part.found, part.scenario) for part in parts):
         most = max(max(part.scenario.model.replay.load for part in parts), 1.0)
         workers = workers_that_fit(int(max(sizes) * most), workers, available_bytes())
 
     def told(arrived: int) -> None:
         if progress is not None:
-            progress(arrived, sum(sizes))
+            progress(arrived, most_told)
 
     runs = dict(zip(chosen, side_by_side([partial(run, one) for one in chosen], told, workers=workers), strict=True))
-    return [_shared(number, tenants, scenario, runs) for number in everybody]
+    found = [_shared(number, tenants, scenario, runs) for number in everybody]
+    if most_ns is None:
+        return found
+    alone = [runs[number,] for number in everybody]
+    minutes = _worst_minutes(
+        runs[everybody], alone, most_ns, workers=workers, told=lambda arrived: told(sum(sizes) + arrived)
+    )
+    return [
+        replace(one, together=_with_shared(one.together, {"worst_minute": minute}))
+        for one, minute in zip(found, minutes, strict=True)
+    ]
+
+
+def _with_shared(result: Result, more: Mapping[str, Any]) -> Result:
+    """Return a result that says more of what it is beside others."""
+    shared = result.summary.get("shared", {}) | dict(more)
+    return replace(result, summary=result.summary | {"shared": shared})
+
+
+def _worst_minutes(
+    together: Played, alone: Sequence[Played], most_ns: int, *, workers: int, told: Callable[[int], None]
+) -> list[dict[str, Any]]:
+    """Return for each tenant its worst minute: alone, as the tenants are aligned, and in those runs in which each may
+    begin up to *most_ns* sooner or later and that a sum of what they ask for says to try.
+    """
+    parts = together.parts
+    width_ns = minute_ns(max(part.end_ns for part in parts))
+    begins = [part.shift_ns // width_ns for part in parts]
+    tried = worst_beginnings([busy(one, width_ns) for one in alone], begins, most_ns // width_ns)
+    tried_shifts_ns = [[shift * width_ns for shift in one.shifts] for one in tried]
+
+    def run(shifts_ns: Sequence[int], note: Note) -> Played:
+        begin_ns = [part.shift_ns + shift for part, shift in zip(parts, shifts_ns, strict=True)]
+        moved = [replace(part, shift_ns=begin - min(begin_ns)) for part, begin in zip(parts, begin_ns, strict=True)]
+        return play(moved, progress=note)
+
+    runs = side_by_side([partial(run, one) for one in tried_shifts_ns], told, workers=workers) if tried else []
+    found = []
+    for number, by_itself in enumerate(alone):
+        aligned = worst_minute(together, number, width_ns)
+        worst: dict[str, Any] = {**aligned, "shifts_ns": [0] * len(parts), "place": None}
+        for one, shifts_ns, played in zip(tried, tried_shifts_ns, runs, strict=True):
+            minute = worst_minute(played, number, width_ns)
+            if minute["mean_latency_ns"] > worst["mean_latency_ns"]:
+                worst = {**minute, "shifts_ns": shifts_ns, "place": one.place}
+        found.append(
+            {
+                "minute_ns": width_ns,
+                "within_ns": most_ns,
+                "alone": worst_minute(by_itself, 0, width_ns),
+                "aligned": aligned,
+                "worst": worst
+                | {"shifts_ns": dict(zip([part.name for part in parts], worst["shifts_ns"], strict=True))},
+                "simulated": len(runs),
+            }
+        )
+    return found
 
 
 def _shared(
@@ -282,6 +360,13 @@ def _shared(
         "waits_ns": together.waits_ns(number, names),
         "not_modelled": list(NOT_MODELLED),
     }
+    if together.parts[number].shared is not None:
+        own_share = together.parts[number].share
+        shared["share"] = {
+            "share": own_share.weight,
+            "minimum": own_share.minimum_per_s,
+            **together.let_through(number),
+        }
     derived = tenants[number].derived
     if derived is not None:
         rates = [one.summary["throughput_per_s"]["requests"]["value"] for one in (result, alone)]
@@ -295,7 +380,9 @@ def _shared(
     used = {home.volume for one in together.parts for home in place_files(one.scenario, one.found.files)}
     empty = tuple(f"volumes.{volume} has no effect here" for volume in used)
     caveats = [text for text in result.summary["caveats"] if not text.startswith(empty)]
-    return TenantResults(name, alone, replace(result, summary=result.summary | {"caveats": caveats, "shared": shared}))
+    return TenantResults(
+        name, alone, _with_shared(replace(result, summary=result.summary | {"caveats": caveats}), shared)
+    )
 
 
 def _unmeasured(result: Result, tenant: Tenant) -> Result:
