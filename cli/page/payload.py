@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.verdicts import MEANING
 from tiersim.cli.verdicts import sentence as error_sentence
-from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES, part_name
+from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES
+from tiersim.simulator.verdict import part_name
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
