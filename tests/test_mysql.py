@@ -17,7 +17,6 @@ from tests.recorded_files import read_text
 from tests.test_cli import Shell, shell
 from tiersim.cli import verdicts
 from tiersim.errors import ScenarioError, TraceError
-from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.library import load_scenario
@@ -26,7 +25,7 @@ from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.statements.replay import load_of, replay_statements
 from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.traces.counters import SUBJECTS
-from tiersim.traces.differences import Differences, differences
+from tiersim.traces.differences import Differences, differences, read_counters
 from tiersim.traces.readers import import_trace
 from tiersim.traces.readers.importing import MARKS, detect_format
 from tiersim.traces.readers.mysql.query_text import without_literals
