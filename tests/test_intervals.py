@@ -276,7 +276,8 @@ def test_it_is_said_once_for_all_results() -> None:
     stamp, sentence = said.notes([one, one])
     assert stamp.startswith("Not calibrated")
     reach = one["model_error"]["figures"]["throughput"]
-    assert f"throughput {100 * (reach['low'] - 1):+.0f} … {100 * (reach['high'] - 1):+.0f} %" in sentence
+    low, high = (100 * (1 / reach[end] - 1) for end in ("high", "low"))  # predicted against measured
+    assert f"throughput {low:+.0f} … {high:+.0f} %" in sentence
     assert "docs/accuracy.md" in sentence
     kept = {**one, "model_error": json.loads(json.dumps(one["model_error"], sort_keys=True))}
     assert said.notes([one, kept]) == [stamp, sentence]  # in the same order when it was saved

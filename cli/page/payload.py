@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tiersim.cli.verdicts import MEANING
 from tiersim.cli.verdicts import sentence as error_sentence
-from tiersim.simulator.metrics import REQUEST_CATEGORIES
-from tiersim.simulator.verdict import part_name
+from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES, part_name
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
@@ -286,6 +286,8 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
         "tiers": [{"name": tier["name"], "members": tier["members"]} for tier in grouped],
         "queries": queries,
         "parts": parts(),
+        "wait_names": WAIT_NAMES,
+        "meaning_of_error": MEANING,
         "ratios": all_ratios(scenarios, {hashed["hash"]: hashed["measured_latency_ns"] for hashed in traces}),
     }
 
@@ -618,8 +620,6 @@ def _simulated(summary: dict[str, Any], until_ns: int, *, saturated: bool) -> di
 _CLASS = "query "
 #: Characters (code points) of a query's text that a page holds, and of its label.
 MOST_TEXT, LABEL = 10_000, 160
-#: Name of a transaction's time that none of its queries took.
-ELSEWHERE = "outside the queries"
 
 
 def parts() -> list[str]:
