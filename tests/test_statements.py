@@ -17,7 +17,6 @@ from tiersim.devices.catalogue import load_processor
 from tiersim.devices.host.processor import core_speed
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError, TraceError
-from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.library import load_scenario, refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.replay import replay
@@ -41,7 +40,7 @@ from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.simulator.summary_model import Summary
 from tiersim.traces import statistics
 from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Change, Differences, read_counters
 from tiersim.traces.parquet import open_parquet
 from tiersim.units import NS_PER_MS, NS_PER_S
 

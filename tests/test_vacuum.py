@@ -7,10 +7,10 @@ import pytest
 from tests.counted_bundles import synthesised
 from tests.counted_databases import RELATIONS, counted_database, law
 from tests.test_cli import Shell, shell  # noqa: F401 - a fixture
-from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.statements.statement_load import read_load
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.description import describe
+from tiersim.traces.differences import read_counters
 
 TABLE = next(name for name, found in RELATIONS.items() if found["kind"] == "table")
 RUNS = {"autovacuums": 2, "vacuums": 1, "analyzes": 0, "autoanalyzes": 3, "rows_dead": 70}

@@ -44,7 +44,7 @@ class View:
             "devices": [_known(one, figures_of(load_device(one))) for one in catalogue.names()],
             "bases": library.names(),
             "name": f"{self.explorer.state.draft.name}-explored",
-            "target": f"p95({self.explorer.recording.classes[0]}) < 2 ms",
+            "target": f"p95({self.explorer.recording.usual_class}) < 2 ms",
         }
         return build_explore_page(finite(explored), f"{name}: what if")
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, fill_random_bits, random_below
-from tiersim.scenarios.calibration.counters import Counters, of_log
 from tiersim.scenarios.calibration.page_cache import PageCache
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES, FileAccesses
@@ -38,7 +37,7 @@ from tiersim.scenarios.statements.queries import (
 )
 from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.differences import Differences
+from tiersim.traces.differences import Counters, Differences, of_log
 from tiersim.traces.query_text import tokens
 from tiersim.traces.statistics import Table, read_queries, read_statements
 from tiersim.units import NS_PER_MS, NS_PER_S
