@@ -33,7 +33,7 @@ from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import refer
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
-from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints
+from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2, Database
 from tiersim.simulator.database.wal.log import Log
@@ -252,26 +252,13 @@ def test_log_blocks(seed: int, sessions: int, length: int, most_writes: int, mos
     assert database.done_ns.tolist() == done
 
 
-@settings(max_examples=examples(24), deadline=None)
-@given(
-    seed=SEEDS,
-    sessions=st.integers(1, 3),
-    pages=pick(6, 60),
-    interval_ms=pick(20, 200),
-    most_pages=pick(1, 8, 8800),
-    gathered=pick(1, 3, 128),
-    slow=pick(0, READ_NS - 1, 2 * READ_NS),
-    think_ns=pick(400_000, 4_000_000),
-)
-@example(
-    seed=1, sessions=3, pages=60, interval_ms=20, most_pages=8, gathered=1, slow=READ_NS - 1, think_ns=400_000
-)  # slow writes lower the target
-def test_bursts(
-    seed: int, sessions: int, pages: int, interval_ms: int, most_pages: int, gathered: int, slow: int, think_ns: int
-) -> None:
-    load = statements(sessions, 60, seed, 50_000, think_ns)
+def checkpointed(
+    load: Statements, sessions: int, pages: int, checkpoints: BurstCheckpoints | IndirectCheckpoints, seed: int
+) -> tuple[Database, Bursts, int]:
+    """Change rows of a table that is in the pool, in both engines and their twin, which must write the same pages at
+    the same time; return the end of the last session, too.
+    """
     log, record = LogBlocks(), 900
-    checkpoints = BurstCheckpoints(interval_ms * _MS, slow, most_pages, gathered, since_ns=7 * _MS)
     host = {"cores": sessions, "frames": 64, "log": log, "checkpoints": checkpoints}
     demands = [Demand(COMPUTE), Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=record), Demand(LOG, log_bytes=50)]
     database, seen = watched(host, (pages * 7, (1, pages), 0.0), demands, load, seed, log_volumes=64)
@@ -296,9 +283,46 @@ def test_bursts(
     written = [(when, offset // PAGE, size // PAGE) for when, op, offset, size in seen if op == WRITE and when < end]
     assert written == [one for one in bursts.writes if one[0] < end]
     assert database.done_ns.tolist() == done
+    return database, bursts, end
+
+
+@settings(max_examples=examples(24), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 3),
+    pages=pick(6, 60),
+    interval_ms=pick(20, 200),
+    most_pages=pick(1, 8, 8800),
+    gathered=pick(1, 3, 128),
+    slow=pick(0, READ_NS - 1, 2 * READ_NS),
+    think_ns=pick(400_000, 4_000_000),
+)
+@example(
+    seed=1, sessions=3, pages=60, interval_ms=20, most_pages=8, gathered=1, slow=READ_NS - 1, think_ns=400_000
+)  # slow writes lower the target
+def test_bursts(
+    seed: int, sessions: int, pages: int, interval_ms: int, most_pages: int, gathered: int, slow: int, think_ns: int
+) -> None:
+    load = statements(sessions, 60, seed, 50_000, think_ns)
+    checkpoints = BurstCheckpoints(interval_ms * _MS, slow, most_pages, gathered, since_ns=7 * _MS)
+    database, bursts, end = checkpointed(load, sessions, pages, checkpoints, seed)
     assert [one[:5] for one in written_checkpoints(database, end)] == [
         (begun, posted, over, marked, wrote) for begun, posted, over, marked, wrote in bursts.done if over < end
     ]
+
+
+@settings(max_examples=examples(24), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 3),
+    pages=pick(6, 60),
+    target_ms=pick(250, 1000, 7000),
+    gathered=pick(1, 3, 128),
+    think_ns=pick(4_000_000, 40_000_000),
+)
+def test_indirect(seed: int, sessions: int, pages: int, target_ms: int, gathered: int, think_ns: int) -> None:
+    load = statements(sessions, 60, seed, 50_000, think_ns)
+    checkpointed(load, sessions, pages, IndirectCheckpoints(target_ms * _MS, gathered_pages=gathered), seed)
 
 
 @settings(max_examples=examples(24), deadline=None)

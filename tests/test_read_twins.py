@@ -17,7 +17,7 @@ from tests.test_database_twins import READ_NS, SEEDS, pick, statements, work_ns
 from tests.twins.clock import Clock
 from tests.twins.copies import Copy
 from tests.twins.processors import Processors
-from tests.twins.read_stream import Stream
+from tests.twins.read_stream import Readers, Stream
 from tests.twins.rings import RingPool
 from tests.twins.stand_in import Recorded
 from tiersim.devices.plant import PlantBuilder
@@ -29,6 +29,7 @@ from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import COMPUTE, COPY, LOOKUP, SCAN, Database
 from tiersim.simulator.database.sessions.copies import NOTHING
+from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log import Log
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
@@ -143,6 +144,35 @@ def test_read_stream(seed: int, pages: int, depth: int, block: int, full: bool, 
     clock.at(now, stream.scan(1, pages))
     clock.run()
     assert [(when, offset // 8192, size // 8192) for when, _, offset, size in seen] == reads + stream.reads
+    assert int(database.done_ns[-1]) == clock.now
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    seed=SEEDS,
+    pages=pick(1, 7, 40, 150),
+    depth=pick(1, 2, 16),
+    block=pick(1, 4, 16),
+    full=st.booleans(),
+    workers=st.integers(1, 4),
+    costs=pick((0, 0), (700, 90), (1_500_000, 40_000)),
+)
+def test_readers(
+    seed: int, pages: int, depth: int, block: int, full: bool, workers: int, costs: tuple[int, int]
+) -> None:
+    """A scan whose pages I/O workers read; a read of one page costs them the first of *costs*, else each the second."""
+    one, each = costs
+    load = statements(1, 1, seed, 1000, 1000)
+    scan = Demand(SCAN, depth=depth, block_pages=block, full=full)
+    host = {"cores": 8, "frames": 1000, "io_workers": workers, "costs": Costs(async_read_ns=one, scan_read_ns=each)}
+    database, seen = read_by(host, [(1, pages)], [[Demand(COMPUTE), scan]], load, seed)
+    now = int(load.think_ns[0]) + work_ns(load, 0)
+    clock = Clock()
+    readers = Readers(workers, READ_NS, lambda count: one if count == 1 else count * each)
+    stream = Stream(clock, depth, block, full, READ_NS, {}, readers=readers)
+    clock.at(now, stream.scan(1, pages))
+    clock.run()
+    assert sorted((when, offset // 8192, size // 8192) for when, _, offset, size in seen) == sorted(stream.reads)
     assert int(database.done_ns[-1]) == clock.now
 
 

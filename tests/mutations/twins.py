@@ -566,6 +566,34 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "Pages that are there are read again.",
         ),
     ],
+    f"{_READS}::test_readers": [
+        (
+            "simulator/database/buffer_pool/readers.py",
+            "d.readers[READERS_BUSY] >= d.readers[READERS_COUNT]:",
+            "d.readers[READERS_BUSY] > d.readers[READERS_COUNT]:",
+            "One worker more reads.",
+        ),
+        (
+            "simulator/database/buffer_pool/readers.py",
+            "else pages * d.costs[SCAN_READ_NS])",
+            "else d.costs[SCAN_READ_NS])",
+            "Several pages cost a worker as much as one.",
+        ),
+    ],
+    f"{_BACKGROUND}::test_indirect": [
+        (
+            "simulator/database/checkpoint/bursts.py",
+            'c["processed"] = due % c["timeout_ns"]',
+            'c["processed"] = 0',
+            "What is due in part is forgotten, and once round takes longer.",
+        ),
+        (
+            "simulator/database/checkpoint/bursts.py",
+            "return bool(d.dirty[frame] and not is_temporary(d, page))",
+            "return bool(d.dirty[frame] and d.checkpoint_mark[page] == CHECKPOINT_PENDING)",
+            "An indirect checkpoint writes only what was marked, which is nothing.",
+        ),
+    ],
     f"{_READS}::test_copies": [
         (
             "simulator/database/sessions/copies.py",

@@ -1,13 +1,13 @@
-"""SQL Server's automatic checkpoints, and the writes that they gather (docs/sqlserver.md)."""
+"""SQL Server's automatic and indirect checkpoints, and the writes that they gather (docs/sqlserver.md)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.twins.clock import Clock, Process, Signal
 from tests.twins.log_blocks import Blocks
-from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints
+from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
 
-CHECK_NS = 5_000_000
+CHECK_NS, STEP_NS = 5_000_000, 100_000_000
 
 
 def gathered(page: int, most: int, goes_along: Callable[[int], bool]) -> range:
@@ -25,7 +25,7 @@ class Bursts:
     """Frames hold pages of the same number; page 0 is of another level."""
 
     clock: Clock
-    settings: BurstCheckpoints
+    settings: BurstCheckpoints | IndirectCheckpoints
     log: Blocks
     dirty: set[int]
     position_of: dict[int, int]
@@ -42,15 +42,30 @@ class Bursts:
     def start(self) -> None:
         """Be there from the beginning, when the last checkpoint ended some time ago."""
         self.target = self.settings.most_pages
-        self.clock.at(0, self._rounds(self.settings.interval_ns - self.settings.since_ns))
+        if isinstance(self.settings, IndirectCheckpoints):
+            self.clock.at(0, self._round_and_round(self.settings))
+        else:
+            self.clock.at(0, self._rounds(self.settings))
 
-    def _rounds(self, due_ns: int) -> Process:
-        yield max(due_ns, 1)
+    def _round_and_round(self, settings: IndirectCheckpoints) -> Process:
+        """Come to as many pages as are due by now."""
+        page = come = 0
+        yield 1
+        while True:
+            while come < self.pages * self.clock.now // settings.target_ns:
+                if page in self.dirty:
+                    self._post(page)
+                page = (page + 1) % self.pages
+                come += 1
+            yield (self.clock.now // STEP_NS + 1) * STEP_NS
+
+    def _rounds(self, settings: BurstCheckpoints) -> Process:
+        yield max(settings.interval_ns - settings.since_ns, 1)
         while True:
             if self.log.inserted > self.redo:
                 self.redo = self.log.inserted
                 yield from self._run()
-            yield self.clock.now + self.settings.interval_ns
+            yield self.clock.now + settings.interval_ns
 
     def _run(self) -> Process:
         began, marked, written = self.clock.now, set(self.dirty), 0
@@ -60,12 +75,9 @@ class Bursts:
                 yield self.clock.now + CHECK_NS
                 self._learn()
             if page in marked and page in self.dirty:
-                run = gathered(page, self.settings.gathered_pages, self._goes_along)
-                self.dirty -= set(run)
+                run = self._post(page)
                 marked -= set(run)
-                self.outstanding += len(run)
                 written += len(run)
-                self.clock.at(self.clock.now, self._write(run))
         posted = self.clock.now
         if self.outstanding:
             self.last_write = Signal()
@@ -74,6 +86,14 @@ class Bursts:
         if written:
             yield self.clock.now + self.io_ns  # a flush of the file
         self.done.append((began, posted, self.clock.now, pages, written))
+
+    def _post(self, page: int) -> range:
+        """Have a page written with its neighbours."""
+        run = gathered(page, self.settings.gathered_pages, self._goes_along)
+        self.dirty -= set(run)
+        self.outstanding += len(run)
+        self.clock.at(self.clock.now, self._write(run))
+        return run
 
     def _goes_along(self, page: int) -> bool:
         """Tell whether a page is dirty, of the same level, and no younger than the durable log."""

@@ -1,9 +1,27 @@
 """Reads ahead of one session that goes through the pages of a table (docs/operations.md; storage/aio/read_stream.c)."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from tests.twins.clock import Clock, Process
+
+
+class Readers:
+    """I/O workers, in order of arrival: each computes *cpu_ns* of so many pages on a core of its own, reads them, and
+    hands them on. Their queue has room for all.
+    """
+
+    def __init__(self, workers: int, read_ns: int, cpu_ns: Callable[[int], int]) -> None:
+        self.read_ns, self.cpu_ns = read_ns, cpu_ns
+        self.free = [0] * workers
+
+    def begins(self, asked: int, pages: int) -> int:
+        """Return when a read begins that is asked for at a time."""
+        begins = max(asked, heappop(self.free)) + 1 + self.cpu_ns(pages)
+        heappush(self.free, begins + self.read_ns + 1)
+        return begins
 
 
 @dataclass
@@ -17,6 +35,7 @@ class Stream:
     read_ns: int
     there: dict[int, int]
     reads: list[tuple[int, int, int]] = field(default_factory=list)  # when, first page, pages
+    readers: "Readers | None" = None
 
     def scan(self, first: int, pages: int) -> Process:
         """Go through pages."""
@@ -71,6 +90,8 @@ class Stream:
         count = next((place for place, page in enumerate(self.pending) if page in self.there), len(missing))
         own, self.pending = self.pending[:count], self.pending[count:]
         begins = self.clock.now + (2 if self.depth else 1)
+        if self.depth and self.readers is not None:
+            begins = self.readers.begins(begins, count)
         self.reads.append((begins, first, count))
         for page in own:
             self.there[page] = begins + self.read_ns
