@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tiersim.cli.page.sharing import sharing_payload
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import REQUEST_CATEGORIES, part_name
 from tiersim.units import format_bytes
@@ -284,6 +285,7 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
         "scenarios": scenarios,
         "tiers": [{"name": tier["name"], "members": tier["members"]} for tier in grouped],
         "queries": queries,
+        "sharing": finite(sharing_payload(results)),
         "parts": parts(),
         "ratios": all_ratios(scenarios, {hashed["hash"]: hashed["measured_latency_ns"] for hashed in traces}),
     }
