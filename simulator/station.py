@@ -45,6 +45,7 @@ from tiersim.simulator.database.database_state import (
     COPIES,
     LOG_BLOCKS,
     LOG_STATION,
+    LOG_THREADS,
     PAGE_CACHE,
     PAGE_CLEANER,
     PROCESSORS,
@@ -73,6 +74,12 @@ from tiersim.simulator.database.wal.log_blocks import (
     finish_log_blocks,
     resume_log_blocks,
 )
+from tiersim.simulator.database.wal.log_threads import (
+    accept_log_threads,
+    choose_log_threads,
+    finish_log_threads,
+    resume_log_threads,
+)
 from tiersim.simulator.metrics import Metrics
 
 #: The stations of databases by kind.
@@ -84,6 +91,7 @@ _OF_DATABASES = {
     LOG_STATION: StationKind(accept_log, finish_log, choose_log, resume_log),
     CHECKPOINTER: StationKind(accept_checkpointer, finish_checkpointer, resume=resume_checkpointer),
     LOG_BLOCKS: StationKind(accept_log_blocks, finish_log_blocks, choose_log_blocks, resume_log_blocks),
+    LOG_THREADS: StationKind(accept_log_threads, finish_log_threads, choose_log_threads, resume_log_threads),
     BURSTS: StationKind(accept_burst, finish_burst, resume=resume_burst),
     COPIES: StationKind(accept_copies, finish_copies, choose_copies, resume_copies),
     PAGE_CLEANER: StationKind(accept_cleaner, finish_cleaner, choose_cleaner, resume_cleaner),

@@ -10,6 +10,7 @@ from tests.examples import examples
 from tests.test_database_twins import LOG_NS, SEEDS, both, pick, run_sessions, statements, work_ns
 from tests.twins.binary_log import Groups
 from tests.twins.clock import Clock, Process
+from tests.twins.log_threads import LogThreads
 from tests.twins.processors import Processors
 from tests.twins.replica import Confirming
 from tests.twins.stand_in import WRITE, Recorded
@@ -17,13 +18,13 @@ from tests.twins.wal import Wal
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, add_database
 from tiersim.simulator.database.database_state import COMPUTE, LOG, Database
+from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log, Replica
-from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.kernels
@@ -106,3 +107,30 @@ def test_replica(seed: int, sessions: int, round_trip_ns: int, flush_ns: int, th
 
     done = run_sessions(clock, load, body)
     assert database.done_ns.tolist() == done
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 8),
+    cores=st.integers(1, 8),
+    log_io_ns=pick(0, 0, 9_001, 120_007),
+    think_ns=pick(20_000, 400_000, 2_000_000),
+)
+def test_log_threads(seed: int, sessions: int, cores: int, log_io_ns: int, think_ns: int) -> None:
+    load = statements(sessions, 12, seed, 50_000, think_ns)
+    host = {"cores": cores, "frames": 8, "log": Log(full_page_writes=False, threads=True)}
+    demands = [Demand(COMPUTE), Demand(LOG, log_bytes=100)]
+    host["costs"] = Costs(log_io_ns=log_io_ns)
+    database = both(host, (10, (1,), 0.0), demands, load, seed)
+    clock = Clock()
+    processors = Processors(clock, cores, [1000] * cores)
+    log = LogThreads(clock, LOG_NS, processors, log_io_ns)
+
+    def body(_: int, row: int) -> Process:
+        yield from processors.use(work_ns(load, row))
+        yield from log.flush(log.insert(100))
+
+    done = run_sessions(clock, load, body)
+    assert database.done_ns.tolist() == done
+    assert int(database.log[0]["flushes"]) == log.flushes

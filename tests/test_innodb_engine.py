@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.databases import DatabaseCase, binary_logs, database_cases, logs, page_cleaners
+from tests.databases import DatabaseCase, binary_logs, database_cases, logs, page_cleaners, threaded_logs
 from tests.examples import examples
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.innodb import group_ms
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
 from tiersim.simulator.database.buffer_pool.flush_list import checkpoint_age
@@ -37,7 +36,7 @@ from tiersim.simulator.database.database_state import (
 )
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log
-from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.kernels
@@ -48,7 +47,7 @@ innodb_cases = st.builds(
         case, policy=MIDPOINT, durability=(log, None), page_cleaner=cleaner, binary_log=binary_log, os_cache_pages=0
     ),
     database_cases,
-    logs,
+    st.one_of(logs, threaded_logs),
     page_cleaners,
     st.one_of(st.none(), binary_logs),
 )
@@ -171,6 +170,14 @@ def test_groups_of_the_binary_log_form_while_one_is_synced() -> None:
 def test_commits_that_wait_for_no_flush(log: Log, requests: int) -> None:
     """The log writer's first round comes after the run."""
     assert run(COMMIT, 100, log=replace(log, writer_delay_ns=10**9, segment_bytes=1 << 40))[2] == requests
+
+
+@pytest.mark.parametrize("sessions", [1, 8])
+def test_who_commits_at_once_shares_a_flush_of_the_log_threads(sessions: int) -> None:
+    """A flush takes a write and a flush of the volume."""
+    d, _, requests = run(COMMIT, 200, sessions=sessions, log=Log(full_page_writes=False, threads=True))
+    assert int(d.log[0]["flushed"]) == int(d.log[0]["inserted"]) == 200 * sessions * 100
+    assert (int(d.log[0]["flushes"]), requests) == (200, 400)
 
 
 CHANGE = [Demand(COMPUTE), Demand(LOOKUP, dirties=True, log_bytes=100), Demand(LOG, log_bytes=10)]

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.sharing import sharing_payload
 from tiersim.cli.verdicts import sentence as error_sentence
-from tiersim.simulator.categories import REQUEST_CATEGORIES, part_name
+from tiersim.simulator.metrics import REQUEST_CATEGORIES
+from tiersim.simulator.verdict import part_name
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:

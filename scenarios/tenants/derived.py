@@ -14,7 +14,7 @@ from tiersim.operations import FLUSH, READ
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled
 from tiersim.scenarios.statements.replay import replay_statements
-from tiersim.simulator.database.database_state import BURSTS, CHECKPOINTER, LOG_BLOCKS, LOG_STATION
+from tiersim.simulator.database.database_state import BURSTS, CHECKPOINTER, LOG_BLOCKS, LOG_STATION, LOG_THREADS
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import Result
 from tiersim.simulator.taps import NOBODY, rows_of
@@ -80,6 +80,6 @@ def _purposes(rows: NDArray[Any], assembled: Assembled) -> NDArray[np.uint8]:
     purpose[(rows["op"] == FLUSH)] = UNKNOWN
     purpose[rows["category"] == TEMP] = TEMP
     purpose[np.isin(kind, (CHECKPOINTER, BURSTS)) & (rows["op"] != FLUSH)] = CHECKPOINT_WRITE
-    purpose[np.isin(kind, (LOG_STATION, LOG_BLOCKS))] = LOG_WRITE
+    purpose[np.isin(kind, (LOG_STATION, LOG_BLOCKS, LOG_THREADS))] = LOG_WRITE
     found: NDArray[np.uint8] = purpose.astype(np.uint8)
     return found

@@ -1,5 +1,5 @@
-"""What experiments of published figures of InnoDB have in common: the figures, and a host with one drive that runs a
-described load.
+"""What experiments of published figures of InnoDB have in common: the figures, a host with one drive that runs a
+described load, and the tables and transactions of TPC-C.
 """
 
 import csv
@@ -29,6 +29,15 @@ warmup = "{warmup_s} s"
 [volumes.data]
 device = "drive.toml"
 {volume}
+"""
+
+#: Of a warehouse of TPC-C, in pages of 16 KiB: stock, customers, old order lines; and where orders begin and end.
+TPCC_PAGES = {"stock": 2174, "customer": 1200, "old": 1500, "ends": 40}
+#: Bytes of a transaction in the redo log: HammerDB's, of the run with 10 users.
+_REDO_BYTES = 3588
+_USERS = """[streams.users]
+mix = {{ order = 10, payment = 10, delivery = 1, level = 1, status = 1 }}
+clients = {clients}
 """
 
 
@@ -77,3 +86,38 @@ def around(number: float) -> Sequence[tuple[int, float]]:
     low = floor(number)
     share = number - low
     return [(low, 1 - share), (low + 1, share)] if share > 1e-6 else [(low, 1.0)]
+
+
+def tpcc(
+    warehouses: int, cpu_us: int, clients: int, hot: Mapping[str, tuple[float, float]], pages_per_16_kib: int = 1
+) -> str:
+    """Return TPC-C's tables, transactions and users, for behind the settings of a server.
+
+    *hot* says of a table which share of it is hot, and which share of the accesses goes there.
+    """
+    tables = ""
+    for name, pages in TPCC_PAGES.items():
+        tables += f"[relations.{name}]\nrows = {pages * pages_per_16_kib * warehouses}\nrows_per_page = 1\n"
+        if name in hot:
+            tables += "hot = {}\nhot_share = {}\n".format(*hot[name])
+        tables += "\n"
+    return tables + _statements(cpu_us) + _USERS.format(clients=clients)
+
+
+def _statements(cpu_us: int) -> str:
+    """Return TPC-C's transactions with HammerDB's shares; all of them need the same CPU and log the same."""
+    rest = f'{{ compute = "{cpu_us} us" }}'
+    log = f'log = "{_REDO_BYTES // 24} B"'
+    end = f'{{ commit = "{_REDO_BYTES // 6} B" }}'
+
+    def change(name: str, rows: int = 1) -> str:
+        return f'{{ change = "{name}", rows = {rows}, lock = false, {log} }}'
+
+    does = {
+        "order": ['{ lookup = "customer" }', change("stock", 10), change("ends", 4), end],
+        "payment": ['{ lookup = "customer" }', change("customer"), change("ends"), end],  # 3 of a name in 3 of 5
+        "delivery": [change("ends", 30), change("customer", 10), end],
+        "level": ['{ lookup = "ends" }', '{ lookup = "stock", rows = 200 }'],
+        "status": ['{ lookup = "customer", rows = 2 }', '{ lookup = "old", rows = 2 }', '{ lookup = "ends" }'],
+    }
+    return "".join(f"[statements.{name}]\ndoes = [{', '.join([rest, *steps])}]\n\n" for name, steps in does.items())

@@ -7,7 +7,7 @@ rows.
 tpcc-mysql draws by TPC-C's NURand: an OR of two even numbers sets each of the low bits with 3/4, 13 bits of an item, 10
 of a customer. A page holds rows that follow each other, so that the bits above those of the rows on a page choose it.
 Pages with few zeros among them are the hot ones: so many zeros as make the hot pages' share of the accesses nearest to
-3/4. Sizes of tables are those of the runs by HammerDB (:mod:`.innodb_tpcc`); so is the redo of a transaction. A two
+3/4. Tables and the redo of a transaction are those of the runs by HammerDB (:func:`~.innodb_bench.tpcc`). A two
 hundredth of the server runs: 5 warehouses, pool and redo as much smaller, until redo has gone round.
 
 Drives by their data sheets, chips as usual in their year; the 850 Pro has no power-loss protection, so that a flush
@@ -28,14 +28,7 @@ from statistics import median
 
 from tiersim.scenarios.calibration.host_costs import READ_NS
 from tiersim.scenarios.validation.claims import Claim, Experiment
-from tiersim.scenarios.validation.innodb_bench import MISSING, Bench, figures
-from tiersim.scenarios.validation.innodb_tpcc import (
-    CUSTOMER_PAGES,
-    END_PAGES,
-    OLD_PAGES,
-    STOCK_PAGES,
-    statements,
-)
+from tiersim.scenarios.validation.innodb_bench import MISSING, TPCC_PAGES, Bench, figures, tpcc
 
 FILE = "samsung_drives_2016.csv"
 #: Drive, KiB of a page, GB of the pool.
@@ -80,31 +73,7 @@ innodb_log_files_in_group = "1"
 innodb_change_buffering = "none"
 log_bin = "OFF"
 
-[relations.stock]
-rows = {stock}
-rows_per_page = 1
-hot = {stock_hot}
-hot_share = {stock_share}
-
-[relations.customer]
-rows = {customer}
-rows_per_page = 1
-hot = {customer_hot}
-hot_share = {customer_share}
-
-[relations.old]
-rows = {old}
-rows_per_page = 1
-
-[relations.ends]
-rows = {ends}
-rows_per_page = 1
-
-{statements}
-[streams.users]
-mix = {{ order = 10, payment = 10, delivery = 1, level = 1, status = 1 }}
-clients = {clients}
-"""
+{tables}"""
 #: Flushes that come while one is under way share the next (Linux, block/blk-flush.c).
 _VOLUME = 'flush_overhead = "0 s"'
 _DRIVES = {
@@ -262,12 +231,11 @@ def _skew(rows: int, pages: int, bits: int) -> tuple[float, float]:
 def _rate(cell: Cell, cpu_us: float) -> float:
     """Return the new orders a minute of a cell."""
     drive, page_kib, pool = cell
-    warehouses, smaller = _WAREHOUSES // _FACTOR, 16 // page_kib
-    stock, customer = STOCK_PAGES * smaller, CUSTOMER_PAGES * smaller
-    (stock_hot, stock_share), (customer_hot, customer_share) = (
-        _skew(_STOCK_ROWS, stock, _STOCK_BITS),
-        _skew(_CUSTOMER_ROWS, customer, _CUSTOMER_BITS),
-    )
+    smaller = 16 // page_kib
+    hot = {
+        name: _skew(rows, TPCC_PAGES[name] * smaller, bits)
+        for name, rows, bits in (("stock", _STOCK_ROWS, _STOCK_BITS), ("customer", _CUSTOMER_ROWS, _CUSTOMER_BITS))
+    }
     before_s, seconds = _SMALL_S if pool <= _SMALL_GB else _SECONDS[drive]
     load = _WORKLOAD.format(
         page_kib=page_kib,
@@ -275,16 +243,7 @@ def _rate(cell: Cell, cpu_us: float) -> float:
         seconds=seconds,
         scan_depth=max(5000 // _FACTOR, 1),
         redo=30 * 10**9 // _FACTOR,
-        stock=stock * warehouses,
-        stock_hot=stock_hot,
-        stock_share=stock_share,
-        customer=customer * warehouses,
-        customer_hot=customer_hot,
-        customer_share=customer_share,
-        old=OLD_PAGES * smaller * warehouses,
-        ends=END_PAGES * smaller * warehouses,
-        statements=statements(round(cpu_us)),
-        clients=_CLIENTS,
+        tables=tpcc(_WAREHOUSES // _FACTOR, round(cpu_us), _CLIENTS, hot, smaller),
     )
     bench = Bench(_DRIVES[drive], cores=56, contention=0.02, read_us=READ_NS / 1000, warmup_s=before_s, volume=_VOLUME)
     return 60 * _NEW_ORDERS * bench.transactions_per_s(load)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tiersim.scenarios.validation.claims import Claim, Experiment
-from tiersim.scenarios.validation.innodb_bench import MISSING, Bench, figures
+from tiersim.scenarios.validation.innodb_bench import MISSING, Bench, figures, tpcc
 
 FILE = "hammerdb_sweep_2026.csv"
 _FACTOR, _WAREHOUSES = 50, 1000
@@ -35,9 +35,6 @@ _NOTES = {
     ),
 }
 _FIRST_CPU_US = 1800.0
-_REDO_BYTES = 3588
-#: Of a warehouse, in pages of 16 KiB: stock, customers, old order lines; and where orders begin and end.
-STOCK_PAGES, CUSTOMER_PAGES, OLD_PAGES, END_PAGES = 2174, 1200, 1500, 40
 #: Pages of customers with one zero at most among 5 bits, and their share of the accesses.
 _HOT_CUSTOMERS, _HOT_SHARE = 6 / 32, (3 / 4) ** 5 + 5 * (3 / 4) ** 4 / 4
 _WORKLOAD = """
@@ -56,29 +53,7 @@ innodb_flushing_avg_loops = "1"
 log_bin = "ON"
 sync_binlog = "1"
 
-[relations.stock]
-rows = {stock}
-rows_per_page = 1
-
-[relations.customer]
-rows = {customer}
-rows_per_page = 1
-hot = {hot}
-hot_share = {hot_share}
-
-[relations.old]
-rows = {old}
-rows_per_page = 1
-
-[relations.ends]
-rows = {ends}
-rows_per_page = 1
-
-{statements}
-[streams.users]
-mix = {{ order = 10, payment = 10, delivery = 1, level = 1, status = 1 }}
-clients = {users}
-"""
+{tables}"""
 _DRIVE = """
 kind = "token-bucket"
 name = "Intel P4610 3.2 TB"
@@ -169,14 +144,7 @@ def _rate(engine: str, pool: int, users: int, cpu_us: float) -> float:
         own=("innodb_log_file_size" if engine == "mariadb" else 'innodb_buffer_pool_instances = "2"\n')
         + ("" if engine == "mariadb" else "innodb_redo_log_capacity"),
         redo=(32 << 30) // _FACTOR,
-        stock=STOCK_PAGES * warehouses,
-        customer=CUSTOMER_PAGES * warehouses,
-        hot=_HOT_CUSTOMERS,
-        hot_share=round(_HOT_SHARE, 4),
-        old=OLD_PAGES * warehouses,
-        ends=END_PAGES * warehouses,
-        statements=statements(round(cpu_us)),
-        users=users,
+        tables=tpcc(warehouses, round(cpu_us), users, {"customer": (_HOT_CUSTOMERS, round(_HOT_SHARE, 4))}),
     )
     return Bench(_DRIVE, cores=80, contention=0.02, warmup_s=_seconds(pool)).transactions_per_s(text)
 
@@ -184,22 +152,3 @@ def _rate(engine: str, pool: int, users: int, cpu_us: float) -> float:
 def _seconds(pool: int) -> int:
     """Return how long a cell runs before it is measured, and then: until redo has gone round where pages stay."""
     return 3 if pool <= 10 else 12
-
-
-def statements(cpu_us: int) -> str:
-    """Return TPC-C's transactions; all of them need the same CPU and log the same."""
-    rest = f'{{ compute = "{cpu_us} us" }}'
-    log = f'log = "{_REDO_BYTES // 24} B"'
-    end = f'{{ commit = "{_REDO_BYTES // 6} B" }}'
-
-    def change(name: str, rows: int = 1) -> str:
-        return f'{{ change = "{name}", rows = {rows}, lock = false, {log} }}'
-
-    does = {
-        "order": ['{ lookup = "customer" }', change("stock", 10), change("ends", 4), end],
-        "payment": ['{ lookup = "customer" }', change("customer"), change("ends"), end],  # 3 of a name in 3 of 5
-        "delivery": [change("ends", 30), change("customer", 10), end],
-        "level": ['{ lookup = "ends" }', '{ lookup = "stock", rows = 200 }'],
-        "status": ['{ lookup = "customer", rows = 2 }', '{ lookup = "old", rows = 2 }', '{ lookup = "ends" }'],
-    }
-    return "".join(f"[statements.{name}]\ndoes = [{', '.join([rest, *steps])}]\n\n" for name, steps in does.items())

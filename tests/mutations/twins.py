@@ -614,6 +614,26 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "Groups that are not synced wait for company.",
         ),
     ],
+    f"{_COMMITS}::test_log_threads": [
+        (
+            "simulator/database/wal/log_threads.py",
+            'log["target"] = log["written"]',
+            'log["target"] = log["inserted"]',
+            "The flusher takes what the writer has not written.",
+        ),
+        (
+            "simulator/database/wal/log_threads.py",
+            'log["writer_awake"] = log["inserted"] > log["written"]',
+            'log["writer_awake"] = 0',
+            "The writer rests though there is more.",
+        ),
+        (
+            "simulator/database/wal/log_threads.py",
+            'log["busy"] = log["written"] > log["flushed"]',
+            'log["busy"] = 0',
+            "The flusher rests though there is more.",
+        ),
+    ],
     f"{_COMMITS}::test_replica": [
         (
             "simulator/database/wal/log.py",

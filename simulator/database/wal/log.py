@@ -123,6 +123,7 @@ class Log:
     commit_siblings: int = 5
     synchronous_commit: bool = True
     flushed_later: bool = False  # a commit waits for the write alone, and the log writer flushes it
+    threads: bool = False  # make it durable, no commit does: see tiersim.simulator.database.wal.log_threads
     writer_delay_ns: int = 200_000_000
     replica: Replica | None = None
 

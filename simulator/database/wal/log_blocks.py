@@ -69,14 +69,14 @@ def accept_log_blocks(p: Plant, d: Database, slot: int, now: int) -> int:
         d.holds[slot]["phase"] = _OWNS
         d.holds[slot]["position"] = p.requests[slot]["offset_bytes"]
         return now + PASS_ON_NS
-    if p.requests[slot]["op"] == PREFETCH or _is_satisfied(p, d, slot):
+    if p.requests[slot]["op"] == PREFETCH or is_satisfied(p, d, slot):
         return now + PASS_ON_NS
     requests.append(p, d.log[0]["waiting"], slot)
     return CALL
 
 
 @kernel
-def _is_satisfied(p: Plant, d: Database, slot: int) -> bool:
+def is_satisfied(p: Plant, d: Database, slot: int) -> bool:
     """Tell whether what a request asks for has been done."""
     done = d.log[0]["written"] if p.requests[slot]["op"] == WRITE else d.log[0]["flushed"]
     return bool(done >= p.requests[slot]["offset_bytes"])
@@ -87,13 +87,13 @@ def choose_log_blocks(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     """Let go who has what he waits for; else give the next block to the first whose records are not on their way."""
     log = d.log[0]
     if log["searched"] != log["written"] + log["flushed"]:
-        slot = _find(p, d, True)
+        slot = find_waiting(p, d, True)
         if slot != NONE:
             return slot, now + PASS_ON_NS, NEVER
         log["searched"] = log["written"] + log["flushed"]
     if log["written"] == log["inserted"] or not _has_room(d):
         return NONE, NEVER, NEVER
-    slot = _find(p, d, False)
+    slot = find_waiting(p, d, False)
     if slot == NONE:
         return NONE, NEVER, NEVER
     _take_block(d, slot, now + PASS_ON_NS)
@@ -101,14 +101,14 @@ def choose_log_blocks(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
 
 
 @kernel
-def _find(p: Plant, d: Database, satisfied: bool) -> int:
+def find_waiting(p: Plant, d: Database, satisfied: bool) -> int:
     """Take the first out of the queue who is satisfied, or whose records are not on their way;
     NONE if there is none.
     """
     log = d.log[0]
     before, slot = NONE, p.queues[log["waiting"]]["head"]
     while slot != NONE:
-        if _is_satisfied(p, d, slot) if satisfied else p.requests[slot]["offset_bytes"] > log["written"]:
+        if is_satisfied(p, d, slot) if satisfied else p.requests[slot]["offset_bytes"] > log["written"]:
             requests.remove(p, log["waiting"], slot, before)
             return int(slot)
         before, slot = slot, p.links[slot]["next"]
