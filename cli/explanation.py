@@ -13,6 +13,7 @@ from typing import Any
 
 from tiersim.cli.statements import known_parts, time_of_transaction
 from tiersim.errors import TraceError, did_you_mean
+from tiersim.simulator.categories import WAIT_NAMES
 
 Summary = Mapping[str, Any]
 
@@ -246,7 +247,7 @@ def _measurement(
         return None
     first = next((part for part in parts if part["part"] in _MEASUREMENTS), None)
     if first is not None:
-        what, why = _MEASUREMENTS[first["part"]], f"{first['part']} is {first['share']:.0%} of the time"
+        what, why = _MEASUREMENTS[first["part"]], f"{WAIT_NAMES[first['part']]} is {first['share']:.0%} of the time"
     elif stations:
         what = _MEASUREMENTS["data read"].replace("random reads of the page size", "requests like the recorded ones")
         why = f"{stations[0]['station']} is the busiest part, {stations[0]['utilisation']:.0%} of the time"

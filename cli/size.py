@@ -178,13 +178,13 @@ def _doubts(document: dict[str, Any]) -> list[str]:
         return []
     sure = next((one["name"] for one in good if not one["doubts"]), None)
     instead = (
-        f"The cheapest of those simulated that meets them with that on top: {sure}"
+        f"The cheapest simulated candidate that meets them with that error on top: {sure}"
         if sure
-        else "None of those simulated meets them with that on top"
+        else "No simulated candidate meets them with that error on top"
     )
     return [
         (
-            "What is asked is met by less than models have been off (80 % of what was measured, docs/accuracy.md):"
+            "The targets are met by less than the expected error (docs/accuracy.md):"
             f" {'; '.join(chosen['doubts'])}. {instead}."
         )
     ]

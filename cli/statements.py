@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tiersim.cli import terminal, verdicts
+from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
 from tiersim.units import NS_PER_S, format_bytes, format_ns
 
 #: So many queries are shown, those that take most time of all their calls.
@@ -13,20 +14,11 @@ _MOST_SHOWN = 5
 _TEXT = 60
 #: A smaller dip of throughput is said to be none.
 _LEAST_DIP_PCT = 0.5
-#: Parts of a transaction's time in a short table: so many, from this share on, by these names.
+#: Parts of a transaction's time in a short table: so many, from this share on.
 _MOST_PARTS, _LEAST_SHARE = 4, 0.05
-_PARTS = {
-    "cpu": "CPU of queries",
-    "cpu queue": "waiting for a core",
-    "data read": "waiting for data reads",
-    "eviction": "waiting for evictions",
-    "log": "waiting for the WAL",
-    "lock": "waiting for row locks",
-    "temp": "temporary files",
-    "copy": "backups",
-    "outside the queries": "client, between queries",
-}
 _RANGE = "transactions/s, range"
+#: What of a transaction is in none of its queries; beside the recorded one.
+_REST = "commit and client, mean"
 #: The row that says how far throughput falls in checkpoints.
 DIP = "throughput in checkpoint"
 _SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("p999", "p99.9"))
@@ -63,10 +55,44 @@ def _recorded(summary: Summary, queries: Mapping[str, str]) -> dict[str, str]:
     if summary["verdict"]["arrivals"] == "described" or not trace["span_ns"]:
         return {}
     means = {f"{name}, mean": known.get(key) for key, name in {"transaction": "transaction", **queries}.items()}
+    rest_ns = _recorded_rest_ns(summary)
     return {
         "transactions/s": f"{trace['transactions'] / trace['span_ns'] * NS_PER_S:,.0f}",
         **{row: format_ns(one["measured_mean_ns"]) for row, one in means.items() if one and one["measured_mean_ns"]},
+        **({} if rest_ns is None else {_REST: format_ns(rest_ns)}),
     }
+
+
+def _recorded_rest_ns(summary: Summary) -> float | None:
+    """Return what of a recorded transaction was in none of its queries; None where one of the means is not known."""
+    classes = summary.get("calibration", {}).get("classes", {})
+    means_ns = {name: one["measured_mean_ns"] for name, one in classes.items()}
+    known = "transaction" in means_ns and means_ns.keys() >= summary["queries"].keys()
+    return _rest_ns(summary, means_ns["transaction"], means_ns) if known else None
+
+
+def _rest_ns(summary: Summary, transaction_ns: float, means_ns: Mapping[str, float]) -> float:
+    """Return what of a transaction is in none of its queries, which take *means_ns* a call, as often as they ran."""
+    count = summary["latency_ns"]["transaction"]["count"] or 1
+    queries_ns = sum(one["count"] / count * means_ns[name] for name, one in summary["queries"].items())
+    return float(transaction_ns - queries_ns)
+
+
+def _rows_of_rest(summaries: Sequence[Summary]) -> list[list[str]]:
+    """Return the row of what is in no query, where it was recorded: it says why a transaction can be faster than
+    recorded though a query is slower.
+    """
+    if _recorded_rest_ns(summaries[0]) is None:
+        return []
+    return [[_REST, *map(_predicted_rest, summaries)]]
+
+
+def _predicted_rest(summary: Summary) -> str:
+    mean_ns = (summary["latency_ns"].get("transaction", {}).get("mean") or {}).get("value")
+    if mean_ns is None:
+        return ""
+    means_ns = {name: sum(known_parts(one["breakdown_ns"]).values()) for name, one in summary["queries"].items()}
+    return format_ns(_rest_ns(summary, mean_ns, means_ns))
 
 
 def _all_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[list[str]]:
@@ -77,7 +103,7 @@ def _all_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[
         rows += rows_of_latency(name, found)
         rows.append([f"{name}, time goes to", *map(breakdown_of, found)])
         rows.append([f"{name}, reads a call", *(f"{q['physical_reads_per_call']:.3g}" if q else "" for q in found)])
-    return [*rows, *rows_of_checkpoints(summaries), *rows_of_host(summaries)]
+    return [*rows, *_rows_of_rest(summaries), *rows_of_checkpoints(summaries), *rows_of_host(summaries)]
 
 
 def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[list[str]]:
@@ -93,6 +119,7 @@ def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> lis
         *(row for row in transactions if row[0].endswith(", p99")),
         *(row for row in commits if row[0].endswith((", mean", ", p99"))),
         *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
+        *_rows_of_rest(summaries),
         *(row for row in rows_of_checkpoints(summaries) if row[0] == DIP),
         *last,
     ]
@@ -118,7 +145,7 @@ def _rows_of_time(summaries: Sequence[Summary]) -> list[list[str]]:
             shares.setdefault(part, [0.0] * len(summaries))[place] = ns / total if total else 0.0
     largest = sorted(shares, key=lambda part: -max(shares[part]))[:_MOST_PARTS]
     return [
-        [f"  {_PARTS[part]}", *(f"{100 * share:.0f} %" for share in shares[part])]
+        [f"  {WAIT_NAMES[part]}", *(f"{100 * share:.0f} %" for share in shares[part])]
         for part in largest
         if max(shares[part]) >= _LEAST_SHARE
     ]
@@ -146,7 +173,7 @@ def _limit(summary: Summary) -> str:
     parts = time_of_transaction(summary)
     if not parts:
         return ""
-    return _PARTS[max(parts, key=lambda part: parts[part])]
+    return WAIT_NAMES[max(parts, key=lambda part: parts[part])]
 
 
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
@@ -244,7 +271,8 @@ def breakdown_of(query: Mapping[str, Any] | None) -> str:
         return ""
     total = sum(query["breakdown_ns"].values())
     parts = sorted(query["breakdown_ns"].items(), key=lambda part: -part[1])
-    return ", ".join(f"{name} {100 * ns / total:.0f} %" for name, ns in parts if total and ns >= 0.01 * total)
+    shown = [(WAIT_NAMES[part], ns / total) for part, ns in parts if total and ns >= 0.01 * total]
+    return ", ".join(f"{name} {100 * share:.0f} %" for name, share in shown)
 
 
 def _load(summary: Summary) -> str:
@@ -358,5 +386,5 @@ def time_of_transaction(summary: Mapping[str, Any]) -> dict[str, float]:
             found[part] = found.get(part, 0.0) + calls * ns / count
     mean = (summary["latency_ns"]["transaction"].get("mean") or {}).get("value")
     if mean is not None and mean > sum(found.values()):
-        found["outside the queries"] = mean - sum(found.values())
+        found[ELSEWHERE] = mean - sum(found.values())
     return found

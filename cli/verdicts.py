@@ -6,12 +6,18 @@ from typing import Any
 Summary = Mapping[str, Any]
 
 _EXPECTED = "Expected error"
-#: What an expected error is, and where it comes from.
-MEANING = "80 % of past measurements lay within the expected error of their prediction (docs/accuracy.md)."
+#: Ends that differ by less are shown as one.
+_ALIKE_PCT = 0.5
+#: What an expected error is, and where it comes from: 74 % held, of the measurements, in docs/accuracy.md.
+MEANING = (
+    "Error: predicted against measured. About 3 of 4 past measurements lay within the expected error of their"
+    " prediction (docs/accuracy.md)."
+)
 _BASES = {
     "calibrated": "calibrated",
     "extrapolated": "larger buffer pool or busier CPU than recorded",
     "assumed": "not calibrated",
+    "innodb": "InnoDB",
 }
 _FIGURES = {
     "throughput": "throughput",
@@ -24,7 +30,7 @@ _NAMED = _FIGURES.keys() - {"other"}
 
 
 def sentence(summary: Summary) -> str | None:
-    """Return how far measured figures lay from predictions like these (see MEANING); None if the result does not
+    """Return how far predictions like these lay from measured figures (see MEANING); None if the result does not
     say.
     """
     found = summary.get("model_error")
@@ -76,9 +82,13 @@ def caveats(summaries: Iterable[Summary]) -> list[str]:
 
 
 def reach(one: Mapping[str, Any]) -> str:
-    """Return between which errors, in percent, 80 % of the measured figures lay; ± where both are alike."""
-    low, high = (round(100 * (one[end] - 1)) for end in ("low", "high"))
-    return f"±{high} %" if high == -low else f"{low:+d} … {high:+d} %"
+    """Return the errors of predictions, predicted against measured in percent; ± where both are alike.
+
+    ``low`` and ``high`` are multiples of a predicted figure, so a measured one at ``high`` is the lowest error.
+    """
+    low_pct, high_pct = (100 * (1 / one[end] - 1) for end in ("high", "low"))
+    alike = abs(low_pct + high_pct) < _ALIKE_PCT
+    return f"±{max(-low_pct, high_pct):.0f} %" if alike else f"{low_pct:+.0f} … {high_pct:+.0f} %"
 
 
 def percent(error: float, digits: int = 0) -> str:
@@ -114,7 +124,7 @@ def busiest(summary: Summary) -> str:
 
 def busiest_name(summary: Summary) -> str:
     """Return the busiest part."""
-    from tiersim.simulator.verdict import part_name
+    from tiersim.simulator.categories import part_name
 
     found = summary["bottleneck"]
     return part_name(found["station"], found["resource"])

@@ -15,6 +15,7 @@ from tests.page_statements import SECOND_S, WRITTEN_S, statement_sample
 from tiersim.cli import plots
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import MOST_ROWS, page_payload
+from tiersim.simulator.categories import WAIT_NAMES
 from tiersim.simulator.result import Result
 
 
@@ -156,7 +157,7 @@ def test_commits_stand_beside_the_queries(html: str, open_page: Open, results: l
     page.locator("#query-table .query", has_text="Commits").click()
     assert "query=commits" in page.url
     parts = {trace["name"]: trace["x"] for trace in drawn(page, "spent")}
-    assert parts["waiting for the log"][0] == pytest.approx(
+    assert parts[WAIT_NAMES["log"]][0] == pytest.approx(
         results[0].summary["commit_breakdown_ns"]["log"] / 1e6, rel=1e-4
     )
     row = page.locator("#query-table tr.selected").inner_text().split()

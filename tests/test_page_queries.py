@@ -16,6 +16,7 @@ from tests.page_statements import HOSTILE_TEXTS, MIB, POOLS, QUERIES, RECORDED, 
 from tiersim.cli import plots
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import LABEL, MOST_TEXT, embedded_json, page_payload, tier_name
+from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
 from tiersim.simulator.database.database_state import SPENT
 from tiersim.simulator.result import Result
 
@@ -185,10 +186,10 @@ def test_query_latency_and_its_parts(results: list[Result]) -> None:
     first = page_payload(pair, "x")["queries"][0]["id"]
     assert bars[1].y[0] == pytest.approx(results[8].summary["queries"][first]["p95"]["value"] / 1e3, rel=1e-4)
     parts = {trace.name: trace.y for trace in plots.query_breakdown(pair, "7123").data}
-    assert parts["data read"][0] == pytest.approx(
+    assert parts[WAIT_NAMES["data read"]][0] == pytest.approx(
         results[0].summary["queries"]["7123"]["breakdown_ns"]["data read"] / 1e3, rel=1e-4
     )
-    assert set(parts) == {"cpu", "data read", "eviction"}
+    assert set(parts) == {WAIT_NAMES[part] for part in ("cpu", "data read", "eviction")}
     assert sum(trace.y[0] for trace in plots.query_breakdown(pair).data) == pytest.approx(
         sum(page_payload(pair, "x")["scenarios"][0]["transaction_us"]), rel=1e-4
     )
@@ -333,13 +334,13 @@ def test_queries_are_found_sorted_and_chosen(html: str, open_page: Open, results
     assert "executions synthesised from counters" in text(page, "#query-text")
     parts = {trace["name"]: trace["x"] for trace in drawn(page, "spent")}
     spent = results[0].summary["queries"]["902"]["breakdown_ns"]
-    assert parts["reading pages"][0] == pytest.approx(spent["data read"] / 1e6, rel=1e-4)
+    assert parts[WAIT_NAMES["data read"]][0] == pytest.approx(spent["data read"] / 1e6, rel=1e-4)
     assert float(numbers(page, "spent")[0][1][3]) == pytest.approx(spent["data read"] / 1e3, rel=1e-4)
     page.locator("#query-search").fill("no such text")
     assert "No query holds this text." in text(page, "#query-table")
     page = open_page(html)  # whole transactions: time outside the queries is a part of them, too
     colours = page.eval_on_selector("#spent", "e => e.data.map(trace => trace.marker.color)")
-    assert "outside the queries" in [trace["name"] for trace in drawn(page, "spent")]
+    assert WAIT_NAMES[ELSEWHERE] in [trace["name"] for trace in drawn(page, "spent")]
     assert "" not in colours
     assert len(set(colours)) == len(colours)
     odd = open_page(html, "#query=none&pool=7")

@@ -18,6 +18,7 @@ import typer
 from tiersim.cli import terminal
 from tiersim.errors import TraceError, reason
 from tiersim.files import check_target, whole_file
+from tiersim.simulator.categories import WAIT_NAMES
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -268,7 +269,8 @@ def build_page(results: "Sequence[Result]", title: str, studies: Studies | None 
 
     if not results and not studies:
         raise ValueError("a page needs at least one result or study")
-    payload: dict[str, Any] = page_payload(results, title) if results else {"schema": SCHEMA, "title": title}
+    bare = {"schema": SCHEMA, "title": title, "wait_names": WAIT_NAMES}
+    payload: dict[str, Any] = page_payload(results, title) if results else bare
     said = [(scenario["name"], _verdict(scenario)) for scenario in payload.get("scenarios", ())]
     parts = []
     if studies:

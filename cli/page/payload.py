@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.sharing import sharing_payload
+from tiersim.cli.verdicts import MEANING
 from tiersim.cli.verdicts import sentence as error_sentence
-from tiersim.simulator.metrics import REQUEST_CATEGORIES
-from tiersim.simulator.verdict import part_name
+from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES, part_name
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
@@ -254,10 +254,10 @@ PURPOSES = (
 #: Parts of a summary that go to the page as they are.
 _COPIED = (
     "description", "verdict", "commands", "throughput_per_s", "throughput_shortfall_pct", "conservation",
-    "assumed", "synthesised", "replay", "lag_ns", "seed", "tool_version",
+    "assumed", "synthesised", "replay", "lag_ns", "seed", "tool_version", "caveats", "credits",
 )  # fmt: skip
 #: Further parts of results of statements.
-_OF_STATEMENTS = ("level", "hit_ratio", "host", "engine", "settings_from", "extrapolated", "inferred", "caveats", "log")
+_OF_STATEMENTS = ("level", "hit_ratio", "host", "engine", "settings_from", "extrapolated", "inferred", "log")
 
 
 def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
@@ -288,6 +288,8 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
         "queries": queries,
         "sharing": finite(sharing_payload(results)),
         "parts": parts(),
+        "wait_names": WAIT_NAMES,
+        "meaning_of_error": MEANING,
         "ratios": all_ratios(scenarios, {hashed["hash"]: hashed["measured_latency_ns"] for hashed in traces}),
     }
 
@@ -378,6 +380,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "checkpoints": checkpoint_payload(summary, result.timeline),
         "database": database_payload(result, merged),
         "stations": stations(result, merged),
+        "caches": finite({name: one["cache"] for name, one in summary["stations"].items() if "cache" in one}),
         "toml": result.scenario_toml,
     }
 
@@ -620,8 +623,6 @@ def _simulated(summary: dict[str, Any], until_ns: int, *, saturated: bool) -> di
 _CLASS = "query "
 #: Characters (code points) of a query's text that a page holds, and of its label.
 MOST_TEXT, LABEL = 10_000, 160
-#: Name of a transaction's time that none of its queries took.
-ELSEWHERE = "outside the queries"
 
 
 def parts() -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.figure_style import PALETTE, SOFT, SYMBOLS, colour, figure, plain, series
 from tiersim.cli.page.payload import STATISTICS, page_payload
+from tiersim.simulator.categories import WAIT_NAMES
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def query_breakdown(results: Result | Sequence[Result], query: str | None = None
         times = [us[index] if us and index < len(us) else None for us in each]
         if any(times):
             look = {"color": PALETTE[index] if index < len(PALETTE) else SOFT}
-            traces.append({"type": "bar", "name": part, "x": names, "y": times, "marker": look})
+            traces.append({"type": "bar", "name": WAIT_NAMES[part], "x": names, "y": times, "marker": look})
     what = "a transaction" if place is None else f"a call of {_label(payload['queries'][int(place)])}"
     return figure(
         traces, f"Where the time of {what} goes", {"type": "category"}, {"ticksuffix": " µs"}, barmode="stack"

@@ -37,5 +37,4 @@ function figureAt(scenario, figures, statistic) {
 }
 
 const PART_COLOURS = ['--series-0', '--series-5', '--series-1', '--series-3', '--series-2', '--series-4', '--soft', '--rule', '--faint'];
-const PART_WORDS = { cpu: 'CPU', 'cpu queue': 'waiting for a core', 'data read': 'reading pages', eviction: 'eviction of dirty pages', log: 'waiting for the log', lock: 'waiting for locks', temp: 'temporary files', copy: 'backups and restores' };
-const partWord = part => PART_WORDS[part] ?? part;
+const partWord = part => data.wait_names[part];

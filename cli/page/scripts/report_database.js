@@ -146,7 +146,7 @@ function checkpointRow(scenario, one) {
   };
   return element('tr', { className: scenario === selected() ? 'selected' : '' }, scenarioHead(scenario),
     cellOf(moment(one.start_ns / 1e9)), element('td', { className: 'word' }, { time: 'time', log: 'log' }[one.trigger] ?? one.trigger),
-    cellOf(whole.format(one.pages)), cellOf(bytes(one.bytes), `${whole.format(one.written_pages)} pages`), time(one.write_ns, one.start_ns), time(one.sync_ns, written), cellOf(bytes(one.log_bytes)),
+    cellOf(whole.format(one.pages), known(one.write_ns) && one.pages > one.written_pages ? `${whole.format(one.pages - one.written_pages)} written by others` : null), cellOf(bytes(one.bytes), `${whole.format(one.written_pages)} pages`), time(one.write_ns, one.start_ns), time(one.sync_ns, written), cellOf(bytes(one.log_bytes)),
     known(one.dip_pct) ? cellOf(one.dip_pct >= LEAST_DIP ? `−${percent(one.dip_pct / 100)}` : 'no dip') : unknownCell(isSaturated(scenario) ? 'saturated' : 'too short'), felt('transaction'), felt('commit'));
 }
 
@@ -164,6 +164,8 @@ function drawCheckpointTables() {
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;
   $('checkpoints-note').textContent = [
     'Because of: the time since the last checkpoint, or the log written since then.',
+    'Dirty pages: at the beginning of the checkpoint. Written by others: sessions or the background writer wrote these pages, to evict them, before the checkpoint reached them. The result does not say who of the two.',
+    'Writes: what the checkpoint wrote itself.',
     `Worst 5${NBSP}s: lowest throughput of any 5 seconds, against the mean of the run.`,
     'Transactions, Commits: mean latency during the checkpoint.',
     there.some(scenario => scenario.checkpoints?.left_out) ? 'Only the first of very many checkpoints are listed.' : '',

@@ -3,7 +3,6 @@
 const ALWAYS_BUSY = 0.95;
 /** A part whose busiest interval is so many times as busy as all of the run is said to have one. */
 const PEAK = 1.2;
-const MEANING_OF_ERROR = '80 % of past measurements lay within the expected error of their prediction (docs/accuracy.md).';
 /** A sentence names so many scenarios, of more the first and the last. */
 const MOST_NAMED = 4;
 
@@ -100,6 +99,9 @@ function doubtsOfStatements() {
   ].filter(known);
 }
 
+/** Figures with their sign stay on one line: no break before %, nor inside a range. */
+const unbroken = text => text.replace(/ (?=[%…])|(?<=…) /g, NBSP);
+
 function sentencesOfDoubt([purpose, statistic]) {
   const calibrations = [...new Set(scenarios().filter(one => one.verdict.calibration !== 'calibrated').map(one => meaning(one, 'calibration')))];
   const counted = scenarios().filter(one => !isSaturated(one) && one.latency_ns[purpose]);
@@ -112,10 +114,10 @@ function sentencesOfDoubt([purpose, statistic]) {
     calibrations.map(text => element('span', { className: 'doubt' }, warning(text))),
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
-      ...errors.map(whose), errors.length ? MEANING_OF_ERROR : null,
+      ...errors.map(whose), errors.length ? data.meaning_of_error : null,
       resolved.length < counted.length ? `The recording is too short for the ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
       Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below).` : null,
-    ].filter(known).map(text => element('span', { className: 'doubt' }, text)),
+    ].filter(known).map(text => element('span', { className: 'doubt' }, unbroken(text))),
   ].flat();
 }
 
