@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tiersim.cli.page.sharing import sharing_payload
 from tiersim.cli.verdicts import MEANING
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES, part_name
@@ -285,6 +286,7 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
         "scenarios": scenarios,
         "tiers": [{"name": tier["name"], "members": tier["members"]} for tier in grouped],
         "queries": queries,
+        "sharing": finite(sharing_payload(results)),
         "parts": parts(),
         "wait_names": WAIT_NAMES,
         "meaning_of_error": MEANING,
