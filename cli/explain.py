@@ -61,18 +61,20 @@ def _show(document: dict[str, Any]) -> None:
             ]
             for one in document["stations"]
         ]
-        terminal.show_table("busiest parts", ["part", "busy", "requests there", "time there", "of it waiting"], rows)
+        terminal.show_table(
+            "busiest parts", ["part", "busy", "mean requests there", "time of each", "of it waiting"], rows
+        )
     print(bound_text(document["bound"]))
     if document["changes"]:
         rows = [
             [
                 change["change"],
                 "" if change["mean_at_best_ns"] is None else format_ns(change["mean_at_best_ns"]),
-                f"-{change['at_most_share']:.0%}",
+                f"{change['at_most_share']:.0%}",
             ]
             for change in document["changes"]
         ]
-        terminal.show_table("what would shorten the mean, at best", ["change", "mean", ""], rows)
+        terminal.show_table("what would shorten the mean, at best", ["change", "mean", "saves"], rows)
     measurement = document["measurement"]
     if measurement is not None:
         print(

@@ -142,7 +142,7 @@ def _no_parts(summary: Summary, parts: Sequence[Any]) -> str | None:
     if summary["verdict"]["load"] == "saturated":
         return "the run is saturated, so a mean has no steady parts"
     if not summary.get("queries"):
-        return "a replay of block requests does not divide their time; see which parts are busy"
+        return "not known of block requests; the busiest parts are listed instead"
     return "nothing was counted of it"
 
 
