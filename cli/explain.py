@@ -16,13 +16,16 @@ _MOST_ASSUMED = 4
 def explain(
     result: Annotated[Path, typer.Argument(help="A result bundle, as replay writes it.")],
     query: Annotated[
-        str | None, typer.Option(help="A query by its id, or commit; without it whole transactions, or requests.")
+        str | None,
+        typer.Option(
+            help="Explain one query (its id, as replay --all prints it), or commit. Default: transactions, or requests."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
 ) -> None:
     """Explain a latency: where its time goes, what bounds it, what would shorten it, and what to measure.
 
-    Every statement follows from figures of the result.
+    Every sentence is computed from the figures of the result.
 
     Example: tiersim explain pcie-flash.result --query 7123
     """
