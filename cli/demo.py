@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiersim.cli import terminal
+from tiersim.cli.page import write_page
 from tiersim.cli.replay import run_all, show
-from tiersim.cli.report import write_page
 from tiersim.cli.resources import compile_if_cold
 from tiersim.files import check_target, make_folder
 

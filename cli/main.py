@@ -22,9 +22,9 @@ from tiersim.cli import (
     load_curve,
     mrc,
     pack,
+    page,
     record,
     replay,
-    report,
     resources,
     size,
     sweep,
@@ -64,7 +64,7 @@ app.command("pack")(pack.pack)
 app.command("explore")(explore.explore)
 app.command("compare")(compare.compare)
 app.command("explain")(explain.explain)
-app.command("report")(report.report)
+app.command("report")(page.report)
 app.add_typer(devices.app, name="devices")
 app.command("check")(check.check)
 app.command("validate")(validate.validate)

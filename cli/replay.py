@@ -312,7 +312,8 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     notes = _notes(summaries, shown)
     left = max(len(rows) - len(shown), 0)
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
-    show_waits(summaries, everything)
+    if any("waits_ns" in summary for summary in summaries):
+        show_waits(summaries, everything)
 
 
 def _classes(summaries: list[dict[str, Any]]) -> list[str]:

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tiersim.simulator.categories import part_name
-
 Summary = Mapping[str, Any]
 
 _EXPECTED = "Expected error"
@@ -122,11 +120,13 @@ def busiest(summary: Summary) -> str:
     found = summary.get("bottleneck")
     if not found or found.get("utilisation") is None:
         return ""
-    return f"{part_name(found['station'], found['resource'])} {100 * found['utilisation']:.0f} %"
+    return f"{busiest_name(summary)} {100 * found['utilisation']:.0f} %"
 
 
 def busiest_name(summary: Summary) -> str:
     """Return the busiest part."""
+    from tiersim.simulator.verdict import part_name
+
     found = summary["bottleneck"]
     return part_name(found["station"], found["resource"])
 

@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER
 from tiersim.errors import ScenarioError
-from tiersim.grouping import counts_of, order_by_code, rows_of_each
-from tiersim.histogram import FINE_BITS, bins, count_durations
+from tiersim.grouping import order_by_code, rows_of_each
+from tiersim.histogram import FINE_BITS, bins, count_durations, counts_of
 from tiersim.kernel import kernel, table_set
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, random_below, random_bits
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, Columns, FileUse, Recorded, Survey, moved
-from tiersim.simulator.categories import CATEGORIES, LOG_FLUSH, LOG_SYNC, LOG_SYNC_DEVICE, categorise
+from tiersim.simulator.metrics import CATEGORIES, LOG_FLUSH, LOG_SYNC, LOG_SYNC_DEVICE, categorise
 from tiersim.simulator.result import measured_latencies
 from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams, one_group
 from tiersim.simulator.verdict import Sessions

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
@@ -45,7 +44,7 @@ from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log, Replica
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
-from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.metrics import FIRST_CLASS, Metrics, new_metrics
 
 #: The station of a case's log, behind that of its disk.
 LOG_VOLUME = 1
@@ -114,6 +113,7 @@ class DatabaseCase:
                 station=disk,
                 moved=0.7 if self.seed & 4 else 0.0,
                 updates=float(self.seed % 30),
+                indexes=[(1, 5), (2,)] if self.seed & 8 else [],
             ),
             Relation(
                 self.rows // 2 + 1,
@@ -124,6 +124,7 @@ class DatabaseCase:
                 hot_share=0.4,
                 recent=bool(self.seed & 2),
                 temp=self.temp,
+                indexes=[(3,)] if self.seed & 16 else [],
             ),
         ]
         lazy = LazyWriter(self.lazy_ticks * self.tick_ns, examined=2, gathered_pages=3)

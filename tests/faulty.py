@@ -22,7 +22,7 @@ import pytest
 
 from tests.recordings import rows_of, write_recording
 from tiersim import files
-from tiersim.cli import report
+from tiersim.cli import page as pages
 from tiersim.scenarios.sweeps import folder as sweeps
 from tiersim.scenarios.sweeps.axes import parse_axes
 from tiersim.simulator import result as results
@@ -34,7 +34,7 @@ from tiersim.traces.recorders.growing import GrowingBundle
 from tiersim.traces.statistics import Snapshot
 
 #: Modules that write; a process is killed at any of their lines.
-WRITERS = {module.__file__ for module in (bundle, files, growing, importing, report, results, sweeps)}
+WRITERS = {module.__file__ for module in (bundle, files, growing, importing, pages, results, sweeps)}
 AXES = parse_axes(("replay.load=1,2,3",))
 POINTS = 3
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -177,7 +177,7 @@ def page(folder: Path, luck: int, force: bool = False, place: Path | None = None
     """Write a page of a miss-ratio curve."""
     curve = {"schema": "tiersim.mrc/1", "points": [{"cache_bytes": 8192, "miss_ratio": 0.5}]}
     (folder / "input.mrc.json").write_text(json.dumps(curve))
-    report.write_page([folder / "input.mrc.json"], (place or folder) / "a.html", f"page {luck}", force=force)
+    pages.write_page([folder / "input.mrc.json"], (place or folder) / "a.html", f"page {luck}", force=force)
 
 
 def made_up_bundle(folder: Path, rows: int = 9) -> Path:

@@ -26,7 +26,6 @@ from tests.twins.write_back import WriteBack
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
@@ -38,7 +37,7 @@ from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2, Database
 from tiersim.simulator.database.wal.log import Log
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
-from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.kernels
@@ -345,6 +344,8 @@ def test_lazy_writer(
     think_ns=pick(100_000, 5_000_000, 400_000_000),
     exponent=pick(0.0, 0.9),
 )
+# so few are dirty that only the flusher writes them
+@example(seed=1, frames=20, cached=300, think_ns=2_000_000_000, exponent=0.0)
 def test_write_back(seed: int, frames: int, cached: int, think_ns: int, exponent: float) -> None:
     load = statements(1, 300, seed, 50_000, think_ns)
     host = {"cores": 1, "frames": frames, "os_cache_pages": cached, "log": Log(full_page_writes=False)}

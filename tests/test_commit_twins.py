@@ -18,14 +18,13 @@ from tests.twins.wal import Wal
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, add_database
 from tiersim.simulator.database.database_state import COMPUTE, LOG, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log, Replica
-from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.kernels

@@ -20,7 +20,6 @@ from tests.twins.wal import Wal
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import refer
@@ -40,7 +39,7 @@ from tiersim.simulator.database.database_state import (
 )
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log import Log
-from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.kernels
@@ -146,6 +145,7 @@ def test_processors(seed: int, sessions: int, cores: int, slower: int, longest: 
     count=pick(150, 600),
 )
 @example(seed=1, policy=SWEEP, frames=40, exponent=0.8, dirties=False, count=600)  # usage counts reach their ceiling
+@example(seed=1, policy=LRU2, frames=40, exponent=0.8, dirties=False, count=600)  # pages come back
 def test_buffer_pool(seed: int, policy: int, frames: int, exponent: float, dirties: bool, count: int) -> None:
     load = statements(1, count, seed, 1000, 1000)
     demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=dirties)]

@@ -324,6 +324,8 @@ def test_neighbour(seed: int, reads: float, writes: float, size: int) -> None:
     start=pick(0, 3 << 19),
     apart_ns=pick(500_000, 3_000_000),
 )
+# two mirrors that are as busy
+@example(seed=1, shape=("raid1", 3), replaced={1}, rate=70_000_000, start=0, apart_ns=3_000_000)
 def test_rebuild(seed: int, shape: Any, replaced: set[int], rate: int, start: int, apart_ns: int) -> None:
     layout, count = shape
     copies, unit = (2, 65536) if layout == "raid10" else (count, 5 << 20)

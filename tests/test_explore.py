@@ -4,6 +4,7 @@ import json
 import re
 import runpy
 import threading
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from tiersim.scenarios.exploring.explorer import MOST_PINS, Explorer, open_recor
 from tiersim.scenarios.exploring.sample import WINDOWS, Windows
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay_all, survey_to_play
-from tiersim.simulator.result import Result
+from tiersim.simulator.result import Figure, Result
 from tiersim.traces.bundle import Bundle
 
 MOST = 3000
@@ -127,11 +128,43 @@ def test_a_sample_of_all_is_the_whole(tmp_path: Path) -> None:
     found = survey_to_play(bundle, []).found
     for block in bundle.blocks():
         windows.add(block)
-    sample = windows.sample(found).run(load_scenario("pcie-flash"), lambda _: None)
+    sample = windows.sample(found).plain(load_scenario("pcie-flash"), lambda _: None)
     (whole,) = replay_all(found, [load_scenario("pcie-flash")], workers=1)
     assert sample.summary["latency_ns"]["unknown"]["p99"]["value"] == pytest.approx(
         whole.summary["latency_ns"]["unknown"]["p99"]["value"], rel=0.02
     )
+
+
+def test_the_interval_of_a_sample_is_wider_than_that_of_a_recording_as_short(tmp_path: Path) -> None:
+    bundle = Bundle(small_recording(tmp_path))
+    windows = Windows(bundle.rows, bundle.manifest.span_ns, most=bundle.rows // 10)
+    found = survey_to_play(bundle, []).found
+    for block in bundle.blocks():
+        windows.add(block)
+    sample, scenario = windows.sample(found), load_scenario("pcie-flash")
+    plain = sample.plain(scenario, lambda _: None).summary["latency_ns"]["unknown"]
+    given = sample.run(scenario, lambda _: None).summary["latency_ns"]["unknown"]
+    file = Path(sampling.__file__).with_name("sample_error.toml")
+    for statistic, factor in tomllib.loads(file.read_text(encoding="utf-8"))["factors"].items():
+        before, after = plain[statistic], given[statistic]
+        centre = before["value"] or (before["low"] + before["high"]) / 2
+        assert after["high"] - centre == pytest.approx(factor * (before["high"] - centre))
+        assert after["value"] in (before["value"], None)
+    assert (given["p999"]["value"], given["p999"]["low"]) == (None, None)
+    assert (given["count"], given["max"]) == (plain["count"], plain["max"])
+
+
+def test_an_interval_that_is_made_too_wide_leaves_no_figure() -> None:
+    figure = Figure(value=100.0, low=90.0, high=120.0, resolved=True, basis="simulated")
+    assert sampling.widened(figure, 1.5) == {
+        "value": 100.0, "low": 85.0, "high": 130.0, "resolved": True,
+        "basis": "simulated, 1.5 times as wide for a sample",
+    }  # fmt: skip
+    assert sampling.widened(figure, 2.0)["value"] is None
+    assert sampling.widened(figure, 20.0)["low"] == 0
+    assert sampling.widened({**figure, "high": None}, 1.5) == {
+        "value": None, "low": None, "high": None, "resolved": False, "basis": "simulated",
+    }  # fmt: skip
 
 
 # ------------------------------------------------------------------------------------------------------- explorations

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -15,7 +15,7 @@ from tests.twins.stand_in import Built, agree, draw_commands
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.devices.ssd.flash_kernels import placed_die, sensing_ns
-from tiersim.operations import READ, WRITE
+from tiersim.operations import FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels
 
@@ -60,13 +60,42 @@ def test_planned_flash(seed: int, drive: Flash, apart_ns: int, span: int) -> Non
     agree(plan(drive), draw_commands(seed, 120, span, (512, 8192, 8192, 20_480), ALL, apart_ns))
 
 
+#: A client drive whose cache is full when a run begins, and which moves units out whenever it is idle.
+FULL = flash(
+    capacity=1 << 26,
+    channels=2,
+    dies=2,
+    unit=4096,
+    planes=1,
+    page=4096,
+    spread=1,
+    read=(50_000,),
+    program=1_300_000,
+    program_size=32_768,
+    block=262_144,
+    state="fresh",
+    buffer=131_072,
+    power_loss_protection=False,
+    queue_depth=8,
+    read_ahead=16_384,
+    slc_static=655_360,
+    slc_program=100_000,
+    slc_program_size=32_768,
+    slc_full="direct",
+    slc_idle=0,
+    slc_used=655_360,
+)
+
+
 @settings(max_examples=examples(45), deadline=None)
 @given(
     seed=SEEDS,
     drive=drives(is_client=True),
     apart_ns=pick(5_000, 30_000, 200_000),
-    ops=pick((READ,), (READ, READ, READ, READ, WRITE), (WRITE,), (WRITE, WRITE, READ)),
+    ops=pick((READ,), (READ, READ, READ, READ, WRITE), (WRITE,), (WRITE, WRITE, READ), (WRITE, FLUSH)),
 )
+@example(seed=1, drive=FULL, apart_ns=200_000, ops=(READ,))  # reads come while it moves units out
+@example(seed=1, drive=FULL, apart_ns=200_000, ops=(WRITE, FLUSH))  # flushes find programs half filled
 def test_planned_client(seed: int, drive: Flash, apart_ns: int, ops: tuple[int, ...]) -> None:
     """Streams of reads that a drive reads ahead of, and writes that fill its cache."""
     units = draw_commands(seed, 120, 1 << 21, (4096, 8192), ops, apart_ns, 4096, 0.95)

@@ -1,9 +1,10 @@
-"""Entries that changes of rows put into an index: which leaves become dirty, and what counters say of how many there
+"""Entries that changes of rows put into indexes: which leaves become dirty, and what counters say of how many there
 are. The twin is plain Python and draws nothing from the kernels but where rows lie.
 """
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,18 +12,18 @@ import pytest
 from tests.counted_databases import HEAP_PAGES, INDEX_PAGES, ROWS
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES
+from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.statements.programs import drawn_variants
 from tiersim.scenarios.statements.queries import NO_ENTRIES, Asked, IndexEntries, index_entries
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
+from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
-from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
 from tiersim.simulator.popularity import first_updates, pages_with_room, updates_before
 from tiersim.traces.differences import Change, Differences
 
@@ -32,10 +33,23 @@ _IMAGE, _RECORD, _COMMIT = 1000, 50, 30
 _MOST_DEMANDS = 256
 
 
-def _run(
-    entry_share: int, *, needs_room: bool, seen: float = 0.0, frames: int = 500, commits: bool = False
-) -> Database:
+def _run(entry_share: int, *, needs_room: bool, **more: Any) -> Database:
     """Let one session update rows one after the other."""
+    plant, database, stations = _made(entry_share, needs_room=needs_room, **more)
+    engine.run_database(plant, database, new_metrics(FIRST_CLASS + 1, stations, RESOURCES, 2, 10**9))
+    return database
+
+
+def _made(
+    entry_share: int,
+    *,
+    needs_room: bool,
+    seen: float = 0.0,
+    frames: int = 500,
+    commits: bool = False,
+    indexes: Sequence[Sequence[int]] = (),
+) -> tuple[Plant, Database, int]:
+    """Return a plant, its database before the run, and how many stations there are."""
     builder = PlantBuilder(3)
     disk = add_server(builder, "disk", 1, 1000)
     update = Demand(LOCK, dirties=True, log_bytes=_RECORD, entry_share=entry_share, needs_room=needs_room)
@@ -45,11 +59,9 @@ def _run(
         [UPDATES], np.zeros(UPDATES, np.int32), np.full(UPDATES, OWN, np.uint8), nothing, nothing, nothing, flags, flags
     )
     host = Host(1, frames, log_station=disk, log=Log(image_bytes=_IMAGE))
-    relation = Relation(TABLE_ROWS, (1, LEAVES, HEAP), 0.5, station=disk, updates=seen)
+    relation = Relation(TABLE_ROWS, (1, LEAVES, HEAP), 0.5, station=disk, updates=seen, indexes=indexes)
     database = add_database(builder, host, [relation], [demands], statements)
-    plant = builder.build(64)
-    engine.run_database(plant, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9))
-    return database
+    return builder.build(64), database, len(builder.stations)
 
 
 def _rows(database: Database) -> list[int]:
@@ -112,6 +124,42 @@ def test_how_many_updates_are_the_first_of_their_page() -> None:
     assert rooms.mean() == pytest.approx(1 - np.exp(-1), abs=0.01)
 
 
+@pytest.mark.parametrize(("share", "needs_room"), [(0, True), (1_000_000, False)])
+def test_every_index_of_the_table_gets_its_entry(share: int, needs_room: bool) -> None:
+    others = [(1, 3, 40), (1,)]
+    database = _run(share, needs_room=needs_room, indexes=others)
+    dirty, heap, entries = set(), set(), 0
+    for row in _rows(database):
+        page = page_at(database, 0, row, 2)
+        if share or page not in heap:
+            entries += 1 + len(others)
+            dirty |= {page_at(database, 0, row, 1), page_at(database, 1, row, 2), page_at(database, 2, row, 0)}
+        heap.add(page)
+    assert _dirty(database) == dirty | heap
+    log = database.log[0]
+    assert log["images"] == len(dirty | heap)
+    assert log["inserted"] == log["images"] * _IMAGE + UPDATES * _RECORD + entries * ENTRY_BYTES
+
+
+@pytest.mark.parametrize("frames", [2, 12, 40])
+def test_pages_of_other_indexes_are_read_where_the_pool_does_not_hold_them(frames: int) -> None:
+    alone, database = (
+        _run(1_000_000, needs_room=False, frames=frames, commits=True, indexes=indexes)
+        for indexes in ((), [(1, 3, 40), (7,)])
+    )
+    log = database.log[0]
+    entries = 3 * ENTRY_BYTES
+    assert log["inserted"] - log["images"] * _IMAGE == UPDATES * (_RECORD + _COMMIT + entries)
+    assert database.pages_read[0] > alone.pages_read[0] + UPDATES * 0.3
+
+
+def test_a_warm_pool_holds_pages_of_other_indexes() -> None:
+    _, database, _ = _made(1_000_000, needs_room=False, frames=150, indexes=[(1, 40)])
+    warm(database)
+    first = 1 + LEAVES + HEAP
+    assert sum(first <= page < first + 41 for page in database.page_of.tolist()) > 30
+
+
 def _changes(values: Mapping[str, Mapping[str, int | str]]) -> dict[str, Change]:
     return {
         name: Change(
@@ -122,11 +170,17 @@ def _changes(values: Mapping[str, Mapping[str, int | str]]) -> dict[str, Change]
     }
 
 
-def _entries(relation: Mapping[str, int], index_pages_hit: int, queries: Sequence[tuple[str, int]]) -> IndexEntries:
+def _entries(
+    relation: Mapping[str, int],
+    index_pages_hit: int,
+    queries: Sequence[tuple[str, int]],
+    others: Mapping[str, dict[str, int | str]] = {},
+) -> IndexEntries:
     table = AccessedTable("accounts", ROWS, HEAP_PAGES, INDEX_PAGES, 900, 10, 10)
     relations: dict[str, dict[str, int | str]] = {
         "accounts": {"kind": "table", **relation},
         "accounts_pkey": {"kind": "index", "table": "accounts", "pages_hit": index_pages_hit},
+        **others,
     }
     calls: dict[str, dict[str, int | str]] = {
         str(place): {"calls": count, "rows": count} for place, (_, count) in enumerate(queries)
@@ -144,6 +198,17 @@ def test_non_hot_updates_are_counted() -> None:
     assert found.updates > 0
 
 
+def test_indexes_that_pages_were_asked_for_of_get_entries_too() -> None:
+    others: dict[str, dict[str, int | str]] = {
+        "accounts_owner": {"kind": "index", "table": "accounts", "pages": 70, "pages_hit": 9},
+        "accounts_partial": {"kind": "index", "table": "accounts", "pages": 60, "pages_hit": 0},
+        "tellers_pkey": {"kind": "index", "table": "tellers", "pages": 50, "pages_hit": 9},
+    }
+    updated = {"rows_updated": 1000, "rows_hot_updated": 900}
+    assert _entries(updated, 99, [], others).others == (70,)
+    assert _entries(updated, 99, []).others == ()
+
+
 def test_more_than_first_updates_of_pages_come_with_a_share() -> None:
     found = _entries({"rows_updated": 1000, "rows_hot_updated": 0}, 0, [])
     assert found.of_updates == 1
@@ -158,9 +223,9 @@ def test_without_that_counter_pages_of_the_index_tell() -> None:
 
 
 def test_inserts_put_in_an_entry_each_and_deletes_none() -> None:
-    entries = [IndexEntries(0.2, 0.05, 10.0)]
+    entries = [IndexEntries(0.2, 0.05, 10.0, others=(40,))]
     for verb, share, room in (("insert", 1_000_000, False), ("update", 50_000, True), ("delete", 0, False)):
         asked = Asked((1.0,), (0.0,), 1.0, verb != "insert", True, 200.0, 0.0, verb=verb)
         changed = drawn_variants(asked, 1, Draws(1), [0], entries).demands[0][-1]
         assert (changed.entry_share, changed.needs_room) == (share, room)
-        assert changed.log_bytes == {"insert": 136, "update": 187, "delete": 200}[verb]
+        assert changed.log_bytes == {"insert": 72, "update": 174, "delete": 200}[verb]

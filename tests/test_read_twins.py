@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -23,14 +23,13 @@ from tests.twins.stand_in import Recorded
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import COMPUTE, COPY, LOOKUP, SCAN, Database
 from tiersim.simulator.database.sessions.copies import NOTHING
 from tiersim.simulator.database.wal.log import Log
-from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.kernels
@@ -81,6 +80,7 @@ def read_by(
     large=pick(5, 12, 30, 90),
     dirties=st.booleans(),
 )
+@example(seed=1, frames=40, ring_pages=1, small=3, large=10, dirties=False)  # a quarter of the pool, and no more
 def test_rings(seed: int, frames: int, ring_pages: int, small: int, large: int, dirties: bool) -> None:
     """Lookups in two tables, and scans of the second."""
     load = statements(1, 60, seed, 1000, 1000)

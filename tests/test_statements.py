@@ -31,11 +31,10 @@ from tiersim.scenarios.statements.replay import (
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import Load, read_load, said_of_earlier_changes
 from tiersim.scenarios.survey import survey
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import AGAIN, CLOCK, LOCK, LOG, LOOKUP, SPENT
 from tiersim.simulator.database.sessions.processors import Costs
-from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.metrics import FIRST_CLASS, Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.simulator.summary_model import Summary

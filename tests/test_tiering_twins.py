@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -69,6 +69,8 @@ def test_tiers(
     apart_ns=pick(30_000, 300_000, 3_000_000),
     follow=pick(0.2, 0.8),
 )
+# requests as long as the cutoff, and no longer
+@example(seed=1, mode="write-back", block=16384, places=40, cutoff=32768, apart_ns=3_000_000, follow=0.2)
 def test_flash_cache(seed: int, mode: Any, block: int, places: int, cutoff: int, apart_ns: int, follow: float) -> None:
     caching = Caching(mode, block, cutoff)
 

@@ -1,8 +1,6 @@
-"""Pages: one HTML file each that needs no network, worth forwarding to whoever signs for the hardware; and what goes
-in: results, sweeps, miss-ratio curves, load curves, searches, told apart by their schema.
+"""``tiersim report``, and pages: one HTML file each that needs no network, worth forwarding to whoever signs for the
+hardware; and what goes in: results, sweeps, miss-ratio curves, load curves, searches, told apart by their schema.
 """
-
-from __future__ import annotations
 
 import base64
 import hashlib
@@ -13,28 +11,53 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ValidationError
+import typer
 
-from tiersim.cli.page.payload import SCHEMA, embedded_json, page_payload
-from tiersim.cli.page.studies import spoken, study_payload
-from tiersim.cli.page.study_models import Load, MissRatios, Row, Size, Sweep
+from tiersim.cli import terminal
 from tiersim.errors import TraceError, reason
-from tiersim.simulator.categories import WAIT_NAMES
+from tiersim.files import check_target, whole_file
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from tiersim.cli.page.study_models import Load, MissRatios, Row, Size, Sweep
     from tiersim.simulator.result import Result
 
 
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M", bound="BaseModel")
 
-#: Documents that are one file each, by schema.
-_DOCUMENTS: dict[str, type[MissRatios | Load | Size]] = {
-    "tiersim.mrc/1": MissRatios,
-    "tiersim.load/1": Load,
-    "tiersim.size/1": Size,
-}
+
+def report(
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="What the commands write, in any mix: .result and .sweep folders, .mrc.json, .load.json, .size.json."
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
+    title: Annotated[str, typer.Option(help="Heading of the page.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace a page that is already there.")] = False,
+) -> None:
+    """Write a page that works offline and can be mailed: latencies, rates, utilisation, one scenario against another.
+
+    Sweeps, miss-ratio curves, load curves and searches for hardware have sliders that move all of their charts.
+
+    Example: tiersim report shop.sweep shop.mrc.json shop.size.json -o report.html
+    """
+    write_page(inputs, output, title, force=force)
+    terminal.notice(f"wrote {output}")
+
+
+def write_page(inputs: list[Path], output: Path, title: str, *, force: bool) -> None:
+    """Load results and studies, and write the page."""
+    check_target(output, force=force)
+    found = open_inputs(inputs)
+    trace = found.results[0].summary["trace"]["name"] if found.results else found.studies.trace_name
+    name = title or f"{trace or 'a trace'}: what if"
+    with whole_file(output, force=force) as path:
+        path.write_text(build_page(found.results, name, found.studies), encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -44,9 +67,9 @@ class SweepFolder:
     """
 
     name: str
-    sweep: Sweep
-    rows: list[Row]
-    kept: dict[int, Result]
+    sweep: "Sweep"
+    rows: "list[Row]"
+    kept: "dict[int, Result]"
 
 
 @dataclass
@@ -54,9 +77,9 @@ class Studies:
     """Everything that is no result of its own, with the name of its file."""
 
     sweeps: list[SweepFolder] = field(default_factory=list)
-    mrcs: list[tuple[str, MissRatios]] = field(default_factory=list)
-    loads: list[tuple[str, Load]] = field(default_factory=list)
-    sizes: list[tuple[str, Size]] = field(default_factory=list)
+    mrcs: "list[tuple[str, MissRatios]]" = field(default_factory=list)
+    loads: "list[tuple[str, Load]]" = field(default_factory=list)
+    sizes: "list[tuple[str, Size]]" = field(default_factory=list)
 
     def __bool__(self) -> bool:
         """Tell whether there is anything."""
@@ -78,12 +101,13 @@ class Studies:
 class Inputs:
     """What a page is made of."""
 
-    results: list[Result] = field(default_factory=list)
+    results: "list[Result]" = field(default_factory=list)
     studies: Studies = field(default_factory=Studies)
 
 
 def open_inputs(paths: Sequence[Path]) -> Inputs:
     """Read all of *paths*; raises TraceError naming the file, the place in it and the remedy."""
+    from tiersim.cli.page.study_models import Load, MissRatios
     from tiersim.simulator.result import load_result
 
     found = Inputs()
@@ -105,19 +129,28 @@ def open_inputs(paths: Sequence[Path]) -> Inputs:
     return found
 
 
-def _open_document(path: Path) -> MissRatios | Load | Size:
+def _open_document(path: Path) -> "MissRatios | Load | Size":
+    from tiersim.cli.page.study_models import Load, MissRatios, Size
+
+    models: dict[str, type[MissRatios | Load | Size]] = {
+        "tiersim.mrc/1": MissRatios,
+        "tiersim.load/1": Load,
+        "tiersim.size/1": Size,
+    }
     values = _json(path)
     schema = values.get("schema")
-    if not isinstance(schema, str) or schema not in _DOCUMENTS:
-        known = ", ".join(repr(one) for one in _DOCUMENTS)
+    if not isinstance(schema, str) or schema not in models:
+        known = ", ".join(map(repr, models))
         raise TraceError(
             f"{path}: its schema is {schema!r}, and a page is made of .result and .sweep folders and of files whose"
             f" schema is one of {known}; leave it out"
         )
-    return _checked(_DOCUMENTS[schema], values, path)
+    return _checked(models[schema], values, path)
 
 
 def _open_sweep(path: Path) -> SweepFolder:
+    from tiersim.cli.page.study_models import Row, Sweep
+
     sweep = _checked(Sweep, _json(path / "sweep.json"), path / "sweep.json")
     for axis in sweep.axes:
         if axis.numbers is not None and len(axis.numbers) != len(axis.values):
@@ -142,7 +175,7 @@ def _open_sweep(path: Path) -> SweepFolder:
     return SweepFolder(path.name.removesuffix(".sweep"), sweep, rows, _kept(path))
 
 
-def _kept(path: Path) -> dict[int, Result]:
+def _kept(path: Path) -> "dict[int, Result]":
     """Whole results of points, where the sweep kept them: their names begin with the number of the point."""
     from tiersim.simulator.result import load_result
 
@@ -173,6 +206,8 @@ def _json(path: Path) -> dict[str, object]:
 
 
 def _checked(model: type[M], values: dict[str, object], path: Path) -> M:
+    from pydantic import ValidationError
+
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -225,8 +260,12 @@ class _Part(NamedTuple):
     scripts: Sequence[str]
 
 
-def build_page(results: Sequence[Result], title: str, studies: Studies | None = None) -> str:
+def build_page(results: "Sequence[Result]", title: str, studies: Studies | None = None) -> str:
     """Build the report of *results* and *studies* as text; byte for byte the same for the same ones."""
+    from tiersim.cli.page.payload import SCHEMA, page_payload
+    from tiersim.cli.page.studies import spoken, study_payload
+    from tiersim.simulator.verdict import WAIT_NAMES
+
     if not results and not studies:
         raise ValueError("a page needs at least one result or study")
     bare = {"schema": SCHEMA, "title": title, "wait_names": WAIT_NAMES}
@@ -261,6 +300,8 @@ def build_explore_page(explored: dict[str, Any], title: str) -> str:
     """Build the page of an exploration: the report, without results until its server sends some, and the controls;
     *explored* is what does not change meanwhile.
     """
+    from tiersim.cli.page.payload import SCHEMA
+
     words = {
         "kicker": "Explore: storage, simulated by tiersim as you change it",
         "spoken_of": "To explore",
@@ -299,6 +340,8 @@ def _page(
     Only the two scripts that it is built from may run: the policy in its head names them by hash, so that not even a
     name with HTML in it, had it slipped through the escaping, could do anything.
     """
+    from tiersim.cli.page.payload import embedded_json
+
     blocks = ("{\n" + _scripts(part.scripts) + "}\n" for part in parts)
     own = "\n".join([_scripts(_SHARED), *blocks, _scripts(("open",))])
     library, script = _normalised(asset(_LIBRARY)), _normalised(f"'use strict';\n(() => {{\n{own}}})();\n")

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.verdicts import MEANING, query_text
 from tiersim.cli.verdicts import sentence as error_sentence
-from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES, part_name
+from tiersim.simulator.metrics import REQUEST_CATEGORIES
+from tiersim.simulator.verdict import ELSEWHERE, WAIT_NAMES, part_name
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:

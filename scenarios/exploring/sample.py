@@ -7,12 +7,17 @@ trace. Each of WINDOWS equal parts of the recording gives one window, at a place
 come as they came. A result has as many batches as there are windows (:data:`tiersim.simulator.result.BATCHES`), so the
 interval of a figure is that of a stratified sample of time (Cochran, "Sampling Techniques", 3rd ed., section 5.4, with
 the variance between strata left in: too wide where the load drifts). What a device remembers for longer than a window
-(burst credits, contents of a cache, garbage collection) is not in it.
+(burst credits, contents of a cache, garbage collection, queues) is not in it, nor bursts that are rarer than windows:
+intervals are made as many times wider as ``sample_error.toml`` says, which ``python -m benchmarks.sample_intervals``
+found from recordings that were simulated whole.
 """
 
-from collections.abc import Callable, Iterable
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Protocol
+from functools import cache
+from importlib.resources import files
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,8 +29,16 @@ from tiersim.scenarios.statements.calibration import first_of
 from tiersim.scenarios.statements.statement_load import Load
 from tiersim.scenarios.survey import Gathered, Merged, Recorded, Survey, merge_commands
 from tiersim.scenarios.sweeps.sources import Statements
-from tiersim.simulator.categories import CATEGORIES, categorise
-from tiersim.simulator.result import BATCHES, Result, measured_latencies
+from tiersim.simulator.metrics import CATEGORIES, categorise
+from tiersim.simulator.result import (
+    BATCHES,
+    PERCENTILES,
+    RESOLVED_HALF_WIDTH,
+    Figure,
+    Result,
+    measured_latencies,
+    withheld,
+)
 from tiersim.traces.bundle import Bundle, Requests
 
 WINDOWS = BATCHES
@@ -102,12 +115,47 @@ class WindowSample:
 
     def run(self, scenario: NamedScenario, note: Callable[[int], None]) -> Result:
         """See :class:`Sample`."""
-        result = replay(self.found, scenario, progress=note, playback=self._playback)
+        result = self.plain(scenario, note)
+        latencies = {name: _widened_all(of) for name, of in result.summary["latency_ns"].items()}
         return _with_caveat(
-            result,
+            replace(result, summary=result.summary | {"latency_ns": latencies}),
             f"a sample: {WINDOWS} windows with {100 * self.share:.2g} % of the requests; contents of caches, burst"
             " credits and garbage collection are those of a short run",
         )
+
+    def plain(self, scenario: NamedScenario, note: Callable[[int], None]) -> Result:
+        """Run it; figures have the intervals of a short recording."""
+        return replay(self.found, scenario, progress=note, playback=self._playback)
+
+
+@cache
+def _factors() -> dict[str, float]:
+    """Return how many times wider the interval of each statistic is than that of a recording as short."""
+    text = (files("tiersim.scenarios.exploring") / "sample_error.toml").read_text(encoding="utf-8")
+    factors: dict[str, float] = tomllib.loads(text)["factors"]
+    return factors
+
+
+def _widened_all(of: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of a class as those of a sample; a statistic without a factor has none."""
+    factors = _factors()
+    none = "a sample does not resolve it"
+    return dict(of) | {
+        key: widened(of[key], factors[key]) if key in factors else withheld(of[key], none)
+        for key in ("mean", *PERCENTILES)
+    }
+
+
+def widened(figure: Figure, factor: float) -> Figure:
+    """Return a figure whose interval is *factor* times as wide on each side; its value goes where that is too wide."""
+    low, high = figure["low"], figure["high"]
+    if low is None or high is None:
+        return withheld(figure, figure["basis"])
+    value = (low + high) / 2 if figure["value"] is None else figure["value"]
+    low, high = max(value - factor * (value - low), 0.0), value + factor * (high - value)
+    resolved = figure["resolved"] and (high - low) / 2 <= RESOLVED_HALF_WIDTH * value
+    basis = f"{figure['basis']}, {factor:.2g} times as wide for a sample"
+    return Figure(value=figure["value"] if resolved else None, low=low, high=high, resolved=resolved, basis=basis)
 
 
 def _with_caveat(result: Result, caveat: str) -> Result:

@@ -38,8 +38,8 @@ _MOST_PROGRAMS = 2
 
 #: What decides how a pool is filled, and what is filled then.
 _ASKED = (
-    "statement_class", "begins", "ends", "first_demand", "demands", "rows", "ordered", "first_level", "level_pages",
-    "first_moved", "moved_rank", "moved_page", "replacement", "seed", "first_number",
+    "statement_class", "begins", "ends", "first_demand", "demands", "rows", "ordered", "next_index", "first_level",
+    "level_pages", "first_moved", "moved_rank", "moved_page", "replacement", "seed", "first_number",
 )  # fmt: skip
 _HELD = (
     "frame_of",
@@ -381,7 +381,11 @@ def _place(
     log_volume = rules.get("log", default)
     tables = load.fitted.tables
     volumes = [next((rules[key] for key in _keys(t.name) if key in rules), default) for t in tables]
-    pages = sum(sum(levels(t.index_pages)) + max(t.heap_pages, t.file_pages, 1) for t in tables)
+    entries = load.entries or [NO_ENTRIES] * len(tables)
+    pages = sum(
+        sum(levels(t.index_pages)) + max(t.heap_pages, t.file_pages, 1) + sum(one.others)
+        for t, one in zip(tables, entries, strict=True)
+    )
     for volume in dict.fromkeys([*volumes, log_volume]):
         needed = (pages * page_bytes if volume in volumes else 0) + (LOG_FILE_BYTES if volume == log_volume else 0)
         capacity = scenario.homes[volume].capacity_bytes
@@ -401,11 +405,10 @@ def _place(
             hot_share=law.hot_share,
             recent=law.recent,
             moved=law.moved,
-            updates=entries.updates or 0.0,
+            updates=one.updates or 0.0,
+            indexes=[levels(pages) for pages in one.others],
         )
-        for t, law, volume, entries in zip(
-            tables, load.fitted.laws, volumes, load.entries or [NO_ENTRIES] * len(tables), strict=True
-        )
+        for t, law, volume, one in zip(tables, load.fitted.laws, volumes, entries, strict=True)
     ]
     return relations, [*volumes, log_volume], log_volume
 

@@ -434,8 +434,8 @@ def _demands(
 
 
 def _with_entries(change: Demand, verb: str, entries: IndexEntries) -> Demand:
-    """Return a change of a row, of a statement that begins with *verb*, with the entries that it puts into the index of
-    its table. Their records are part of those that were counted.
+    """Return a change of a row, of a statement that begins with *verb*, with the entries that it puts into the indexes
+    of its table. Their records are part of those that were counted.
     """
     if verb == "insert":
         share, of_all = 1.0, 1.0
@@ -443,9 +443,10 @@ def _with_entries(change: Demand, verb: str, entries: IndexEntries) -> Demand:
         share, of_all = entries.share, entries.of_updates
     else:
         return change
+    records = round(of_all * (1 + len(entries.others)) * ENTRY_BYTES)
     return replace(
         change,
-        log_bytes=max(change.log_bytes - round(of_all * ENTRY_BYTES), min(change.log_bytes, 1)),
+        log_bytes=max(change.log_bytes - records, min(change.log_bytes, 1)),
         entry_share=round(share * 1_000_000),
         needs_room=verb == "update" and entries.updates is not None,
     )

@@ -1,15 +1,15 @@
 """What one call of a query asks of the tables whose popularity is known: rows that it looks up, pages that it changes,
-and entries that its changes put into an index.
+and entries that its changes put into indexes.
 
 Which tables: those that its text names. How many rows: its pages, divided among them as the tables were asked for, by
 the pages of a lookup, and so that all queries together look up as many rows as the tables' own counters say.
 
-Entries: of each inserted row one, and of an update whose new version does not fit on the page of the old (non-HOT
-updates). PostgreSQL counts them (``n_tup_hot_upd``). Where that was not recorded, the pages that the index was asked
-for tell: an entry is put in by going through all levels once more. A page that was filled to the brim has no room for
-the first update of one of its rows, and room for the later ones (:mod:`tiersim.simulator.popularity`); so how many were
-the first of their page says how many updates the table had seen before the recording. What that does not explain, since
-a column of an index is updated or pages are crowded, comes with a share of all updates. A deleted row leaves its
+Entries: of each inserted row one in each index, and of an update whose new version does not fit on the page of the old
+(non-HOT updates). PostgreSQL counts them (``n_tup_hot_upd``). Where that was not recorded, the pages that the index was
+asked for tell: an entry is put in by going through all levels once more. A page that was filled to the brim has no room
+for the first update of one of its rows, and room for the later ones (:mod:`tiersim.simulator.popularity`); so how many
+were the first of their page says how many updates the table had seen before the recording. What that does not explain,
+since a column of an index is updated or pages are crowded, comes with a share of all updates. A deleted row leaves its
 entries to VACUUM.
 
 What executions ask for that were recorded one by one: each its own number of pages, as lookups or as a scan, and what
@@ -17,7 +17,7 @@ of them it changes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -245,15 +245,17 @@ _SEED = 1
 
 @dataclass(frozen=True)
 class IndexEntries:
-    """Entries that updates of one table's rows put into its index.
+    """Entries that changes of one table's rows put into its indexes.
 
     ``of_updates`` is the recorded share of the updates that did, ``share`` that of those that did though their page was
     updated before. The table had seen so many ``updates`` when the recording began; None: it does not matter.
+    ``others`` are the pages of each index but the one that rows are looked up through.
     """
 
     of_updates: float = 0.0
     share: float = 0.0
     updates: float | None = None
+    others: tuple[int, ...] = ()
 
 
 NO_ENTRIES = IndexEntries()
@@ -262,15 +264,18 @@ NO_ENTRIES = IndexEntries()
 def index_entries(found: Differences, fitted: Fitted, queries: Mapping[str, str]) -> tuple[IndexEntries, ...]:
     """Return what the counters say of each table of the fit; *queries* are their texts by entity."""
     return tuple(
-        _entries(found, table, law, queries) if table.index_pages else NO_ENTRIES
+        replace(_entries(found, table, law, queries), others=_other_indexes(found, table))
+        if table.index_pages
+        else NO_ENTRIES
         for table, law in zip(fitted.tables, fitted.laws, strict=True)
     )
 
 
 def said_of(tables: Sequence[AccessedTable], entries: Sequence[IndexEntries]) -> list[str]:
-    """Return sentences about the tables whose updates put entries into their index."""
+    """Return sentences about the tables whose updates put entries into their indexes."""
     return [
         f"{table.name}: {one.of_updates:.1%} of the updates add an index entry (non-HOT updates)"
+        + (f" to each of {1 + len(one.others)} indexes" if one.others else "")
         for table, one in zip(tables, entries, strict=True)
         if one.of_updates
     ]
@@ -317,12 +322,23 @@ def _counted_entries(
 
 def _index(found: Differences, table: AccessedTable) -> Change | None:
     """Return the index of a table that most pages were asked for of."""
+    return next(iter(_indexes(found, table)), None)
+
+
+def _indexes(found: Differences, table: AccessedTable) -> list[Change]:
+    """Return the indexes of a table by the pages that were asked for of them, most first."""
     indexes = [
         change
         for change in found.of("relation").values()
         if change.last.get("kind") == "index" and change.last.get("table") == table.name
     ]
-    return max(indexes, key=_pages_asked_for, default=None)
+    return sorted(indexes, key=_pages_asked_for, reverse=True)
+
+
+def _other_indexes(found: Differences, table: AccessedTable) -> tuple[int, ...]:
+    """Return the pages of a table's other indexes. One that no page was asked for of was not changed: a partial one."""
+    sizes = [int(index.number("pages") or 0) for index in _indexes(found, table)[1:] if _pages_asked_for(index)]
+    return tuple(pages for pages in sizes if pages)
 
 
 def _pages_asked_for(change: Change) -> float:

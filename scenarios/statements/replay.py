@@ -37,9 +37,8 @@ from tiersim.scenarios.statements.statement_load import (
     recorded_statements,
     texts_of,
 )
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.metrics import FIRST_CLASS, Metrics, new_metrics
 from tiersim.simulator.result import Result
 from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle, Manifest

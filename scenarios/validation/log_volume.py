@@ -107,11 +107,11 @@ def distance_bytes(host: str) -> int:
     return distance_segments(VERSION, MAX_WAL_BYTES[host], 0.9) * SEGMENT_BYTES
 
 
-def log_bytes_of_run(host: str, scale: int, tps: float, record_bytes: float) -> float:
+def log_bytes_of_run(host: str, scale: int, tps: float, record_bytes: float, timeout_s: float = TIMEOUT_S) -> float:
     """Return bytes of log a transaction, over a run with a checkpoint when time or log ask for it."""
     every, done, logged = tps * RUN_S, 0.0, 0.0
     while every - done > 1:
-        transactions = min(tps * TIMEOUT_S, every - done)
+        transactions = min(tps * timeout_s, every - done)
         found = log_bytes(scale, done, transactions, record_bytes)
         if found > distance_bytes(host):
             transactions = transactions_until(scale, done, distance_bytes(host), record_bytes)

@@ -1,8 +1,9 @@
 """Makes the arrays of a database from what is known of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
-from typing import Any, get_args, get_type_hints
+from dataclasses import astuple, dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +89,8 @@ PLAIN_LOG = Log()
 PLAIN_MIDPOINT = Midpoint()
 #: Checkpoints that a run can have; the last of more takes the place of the one before.
 _MOST_CHECKPOINTS = 4096
+#: Heaps that are remembered, of all databases together.
+_MOST_HEAPS = 16
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,7 @@ class Relation:
     )
     temp: bool = False  # of a temporary database: its changes are not in the log, and checkpoints pass it by
     updates: float = 0.0  # of its rows since its pages were full: where one has come, there is room for the next
+    indexes: Sequence[Sequence[int]] = ()  # pages of each level of the others, which only changes of rows go through
 
 
 @dataclass(frozen=True)
@@ -217,6 +221,8 @@ def add_database(
     history has so many
     *intervals*.
     """
+    tables = len(relations)
+    relations, next_index = _with_indexes(relations)
     processors = builder.station(PROCESSORS, 0, "processors", {"cores": host.cores}, role="processors")
     _refuse(host)
     posted = (
@@ -232,11 +238,12 @@ def add_database(
     if host.io_workers > 0:
         readers = builder.station(READERS, 0, "readers", {"workers": host.io_workers}, 1, role="readers")
     log = builder.station(_log_kind(host.log), 0, "log", {}, 3, role="log")
-    laws: list[Popularity] = [zipf(r.rows, r.exponent, r.hot_rows, r.hot_share) for r in relations]
-    moved = [
-        moved_rows(law, r.rows, r.level_pages[-1], r.moved, builder.seed, place) if r.moved else NONE_MOVED
-        for place, (r, law) in enumerate(zip(relations, laws, strict=True))
+    laws = [_law(r) for r in relations]
+    heaps = [
+        _heap(replace(r, level_pages=tuple(r.level_pages), station=0, indexes=()), builder.seed, place)
+        for place, r in enumerate(relations)
     ]
+    moved = [heap.moved for heap in heaps]
     behind = (
         added
         for r, m in zip(relations, moved, strict=True)
@@ -251,7 +258,7 @@ def add_database(
     sessions = np.zeros(clients + host.helpers, SESSION)
     for name, rows in (("first", starts[:clients]), ("next", starts[:clients]), ("end", statements.session_ends)):
         sessions[name][:clients] = rows
-    for name in ("missing", "fetched", "leaf", "transaction_ns"):
+    for name in ("missing", "fetched", "leaf", "index", "transaction_ns"):
         sessions[name] = -1
     sessions["awaiting"] = NONE
     demands = np.zeros(max(sum(map(len, classes)), 1), DEMAND)
@@ -301,12 +308,13 @@ def add_database(
         moved_rank=np.concatenate([np.zeros(0, wide), *(one.ranks for one in moved)]),
         moved_page=np.concatenate([np.zeros(0, wide), *(one.pages for one in moved)]),
         moved_pages=np.array([one.added_pages for one in moved], wide),
+        next_index=next_index,
         first_level=np.concatenate([[0], np.cumsum([len(r.level_pages) for r in relations])]).astype(wide),
         level_start=np.concatenate([[0], np.cumsum(level_pages)[:-1]]).astype(wide),
         level_pages=level_pages,
         level_station=np.array([r.station for r in relations for _ in r.level_pages], np.uint32),
         level_temp=np.array([r.temp for r in relations for _ in r.level_pages], np.uint8),
-        has_room=_room(relations, laws, moved, builder.seed),
+        has_room=_room(relations, heaps),
         laws=laws_of(laws),
         frame_of=np.zeros(pages, np.uint32),
         page_of=np.zeros(host.frames, wide),
@@ -338,7 +346,7 @@ def add_database(
         **_log(builder, host),
         **_checkpointer(builder, host),
         write_backs=_write_backs(host),
-        **_files(relations),
+        **_files(relations, tables),
         page_position=np.zeros(pages, wide),
         checkpoint_mark=np.zeros(pages, np.uint8),
         history=np.zeros((intervals, len(HISTORY)), wide),
@@ -355,20 +363,56 @@ def with_slots(d: Database, slots: int) -> Database:
     return d._replace(holds=holds)
 
 
-def _room(
-    relations: Sequence[Relation], laws: Sequence[Popularity], moved: Sequence[MovedRows], seed: int
-) -> NDArray[np.uint8]:
+def _with_indexes(relations: Sequence[Relation]) -> tuple[list[Relation], NDArray[np.int64]]:
+    """Return the relations and, behind them, the other indexes of each as tables whose leaves are pages of a heap; by
+    table the next index, -1: none.
+    """
+    found, following = list(relations), [-1] * len(relations)
+    for place, relation in enumerate(relations):
+        last = place
+        for level_pages in relation.indexes:
+            following[last] = last = len(found)
+            following.append(-1)
+            found.append(
+                Relation(
+                    relation.rows, level_pages, station=relation.station, recent=relation.recent, temp=relation.temp
+                )
+            )
+    return found, np.array(following, np.int64)
+
+
+class _Heap(NamedTuple):
+    """A heap after the updates that it has seen."""
+
+    moved: MovedRows
+    has_room: NDArray[np.uint8]  # of each page that it had first: whether there is room for a new version of a row
+
+
+@lru_cache(_MOST_HEAPS)
+def _heap(relation: Relation, seed: int, place: int) -> _Heap:
+    """Draw the heap of the table at *place*: the next run on the same tables has the same one."""
+    law, pages = _law(relation), relation.level_pages[-1]
+    moved = moved_rows(law, relation.rows, pages, relation.moved, seed, place) if relation.moved else NONE_MOVED
+    has_room = np.zeros(pages, np.uint8)
+    if relation.updates:
+        share = share_of_pages(law, relation.rows, pages, moved, relation.recent, seed, place)
+        has_room[:] = pages_with_room(share, relation.updates, seed, place)
+    for values in (*moved, has_room):
+        values.flags.writeable = False  # runs share it
+    return _Heap(moved, has_room)
+
+
+def _law(relation: Relation) -> Popularity:
+    return zipf(relation.rows, relation.exponent, relation.hot_rows, relation.hot_share)
+
+
+def _room(relations: Sequence[Relation], heaps: Sequence[_Heap]) -> NDArray[np.uint8]:
     """Return of every page whether it is one of a heap with room for a new version of a row."""
-    parts = []
-    for place, (relation, law, rows) in enumerate(zip(relations, laws, moved, strict=True)):
-        parts.append(np.zeros(sum(relation.level_pages[:-1]), np.uint8))
-        if relation.updates:
-            share = share_of_pages(law, relation.rows, relation.level_pages[-1], rows, relation.recent, seed, place)
-            parts.append(pages_with_room(share, relation.updates, seed, place).astype(np.uint8))
-        else:
-            parts.append(np.zeros(relation.level_pages[-1], np.uint8))
-        parts.append(np.ones(rows.added_pages, np.uint8))
-    return np.concatenate([np.zeros(0, np.uint8), *parts])
+    parts = [np.zeros(0, np.uint8)]
+    for relation, heap in zip(relations, heaps, strict=True):
+        index = np.zeros(sum(relation.level_pages[:-1]), np.uint8)
+        parts += [index, heap.has_room, np.ones(heap.moved.added_pages, np.uint8)]
+    return np.concatenate(parts)
 
 
 def _first_numbers(statements: Statements) -> NDArray[np.int64]:
@@ -517,14 +561,15 @@ def _write_backs(host: Host) -> NDArray[np.int64]:
     return lists
 
 
-def _files(relations: Sequence[Relation]) -> dict[str, NDArray[Any]]:
+def _files(relations: Sequence[Relation], tables: int) -> dict[str, NDArray[Any]]:
     """Return the files that indexes and heaps are cut into: the first of each level's relation, where each begins, none
-    of them written.
+    of them written. Relations behind the *tables* are indexes.
     """
     level_file: list[int] = []
     file_start = [0]
-    for relation in relations:
-        for parts in (relation.level_pages[:-1], relation.level_pages[-1:]):
+    for place, relation in enumerate(relations):
+        heap_level = len(relation.level_pages) - (place < tables)
+        for parts in (relation.level_pages[:heap_level], relation.level_pages[heap_level:]):
             pages = sum(parts)
             level_file += [len(file_start) - 1] * len(parts)
             start = file_start[-1]

@@ -97,7 +97,9 @@ SESSION = record(
     "dirties",  # it is to be changed when it is there
     "fetched",  # page that was asked for and is to be changed, or -1
     "change_bytes",  # of the log, of that change
-    "leaf",  # of an index that gets an entry when that page is changed, or -1
+    "leaf",  # of the index that the row was looked up through, which gets an entry when that page is changed, or -1
+    "index",  # the next other one that gets an entry, or -1, and the level of it that is referred to next
+    "level",
     "step",  # of a demand that is made of two: 0, or 1 when the first is done
     "started_ns",  # when the running statement was first served, or -1
     "transaction_ns",  # when its transaction began, or -1
@@ -293,6 +295,7 @@ class Database(NamedTuple):
     moved_rank: NDArray[np.int64]
     moved_page: NDArray[np.int64]  # counted behind the pages that the others lie on
     moved_pages: NDArray[np.int64]  # (tables,): how many pages these are
+    next_index: NDArray[np.int64]  # (tables,): another index that gets its entries, too, a table of its own; -1: none
     first_level: NDArray[np.int64]  # (tables + 1,)
     level_start: NDArray[np.int64]  # (levels,): first page
     level_pages: NDArray[np.int64]

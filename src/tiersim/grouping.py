@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.kernel import kernel
-
 #: numpy sorts integers of 16 bits by their digits, a tenth of the time of others.
 _SHORT = 1 << 16
 
@@ -15,20 +13,6 @@ _SHORT = 1 << 16
 def order_by_code(codes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the rows in order of their *codes* (from 0 on), those of one code in their order."""
     return np.argsort(codes.astype(np.uint16) if codes.max(initial=0) < _SHORT else codes, kind="stable")
-
-
-def counts_of(codes: NDArray[np.int32], length: int) -> NDArray[np.int64]:
-    """Count the rows of each code below *length*, which is above all: ``np.bincount`` makes a copy twice as large."""
-    counts = np.zeros(length, np.int64)
-    count_codes(codes, counts)
-    return counts
-
-
-@kernel
-def count_codes(codes: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
-    """Add the rows of each code to *counts*."""
-    for row in range(codes.size):
-        counts[codes[row]] += 1
 
 
 def rows_of_each(codes: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -1,4 +1,4 @@
-"""Log-linear histograms of durations: 2^bits bins an octave, counted fast, merged by adding."""
+"""Log-linear histograms of durations: 2^bits bins an octave, counted fast, merged by adding; counts of codes."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,3 +97,17 @@ def quantile_ns(histogram: NDArray[np.int64], rank: float) -> float:
     share = (rank - before) / histogram[index] if histogram[index] else 0.0
     low, high = FINE_EDGES_NS[index], FINE_EDGES_NS[index + 1]
     return float(low + min(max(share, 0.0), 1.0) * (high - low))
+
+
+def counts_of(codes: NDArray[np.int32], length: int) -> NDArray[np.int64]:
+    """Count the rows of each code below *length*, which is above all: ``np.bincount`` makes a copy twice as large."""
+    counts = np.zeros(length, np.int64)
+    count_codes(codes, counts)
+    return counts
+
+
+@kernel
+def count_codes(codes: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
+    """Add the rows of each code to *counts*."""
+    for row in range(codes.size):
+        counts[codes[row]] += 1

@@ -20,6 +20,7 @@ function drawOne(id, width) {
   waiting.delete(id);
   if (!plot.isConnected) return; // its sweep is no longer shown
   Plotly.react(plot, traces, width ? { ...how, width } : how, CONFIG);
+  plot.querySelectorAll('svg').forEach(drawn => drawn.setAttribute('aria-hidden', true)); // its title, what is to be seen in it and its numbers are text
   (plot.heard ?? []).splice(0).forEach(([event, listener]) => plot.on(event, listener));
 }
 

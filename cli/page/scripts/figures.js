@@ -6,7 +6,7 @@ function addFigure(id, { into = 'figures', className = '', control = null } = {}
   const title = element('h3', { id: `${id}-title` });
   const reading = element('p', { id: `${id}-reading`, className: 'reading' });
   const legend = element('div', { className: 'legend' });
-  const plot = element('div', { id, className: 'plot', role: 'img' });
+  const plot = element('div', { id, className: 'plot', role: 'group' });
   plot.setAttribute('aria-labelledby', `${id}-title`);
   plot.setAttribute('aria-describedby', `${id}-reading`);
   const numbers = numbersOf(id);

@@ -51,6 +51,7 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.page_cache import keep
+from tiersim.simulator.database.sessions.entries import puts_entry
 from tiersim.simulator.database.sessions.read_stream import heap_pages, page_in, pages_of
 
 #: Rows are drawn for entities that no session draws for.
@@ -144,6 +145,28 @@ def _look_at(p: Plant, d: Database, page: int, dirties: int, now: int, level: in
     return int(_read(p, d, page, _fetch(d, page, dirties, now), was_extended))
 
 
+@kernel
+def _look_at_indexes(
+    p: Plant, d: Database, place: int, row: int, heap_page: int, counter: int, now: int, missed: NDArray[np.int64]
+) -> int:
+    """Refer to the pages of the other indexes that get an entry when a *row* is changed; returns how many the volume
+    was read for. Pages of the heap without room keep having none, since the run begins with them.
+    """
+    demand = d.demands[place]
+    index = d.next_index[demand["table"]]
+    crowded = demand["needs_room"] and not d.has_room[heap_page]
+    if index < 0 or not (crowded or puts_entry(d, demand["entry_share"], demand["table"] + _ENTITY, counter)):
+        return 0
+    read = 0
+    while index >= 0:
+        levels = references(d, index)
+        for reference in range(levels):
+            page = page_at(d, index, row % d.rows[index], reference)
+            read += _look_at(p, d, page, int(reference + 1 == levels), now, d.first_level[index] + reference, missed)
+        index = d.next_index[index]
+    return int(read)
+
+
 @table_set
 class Transactions(NamedTuple):
     """Where in the statements each transaction begins, and where the last ends; by session, which of them is its first,
@@ -201,8 +224,11 @@ def walk(
                         page = page_in(d, place, 0, number)
                         read += _look_at(p, d, page, demand["dirties"], now, d.first_level[table + 1] - 1, missed)
                         referred += 1
-                if kind == LOCK and demand["dirties"] and d.page_cleaner.size > 0:  # changed pages stay so in InnoDB
-                    change(d, page_at(d, table, row % d.rows[table], references(d, table) - 1), 0)
+                if kind == LOCK and demand["dirties"]:
+                    page = page_at(d, table, row % d.rows[table], references(d, table) - 1)
+                    if d.page_cleaner.size > 0:  # changed pages stay so in InnoDB
+                        change(d, page, 0)
+                    read += _look_at_indexes(p, d, place, row, page, referred, now, missed)
                 if kind not in (LOOKUP, AGAIN, LOOKUPS):
                     continue
                 pages = references(d, table)
@@ -213,6 +239,8 @@ def walk(
                         page = page_at(d, table, row % d.rows[table], reference)
                         dirties = demand["dirties"] if reference + 1 == pages else 0
                         read += _look_at(p, d, page, dirties, now, d.first_level[table] + reference, missed)
+                    if kind != LOOKUPS and demand["dirties"]:
+                        read += _look_at_indexes(p, d, place, row, page, referred, now, missed)
                     referred += pages
     counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ] = drawn, referred, read
 

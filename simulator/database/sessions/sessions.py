@@ -22,8 +22,6 @@ import numpy as np
 
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
-from tiersim.random_numbers import INDEX_ENTRY, random_below
-from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
 from tiersim.simulator.database.buffer_pool.flush_list import has_room_in_log
 from tiersim.simulator.database.buffer_pool.pages import (
     change,
@@ -83,6 +81,7 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.sessions.copies import open_copy
+from tiersim.simulator.database.sessions.entries import note_entries, put_entries
 from tiersim.simulator.database.sessions.lookups import look_up_rows
 from tiersim.simulator.database.sessions.read_stream import (
     NO_MORE,
@@ -92,8 +91,17 @@ from tiersim.simulator.database.sessions.read_stream import (
     open_stream,
     take_page,
 )
-from tiersim.simulator.database.wal.log import ENTRY_BYTES, has_full_buffers, insert
-from tiersim.simulator.metrics import Metrics, record_sync
+from tiersim.simulator.database.wal.log import has_full_buffers, insert
+from tiersim.simulator.metrics import (
+    FIRST_CLASS,
+    LOG_SYNC,
+    PROCESSOR,
+    READ_AHEAD,
+    STATEMENT,
+    TRANSACTION,
+    Metrics,
+    record_sync,
+)
 from tiersim.traces.schema import BACKUP, DATA_READ, LOG_WRITE, TEMP
 
 
@@ -196,7 +204,6 @@ _NO_PAGE = -1
 _NOT_SERVED = -1
 #: Counters of the rows that a statement draws: so many apart from those of the next.
 _MOST_DEMANDS = 256
-_MILLION = 1_000_000
 
 
 @kernel
@@ -211,7 +218,8 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
     if s["fetched"] != _NO_PAGE:
         change(d, s["fetched"], s["change_bytes"])
         s["fetched"] = _NO_PAGE
-        _put_entry(d, session)
+    if s["missing"] == _NO_PAGE:
+        put_entries(d, session, now)
     referred = 0
     while True:
         if s["phase"] == BETWEEN:
@@ -486,13 +494,13 @@ def _refer(d: Database, session: int, place: int, now: int) -> int:
         s["charge_ns"] += d.costs[CHANGE_NS]
     dirties = demand["dirties"] if last else 0
     if dirties:
-        s["leaf"] = _leaf_for(d, session, place, s["row"], page)
+        note_entries(d, session, place, s["row"], page, _counter(d, session))
     if not touch(d, page, now):
         want(d, session, READ, page, 1)
         s["dirties"], s["change_bytes"] = dirties, demand["log_bytes"]
     elif dirties:
         change(d, page, demand["log_bytes"])
-        _put_entry(d, session)
+        put_entries(d, session, now)
     s["reference"] += 1
     if last:
         _next_demand(d, session)
@@ -510,48 +518,13 @@ def _change_looked_up(d: Database, session: int, place: int, now: int) -> None:
     row = s["looked_up"] % d.rows[table]
     page = page_at(d, table, row, references(d, table) - 1)
     s["charge_ns"] += d.costs[CHANGE_NS]
-    s["leaf"] = _leaf_for(d, session, place, row, page)
+    note_entries(d, session, place, row, page, _counter(d, session))
     if is_there(d, page):
         change(d, page, demand["log_bytes"])
-        _put_entry(d, session)
+        put_entries(d, session, now)
     else:
         want(d, session, READ, page, 1)
         s["dirties"], s["change_bytes"] = 1, demand["log_bytes"]
-
-
-@kernel
-def _leaf_for(d: Database, session: int, place: int, row: int, page: int) -> int:
-    """Return the leaf of the index that gets an entry because a row on a *page* of the heap is changed; _NO_PAGE if
-    none does.
-
-    A new version of a row needs one where it does not fit on the page of the old (access/heapam.c, heap_update).
-    """
-    demand = d.demands[place]
-    levels = references(d, demand["table"]) - 1
-    if levels == 0:
-        return _NO_PAGE
-    if demand["needs_room"] and not d.has_room[page]:
-        d.has_room[page] = 1
-    elif demand["entry_share"] == 0 or demand["entry_share"] <= random_below(
-        _MILLION, d.seed[0], INDEX_ENTRY, demand["table"], _counter(d, session)
-    ):
-        return _NO_PAGE
-    return page_at(d, demand["table"], row, levels - 1)
-
-
-@kernel
-def _put_entry(d: Database, session: int) -> None:
-    """Put an entry into the leaf that is to get one; it may have left the pool while the session waited."""
-    s = d.sessions[session]
-    leaf = s["leaf"]
-    if leaf == _NO_PAGE:
-        return
-    s["leaf"] = _NO_PAGE
-    if is_there(d, leaf):
-        change(d, leaf, ENTRY_BYTES)
-    else:
-        want(d, session, READ, leaf, 1)
-        s["dirties"], s["change_bytes"] = 1, ENTRY_BYTES
 
 
 @kernel

@@ -1,0 +1,1 @@
+"""How often the interval of a sample holds the figure of the whole recording."""

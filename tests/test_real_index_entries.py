@@ -1,0 +1,94 @@
+"""Pages that updates make dirty, and their log, on real servers: a table with three indexes, one of whose columns every
+update changes, so that each is a non-HOT one.
+
+Bytes of a record and of an image are those of the first thousand updates, the first of them without images. Predicted
+are the pages and the log of four thousand others, from sizes of relations alone.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tests.postgres_server import PostgresServer, running, versions
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.server import add_server
+from tiersim.devices.station_records import RESOURCES
+from tiersim.scenarios.calibration.popularity.occupancy import levels
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.database_state import LOCK, LOOKUP, OWN
+from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
+from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+
+pytestmark = pytest.mark.long
+
+ROWS, FITTED, PREDICTED = 1_000_000, 1000, 4000
+INDEXES = ("t_pkey", "t_owner", "t_kept")
+
+
+@pytest.fixture(scope="module", params=versions())
+def server(request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
+    with running(request.param, {"shared_buffers": "512MB", "max_wal_size": "4GB"}) as found:
+        found.sql("CREATE EXTENSION pg_buffercache")
+        found.sql("CREATE TABLE t (id int, owner int, kept int, filler char(84)) WITH (fillfactor = 80)")
+        for part in range(10):
+            ids = f"generate_series({part * ROWS // 10 + 1}, {(part + 1) * ROWS // 10}) i"
+            found.sql(f"INSERT INTO t SELECT i, random() * {ROWS}, random() * {ROWS}, '' FROM {ids}")
+        found.sql("ALTER TABLE t ADD PRIMARY KEY (id)")
+        found.sql("CREATE INDEX t_owner ON t (owner)")
+        found.sql("CREATE INDEX t_kept ON t (kept)")
+        found.sql("VACUUM (FREEZE, ANALYZE) t")
+        yield found
+
+
+def _measured(server: PostgresServer, updates: int) -> tuple[int, int]:
+    """Update rows at random after a checkpoint; return dirty pages of the table and its indexes, and bytes of log."""
+    server.sql("CHECKPOINT")
+    (before,) = server.sql("SELECT pg_current_wal_insert_lsn()")[0]
+    row, owner = f"1 + floor(random() * {ROWS})::int", f"(random() * {ROWS})::int"
+    server.sql(
+        f"DO $$ BEGIN FOR i IN 1..{updates} LOOP UPDATE t SET owner = {owner} WHERE id = (SELECT {row}); END LOOP;"
+        " END $$"
+    )
+    (log,) = server.sql(f"SELECT pg_current_wal_insert_lsn() - '{before}'")[0]
+    names = ", ".join(f"pg_relation_filenode('{name}')" for name in ("t", *INDEXES))
+    (pages,) = server.sql(f"SELECT count(*) FROM pg_buffercache WHERE isdirty AND relfilenode IN ({names})")[0]
+    return int(pages), int(log)
+
+
+def _predicted(server: PostgresServer, updates: int) -> int:
+    """Return dirty pages, one image each."""
+    sizes = dict(server.sql("SELECT relname, relpages FROM pg_class"))
+    builder = PlantBuilder(7)
+    disk = add_server(builder, "disk", 1, 1000)
+    own, *others = (levels(int(sizes[name])) for name in INDEXES)
+    table = Relation(ROWS, (*own, int(sizes["t"])), station=disk, indexes=others)
+    demands = [Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=1, entry_share=1_000_000)]
+    nothing, flags = np.zeros(updates, np.int64), np.ones(updates, np.uint8)
+    load = Statements(
+        [updates], np.zeros(updates, np.int32), np.full(updates, OWN, np.uint8), nothing, nothing, nothing, flags, flags
+    )
+    host = Host(1, sum(map(int, sizes.values())), log_station=disk, log=Log(image_bytes=1))
+    database = add_database(builder, host, [table], [demands], load)
+    plant = builder.build(64)
+    engine.run_database(plant, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9))
+    log = database.log[0]
+    assert log["inserted"] == log["images"] + updates * (1 + len(INDEXES) * ENTRY_BYTES)
+    assert log["images"] == database.dirty.sum()
+    return int(log["images"])
+
+
+def test_all_indexes_become_dirty_as_on_the_server(server: PostgresServer) -> None:
+    server.sql("ALTER SYSTEM SET full_page_writes = off")
+    server.sql("SELECT pg_reload_conf()")
+    record = _measured(server, FITTED)[1] / FITTED
+    server.sql("ALTER SYSTEM RESET full_page_writes")
+    server.sql("SELECT pg_reload_conf()")
+    pages, log = _measured(server, FITTED)
+    image = (log - record * FITTED) / pages
+    pages, log = _measured(server, PREDICTED)
+    found = _predicted(server, PREDICTED)
+    print(f"pages {found / pages - 1:+.1%}, log {(found * image + record * PREDICTED) / log - 1:+.1%}")  # noqa: T201
+    assert found == pytest.approx(pages, rel=0.03)
+    assert found * image + record * PREDICTED == pytest.approx(log, rel=0.03)

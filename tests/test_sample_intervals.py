@@ -1,0 +1,63 @@
+"""Factors of samples' intervals: from figures whose distance from the whole is known, and from a recording."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.sample_intervals import pairs as measuring
+from benchmarks.sample_intervals.__main__ import FACTORS, main
+from benchmarks.sample_intervals.factors import factor_of, judged, lines
+from benchmarks.sample_intervals.pairs import STATISTICS, Figure, Pair, pairs_of
+from tests.explorations import small_recording
+
+
+def test_the_factor_of_a_statistic_is_the_one_with_which_four_fifths_of_the_figures_hold_the_whole() -> None:
+    """Recordings count alike, whatever the number of their figures."""
+    offs = {"one": [0.5] * 60, "two": [1.0, 2.0], "three": [1.5], "four": [3.0], "five": [4.0]}
+    figures = [(name, of_interval("p95", off)) for name, each in offs.items() for off in each]
+    assert factor_of(figures) == pytest.approx(3.0)
+
+
+def test_each_recording_is_judged_by_the_factors_of_the_others() -> None:
+    offs = {"one": 0.5, "two": 1.0, "three": 9.0}
+    pairs = [
+        Pair(name, "pcie-flash", 1.0, True, tuple(of_interval(statistic, off) for statistic in STATISTICS))
+        for name, off in offs.items()
+    ]
+    found = {(one.recording, one.statistic): one for one in judged(pairs)}
+    assert {name: found[name, "p50"].holds for name in offs} == {"one": True, "two": True, "three": False}
+    assert {name: found[name, "p50"].is_given for name in offs} == {"one": True, "two": True, "three": True}
+    assert found["one", "p50"].half_width == pytest.approx(0.09)
+    assert "3 pairs of 3 recordings" in "\n".join(lines(pairs))
+
+
+def of_interval(statistic: str, off: float) -> Figure:
+    """A figure of 100 ± 1 whose whole lies *off* half-widths above."""
+    return Figure(statistic, 100.0, 99.0, 101.0, 100.0 + off)
+
+
+def test_a_recording_gives_a_pair_for_each_scenario_and_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "SCENARIOS", ("pcie-flash",))
+    found = list(pairs_of(small_recording(tmp_path)))
+    assert [(one.scenario, one.load) for one in found] == [("pcie-flash", load) for load in measuring.LOADS]
+    recorded = found[1]
+    assert recorded.same_verdict
+    assert {one.statistic for one in recorded.figures} <= set(STATISTICS)
+    for one in recorded.figures:
+        assert one.low <= one.value <= one.high
+        assert one.whole == pytest.approx(one.value, rel=0.5)
+
+
+def test_the_table_is_printed_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(measuring, "SCENARIOS", ("pcie-flash",))
+    bundles = []
+    for name, requests in (("one", 8000), ("two", 12_000)):
+        (tmp_path / name).mkdir()
+        bundles.append(small_recording(tmp_path / name, requests))
+    monkeypatch.setattr("sys.argv", ["sample_intervals", *map(str, bundles)])
+    before = FACTORS.read_bytes()
+    main()
+    assert FACTORS.read_bytes() == before
+    assert "6 pairs of 2 recordings" in capsys.readouterr().out
