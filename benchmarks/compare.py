@@ -97,9 +97,10 @@ def _database(policy: str, lacking: int, lookups: int) -> Case:
     def prepare() -> Callable[[], list[Any]]:
         from benchmarks.test_database_speed import POLICIES, database_of
         from tiersim.devices.station_records import RESOURCES
+        from tiersim.simulator.categories import FIRST_CLASS
         from tiersim.simulator.compiled import engine
         from tiersim.simulator.database.buffer_pool.warm import warm
-        from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+        from tiersim.simulator.metrics import new_metrics
 
         builder, database = database_of(POLICIES[policy], lacking, lookups)
         warm(database)

@@ -12,11 +12,12 @@ from benchmarks.test_engine_speed import volume
 from tiersim.devices.array.volume import add_volume
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import COMPUTE, LOOKUP, LRU, LRU2, OWN, SWEEP, Database
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ
 
 #: Pages of an index of three levels and of a heap whose rows are asked for alike: what the pool lacks of the heap is

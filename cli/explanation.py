@@ -13,7 +13,7 @@ from typing import Any
 
 from tiersim.cli.statements import known_parts, time_of_transaction
 from tiersim.errors import TraceError, did_you_mean
-from tiersim.simulator.verdict import WAIT_NAMES
+from tiersim.simulator.categories import WAIT_NAMES
 
 Summary = Mapping[str, Any]
 

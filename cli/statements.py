@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tiersim.cli import terminal, verdicts
+from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
 from tiersim.units import NS_PER_S, format_bytes, format_ns
 
 #: So many queries are shown, those that take most time of all their calls.
@@ -144,7 +145,7 @@ def _rows_of_time(summaries: Sequence[Summary]) -> list[list[str]]:
             shares.setdefault(part, [0.0] * len(summaries))[place] = ns / total if total else 0.0
     largest = sorted(shares, key=lambda part: -max(shares[part]))[:_MOST_PARTS]
     return [
-        [f"  {_wait_name(part)}", *(f"{100 * share:.0f} %" for share in shares[part])]
+        [f"  {WAIT_NAMES[part]}", *(f"{100 * share:.0f} %" for share in shares[part])]
         for part in largest
         if max(shares[part]) >= _LEAST_SHARE
     ]
@@ -172,7 +173,7 @@ def _limit(summary: Summary) -> str:
     parts = time_of_transaction(summary)
     if not parts:
         return ""
-    return _wait_name(max(parts, key=lambda part: parts[part]))
+    return WAIT_NAMES[max(parts, key=lambda part: parts[part])]
 
 
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
@@ -264,19 +265,13 @@ def _most_expensive(summaries: Sequence[Summary]) -> list[str]:
     return sorted(spent, key=lambda query: (-spent[query], query))[:_MOST_SHOWN]
 
 
-def _wait_name(part: str) -> str:
-    from tiersim.simulator.verdict import WAIT_NAMES
-
-    return WAIT_NAMES[part]
-
-
 def breakdown_of(query: Mapping[str, Any] | None) -> str:
     """Shares of a query's time, the largest first; what is less than a hundredth is left out."""
     if not query:
         return ""
     total = sum(query["breakdown_ns"].values())
     parts = sorted(query["breakdown_ns"].items(), key=lambda part: -part[1])
-    shown = [(_wait_name(part), ns / total) for part, ns in parts if total and ns >= 0.01 * total]
+    shown = [(WAIT_NAMES[part], ns / total) for part, ns in parts if total and ns >= 0.01 * total]
     return ", ".join(f"{name} {100 * share:.0f} %" for name, share in shown)
 
 
@@ -382,8 +377,6 @@ def time_of_transaction(summary: Mapping[str, Any]) -> dict[str, float]:
     """Mean time of a transaction by part: of its queries and its commit, each as often as it ran; the rest is outside
     of them.
     """
-    from tiersim.simulator.verdict import ELSEWHERE
-
     count = summary["latency_ns"]["transaction"]["count"] or 1
     found: dict[str, float] = {}
     commits = (summary["latency_ns"].get("commit") or {}).get("count", 0)

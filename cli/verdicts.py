@@ -19,6 +19,7 @@ _BASES = {
     "calibrated": "calibrated",
     "extrapolated": "larger buffer pool or busier CPU than recorded",
     "assumed": "not calibrated",
+    "innodb": "InnoDB",
 }
 _FIGURES = {
     "throughput": "throughput",
@@ -125,7 +126,7 @@ def busiest(summary: Summary) -> str:
 
 def busiest_name(summary: Summary) -> str:
     """Return the busiest part."""
-    from tiersim.simulator.verdict import part_name
+    from tiersim.simulator.categories import part_name
 
     found = summary["bottleneck"]
     return part_name(found["station"], found["resource"])

@@ -37,19 +37,10 @@ from tiersim.scenarios.survey import (
     merged_blocks,
     survey,
 )
+from tiersim.simulator.categories import CATEGORIES, COUNT, REQUESTS, categorise
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import (
-    CATEGORIES,
-    COUNT,
-    REQUESTS,
-    Metrics,
-    by_recording,
-    categorise,
-    new_metrics,
-    of_recording,
-    within,
-)
+from tiersim.simulator.metrics import Metrics, by_recording, new_metrics, of_recording, within
 from tiersim.simulator.result import Result, summarise
 from tiersim.simulator.sharing import NOT_RECORDED
 from tiersim.simulator.streams import SYNC_ENDS, Streams, part_of, to_run

@@ -18,7 +18,7 @@ from tiersim.grouping import rows_of_each
 from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.kernel import kernel, table_set
 from tiersim.operations import OPERATIONS
-from tiersim.simulator.metrics import CATEGORIES, categorise
+from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.result import measured_latencies
 from tiersim.traces.bundle import Bundle, Manifest, Requests
 from tiersim.traces.schema import CHECKPOINT_WRITE, FLUSH, LOG_WRITE, REQUEST_COLUMNS, WRITE

@@ -28,6 +28,7 @@ from tiersim.scenarios.calibration.synthesis.draws import Draws, bounded_sample
 from tiersim.scenarios.calibration.synthesis.draws import scattered as scattered_misses
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.validation.write_amplification import write_random
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
@@ -55,7 +56,7 @@ from tiersim.simulator.database.database_state import (
     SCAN,
     SPILL,
 )  # fmt: skip
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.miss_ratios import ExactCurve, Shards, size_grid
 from tiersim.simulator.policies import POLICIES, misses, numbered
 from tiersim.simulator.popularity import draw_rank, laws_of, scattered, zipf

@@ -1,7 +1,5 @@
 """What is measured while time moves: latency histograms, the timeline and what stations did, written by both engines
 through the same kernels.
-
-Figures are of categories of requests, by purpose; flushes and discards by themselves.
 """
 
 from typing import Any, NamedTuple
@@ -12,35 +10,7 @@ from numpy.typing import NDArray
 from tiersim.devices.station_records import Plant
 from tiersim.histogram import COARSE_BITS, FINE_BITS, bin_of, bins
 from tiersim.kernel import kernel, table_set
-from tiersim.operations import DISCARD, FLUSH
-from tiersim.traces.schema import LOG_WRITE, PURPOSES
-
-REQUEST_CATEGORIES = (*PURPOSES, "log flush", "flush", "discard")
-#: Waits that are made of requests, which are counted by themselves, too: in no total. What the server waits for when it
-#: makes its log durable (the write, the flush behind it, the host between and after them), and the device's part of it.
-DERIVED = ("log sync", "log sync on device")
-CATEGORIES = (*REQUEST_CATEGORIES, *DERIVED)
-#: Where several recordings run side by side, each has so many columns of the metrics.
-COUNT = len(CATEGORIES)
-#: What a database above the devices adds: slices of CPU, calls that start to read ahead, statements, transactions;
-#: behind them one for each class of statements.
-OF_DATABASES = ("processor", "read ahead", "statement", "transaction")
-PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION = range(len(CATEGORIES), len(CATEGORIES) + len(OF_DATABASES))
-FIRST_CLASS = len(CATEGORIES) + len(OF_DATABASES)
-LOG_SYNC, LOG_SYNC_DEVICE = len(REQUEST_CATEGORIES), len(REQUEST_CATEGORIES) + 1
-#: Columns of counts by category that count requests, each once.
-REQUESTS = slice(len(REQUEST_CATEGORIES))
-LOG_FLUSH, _FLUSH, _DISCARD = (CATEGORIES.index(name) for name in ("log flush", "flush", "discard"))
-
-
-def categorise(op: NDArray[np.uint8], purpose: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Category of each request, uint8 index into CATEGORIES."""
-    category = purpose.copy()
-    category[op == FLUSH] = _FLUSH
-    category[(op == FLUSH) & (purpose == LOG_WRITE)] = LOG_FLUSH
-    category[op == DISCARD] = _DISCARD
-    return category
-
+from tiersim.simulator.categories import COUNT
 
 #: A request that left a station that is watched, see :mod:`tiersim.simulator.taps`.
 TAP: np.dtype[Any] = np.dtype(

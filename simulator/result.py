@@ -23,8 +23,9 @@ from tiersim.errors import TraceError, reason
 from tiersim.files import checksums_of, sealed, whole_folder
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, coarse_quantiles_ns, quantile_ns
 from tiersim.simulator import verdict
+from tiersim.simulator.categories import CATEGORIES, REQUESTS
 from tiersim.simulator.commands import Outcome
-from tiersim.simulator.metrics import CATEGORIES, REQUESTS, Metrics
+from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.verdict import Load, Sessions, judge, judge_waiting, to_blame, utilisation
 from tiersim.traces.parquet import part_of
 from tiersim.units import NS_PER_S

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER
 from tiersim.kernel import kernel, table_set
-from tiersim.simulator.metrics import COUNT
+from tiersim.simulator.categories import COUNT
 
 CLOCK, OWN, PACE = range(3)
 #: Bits of ``sync``: the command begins, or ends, what the server sees as one flush of its log.

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.plant import INSTANCE, Balance, Station
-from tiersim.simulator.metrics import REQUESTS, Metrics
+from tiersim.simulator.categories import REQUESTS, part_name
+from tiersim.simulator.metrics import Metrics
 from tiersim.units import NS_PER_S, format_ns
 
 #: Share of the recorded throughput below which a run is behind.
@@ -32,42 +33,6 @@ ALWAYS_BUSY = 0.95
 #: Kinds of station that hold requests but do not serve them.
 _STORING = "write cache"
 HOLDING = ("gate", "shares", "stripes", _STORING)
-
-#: Name of a transaction's time that none of its queries took.
-ELSEWHERE = "outside the queries"
-#: What the parts of a statement's time are called in tables, pages and sentences; JSON has the keys.
-WAIT_NAMES = {
-    "cpu": "CPU of queries",
-    "cpu queue": "waiting for a core",
-    "data read": "waiting for data reads",
-    "eviction": "waiting for evictions",
-    "log": "waiting for the WAL",
-    "lock": "waiting for row locks",
-    "temp": "temporary files",
-    "copy": "backups",
-    ELSEWHERE: "client, between queries",
-}
-
-#: What a resource of a station is called; one that is not here keeps its own name.
-_NAMES = {
-    "actuator": "disk arm",
-    "interface": "disk interface",
-    "dies": "flash dies",
-    "channels": "flash channels",
-    "controller": "flash controller",
-    "link": "flash link",
-    "host cpu": "driver CPU",
-    "credits": "burst credits",
-    "byte credits": "burst credits (bytes)",
-    "lines": "write-back cache",
-}
-#: Resources that a server has once: the name says it all.
-_ONCE = {"cores": "CPU", "workers": "I/O workers", "lookups": "buffer pool"}
-
-
-def part_name(station: str, resource: str) -> str:
-    """Return the name of a resource of a station, such as ``disk arm of data.9`` or ``CPU``."""
-    return _ONCE.get(resource) or f"{_NAMES.get(resource, resource)} of {station}"
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.synthesis import Evidence, Synthesis, synthesise
+from tiersim.traces.differences import read_counters
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.statistics import QUERIES, STATEMENTS, Snapshot, StatisticsWriter, Values, table_of, write_table
 from tiersim.units import NS_PER_MS

@@ -18,6 +18,8 @@ from tiersim.cli.resources import compile_if_cold
 from tiersim.scenarios.exploring.draft import draft_of
 from tiersim.scenarios.exploring.explorer import Explorer, open_recording
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.readers import import_trace
+from tiersim.traces.samples import pgbench
 
 
 def small_recording(folder: Path, requests: int = 24_000) -> Path:
@@ -27,6 +29,14 @@ def small_recording(folder: Path, requests: int = 24_000) -> Path:
     count = len(columns["time_ns"])
     rows = rows_of(**columns, offset_bytes=rng.integers(0, 100_000, count) * 8192)
     return write_recording(folder, rows, streams=[f"session{n}" for n in range(8)])
+
+
+def commits_of_pgbench(folder: Path) -> Path:
+    """The first 20,000 events of a recording of pgbench."""
+    raw, target = folder / "pgbench.blktrace", folder / "pgbench.trace"
+    raw.write_bytes(pgbench()[: 48 * 20_000])
+    import_trace([raw], target, force=False)
+    return target
 
 
 def until(explorer: Explorer, holds: Callable[[], bool]) -> None:
@@ -41,13 +51,15 @@ def is_done(explorer: Explorer) -> Callable[[], bool]:
 
 
 @contextmanager
-def serving(folder: Path, *names: str, idle_s: float = 600) -> Iterator[Server]:
-    """A server for a small recording on scenarios; saves go into ``folder/saved``."""
+def serving(
+    folder: Path, *names: str, idle_s: float = 600, record: Callable[[Path], Path] = small_recording
+) -> Iterator[Server]:
+    """A server for a recording, by default a small one, on scenarios; saves go into ``folder/saved``."""
     compile_if_cold()
     saved = folder / "saved"
     saved.mkdir()
     drafts = [draft_of(name) for name in names]
-    explorer = Explorer(open_recording(Bundle(small_recording(folder)), drafts[0]), drafts)
+    explorer = Explorer(open_recording(Bundle(record(folder)), drafts[0]), drafts)
     server = Server(View(explorer, saved), 0, idle_s)
     thread = Thread(target=server.run, daemon=True)
     thread.start()

@@ -71,6 +71,6 @@ def test_the_page_of_an_exploration_has_no_violations(explored: Any, axe: str, w
     explored.set_viewport_size({"width": width, "height": 900})
     explored.emulate_media(color_scheme=scheme)
     explored.reload()
-    explored.locator("html[data-stage=done][data-drawn]").wait_for(state="attached")
+    explored.locator("html[data-stage=done][data-picture][data-drawn]").wait_for(state="attached")
     found = violations(explored, axe)
     assert not found, "\n".join(found)

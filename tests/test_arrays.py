@@ -23,9 +23,10 @@ from tiersim.scenarios.hardware import NamedScenario, place_files
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.survey import FileUse
 from tiersim.simulator import station as machine
+from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import NO_DATABASE
-from tiersim.simulator.metrics import CATEGORIES, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.streams import CLOCK, OWN
 
 pytestmark = pytest.mark.kernels

@@ -7,12 +7,13 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.errors import ScenarioError
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter, finish_writer, resume_writer
 from tiersim.simulator.database.buffer_pool.warm import refer
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import COMPUTE, LOOKUP, LRU, OWN, TAKEN, Database
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ
 
 pytestmark = pytest.mark.kernels

@@ -13,10 +13,11 @@ from tiersim.scenarios.statements.result import (
     impact_of,
     log_of,
 )
+from tiersim.simulator.categories import FIRST_CLASS, TRANSACTION
 from tiersim.simulator.database.build import Host, Statements, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, BY_TIME, IDLE, SYNCING, WRITING, Checkpoints
 from tiersim.simulator.database.database_state import Database
-from tiersim.simulator.metrics import FIRST_CLASS, TRANSACTION, new_metrics, record_sync
+from tiersim.simulator.metrics import new_metrics, record_sync
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 COMMIT = FIRST_CLASS

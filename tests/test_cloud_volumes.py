@@ -18,8 +18,9 @@ from tiersim.devices.station import balances
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import CATEGORIES, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import summarise
 from tiersim.units import parse_bytes, parse_bytes_per_s
 

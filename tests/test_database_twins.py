@@ -20,6 +20,7 @@ from tests.twins.wal import Wal
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import refer
@@ -39,7 +40,7 @@ from tiersim.simulator.database.database_state import (
 )
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log import Log
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.kernels

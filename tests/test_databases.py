@@ -14,6 +14,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.kernel.blocks import of_tables
+from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, STATEMENT, TRANSACTION
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
@@ -55,7 +56,7 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.sessions.processors import Costs
-from tiersim.simulator.metrics import FIRST_CLASS, LOG_SYNC, STATEMENT, TRANSACTION, Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.policies import misses, numbered
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.traces.schema import DATA_READ

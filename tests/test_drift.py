@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from tiersim.scenarios.calibration.counters import Drift
+from tiersim.traces.differences import Drift
 from tiersim.traces.statistics import Snapshot
 
 S = 1_000_000_000

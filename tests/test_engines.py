@@ -12,9 +12,10 @@ from tests.plants import Case, cases
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import CALL, NEVER, NONE, RESOURCES, Plant
+from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import CATEGORIES, Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import Device, Part, ReferenceEngine
 from tiersim.simulator.result import conservation
 from tiersim.simulator.streams import OWN, PACE, Streams

@@ -367,7 +367,7 @@ def test_statements_are_replayed_as_replay_does(tmp_path: Path) -> None:
         explorer.end()
 
 
-def test_the_program_of_the_document_draws_a_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_programs_of_the_document_draw_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from plotly.graph_objects import Figure
 
     from tiersim.traces.readers import import_trace
@@ -376,12 +376,15 @@ def test_the_program_of_the_document_draws_a_figure(tmp_path: Path, monkeypatch:
     shown: list[Figure] = []
     monkeypatch.setattr(Figure, "show", lambda figure: shown.append(figure))
     text = Path("docs/explore.md").read_text(encoding="utf-8")
-    (program,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    cells = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(cells) == 2
     monkeypatch.chdir(tmp_path)
     Path("demo").mkdir()
     Path("sample.blktrace").write_bytes(pgbench()[: 48 * 20_000])
     import_trace([Path("sample.blktrace")], Path("demo/pgbench.trace"), force=False)
-    Path("program.py").write_text(program, encoding="utf-8")
+    Path("program.py").write_text("\n".join(cells), encoding="utf-8")
     runpy.run_path("program.py")
-    (figure,) = shown
-    assert {"4 drives", "8 drives", "16 drives"} <= {trace.name for trace in figure.data}
+    percentiles, ratios, busy = shown
+    assert {"4 drives", "8 drives", "16 drives"} <= {trace.name for trace in percentiles.data}
+    assert len(ratios.data) > 0
+    assert [trace.name.split(":")[0] for trace in busy.data] == ["15k-raid10", "pcie-flash"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.explorations import is_done, serving, until
+from tests.explorations import commits_of_pgbench, is_done, serving, until
 from tests.page_browser import browser, text
 from tests.test_explore import assert_equal
 from tiersim.cli.exploring.server import Server
@@ -262,11 +262,42 @@ def test_a_thousand_random_changes_end_in_the_figures_of_a_replay(tab: Tab) -> N
     _change_at_random(tab, LONG_CHANGES, STOP_EACH[1], 2)
 
 
+def test_the_cheapest_storage_for_commits_below_2_ms_takes_a_new_user_three_actions(
+    tmp_path: Path, browser: Any
+) -> None:
+    """The page proposes the target: search, use what was found, save it."""
+    with serving(tmp_path, "15k-raid10", record=commits_of_pgbench) as own:
+        page = browser.new_context(viewport={"width": 1500, "height": 950}).new_page()
+        page.goto(own.address)
+        page.locator("html[data-stage=done][data-picture][data-drawn]").wait_for(state="attached")
+        page.evaluate(
+            """() => {
+                window.actions = 0;
+                const note = () => { window.actions++; };
+                for (const kind of ['pointerdown', 'keydown', 'input']) addEventListener(kind, note, true);
+            }"""
+        )
+        assert page.locator("#target").input_value() == "p95(log sync) < 2 ms"
+        page.get_by_role("button", name="Search").click()
+        page.locator("#found button").first.click(timeout=120_000)
+        explorer = own.view.explorer
+        until(explorer, lambda: explorer.state.version > 0 and is_done(explorer)())
+        page.get_by_role("button", name="Save scenario (TOML)").click()
+        page.locator("#saved", has_text=".toml").wait_for()
+        assert page.evaluate("window.actions") == 3
+        saved = load_scenario(str(next(own.view.folder.glob("*.toml"))))
+        bundle = Bundle(tmp_path / "pgbench.trace")
+        playback = survey_to_play(bundle, [saved])
+        (found,) = replay_all(playback.found, [saved], workers=1, playback=playback)
+        assert found.summary["latency_ns"]["log sync"]["p95"]["value"] < 2e6
+        page.context.close()
+
+
 def test_a_server_that_is_gone_is_said_and_the_figures_stay(tmp_path: Path, browser: Any) -> None:
     with serving(tmp_path, "pcie-flash", idle_s=8.0) as own:
         page = browser.new_context().new_page()
         page.goto(own.address)
-        page.locator("html[data-stage=done][data-drawn]").wait_for(state="attached")
+        page.locator("html[data-stage=done][data-picture][data-drawn]").wait_for(state="attached")
         page.locator("html.gone").wait_for(state="attached", timeout=30_000)
         assert text(page, "#problem").startswith("Nobody changed anything for")
         assert page.locator(".card").count() == 1

@@ -6,11 +6,14 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,7 +146,36 @@ def test_nothing_is_asked_elsewhere(client: Client) -> None:
     assert client.post("/shutdown", {})[0] == 404
 
 
-def test_events_tell_the_state_and_the_figures(client: Client) -> None:
+def test_a_browser_that_resets_its_connection_prints_no_traceback_and_a_fault_does(
+    client: Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, handled = client.server, threading.Event()
+    handle = server.handle_error
+
+    def noted(request: Any, client_address: Any) -> None:
+        handle(request, client_address)
+        handled.set()
+
+    monkeypatch.setattr(server, "handle_error", noted)
+    with socket.create_connection(("127.0.0.1", server.server_port)) as connection:
+        head = {"Host": client.host, "Origin": f"http://{client.host}", "Cookie": client.headers["Cookie"]}
+        lines = ["POST /change HTTP/1.1", *(f"{name}: {value}" for name, value in head.items())]
+        lines += ["Content-Type: application/json", "Content-Length: 99", "", "{"]
+        connection.sendall("\r\n".join(lines).encode())
+        time.sleep(0.5)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing it resets it
+    assert handled.wait(30)
+    assert capsys.readouterr().err == ""
+    handled.clear()
+    monkeypatch.setattr(server.view, "state", lambda: 1 / 0)
+    asking = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
+    asking.request("GET", "/events", headers=client.headers)
+    assert handled.wait(30)
+    asking.close()
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_events_tell_the_figures_before_the_state_says_what_they_are_of(client: Client) -> None:
     until(client.server.view.explorer, is_done(client.server.view.explorer))
     connection = http.client.HTTPConnection("127.0.0.1", client.server.server_port, timeout=30)
     connection.request("GET", "/events", headers=client.headers)
@@ -151,8 +183,8 @@ def test_events_tell_the_state_and_the_figures(client: Client) -> None:
     assert answer.getheader("Content-Type") == "text/event-stream"
     lines = [answer.readline().decode().rstrip("\n") for _ in range(5)]
     connection.close()
-    state, figures = (json.loads(line.removeprefix("data: ")) for line in (lines[1], lines[4]))
-    assert (lines[0], lines[3], state["stage"]) == ("event: state", "event: picture", "done")
+    figures, state = (json.loads(line.removeprefix("data: ")) for line in (lines[1], lines[4]))
+    assert (lines[0], lines[3], state["stage"]) == ("event: picture", "event: state", "done")
     assert [scenario["name"] for scenario in figures["scenarios"]] == ["Now"]
     assert figures["why"][0]["stations"]
 

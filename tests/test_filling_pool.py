@@ -9,13 +9,13 @@ import pytest
 from tests.counted_bundles import synthesised
 from tests.counted_databases import FRAMES, TRANSACTIONS, counted_database, law
 from tests.test_statements import scenario
-from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.processor import loop_sessions
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.result import curve
 from tiersim.scenarios.statements.statement_load import Load, read_load
+from tiersim.traces.differences import read_counters
 from tiersim.units import NS_PER_S
 
 pytestmark = pytest.mark.kernels

@@ -10,11 +10,12 @@ from tiersim.devices.catalogue import load_device
 from tiersim.devices.hdd.disk_drive import Hdd
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import LOOKUP, LOOKUPS, OWN
 from tiersim.simulator.database.sessions.processors import Costs
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 
 #: The document's costs: 26 us for a read of 8 KiB into a full pool, of which just over 3 are the eviction; 16 to 17 for
 #: one ahead; 4 a row.

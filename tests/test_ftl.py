@@ -134,6 +134,14 @@ def test_every_unit_lies_where_it_was_last_written(
     assert programmed(plant, ftl) - before == written + moved
 
 
+def test_the_emptiest_block_is_known_after_each_trim() -> None:
+    """No write goes between: a collector that looks beyond the emptiest block may never find one."""
+    plant, ftl = plant_with(PageMapping(40, 2, 4, 0.28, "greedy"), steady=True)
+    for unit in np.random.default_rng(1).permutation(40).tolist():
+        trim_unit(plant, ftl, unit)
+        assert_consistent(plant, ftl)
+
+
 @given(small_mappings().filter(lambda mapping: mapping.problem() is None), st.integers(0, 2**32), st.integers(1, 60))
 @settings(max_examples=examples(120 if jit_enabled() else 60), deadline=None)
 def test_a_fresh_drive_puts_and_copies_as_its_twin(mapping: PageMapping, seed: int, spread: int) -> None:

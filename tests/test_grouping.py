@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiersim.grouping import rows_of_each
-from tiersim.scenarios.calibration.counters import NamedTables
+from tiersim.traces.query_text import NamedTables
 
 
 @given(st.lists(st.integers(0, 6) | st.sampled_from([65_535, 65_536, 10**6]), max_size=40))

@@ -17,13 +17,14 @@ from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.statements.programs import drawn_variants
 from tiersim.scenarios.statements.queries import NO_ENTRIES, Asked, IndexEntries, index_entries
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.popularity import first_updates, pages_with_room, updates_before
 from tiersim.traces.differences import Change, Differences
 

@@ -8,6 +8,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
 from tiersim.simulator.database.buffer_pool.warm import warm
@@ -26,7 +27,7 @@ from tiersim.simulator.database.database_state import (
 )
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 
 pytestmark = pytest.mark.kernels
 

@@ -8,13 +8,14 @@ import pytest
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES, Plant
+from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log import Log, Replica
-from tiersim.simulator.metrics import FIRST_CLASS, LOG_SYNC, Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics, new_metrics
 
 pytestmark = pytest.mark.kernels
 

@@ -8,6 +8,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NONE, RESOURCES, WAIT, Plant
 from tiersim.devices.tiering.cached_blocks_kernels import CLEAN, take_place
 from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.simulator.categories import FIRST_CLASS, STATEMENT
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database, with_slots
@@ -19,7 +20,7 @@ from tiersim.simulator.database.page_cache import (
     finish_page_cache,
     resume_page_cache,
 )
-from tiersim.simulator.metrics import FIRST_CLASS, STATEMENT, Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.policies import misses, numbered
 
 pytestmark = pytest.mark.kernels

@@ -15,8 +15,8 @@ from tests.page_statements import SECOND_S, WRITTEN_S, statement_sample
 from tiersim.cli import plots
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import MOST_ROWS, page_payload
+from tiersim.simulator.categories import WAIT_NAMES
 from tiersim.simulator.result import Result
-from tiersim.simulator.verdict import WAIT_NAMES
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from tests.page_statements import HOSTILE_TEXTS, MIB, POOLS, QUERIES, RECORDED, 
 from tiersim.cli import plots
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import LABEL, MOST_TEXT, embedded_json, page_payload, tier_name
+from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
 from tiersim.simulator.database.database_state import SPENT
 from tiersim.simulator.result import Result
-from tiersim.simulator.verdict import ELSEWHERE, WAIT_NAMES
 
 
 @pytest.fixture(scope="module")

@@ -330,6 +330,26 @@ def test_the_narrow_comparison_is_stacked(html: str, open_page: Open) -> None:
 
 
 @pytest.mark.browser
+def test_caveats_caches_and_burst_credits_are_said(open_page: Open) -> None:
+    cache = {
+        "read_hit_ratio": 0.25, "read_hit_ratio_since_full": 0.5, "write_hit_ratio": 0.75, "used_bytes": 1 << 30,
+        "dirty_bytes": 1 << 20, "promoted_bytes": 0, "written_back_bytes": 0, "filled_ns": 3_000_000_000,
+    }  # fmt: skip
+    emptied = {"station": "data", "resource": "credits", "start": 1.0, "end": 0.0, "ran_out_ns": 90_000_000_000,
+               "lasts_ns": None}  # fmt: skip
+    falling = {**emptied, "station": "log", "end": 0.98, "ran_out_ns": None, "lasts_ns": 7_200_000_000_000}
+    base = sample(DISKS)
+    stations = {**base.summary["stations"], "fast": {**next(iter(base.summary["stations"].values())), "cache": cache}}
+    caveats = ["host has no effect here"]
+    summary = {**base.summary, "stations": stations, "credits": [emptied, falling], "caveats": caveats}
+    known = text(open_page(build_page([replace(base, summary=summary)], "t")), "#known")
+    assert "Host has no effect here" in known
+    assert "Cache fast: 25 % of what is read comes from it, 50 % since it is full." in known
+    assert "75 % of what is written meets a block that it holds. It holds 1 GiB (full after 3 s), 1 MiB of it" in known
+    assert "Burst credits of data: 100 % of a full balance at the start, 0 % at the end; they run out after" in known
+    assert "98 % at the end; under this load they last 2 h." in known
+
+
 def test_what_is_known_names_its_sources(open_page: Open) -> None:
     result = sample(CARD)
     result.summary["replay"] = {

@@ -22,7 +22,6 @@ from tests.row_sweep import ACCESSES, HEAP, INDEX, shape_of, walked
 from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import TraceError
-from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, fit, predict
 from tiersim.scenarios.calibration.popularity.fit import extrapolated, least_squares
 from tiersim.scenarios.calibration.popularity.occupancy import MOST, Pool, levels
@@ -33,6 +32,7 @@ from tiersim.simulator.database.build import Host, Relation, Statements, add_dat
 from tiersim.simulator.policies.misses import misses, numbered
 from tiersim.simulator.popularity import draw_rank, first_updated, laws_of, moved_rows, scattered, zipf
 from tiersim.traces.counters import SUBJECTS
+from tiersim.traces.differences import read_counters
 from tiersim.traces.readers import import_trace
 from tiersim.traces.references import ReferenceWriter, pages_only
 from tiersim.traces.statistics import Values

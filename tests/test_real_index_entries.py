@@ -15,11 +15,12 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.scenarios.calibration.popularity.occupancy import levels
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import LOCK, LOOKUP, OWN
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 
 pytestmark = pytest.mark.long
 

@@ -30,8 +30,9 @@ from tiersim.scenarios.sizing.subject import Subject, of_path
 from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.sweeps.rows import Row, row_of
 from tiersim.scenarios.validation import orders
+from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import CATEGORIES, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import summarise
 from tiersim.traces.schema import DATA_READ, DATA_WRITE
 

@@ -20,7 +20,6 @@ from tests.sqlserver_scenarios import sql_server_scenario
 from tests.sqlserver_trace_files import write_file_stats, write_trc
 from tiersim.devices.station_records import Plant
 from tiersim.errors import ScenarioError, TraceError
-from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, predict
 from tiersim.scenarios.calibration.popularity.fit import Missed
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2, Pool, levels
@@ -50,6 +49,7 @@ from tiersim.simulator.database.database_state import SCAN as SCANS
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.simulator.policies import misses
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.differences import read_counters
 from tiersim.traces.readers import import_trace
 from tiersim.traces.schema import STATEMENT_COLUMNS
 from tiersim.traces.statistics import Table, table_of

@@ -17,7 +17,6 @@ from tiersim.devices.catalogue import load_processor
 from tiersim.devices.host.processor import core_speed
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError, TraceError
-from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.library import load_scenario, refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.replay import replay
@@ -31,16 +30,17 @@ from tiersim.scenarios.statements.replay import (
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import Load, read_load, said_of_earlier_changes
 from tiersim.scenarios.survey import survey
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import AGAIN, CLOCK, LOCK, LOG, LOOKUP, SPENT
 from tiersim.simulator.database.sessions.processors import Costs
-from tiersim.simulator.metrics import FIRST_CLASS, Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.simulator.summary_model import Summary
 from tiersim.traces import statistics
 from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Change, Differences, read_counters
 from tiersim.traces.parquet import open_parquet
 from tiersim.units import NS_PER_MS, NS_PER_S
 

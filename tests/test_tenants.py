@@ -33,9 +33,10 @@ from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.model import MOST_TENANTS, read_tenants
 from tiersim.scenarios.tenants.run import Recordings, TenantResults, run_tenants
+from tiersim.simulator.categories import COUNT
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import COUNT, Metrics, by_recording, new_metrics
+from tiersim.simulator.metrics import Metrics, by_recording, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result
 from tiersim.simulator.streams import OWN, Streams, part_of, side_by_side, to_run

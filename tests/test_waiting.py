@@ -23,8 +23,9 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay, workers_that_fit
 from tiersim.scenarios.survey import Recorded, load_recorded, survey
+from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import CATEGORIES, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.simulator.streams import to_run
 from tiersim.traces.bundle import Bundle

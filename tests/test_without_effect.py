@@ -8,13 +8,13 @@ import pytest
 from tests.counted_bundles import synthesised
 from tests.counted_databases import counted_database, law
 from tests.made_up_devices import token_bucket
-from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay, survey_to_play
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.statement_load import Load, read_load
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.differences import read_counters
 from tiersim.traces.readers import import_trace
 
 _FIGURES = ("latency_ns", "throughput_per_s", "stations", "verdict", "load")

@@ -203,11 +203,11 @@ class Handler(BaseHTTPRequestHandler):
                     self.wfile.write(b": still here\n\n")
                     continue
                 seen = tick
-                self._event("state", view.state())
                 now, figures = view.figures()
                 if now != drawn and figures:
                     drawn = now
                     self._event("picture", figures)
+                self._event("state", view.state())  # behind the picture: it says what the figures are of
             self._event("end", json.dumps(self.server.why_ended))
         except OSError:
             return  # the page is gone
@@ -285,6 +285,7 @@ def _settings(explorer: Explorer, asked: Mapping[str, Any]) -> dict[str, Any]:
             raise ScenarioError(f"{key}: cannot be changed here; change it in the file of the scenario")
         if key.endswith(".device") and value not in (known.get(key), *catalogue.names()):
             raise ScenarioError(
-                f"{value!r} is not a device of the catalogue{did_you_mean(str(value), catalogue.names())}"
+                f"{value!r} is not a device of the catalogue"
+                + (did_you_mean(str(value), catalogue.names()) or "; choose one of the list")
             )
     return settings

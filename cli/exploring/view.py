@@ -18,8 +18,8 @@ from tiersim.errors import OutputError
 from tiersim.files import whole_file
 from tiersim.scenarios import library
 from tiersim.scenarios.exploring.explorer import MOST_PINS, Explorer, Picture
+from tiersim.simulator.categories import part_name
 from tiersim.simulator.result import Result
-from tiersim.simulator.verdict import part_name
 
 #: Name of the scenario that is being changed, beside the letters of those that are pinned.
 _NOW = "Now"
@@ -44,7 +44,7 @@ class View:
             "devices": [_known(one, figures_of(load_device(one))) for one in catalogue.names()],
             "bases": library.names(),
             "name": f"{self.explorer.state.draft.name}-explored",
-            "target": f"p95({self.explorer.recording.classes[0]}) < 2 ms",
+            "target": f"p95({self.explorer.recording.usual_class}) < 2 ms",
         }
         return build_explore_page(finite(explored), f"{name}: what if")
 

@@ -18,6 +18,7 @@ import typer
 from tiersim.cli import terminal
 from tiersim.errors import TraceError, reason
 from tiersim.files import check_target, whole_file
+from tiersim.simulator.categories import WAIT_NAMES
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -264,7 +265,6 @@ def build_page(results: "Sequence[Result]", title: str, studies: Studies | None 
     """Build the report of *results* and *studies* as text; byte for byte the same for the same ones."""
     from tiersim.cli.page.payload import SCHEMA, page_payload
     from tiersim.cli.page.studies import spoken, study_payload
-    from tiersim.simulator.verdict import WAIT_NAMES
 
     if not results and not studies:
         raise ValueError("a page needs at least one result or study")

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.verdicts import MEANING, query_text
 from tiersim.cli.verdicts import sentence as error_sentence
-from tiersim.simulator.metrics import REQUEST_CATEGORIES
-from tiersim.simulator.verdict import ELSEWHERE, WAIT_NAMES, part_name
+from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES, part_name
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
@@ -254,10 +253,10 @@ PURPOSES = (
 #: Parts of a summary that go to the page as they are.
 _COPIED = (
     "description", "verdict", "commands", "throughput_per_s", "throughput_shortfall_pct", "conservation",
-    "assumed", "synthesised", "replay", "lag_ns", "seed", "tool_version",
+    "assumed", "synthesised", "replay", "lag_ns", "seed", "tool_version", "caveats", "credits",
 )  # fmt: skip
 #: Further parts of results of statements.
-_OF_STATEMENTS = ("level", "hit_ratio", "host", "engine", "settings_from", "extrapolated", "inferred", "caveats", "log")
+_OF_STATEMENTS = ("level", "hit_ratio", "host", "engine", "settings_from", "extrapolated", "inferred", "log")
 
 
 def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
@@ -379,6 +378,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "checkpoints": checkpoint_payload(summary, result.timeline),
         "database": database_payload(result, merged),
         "stations": stations(result, merged),
+        "caches": finite({name: one["cache"] for name, one in summary["stations"].items() if "cache" in one}),
         "toml": result.scenario_toml,
     }
 

@@ -14,14 +14,14 @@ from math import sqrt
 from pathlib import Path
 
 from tiersim.errors import TraceError
-from tiersim.scenarios.calibration.counters import Counters, NamedTables
 from tiersim.scenarios.calibration.popularity.midpoint import MidpointPool
 from tiersim.scenarios.calibration.popularity.occupancy import AccessedTable
 from tiersim.scenarios.calibration.popularity.recorded import Accesses
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.statements.queries import changes_rows
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.query_text import tokens
+from tiersim.traces.differences import Counters
+from tiersim.traces.query_text import NamedTables, tokens
 from tiersim.traces.statistics import Snapshot, Values, read_queries
 
 #: Entries of an inner page: of an INT key 13 to 14 bytes each, of a BIGINT 17 to 18.

@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.occupancy import Pool
-from tiersim.traces.differences import Change
+from tiersim.traces.differences import Change, Counters
 from tiersim.units import format_bytes
 
 #: Parts of a disk, and devices that stand on others: their reads are counted there, too.

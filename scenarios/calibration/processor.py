@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.counters import of_log
+from tiersim.simulator.categories import PROCESSOR
 from tiersim.simulator.database.database_state import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.database.sessions.processors import Costs
-from tiersim.simulator.metrics import PROCESSOR, Metrics
-from tiersim.traces.differences import Differences
+from tiersim.simulator.metrics import Metrics
+from tiersim.traces.differences import Differences, of_log
 from tiersim.traces.schema import DATA_READ
 from tiersim.units import NS_PER_MS, NS_PER_S
 

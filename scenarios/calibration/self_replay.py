@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from tiersim.scenarios.caveats import model_error_of
-from tiersim.simulator.metrics import REQUEST_CATEGORIES
+from tiersim.simulator.categories import REQUEST_CATEGORIES
 from tiersim.simulator.result import Figure, Result
 
 #: Largest deviation of a class's mean latency, and of its count, that counts as the same.

@@ -22,6 +22,7 @@ from tiersim.scenarios.sizing.candidates import CandidatesModel, ListModel, comb
 from tiersim.scenarios.sizing.size import Request, size
 from tiersim.scenarios.sizing.subject import of_source
 from tiersim.scenarios.sizing.targets import parse_target
+from tiersim.scenarios.survey import Survey
 from tiersim.scenarios.sweeps.sources import Requests, Source, Statements
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
@@ -42,7 +43,7 @@ class Recording:
     total: int  # of what a run's progress counts: requests or statements
     statements: bool
     pool_bytes: int | None = None  # of the recorded server
-    classes: tuple[str, ...] = ("commit", "transaction")  # that latencies were recorded of, the most usual first
+    usual_class: str = "commit"  # of latencies
 
 
 def open_recording(bundle: Bundle, draft: Draft, progress: Progress | None = None) -> Recording:
@@ -56,9 +57,16 @@ def open_recording(bundle: Bundle, draft: Draft, progress: Progress | None = Non
     windows = windows_of(bundle)
     source = Requests(bundle, None, progress, also=None if windows is None else windows.add)
     sample = windows.sample(source.found) if windows is not None and windows.requests else None
-    there = source.found.measured
-    classes = (*(one for one in ("log sync", "data read") if one in there), *there, "unknown")
-    return Recording(source, sample, source.found.requests, False, classes=classes)
+    usual = _usual_class(source.found, scenario.model.replay.mode)
+    return Recording(source, sample, source.found.requests, False, usual_class=usual)
+
+
+def _usual_class(found: Survey, mode: str) -> str:
+    """Return of what latencies are asked most: what sessions wait for; a replay by the clock knows no commits."""
+    there = found.measured
+    if {"log write", "log flush"} <= set(there) and mode != "open":
+        return "log sync"
+    return next((one for one in ("log write", "data read", *there) if one in there), "unknown")
 
 
 @dataclass(frozen=True)

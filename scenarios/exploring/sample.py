@@ -29,7 +29,7 @@ from tiersim.scenarios.statements.calibration import first_of
 from tiersim.scenarios.statements.statement_load import Load
 from tiersim.scenarios.survey import Gathered, Merged, Recorded, Survey, merge_commands
 from tiersim.scenarios.sweeps.sources import Statements
-from tiersim.simulator.metrics import CATEGORIES, categorise
+from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.result import (
     BATCHES,
     PERCENTILES,

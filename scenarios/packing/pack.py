@@ -27,7 +27,7 @@ from tiersim.scenarios.survey import EXTENT_BYTES
 from tiersim.scenarios.tenants.demands import worked_ns
 from tiersim.scenarios.tenants.model import MOST_TENANTS
 from tiersim.scenarios.tenants.run import Recordings, Tenant, parts_on, rules_of
-from tiersim.simulator.metrics import CATEGORIES
+from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.result import Result
 
 #: Parts of the time from the first beginning to the last end; in each, what tenants keep busy is added up.

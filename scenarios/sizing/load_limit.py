@@ -10,7 +10,7 @@ from tiersim.scenarios.sizing.judging import check_targets, judge_run
 from tiersim.scenarios.sizing.targets import Target
 from tiersim.scenarios.sweeps.rows import Row
 from tiersim.scenarios.sweeps.sources import Note
-from tiersim.simulator.metrics import REQUEST_CATEGORIES
+from tiersim.simulator.categories import REQUEST_CATEGORIES
 
 SCHEMA = "tiersim.load/1"
 #: Multiples of the recorded load that are run first.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from tiersim.errors import ScenarioError, did_you_mean
-from tiersim.simulator.metrics import CATEGORIES, OF_DATABASES
+from tiersim.simulator.categories import CATEGORIES, OF_DATABASES
 from tiersim.units import parse_bytes, parse_ns
 
 Kind = Literal["latency", "load", "throughput", "capacity", "drive failures", "endurance"]

@@ -10,7 +10,6 @@ import numpy as np
 
 from tiersim.devices.station_records import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.calibration.counters import of_log
 from tiersim.scenarios.calibration.host_costs import (
     ASSUMED_RANGE,
     CLIENT_NS,
@@ -47,10 +46,12 @@ from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.scenarios.statements.statement_load import Load, begins
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
 from tiersim.simulator.database.sessions.processors import Costs, scaled
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
+from tiersim.traces.differences import of_log
 from tiersim.traces.schema import DATA_READ
 
 #: So many executions of all sessions tell how fast a load runs; of 8 sessions 10,000 each.

@@ -22,14 +22,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.counters import NamedTables
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.calibration.popularity.recorded import FINDS
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, FileAccesses, words_of
 from tiersim.simulator.popularity import NONE_MOVED, first_updates, moved_rows, share_of_pages, updates_before
 from tiersim.traces.differences import Change, Differences
-from tiersim.traces.query_text import Kind, tokens
+from tiersim.traces.query_text import Kind, NamedTables, tokens
 
 #: Rows a call are a whole number if they are this close to one: counters of tables and of queries are not of the same
 #: moment.

@@ -12,7 +12,6 @@ import numpy as np
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import TraceError
 from tiersim.parallel import side_by_side
-from tiersim.scenarios.calibration.counters import read_counters
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
 from tiersim.scenarios.calibration.page_cache import page_cache
 from tiersim.scenarios.calibration.popularity import fit
@@ -37,11 +36,13 @@ from tiersim.scenarios.statements.statement_load import (
     recorded_statements,
     texts_of,
 )
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import FIRST_CLASS, Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.result import Result
 from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle, Manifest
+from tiersim.traces.differences import read_counters
 
 #: Receives a finished run and the requests to its volumes; returns False if some of these were not noted.
 Tap = Callable[[Assembled, Metrics], bool]

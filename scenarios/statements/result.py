@@ -30,17 +30,18 @@ from tiersim.devices.station_records import NEVER, Plant
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import model_error_of
+from tiersim.scenarios.caveats import INNODB, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.statement_load import Load as StatementLoad
 from tiersim.scenarios.statements.statement_load import by_the_clock
 from tiersim.simulator import verdict
+from tiersim.simulator.categories import CATEGORIES, FIRST_CLASS, OF_DATABASES, REQUESTS, TRANSACTION, WAIT_NAMES
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, IDLE
 from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, HISTORY, SPENT, Database
-from tiersim.simulator.metrics import CATEGORIES, FIRST_CLASS, OF_DATABASES, REQUESTS, TRANSACTION, Metrics
+from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import (
     PERCENTILES,
     SCHEMA,
@@ -307,7 +308,7 @@ def summarise_statements(
         "locks": "modelled" if program.locks_rows else "not modelled",
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
     if assembled.settings.of_engine.page_cleaner is not None:
-        believed["error"] = "unknown"  # docs/innodb.md: four runs say too little
+        believed["error"] = INNODB
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": scenario.name,
@@ -522,7 +523,7 @@ def _largest_wait(assembled: Assembled) -> str | None:
     most = int(np.argmax(spent_ns))
     if not spent_ns[most]:
         return None
-    return f"Most of the time of queries and commits is {verdict.WAIT_NAMES[SPENT[most]]}"
+    return f"Most of the time of queries and commits is {WAIT_NAMES[SPENT[most]]}"
 
 
 def _throughput(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int) -> dict[str, Figure]:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, fill_random_bits, random_below
-from tiersim.scenarios.calibration.counters import Counters, of_log
 from tiersim.scenarios.calibration.page_cache import PageCache
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES, FileAccesses
@@ -38,7 +37,7 @@ from tiersim.scenarios.statements.queries import (
 )
 from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.differences import Differences
+from tiersim.traces.differences import Counters, Differences, of_log
 from tiersim.traces.query_text import tokens
 from tiersim.traces.statistics import Table, read_queries, read_statements
 from tiersim.units import NS_PER_MS, NS_PER_S
@@ -242,6 +241,7 @@ def read_load(
         entries = index_entries(counters.found, fitted, _texts_by_entity(path))
         asked, said = asked_of(counters.found, fitted, queries, texts, columns, dirtied, record_bytes)
         said += said_of(fitted.tables, entries)
+        said += said_of_vacuum(counters.found)
         said += said_of_earlier_changes(counters.found, [texts.get(query) for query in queries])
     else:
         image_bytes = None
@@ -359,6 +359,20 @@ def said_of_earlier_changes(found: Differences, texts: Sequence[str | None]) -> 
         f"{calls:,.0f} statements that only read wrote {images:,.0f} full-page images into the WAL, because PostgreSQL"
         " marks a row as committed when it is read for the first time (hint bits). The CPU time of these writes is in"
         " the CPU time of the lookups. To keep it out, run VACUUM before recording"
+    )
+    return [said]
+
+
+def said_of_vacuum(found: Differences) -> list[str]:
+    """Say that tables were vacuumed while a load was recorded: a run does not."""
+    runs = sum(
+        int(change.number(name) or 0) for change in found.of("relation").values() for name in ("vacuums", "autovacuums")
+    )
+    if not runs:
+        return []
+    said = (
+        f"tables were vacuumed {runs:,} times while this was recorded: pages that VACUUM reads and writes, and its WAL,"
+        " are not simulated; what they cost statements is in the recorded times alone"
     )
     return [said]
 

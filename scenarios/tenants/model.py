@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from tiersim.devices.array.shares import SharedQueue
 from tiersim.devices.cloud.instance import Limits
 from tiersim.errors import did_you_mean
-from tiersim.simulator.metrics import COUNT
+from tiersim.simulator.categories import COUNT
 from tiersim.toml_files import Bytes, Nanoseconds, SignedNanoseconds, StrictModel, parse_toml, read_text, validate
 
 #: Categories of all recordings of a run are numbered in a byte.

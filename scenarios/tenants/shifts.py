@@ -14,7 +14,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from tiersim.scenarios.replay import INTERVALS, Played
-from tiersim.simulator.metrics import REQUESTS, of_recording
+from tiersim.simulator.categories import REQUESTS
+from tiersim.simulator.metrics import of_recording
 from tiersim.units import NS_PER_S
 
 #: What is called a minute: at least an interval of the timeline, and of short recordings no more than a twelfth.

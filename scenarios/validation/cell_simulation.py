@@ -11,9 +11,10 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.statement_load import Load
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import COUNTED_FROM, Database
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.units import NS_PER_S
 
 _SLOTS = 1024  # for requests, to begin with

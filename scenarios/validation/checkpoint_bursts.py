@@ -23,6 +23,7 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment, Figure
 from tiersim.scenarios.validation.ranges import Assumed
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.gather_write import GATHERED_BEFORE_2016
 from tiersim.simulator.database.buffer_pool.warm import warm
@@ -30,7 +31,7 @@ from tiersim.simulator.database.build import Demand, Host, Relation, Statements,
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints
 from tiersim.simulator.database.database_state import COMPUTE, DIRTY_PAGES, LOG, LRU2, OWN
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: The share of pages that are changed, fitted on the first checkpoint.

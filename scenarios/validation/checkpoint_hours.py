@@ -38,6 +38,7 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.ranges import Assumed
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.warm import hold_all
@@ -45,7 +46,7 @@ from tiersim.simulator.database.build import Demand, Host, Relation, Statements,
 from tiersim.simulator.database.checkpoint.checkpointer import NAP_NS, Checkpoints, distance_segments
 from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, OWN
 from tiersim.simulator.database.wal.log import Log
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.units import NS_PER_S
 
 FILE = "postgresql_checkpoints_tpcc_2020.csv"

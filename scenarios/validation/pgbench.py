@@ -18,13 +18,14 @@ from tiersim.devices.array.volume import Volume, add_volume
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
 from tiersim.scenarios.calibration.popularity.occupancy import INNER_ENTRIES
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, OLDER_OF_TWO, OWN
 from tiersim.simulator.database.wal.log import Log
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.units import NS_PER_S
 
 #: A scale unit of pgbench_accounts, and how many of its rows a page of the heap and a leaf of the primary key hold

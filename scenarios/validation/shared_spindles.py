@@ -32,6 +32,7 @@ from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.pgbench import closed_loop, relations
 from tiersim.scenarios.validation.ranges import Assumed
+from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.gather_write import GATHERED_BEFORE_2016
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
@@ -42,7 +43,7 @@ from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2
 from tiersim.simulator.database.sessions.processors import TABLES
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
-from tiersim.simulator.metrics import FIRST_CLASS, LOG_SYNC, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ
 from tiersim.units import NS_PER_S
 

@@ -8,7 +8,6 @@ import numpy as np
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, Plant
 from tiersim.errors import ScenarioError, did_you_mean
-from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.hardware import NamedScenario
@@ -25,6 +24,7 @@ from tiersim.simulator.database.buffer_pool.warm import settle, warm
 from tiersim.simulator.database.build import Relation, add_database
 from tiersim.simulator.database.database_state import Database
 from tiersim.traces.bundle import Manifest
+from tiersim.traces.differences import Counters
 from tiersim.units import NS_PER_S, format_bytes
 
 #: Temp blocks of PostgreSQL go round in so many bytes at least.

@@ -16,9 +16,10 @@ from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.workloads.assembly import Described, assemble
 from tiersim.scenarios.workloads.model import read_workload
 from tiersim.scenarios.workloads.program import Laid
+from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import CLOCK, UNTIL
-from tiersim.simulator.metrics import FIRST_CLASS, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
 from tiersim.units import NS_PER_S
 

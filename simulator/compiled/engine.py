@@ -17,6 +17,7 @@ from tiersim.devices.hdd.hdd_kernels import accept_drive, can_start, finish_driv
 from tiersim.devices.station import ACCEPT, CHOOSE, FINISH, RESUME
 from tiersim.devices.station_records import ARRAY, CALL, DRIVE, NEVER, NONE, PER_SLOT, Plant
 from tiersim.kernel import call_at, kernel
+from tiersim.simulator.categories import COUNT, LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled.engine_state import (
     CONTROL_SIZE,
@@ -58,9 +59,6 @@ from tiersim.simulator.events import (
     round_for,
 )
 from tiersim.simulator.metrics import (
-    COUNT,
-    LOG_SYNC,
-    LOG_SYNC_DEVICE,
     Metrics,
     close,
     note_accepted,

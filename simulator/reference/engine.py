@@ -18,6 +18,7 @@ from simpy.events import Event, EventPriority
 
 from tiersim.devices.station_records import CALL, NEVER, NONE, PER_SLOT, Plant
 from tiersim.simulator import station as kernels
+from tiersim.simulator.categories import COUNT, LOG_SYNC, LOG_SYNC_DEVICE
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.database.build import NO_DATABASE, with_slots
 from tiersim.simulator.database.checkpoint.checkpointer import note_history
@@ -25,9 +26,6 @@ from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.database.sessions.sessions import ASKS, OVER, RESTS, step
 from tiersim.simulator.events import ARRIVAL, COMPLETION, DISPATCH, TIMER, event_key, key_round, round_for
 from tiersim.simulator.metrics import (
-    COUNT,
-    LOG_SYNC,
-    LOG_SYNC_DEVICE,
     Metrics,
     close,
     note_accepted,

@@ -96,6 +96,24 @@ const asSentence = text => (/^[a-z]+[ ,;]/.test(text) ? capital(text) : text).re
 const entriesOf = (entries, source) => (entries ?? []).map(one => (typeof one === 'string' ? [one, source]
   : [[one.what, one.value].filter(known).join(': '), one.source ?? source]));
 
+/** What a cache in front of disks did. */
+function cacheWords(name, cache) {
+  const { read_hit_ratio: reads, read_hit_ratio_since_full: since, write_hit_ratio: writes, filled_ns: full, used_bytes: used, dirty_bytes: dirty } = cache;
+  const filled = known(full) ? `full after ${span(full / 1e9)}` : 'not full at the end';
+  return [
+    known(reads) ? `Cache ${name}: ${percent(reads)} of what is read comes from it${known(since) ? `, ${percent(since)} since it is full` : ''}.` : `Cache ${name}: nothing was read.`,
+    known(writes) ? `${percent(writes)} of what is written meets a block that it holds.` : null,
+    `It holds ${bytes(used)} (${filled}), ${bytes(dirty)} of it not yet on the disks.`,
+  ].filter(known).join(' ');
+}
+
+/** What became of burst credits. */
+function creditWords({ station, start, end, ran_out_ns: out, lasts_ns: lasts }) {
+  const course = `Burst credits of ${station}: ${percent(start)} of a full balance at the start, ${percent(end)} at the end`;
+  if (known(out)) return warning(`${course}; they run out after ${span(out / 1e9)}.`);
+  return known(lasts) ? warning(`${course}; under this load they last ${span(lasts / 1e9)}.`) : `${course}.`;
+}
+
 function knownLists(scenario) {
   const trace = traceOf(scenario);
   const recording = `trace ${trace.name}, ${trace.source_format}`;
@@ -122,13 +140,15 @@ function knownLists(scenario) {
     Simulated: [
       scenario.verdict.arrivals === 'recorded' || scenario.verdict.arrivals === 'inferred' ? null : [meaning(scenario, 'arrivals'), null],
       ...made,
+      ...Object.entries(scenario.caches).map(([name, cache]) => [cacheWords(name, cache), null]),
+      ...(scenario.credits ?? []).map(one => [creditWords(one), null]),
       [`Every latency, rate and utilisation of ${scenario.name} is simulated.`, `tiersim ${scenario.tool_version}, seed ${scenario.seed}`],
       [selfCheck(scenario), 'checked at the end of the run'],
     ],
     Replay: [
       ...replayWords(scenario.replay ?? {}, ofStatements(scenario) ? 'transaction' : 'request').map(text => [text, null]),
       ...Object.entries(MEANINGS).filter(([what]) => what !== 'arrivals').map(([what]) => (scenario.verdict[what] === undefined ? null : [meaning(scenario, what), null])),
-      ...Object.entries(scenario.verdict).filter(([what]) => what !== 'load' && !(what in MEANINGS)).map(([key, value]) => [generic(key, value), null]),
+      ...Object.entries(scenario.verdict).filter(([what]) => what !== 'load' && what !== 'credits' && !(what in MEANINGS)).map(([key, value]) => [generic(key, value), null]),
       ...(scenario.caveats ?? []).map(text => [warning(capital(text)), null]),
       ...coarseness().map(text => [text, 'this page']),
     ],

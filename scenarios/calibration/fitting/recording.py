@@ -35,8 +35,9 @@ from tiersim.scenarios.calibration.fitting.search import compass
 from tiersim.scenarios.causes import BY_THE_CLOCK, ENOUGH_MEASURED, Rules, find_owners, infer_streams
 from tiersim.scenarios.model import ReplayModel
 from tiersim.scenarios.survey import Recorded
+from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import CATEGORIES, new_metrics
+from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.streams import to_run
 from tiersim.traces.schema import FLAG_HELD_BACK
 from tiersim.units import NS_PER_S

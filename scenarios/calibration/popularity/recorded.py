@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tiersim.errors import TraceError
-from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.popularity.occupancy import MOST, AccessedTable, levels
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Change, Counters, Differences
 from tiersim.traces.statistics import Values, read_queries
 
 #: A query that misses less than this share of what another of the same table does, in a call, finds the other's pages.

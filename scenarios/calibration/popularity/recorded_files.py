@@ -19,10 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.popularity.occupancy import INNER_ENTRIES, AccessedTable, levels
 from tiersim.scenarios.calibration.popularity.recorded import Accesses
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Change, Counters, Differences
 from tiersim.traces.statistics import Table, read_queries
 from tiersim.units import NS_PER_MS
 

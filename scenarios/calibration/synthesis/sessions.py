@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.counters import NamedTables
 from tiersim.scenarios.calibration.synthesis.counted import Counted, Interval, Names, Role, Samples
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.traces.differences import Change, Differences
+from tiersim.traces.query_text import NamedTables
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_KINDS
 from tiersim.traces.statistics import read_statements
 from tiersim.units import NS_PER_MS, NS_PER_S

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.scenarios.calibration.counters import Counters
 from tiersim.scenarios.calibration.synthesis.counted import (
     Counted,
     Intervals,
@@ -29,7 +28,7 @@ from tiersim.scenarios.calibration.synthesis.counted import (
 )
 from tiersim.scenarios.calibration.synthesis.draws import Draws, apportion, bounded_sample, exact_sum, scattered
 from tiersim.scenarios.calibration.synthesis.sessions import Schedule, Turns, logged_transactions, places, population
-from tiersim.traces.differences import Differences
+from tiersim.traces.differences import Counters, Differences
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS, STATEMENT_KINDS
 from tiersim.traces.statistics import Snapshot, Table
 from tiersim.units import NS_PER_S

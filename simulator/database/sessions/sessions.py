@@ -22,6 +22,7 @@ import numpy as np
 
 from tiersim.kernel import kernel
 from tiersim.operations import READ, WRITE
+from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
 from tiersim.simulator.database.buffer_pool.flush_list import has_room_in_log
 from tiersim.simulator.database.buffer_pool.pages import (
     change,
@@ -92,16 +93,7 @@ from tiersim.simulator.database.sessions.read_stream import (
     take_page,
 )
 from tiersim.simulator.database.wal.log import has_full_buffers, insert
-from tiersim.simulator.metrics import (
-    FIRST_CLASS,
-    LOG_SYNC,
-    PROCESSOR,
-    READ_AHEAD,
-    STATEMENT,
-    TRANSACTION,
-    Metrics,
-    record_sync,
-)
+from tiersim.simulator.metrics import Metrics, record_sync
 from tiersim.traces.schema import BACKUP, DATA_READ, LOG_WRITE, TEMP
 
 

@@ -1,0 +1,75 @@
+"""What figures are of: categories of requests, by purpose; flushes and discards by themselves; parts by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tiersim.operations import DISCARD, FLUSH
+from tiersim.traces.schema import LOG_WRITE, PURPOSES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+REQUEST_CATEGORIES = (*PURPOSES, "log flush", "flush", "discard")
+#: Waits that are made of requests, which are counted by themselves, too: in no total. What the server waits for when it
+#: makes its log durable (the write, the flush behind it, the host between and after them), and the device's part of it.
+DERIVED = ("log sync", "log sync on device")
+CATEGORIES = (*REQUEST_CATEGORIES, *DERIVED)
+#: Where several recordings run side by side, each has so many columns of the metrics.
+COUNT = len(CATEGORIES)
+#: What a database above the devices adds: slices of CPU, calls that start to read ahead, statements, transactions;
+#: behind them one for each class of statements.
+OF_DATABASES = ("processor", "read ahead", "statement", "transaction")
+PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION = range(len(CATEGORIES), len(CATEGORIES) + len(OF_DATABASES))
+FIRST_CLASS = len(CATEGORIES) + len(OF_DATABASES)
+LOG_SYNC, LOG_SYNC_DEVICE = len(REQUEST_CATEGORIES), len(REQUEST_CATEGORIES) + 1
+#: Columns of counts by category that count requests, each once.
+REQUESTS = slice(len(REQUEST_CATEGORIES))
+LOG_FLUSH, _FLUSH, _DISCARD = (CATEGORIES.index(name) for name in ("log flush", "flush", "discard"))
+
+
+def categorise(op: NDArray[np.uint8], purpose: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Category of each request, uint8 index into CATEGORIES."""
+    category = purpose.copy()
+    category[op == FLUSH] = _FLUSH
+    category[(op == FLUSH) & (purpose == LOG_WRITE)] = LOG_FLUSH
+    category[op == DISCARD] = _DISCARD
+    return category
+
+
+#: Name of a transaction's time that none of its queries took.
+ELSEWHERE = "outside the queries"
+#: What the parts of a statement's time are called in tables, pages and sentences; JSON has the keys.
+WAIT_NAMES = {
+    "cpu": "CPU of queries",
+    "cpu queue": "waiting for a core",
+    "data read": "waiting for data reads",
+    "eviction": "waiting for evictions",
+    "log": "waiting for the WAL",
+    "lock": "waiting for row locks",
+    "temp": "temporary files",
+    "copy": "backups",
+    ELSEWHERE: "client, between queries",
+}
+
+#: What a resource of a station is called; one that is not here keeps its own name.
+_NAMES = {
+    "actuator": "disk arm",
+    "interface": "disk interface",
+    "dies": "flash dies",
+    "channels": "flash channels",
+    "controller": "flash controller",
+    "link": "flash link",
+    "host cpu": "driver CPU",
+    "credits": "burst credits",
+    "byte credits": "burst credits (bytes)",
+    "lines": "write-back cache",
+}
+#: Resources that a server has once: the name says it all.
+_ONCE = {"cores": "CPU", "workers": "I/O workers", "lookups": "buffer pool"}
+
+
+def part_name(station: str, resource: str) -> str:
+    """Return the name of a resource of a station, such as ``disk arm of data.9`` or ``CPU``."""
+    return _ONCE.get(resource) or f"{_NAMES.get(resource, resource)} of {station}"
