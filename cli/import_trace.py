@@ -24,9 +24,9 @@ def import_trace(
         list[Path],
         typer.Argument(
             help=(
-                "Recorded files of one recording, or folders of them. Of blktrace, name one file of a device"
-                " (sdb.blktrace.0): those of the other CPUs beside it are read, too. Texts may be compressed (gzip,"
-                " bzip2, xz, Zstandard)."
+                "Recorded files of one recording, or folders of them. For blktrace, name one file of each"
+                " device (sdb.blktrace.0); the files of the other CPUs are found beside it. Texts may be compressed"
+                " (gzip, bzip2, xz, Zstandard)."
             )
         ),
     ],
