@@ -288,6 +288,16 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         took = [row["total_ms"] for row in document["checkpoints"] if row.get("total_ms") is not None]
         longest = f", {_ms(min(took))} to {_ms(max(took))}" if took else ""
         yield "checkpoints in the log", f"{len(document['checkpoints']):,}{longest}"
+    if document["vacuum"]:
+        tables, read = document["vacuum"]["tables"], document["vacuum"]["pages_read"]
+        runs = ", ".join(
+            f"{count:,} {name}"
+            for name in ("autovacuums", "vacuums", "autoanalyzes", "analyzes")
+            if (count := sum(row[name] for row in tables))
+        )
+        written = document["vacuum"]["pages_written"]
+        own = "" if read is None else f"; autovacuum read {read:,} pages and wrote {written:,} (not simulated)"
+        yield "vacuum", (runs or "none has ended") + own
     if document["background_writer"]:
         found = document["background_writer"]
         own = found.get("sessions_pages_written")

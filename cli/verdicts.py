@@ -17,6 +17,7 @@ _BASES = {
     "calibrated": "calibrated",
     "extrapolated": "larger buffer pool or busier CPU than recorded",
     "assumed": "not calibrated",
+    "innodb": "InnoDB",
 }
 _FIGURES = {
     "throughput": "throughput",

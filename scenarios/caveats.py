@@ -19,18 +19,23 @@ from tiersim.scenarios.survey import FileUse
 #: nothing told, whose errors are those of guesses.
 BEYOND, BEYOND_BY_GUESS = "beyond the recording", "beyond the recording, with assumed costs"
 
+#: What a result's verdict says of its ``error`` when its engine has errors of its own, whatever the calibration.
+INNODB = "innodb"
+
 
 def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Return between which multiples (``low``, ``high``) of a predicted figure 80 % of the measured ones lay, by kind
     of figure, and of how many.
 
     *verdict* is that of a result: a calibration that failed is as good as none, and one that goes beyond its recording
-    has errors of its own. ``basis`` says what the
+    has errors of its own; so has InnoDB. ``basis`` says what the
     hardware of those predictions was taken from; ``other`` stands for each figure that is not named. Where nothing was
     measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
-    if verdict.get("error") == "unknown":  # an engine that was hardly compared with real servers
+    if verdict.get("error") == "unknown":  # so said results of InnoDB before its errors were learned
         return {"basis": "unknown", "figures": {}}
+    if verdict.get("error") == INNODB:
+        return {"basis": INNODB, "figures": _learned()[INNODB]}
     basis = "calibrated" if verdict["calibration"] == "calibrated" else "assumed"
     if verdict.get("reach") == BEYOND:
         basis = "extrapolated"

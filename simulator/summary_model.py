@@ -42,8 +42,10 @@ class VerdictSaid(_Said):
         description="Burst credits; while they are `falling`, `steady` holds only as long as they last. `load` says "
         "when they run out.",
     )
-    error: Literal["unknown"] | None = Field(
-        default=None, description="Of an engine that was hardly compared with real servers (InnoDB)."
+    error: Literal["innodb", "unknown"] | None = Field(
+        default=None,
+        description="`innodb`: of MySQL and MariaDB, whose predictions have errors of their own; `unknown`: the same "
+        "in results of older versions.",
     )
     reach: str | None = Field(
         default=None,
@@ -112,8 +114,9 @@ class ConservationSaid(_Said):
 class ModelErrorSaid(_Said):
     """Between which multiples of a predicted figure 80 % of the measured ones lay, by kind of figure."""
 
-    basis: Literal["calibrated", "extrapolated", "assumed", "unknown"] = Field(
-        description="`extrapolated`: beyond the recording; `assumed`: data sheets and guesses; `unknown`: InnoDB."
+    basis: Literal["calibrated", "extrapolated", "assumed", "innodb", "unknown"] = Field(
+        description="`extrapolated`: beyond the recording; `assumed`: data sheets and guesses; `innodb`: of MySQL and "
+        "MariaDB; `unknown`: the same in results of older versions."
     )
     figures: dict[str, dict[str, float]] = Field(
         description="By kind (`throughput`, `mean`, `tail`: percentiles from the 95th on, `count`: pages, WAL, "

@@ -33,7 +33,7 @@ def _without_intervals() -> str:
 
 def _of_section(lines: list[str]) -> Iterator[Measurement]:
     said = " ".join(lines)
-    basis: Basis = "calibrated" if "Basis: calibrated." in said else "assumed"
+    basis: Basis = next((one for one in interval_report.BASES if f"Basis: {one}." in said), "assumed")
     for before, table in _tables(lines):
         header, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
         if header[0] == "recorded":

@@ -21,7 +21,7 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, add_database
-from tiersim.simulator.database.database_state import COMPUTE, LOG, Database
+from tiersim.simulator.database.database_state import COMPUTE, LOG, LOOKUP, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log, Replica
@@ -116,19 +116,25 @@ def test_replica(seed: int, sessions: int, round_trip_ns: int, flush_ns: int, th
     sessions=st.integers(1, 8),
     cores=st.integers(1, 8),
     log_io_ns=pick(0, 0, 9_001, 120_007),
+    cpu_ns=pick(50_000, 3_000_000),
+    changes=st.booleans(),
     think_ns=pick(20_000, 400_000, 2_000_000),
 )
-def test_log_threads(seed: int, sessions: int, cores: int, log_io_ns: int, think_ns: int) -> None:
-    load = statements(sessions, 12, seed, 50_000, think_ns)
+def test_log_threads(
+    seed: int, sessions: int, cores: int, log_io_ns: int, cpu_ns: int, changes: bool, think_ns: int
+) -> None:
+    load = statements(sessions, 12, seed, cpu_ns, think_ns)
     host = {"cores": cores, "frames": 8, "log": Log(full_page_writes=False, threads=True)}
-    demands = [Demand(COMPUTE), Demand(LOG, log_bytes=100)]
+    change = [Demand(LOOKUP, dirties=True, log_bytes=50)] if changes else []
+    demands = [*change, Demand(COMPUTE), Demand(LOG, log_bytes=100)]
     host["costs"] = Costs(log_io_ns=log_io_ns)
-    database = both(host, (10, (1,), 0.0), demands, load, seed)
+    database = both(host, (10, (1,), 0.0), demands, load, seed, warm_pages=1)
     clock = Clock()
     processors = Processors(clock, cores, [1000] * cores)
     log = LogThreads(clock, LOG_NS, processors, log_io_ns)
 
     def body(_: int, row: int) -> Process:
+        log.insert(50 if changes else 0)
         yield from processors.use(work_ns(load, row))
         yield from log.flush(log.insert(100))
 

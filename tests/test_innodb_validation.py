@@ -98,6 +98,15 @@ def test_more_clients_and_a_larger_pool_do_more_on_a_drive_that_is_not_busy() ->
     assert rate(2, 64) * 18 == pytest.approx(30_200, rel=0.05)  # the link is the limit: 18 pages a transaction
 
 
+def test_medians_of_a_drive_are_those_of_its_single_cells() -> None:
+    cells = [("read_only", "mysql", version, 2, clients) for version in ("8.0.45", "8.4.8") for clients in (1, 4, 32)]
+    predicted = dict(zip(cells, (110.0, 80.0, 100.0, 140.0, 150.0, 160.0), strict=True))
+    everything, first, second, *single = innodb_sata._claims(dict.fromkeys(cells, 100.0), predicted)
+    assert [one.predicted for one in (everything, first, second)] == pytest.approx([30, 10, 50])
+    assert [one.predicted for one in single] == [*predicted.values()]
+    assert single[0].what == "read-only, mysql 8.0.45, 2 GB, 1 clients: transactions"
+
+
 @pytest.mark.long
 def test_cells_of_a_real_server_come_out_as_the_document_has_them() -> None:
     found = innodb_cells.experiment()

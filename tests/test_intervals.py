@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tests import accuracy_document
 from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
-from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, model_error_of
+from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, INNODB, model_error_of
 from tiersim.scenarios.validation import interval_report, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (
@@ -198,7 +198,8 @@ def test_there_is_enough_to_learn_from_and_what_it_is_worth_is_not_hidden() -> N
 def test_a_figure_of_every_experiment_says_on_what_basis() -> None:
     text = (accuracy_document.ROOT / "docs/accuracy.md").read_text().partition("\n## Intervals")[0]
     for part in text.split("\n## ")[1:]:
-        assert ("| figure |" in part) == ("Basis: calibrated." in part or "Basis: assumed." in part), part[:60]
+        bases = ("calibrated", "assumed", "innodb")
+        assert ("| figure |" in part) == any(f"Basis: {one}." in part for one in bases), part[:60]
 
 
 def test_the_json_has_the_same_as_the_section() -> None:
@@ -227,6 +228,12 @@ def test_a_result_has_the_error_of_its_basis(verdict: str, basis: str) -> None:
     assert found["figures"] == tomllib.loads(accuracy_document.TABLE.read_text())[basis]
     for one in found["figures"].values():
         assert 0 < one["low"] < 1 < one["high"]
+
+
+@pytest.mark.parametrize("calibration", ["calibrated", "none"])
+def test_innodb_has_errors_of_its_own(calibration: str) -> None:
+    found = model_error_of({"calibration": calibration, "error": INNODB})
+    assert found == {"basis": "innodb", "figures": tomllib.loads(accuracy_document.TABLE.read_text())["innodb"]}
 
 
 def test_calibrated_models_are_nearer() -> None:

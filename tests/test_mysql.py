@@ -18,6 +18,7 @@ from tests.test_cli import Shell, shell
 from tiersim.cli import verdicts
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
+from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sizing.judging import doubts_of
 from tiersim.scenarios.sizing.targets import parse_target
@@ -175,13 +176,21 @@ def test_a_recording_is_replayed_with_what_was_inferred(with_rows: Path) -> None
     summary = replay_statements(with_rows, scenario, load=load).summary
     assert summary["log"]["flushes"] > 0
     assert summary["log"]["pages_flushed"] >= 0
-    assert summary["model_error"] == {"basis": "unknown", "figures": {}}  # other engines' errors are not InnoDB's
-    assert verdicts.expected_error(summary) == "unknown"
-    assert "unknown" in verdicts.notes([summary])[-1]
-    target = parse_target("p99(commit) < 1 s")
-    assert any("unknown" in doubt for doubt in doubts_of(target, summary, "transactions"))
+    assert summary["model_error"]["basis"] == "innodb"  # other engines' errors are not InnoDB's
+    assert verdicts.expected_error(summary) == verdicts.reach(summary["model_error"]["figures"]["throughput"])
+    assert verdicts.notes([summary])[-1].startswith("Expected error (InnoDB): throughput")
     with pytest.raises(ScenarioError, match=r"engine\.max_wal_size: is no setting of MariaDB; write redo_log_capacity"):
         settings_of_load(load_scenario("pcie-flash", ["engine.max_wal_size=1 GiB"]), load)
+
+
+def test_a_result_of_before_innodbs_errors_were_learned_says_that_they_are_unknown() -> None:
+    verdict = {"load": "steady", "calibration": "none", "error": "unknown"}
+    summary = {"verdict": verdict, "model_error": model_error_of(verdict)}
+    assert summary["model_error"] == {"basis": "unknown", "figures": {}}
+    assert verdicts.expected_error(summary) == "unknown"
+    assert "unknown" in verdicts.notes([summary])[-1]
+    (doubt,) = doubts_of(parse_target("p99(commit) < 1 s"), summary, "transactions")
+    assert "unknown" in doubt
 
 
 VALUES = {"Uptime": "100", "Innodb_pages_read": "7", "Innodb_page_size": "16384", "Innodb_buffer_pool_reads": "6"}

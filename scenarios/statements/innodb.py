@@ -116,7 +116,7 @@ def _innodb(sources: EngineSources, basis: dict[str, str], form: int) -> EngineS
             "binary_log": is_on,
             "sync_binlog": binary_log.sync_every if binary_log is not None else None,
         },
-        caveats=tuple(_caveats(sources.host, form, version, read, threads)),
+        caveats=tuple(_caveats(sources.host, form, version, read)),
         midpoint=midpoint,
         page_cleaner=cleaner,
         binary_log=binary_log,
@@ -222,7 +222,7 @@ def _cleaner(read: _Read, form: int, version: tuple[int, int], pool_bytes: int) 
     )
 
 
-def _caveats(host: Mapping[str, Any], form: int, version: tuple[int, int], read: _Read, threads: bool) -> Iterator[str]:
+def _caveats(host: Mapping[str, Any], form: int, version: tuple[int, int], read: _Read) -> Iterator[str]:
     yield (
         "mean latency was up to 9 % off in the four runs of MariaDB 10.11 that InnoDB's model was compared with;"
         " measure before you decide"
@@ -231,11 +231,6 @@ def _caveats(host: Mapping[str, Any], form: int, version: tuple[int, int], read:
     if method in ("fsync", "0") or (not method and form == MYSQL and version < _8_4):
         yield (
             "pages are read past the page cache of the operating system (O_DIRECT), though innodb_flush_method is fsync"
-        )
-    if threads:
-        yield (
-            "MySQL 8's log threads rest until somebody commits; real ones wake at the first change, so flushes are more"
-            " where few clients change"
         )
     if read.text("innodb_change_buffering") not in ("", "none", "NONE"):
         yield "the change buffer is not simulated: pages of secondary indexes are read at once; set it to none"

@@ -30,7 +30,7 @@ from tiersim.devices.station_records import NEVER, Plant
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import model_error_of
+from tiersim.scenarios.caveats import INNODB, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
@@ -308,7 +308,7 @@ def summarise_statements(
         "locks": "modelled" if program.locks_rows else "not modelled",
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
     if assembled.settings.of_engine.page_cleaner is not None:
-        believed["error"] = "unknown"  # docs/innodb.md: four runs say too little
+        believed["error"] = INNODB
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": scenario.name,

@@ -241,6 +241,7 @@ def read_load(
         entries = index_entries(counters.found, fitted, _texts_by_entity(path))
         asked, said = asked_of(counters.found, fitted, queries, texts, columns, dirtied, record_bytes)
         said += said_of(fitted.tables, entries)
+        said += said_of_vacuum(counters.found)
         said += said_of_earlier_changes(counters.found, [texts.get(query) for query in queries])
     else:
         image_bytes = None
@@ -358,6 +359,20 @@ def said_of_earlier_changes(found: Differences, texts: Sequence[str | None]) -> 
         f"{calls:,.0f} statements that only read wrote {images:,.0f} full-page images into the WAL, because PostgreSQL"
         " marks a row as committed when it is read for the first time (hint bits). The CPU time of these writes is in"
         " the CPU time of the lookups. To keep it out, run VACUUM before recording"
+    )
+    return [said]
+
+
+def said_of_vacuum(found: Differences) -> list[str]:
+    """Say that tables were vacuumed while a load was recorded: a run does not."""
+    runs = sum(
+        int(change.number(name) or 0) for change in found.of("relation").values() for name in ("vacuums", "autovacuums")
+    )
+    if not runs:
+        return []
+    said = (
+        f"tables were vacuumed {runs:,} times while this was recorded: pages that VACUUM reads and writes, and its WAL,"
+        " are not simulated; what they cost statements is in the recorded times alone"
     )
     return [said]
 

@@ -11,8 +11,8 @@ Kind = Literal["figure", "arithmetic", "qualitative"]
 #: or how often and how much something is done.
 Figure = Literal["throughput", "mean", "tail", "count"]
 #: What a prediction stands on: numbers fitted to or measured on the very hardware; such of a recording that does not
-#: reach as far; or those of data sheets and guesses.
-Basis = Literal["calibrated", "extrapolated", "assumed"]
+#: reach as far; those of data sheets and guesses; or, whatever they are, a model of InnoDB, whose errors are its own.
+Basis = Literal["calibrated", "extrapolated", "assumed", "innodb"]
 Verdict = Literal["exact", "holds", "fails", "underdetermined", "qualitative holds", "qualitative fails"]
 
 
@@ -38,8 +38,7 @@ class Claim:
     high: float | None = None
     within: tuple[float, float] | None = None  # where it may lie, in place of the tolerance
     note: str = ""  # a contradiction of its source, a suspected mechanism
-    #: What was measured; None: a rule, an equation, another simulator, what follows from other claims, or a figure of
-    #: InnoDB, whose errors are not those of other engines and are learned when enough experiments measured it.
+    #: What was measured; None: a rule, an equation, another simulator, what follows from other claims.
     figure: Figure | None = None
 
     @property

@@ -115,7 +115,7 @@ def experiment(folder: Path | None) -> Experiment:
     predicted = {cell: warming.rate(cell) for cell in measured}
     return Experiment(
         "innodb-ebs", title, source, fitted, tuple(_claims(measured, predicted)), fits=2,
-        assumed=("latency of the volume", "pool", "bytes of redo", "settings of the server"),
+        assumed=("latency of the volume", "pool", "bytes of redo", "settings of the server"), basis="innodb",
     )  # fmt: skip
 
 
@@ -233,6 +233,7 @@ def _claims(measured: Mapping[Cell, float], predicted: Mapping[Cell, float]) -> 
             _WORST_PCT,
             fitted=cell in fitted,
             note=_WARMS if cell[1] <= _LEAST[cell[0]] else "",
+            figure="throughput",
         )
     linear = {cell: _linear(cell, measured) for cell in judged}
     errors, of_linear = (

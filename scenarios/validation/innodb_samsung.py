@@ -175,6 +175,7 @@ def experiment(folder: Path | None) -> Experiment:
         "innodb-samsung", title, source, fitted, tuple(_claims(measured, predicted)), fits=2,
         assumed=("settings of the server: of a sister set", "clients: 100 (56 .. 200)", "sizes of rows", "contention",
                  "chips of the drives, and that they are in steady state"),
+        basis="innodb",
     )  # fmt: skip
 
 
@@ -189,6 +190,7 @@ def _claims(measured: Mapping[Cell, float], predicted: Mapping[Cell, float]) -> 
             predicted[cell],
             _EACH_PCT,
             fitted=cell in _CPU_OF.values(),
+            figure="throughput",
         )
     pairs = [
         (one, other)

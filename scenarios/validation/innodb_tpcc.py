@@ -100,6 +100,7 @@ def experiment(folder: Path | None) -> Experiment:
             "sizes of rows", "all servers need the same CPU", "contention",
             "the drive: its data sheet was not at hand", "its mix of reads and writes",
         ),
+        basis="innodb",
     )  # fmt: skip
 
 
@@ -119,6 +120,7 @@ def _claims(rows: list[tuple[str, str, int, int, float]]) -> Iterator[Claim]:
             _WITHIN_PCT,
             fitted=(engine, version, pool, users) == _FITTED,
             note=_NOTES.get((engine, pool), ""),
+            figure="throughput",
         )
 
 

@@ -223,7 +223,7 @@ def add_database(
     """
     tables = len(relations)
     relations, next_index = _with_indexes(relations)
-    processors = builder.station(PROCESSORS, 0, "processors", {"cores": host.cores}, role="processors")
+    processors = builder.station(PROCESSORS, 0, "processors", {"cores": host.cores}, 1, role="processors")
     _refuse(host)
     posted = (
         0 if host.lazy_writer is None else MOST_RUNS + 3

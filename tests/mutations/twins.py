@@ -628,6 +628,12 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "The writer rests though there is more.",
         ),
         (
+            "simulator/database/sessions/processors.py",
+            "return wake_writer(p, d)",
+            "return 0",
+            "The writer sleeps until somebody commits.",
+        ),
+        (
             "simulator/database/wal/log_threads.py",
             'log["busy"] = log["written"] > log["flushed"]',
             'log["busy"] = 0',

@@ -1,7 +1,7 @@
 """Cores in order of arrival (docs/engines.md, docs/processors.md, docs/models.md)."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tests.twins.clock import Clock, Process, Signal
 
@@ -15,6 +15,7 @@ class Processors:
     def __init__(self, clock: Clock, cores: int, slowdown: Sequence[int]) -> None:
         self.clock, self.cores, self.slowdown = clock, cores, slowdown
         self.busy = self.last_slice_ns = 0
+        self.after: Callable[[], None] = lambda: None  # each slice
         self.waiting: deque[tuple[Signal, bool]] = deque()
 
     def use(self, ns: int, first: bool = False) -> Process:
@@ -34,6 +35,7 @@ class Processors:
             yield self.clock.now + took
             self.last_slice_ns = took
             ns -= part
+            self.after()
             if self.waiting:
                 self.clock.set(self.waiting.popleft()[0])
             else:

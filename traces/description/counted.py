@@ -51,6 +51,7 @@ def counted(bundle: Bundle) -> dict[str, Any] | None:
         "checkpointer": _numbers(found, "checkpointer", "checkpointer"),
         "binary_log": _numbers(found, "binary log", "binary log"),
         "background_writer": _numbers(found, "background writer", "background writer"),
+        "vacuum": _vacuum(found),
         "checkpoints": [_plain(change.last) for _, change in sorted(found.of("checkpoint").items(), key=_by_number)],
         "sessions": _sessions(bundle),
         "devices": [
@@ -275,6 +276,29 @@ def _pool(found: Differences) -> dict[str, Any] | None:
         "pages_dirty": dirty[told],
         "pages_by_usage": dict(sorted(usage_counts.items())),
     }
+
+
+#: Runs over a table, by a session or by autovacuum.
+_RUNS = ("vacuums", "autovacuums", "analyzes", "autoanalyzes")
+
+
+def _vacuum(found: Differences) -> dict[str, Any] | None:
+    """Return how often tables were vacuumed and analyzed, and the pages that VACUUM read and wrote as nobody's
+    statements; None where nothing ran.
+    """
+    tables = []
+    for name, change in sorted(found.of("relation").items()):
+        runs = {key: number(change.number(key)) or 0 for key in _RUNS}
+        if any(runs.values()):
+            tables.append({"name": name, **runs, "rows_dead": number(change.number("rows_dead"))})
+    workers = [change for entity, change in found.of("io").items() if entity.startswith("autovacuum worker/relation/")]
+    pages = {
+        f"pages_{what}": number(sum((change.number(counter) or Decimal(0) for change in workers), Decimal(0)))
+        if workers
+        else None
+        for what, counter in (("read", "reads"), ("written", "writes"))
+    }
+    return {"tables": tables, **pages} if tables or pages["pages_read"] or pages["pages_written"] else None
 
 
 def _io(found: Differences) -> list[dict[str, Any]]:

@@ -35,6 +35,7 @@ from tiersim.simulator.database.database_state import (
     WAITING_SLICES,
     Database,
 )
+from tiersim.simulator.database.wal.log_threads import wake_writer
 
 
 class Costs(NamedTuple):
@@ -182,7 +183,7 @@ def _passed_by(d: Database) -> int:
 
 
 @kernel
-def finish_processors(d: Database) -> int:
-    """Free a core."""
+def finish_processors(p: Plant, d: Database) -> int:
+    """Free a core; what was changed before may wake the log's threads."""
     d.in_service[0] -= 1
-    return 0
+    return wake_writer(p, d)

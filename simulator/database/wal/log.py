@@ -63,6 +63,7 @@ LOG_ROW = record(
     "commit_siblings",
     "commit_op",  # what a commit asks for
     "own_op",  # of this log, where a replica or a binary log comes behind it
+    "threads",  # make it durable, no commit does
     "flushed_later",  # what is written is flushed by the log writer's next round
     "writer_delay_ns",
     "writer_awake",
@@ -377,6 +378,7 @@ def log_fields(settings: Log, volume: int, waiting: int, binary_log: bool = Fals
         "commit_siblings": settings.commit_siblings,
         "commit_op": AWAIT if waits_behind else own_op,
         "own_op": own_op,
+        "threads": int(settings.threads),
         "flushed_later": int(settings.flushed_later),
         "writer_delay_ns": settings.writer_delay_ns,
         "round_trip_ns": replica.round_trip_ns,

@@ -7,8 +7,8 @@ was changed by transactions that have not committed goes along. A commit waits u
 position (log_wait_for_flush).
 
 A write takes a processor alone, as it goes to the page cache. A flush, fsync, is a write of whole blocks to the volume
-and a flush behind it, and then takes a processor. Here the threads rest when all is durable, until somebody asks for
-something that is not; MySQL's wake at the first change, whose redo a commit then finds durable.
+and a flush behind it, and then takes a processor. When all has been written the writer rests, until somebody asks for
+more, or a slice of CPU ends behind a change (MySQL's writer looks every 10 us at first, innodb_log_writer_timeout).
 
 Requests are those of :mod:`tiersim.simulator.database.wal.log`. A round of the writer is a background request of the
 station to itself, WRITE, a round of the flusher another, FLUSH.
@@ -70,6 +70,16 @@ def choose_log_threads(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     log["writer_awake"] = 1
     d.holds[slot]["phase"] = _WAKES
     return slot, now + PASS_ON_NS, NEVER
+
+
+@kernel
+def wake_writer(p: Plant, d: Database) -> int:
+    """Let the writer begin if it rests though there is more; returns how many requests stand in ``children``."""
+    log = d.log[0]
+    if not log["threads"] or log["writer_awake"] or log["inserted"] == log["written"]:
+        return 0
+    log["writer_awake"] = 1
+    return add_background(p, 0, d.stations[AT_LOG], WRITE, 0, 0)
 
 
 @kernel
@@ -137,10 +147,7 @@ def resume_log_threads(p: Plant, d: Database, slot: int, now: int) -> int:
     log["flushed"] = log["target"]
     log["flushes"] += 1
     log["sync_ns"] += now - log["began_ns"]
-    made = 0
-    if not log["writer_awake"] and log["inserted"] > log["written"]:
-        log["writer_awake"] = 1
-        made = add_background(p, made, d.stations[AT_LOG], WRITE, 0, 0)
+    made = wake_writer(p, d)
     log["busy"] = log["written"] > log["flushed"]
     if log["busy"]:
         made = add_background(p, made, d.stations[AT_LOG], FLUSH, 0, 0)
