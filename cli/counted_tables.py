@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.cli import terminal
+from tiersim.cli.verdicts import is_of_recorder, query_text
 from tiersim.units import NS_PER_MS, format_bytes, format_ns
 
 #: Rows of a table; the JSON document has all.
@@ -40,7 +41,7 @@ def show_counted(document: dict[str, Any], everything: bool) -> tuple[list[str],
     """
     span = "span unknown" if document["span_ns"] is None else f"in {format_ns(document['span_ns'])}"
     tables = list(_tables(document, span))
-    queries = sorted(document["queries"], key=lambda row: -_time(row))[:_FEW]
+    queries = sorted(document["queries"], key=lambda row: (is_of_recorder(row["text"] or ""), -_time(row)))[:_FEW]
     if everything or not queries:
         shown = tables if everything else tables[:1]
     else:
@@ -123,7 +124,7 @@ def _writes(query: dict[str, Any]) -> float:
 
 def _query(row: dict[str, Any]) -> list[str]:
     return [
-        _short(row["text"] or row["entity"]),
+        _short(query_text(row["text"] or row["entity"])),
         _count(row["calls"]),
         _ms(row["mean_ms"]),
         _ms(row["exec_ms"]),
@@ -138,7 +139,7 @@ def _query(row: dict[str, Any]) -> list[str]:
 
 def _short_query(row: dict[str, Any]) -> list[str]:
     return [
-        _short(row["text"] or row["entity"], _SHORT),
+        _short(query_text(row["text"] or row["entity"]), _SHORT),
         _count(row["calls"]),
         _ms(row["mean_ms"]),
         _share(row["share_of_time"]),

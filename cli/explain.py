@@ -16,13 +16,16 @@ _MOST_ASSUMED = 4
 def explain(
     result: Annotated[Path, typer.Argument(help="A result bundle, as replay writes it.")],
     query: Annotated[
-        str | None, typer.Option(help="A query by its id, or commit; without it whole transactions, or requests.")
+        str | None,
+        typer.Option(
+            help="Explain one query (its id, as replay --all prints it), or commit. Default: transactions, or requests."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
 ) -> None:
     """Explain a latency: where its time goes, what bounds it, what would shorten it, and what to measure.
 
-    Every statement follows from figures of the result.
+    Every sentence is computed from the figures of the result.
 
     Example: tiersim explain pcie-flash.result --query 7123
     """
@@ -37,10 +40,9 @@ def explain(
 
 
 def _show(document: dict[str, Any]) -> None:
-    mean, p99 = (terminal.figure_text(document["latency_ns"].get(key)) for key in ("mean", "p99"))
-
     from tiersim.simulator.verdict import part_name
 
+    mean, p99 = (terminal.figure_text(document["latency_ns"].get(key)) for key in ("mean", "p99"))
     text = " ".join((document["text"] or "").split())
     print(f"{document['of']} on {document['name']}: mean {mean or 'not known'}, p99 {p99 or 'not known'}")
     if text:
@@ -64,18 +66,20 @@ def _show(document: dict[str, Any]) -> None:
             ]
             for one in document["stations"]
         ]
-        terminal.show_table("busiest parts", ["part", "busy", "requests there", "time there", "of it waiting"], rows)
+        terminal.show_table(
+            "busiest parts", ["part", "busy", "mean requests there", "time of each", "of it waiting"], rows
+        )
     print(bound_text(document["bound"]))
     if document["changes"]:
         rows = [
             [
                 change["change"],
                 "" if change["mean_at_best_ns"] is None else format_ns(change["mean_at_best_ns"]),
-                f"-{change['at_most_share']:.0%}",
+                f"{change['at_most_share']:.0%}",
             ]
             for change in document["changes"]
         ]
-        terminal.show_table("what would shorten the mean, at best", ["change", "mean", ""], rows)
+        terminal.show_table("what would shorten the mean, at best", ["change", "mean", "saves"], rows)
     measurement = document["measurement"]
     if measurement is not None:
         print(

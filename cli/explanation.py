@@ -1,6 +1,6 @@
 """Why a latency is what it is: where its time goes, what bounds it, what would change it, what to measure.
 
-Every statement follows from figures of the result, and says from which: shares of the time that the simulation itself
+Every sentence is computed from figures of the result: shares of the time that the simulation itself
 divided, Little's law (time at a station = number there ÷ arrivals a second), the utilisation law (what is busy for a
 share u of the time carries at most 1/u of this load), and Amdahl's bound (without a part that is a share s of the time,
 what is left is at least a share 1 - s of it).
@@ -142,7 +142,7 @@ def _no_parts(summary: Summary, parts: Sequence[Any]) -> str | None:
     if summary["verdict"]["load"] == "saturated":
         return "the run is saturated, so a mean has no steady parts"
     if not summary.get("queries"):
-        return "a replay of block requests does not divide their time; see which parts are busy"
+        return "not known of block requests; the busiest parts are listed instead"
     return "nothing was counted of it"
 
 

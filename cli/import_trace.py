@@ -24,9 +24,9 @@ def import_trace(
         list[Path],
         typer.Argument(
             help=(
-                "Recorded files of one recording, or folders of them. Of blktrace, name one file of a device"
-                " (sdb.blktrace.0): those of the other CPUs beside it are read, too. Texts may be compressed (gzip,"
-                " bzip2, xz, Zstandard)."
+                "Recorded files of one recording, or folders of them. For blktrace, name one file of each"
+                " device (sdb.blktrace.0); the files of the other CPUs are found beside it. Texts may be compressed"
+                " (gzip, bzip2, xz, Zstandard)."
             )
         ),
     ],
@@ -119,7 +119,8 @@ def open_trace(path: Path) -> "Iterator[Bundle]":
 
         if is_tenants(path):
             raise ScenarioError(
-                f"{path}: names several recordings, which tiersim replay, pack and describe take; give one of them here"
+                f"{path}: names several recordings, which tiersim replay, describe and (to choose hardware) pack take;"
+                " give one of them here"
             )
     with nullcontext(path) if (path / "requests.parquet").exists() else _imported(path) as target:
         bundle = Bundle(target)

@@ -14,6 +14,13 @@ from tiersim.units import format_bytes
 #: Signs of the longest bar of the sketch, and of a name; rows of the table when no sizes were asked for; curves of
 #: parts, and their sizes.
 _BAR, _NAME, _ROWS, _PARTS, _PART_SIZES = 40, 60, 24, 10, 6
+#: How curves are made.
+_METHODS = {
+    "exact": "exact",
+    "shards": "estimated from samples",
+    "mini-simulation": "simulated on samples",
+    "law": "from a fitted access distribution",
+}
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 
 
@@ -22,38 +29,52 @@ def mrc(
         Path,
         typer.Argument(help="A trace (NAME.trace, from import or record), or a recorded file that tiersim can import."),
     ],
-    policy: Annotated[str, typer.Option("--policy", help="Replacement policy; docs/policies.md lists them.")] = "lru",
+    policy: Annotated[
+        str, typer.Option("--policy", help="Replacement policy of the cache; docs/policies.md lists them.")
+    ] = "lru",
     sample: Annotated[
-        float | None, typer.Option("--sample", help="Estimate from samples of this share of the pages, such as 0.01.")
+        float | None,
+        typer.Option(
+            "--sample", help="Estimate from a sample of the pages: 0.01 takes 1 % of them. Faster, with an error."
+        ),
     ] = None,
     sample_pages: Annotated[
         int | None,
-        typer.Option("--sample-pages", help="Estimate from samples of at most N pages, such as 8192."),
+        typer.Option(
+            "--sample-pages", help="Estimate from a sample of at most N pages, such as 8192. Bounds the memory."
+        ),
     ] = None,
     samples: Annotated[
-        int, typer.Option("--samples", help="Number of samples. Their spread gives the error.", min=1, max=16)
+        int, typer.Option("--samples", help="How many such samples. Their spread gives the error.", min=1, max=16)
     ] = 8,
     sizes: Annotated[
-        str | None, typer.Option("--sizes", help="Cache sizes, such as 1GiB..64GiB (doubles) or 4GiB,6GiB.")
+        str | None,
+        typer.Option(
+            "--sizes", help="Cache sizes: 1GiB..64GiB (each twice the last) or 4GiB,6GiB. Without it, all sizes."
+        ),
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option("--by", help="Also print one curve for each relation, query or operation."),
+        typer.Option(
+            "--by",
+            help="Also print one curve for each relation, query or operation: --by relation. Repeat it for more.",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the samples.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random samples.")] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write the curve, such as prod.mrc.json.")
     ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Print every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")] = False,
 ) -> None:
-    """Show the miss ratio of a cache at every size.
+    """Show the miss ratio of a cache at each size: the share of page references that miss.
 
-    LRU is exact, or estimated from samples of the pages (--sample). Other policies are simulated at each size.
+    Which cache this is depends on the recording. A recording of a server: its buffer pool. The pages are not recorded;
+    an access distribution is fitted to the recorded misses. A block trace: a second cache behind the recorded buffer
+    pool. A trace of page references: the only cache.
 
-    The trace decides which cache it is. Page references: the whole cache. A block trace: a cache added below the
-    recorded one. Counters or statements of a server: its buffer pool, by access distributions that are fitted to the
-    recorded misses.
+    The default policy, LRU, is computed for all sizes in one pass. Other policies are simulated at each size.
 
     Example: tiersim mrc prod.trace --sizes 1GiB..64GiB --by relation
     """
@@ -81,20 +102,19 @@ def mrc(
     _show(document, all_rows=sizes is not None)
     for kind in by or ():
         _show_parts(document, kind)
-    print(f"{document['recorded']['beyond']}.")
-    for sentence in document["notes"]:
-        print(sentence)
+    notes = [f"{note[0].upper()}{note[1:]}." for note in (document["recorded"]["beyond"], *document["notes"])]
+    print(terminal.caption(notes, everything=everything))
 
 
 def _show(document: dict[str, Any], *, all_rows: bool) -> None:
     points = document["points"] if all_rows else _thinned(document["points"])
     print(
         f"{document['trace']['name']}: {document['references']:,} references to {document['distinct_pages']:,} pages of"
-        f" {format_bytes(document['page_bytes'])}, {document['policy']} ({document['method']})"
+        f" {format_bytes(document['page_bytes'])}, policy {document['policy']}, {_METHODS[document['method']]}"
     )
     sampled = any(point["error"] for point in document["points"])
     counted = document["compulsory_miss_ratio"] is not None
-    columns = ["misses", *["±"] * sampled, *["of capacity"] * counted, *["plain"] * sampled]
+    columns = ["misses", *["±"] * sampled, *["capacity misses"] * counted, *["unadjusted"] * sampled]
     rows = []
     for point in points:
         row = [format_bytes(point["cache_bytes"]), _bar(point["miss_ratio"]), _ratio(point["miss_ratio"])]
@@ -104,15 +124,17 @@ def _show(document: dict[str, Any], *, all_rows: bool) -> None:
         rows.append(row)
     terminal.show_table("", ["cache", "0 … 1", *columns], rows, words=2)
     if counted:
-        print(f"compulsory misses, the first reference to each page: {_ratio(document['compulsory_miss_ratio'])}")
+        compulsory = _ratio(document["compulsory_miss_ratio"])
+        print(f"Compulsory misses (the first reference to each page; no cache avoids them): {compulsory}.")
     for knee in document["knees"]:
-        print(f"knee at {format_bytes(knee['cache_bytes'])}: {_ratio(knee['miss_ratio'])} missed")
+        size, ratio = format_bytes(knee["cache_bytes"]), _ratio(knee["miss_ratio"])
+        print(f"Knee at {size}, miss ratio {ratio}: beyond it, more memory helps less.")
 
 
 def _show_parts(document: dict[str, Any], kind: str) -> None:
     curves = [curve for curve in document["curves"] if curve["kind"] == kind]
     if not curves:
-        print(f"by {kind}: nothing to tell apart")
+        print(f"by {kind}: the recording has none")
         return
     chosen = _thinned(curves[0]["points"], _PART_SIZES)
     sizes = [point["cache_bytes"] for point in chosen]

@@ -20,9 +20,7 @@ app = typer.Typer(help="Record a server or a device while it works, into a trace
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="The bundle, NAME.trace.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a bundle that is already there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Do nothing; print the commands that one would run by hand instead.")
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Record nothing; print the commands to run by hand.")]
 
 
 @app.command("postgres")

@@ -351,7 +351,7 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     if "why" in summaries[0]["replay"]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
-        notes.append("A range or a bound (>) stands where the recording is too short for one figure.")
+        notes.append("Where the recording is too short for one value, a range or a bound (>) stands in its place.")
     return notes
 
 

@@ -309,7 +309,7 @@ def _texts(summaries: Sequence[Summary], queries: Mapping[str, str], *, ids: boo
     lines = []
     for query, name in queries.items():
         figures = next(s["queries"][query] for s in summaries if query in s["queries"])
-        text = " ".join((figures["text"] or "text not known").split())
+        text = verdicts.query_text(" ".join((figures["text"] or "text not known").split()))
         head = f"{name} ({query})" if ids else name
         lines.append(f"{head}: {text if len(text) <= _TEXT else text[: _TEXT - 1] + '…'}")
     return lines

@@ -45,15 +45,14 @@ def sweep(
         typer.Option(
             "--set",
             help=(
-                "A key and its values: A..B (each twice the last), A..B+step,"
-                " A..B*factor, or a,b,c. Repeat it for more keys:"
-                " every combination is one point."
+                "A key of the scenario and its values: a list a,b,c, or a range A..B (each value twice the last),"
+                " A..B+STEP, A..B*FACTOR. Repeat it for more keys."
             ),
         ),
     ],
     replications: Annotated[
         int,
-        typer.Option("--replications", min=1, max=1000, help="Runs of every point, each with its own seed."),
+        typer.Option("--replications", min=1, max=1000, help="Run each point N times with other random numbers."),
     ] = 1,
     recorded_on: Annotated[
         str | None,
@@ -69,14 +68,14 @@ def sweep(
             min=0,
             max=1,
             help=(
-                "Skip buffer pools that hardly help: 0.01 skips a size that saves less than 1 % of the misses of a"
-                " smaller size."
+                "Do not run buffer-pool sizes that hardly help: with 0.01, a size that avoids less than 1 % of the"
+                " misses of a smaller size."
             ),
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", min=1, help="Points that run in parallel. Default: the number of processors."),
+        typer.Option("--workers", min=1, help="How many points run in parallel. Default: the number of processors."),
     ] = None,
     cluster: Annotated[
         str | None,
@@ -89,13 +88,16 @@ def sweep(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for the sweep; SCENARIO.sweep by default.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Print more points, every table and every note.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Print every table and every note, and more points.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a sweep that is already there.")] = False,
 ) -> None:
-    """Replay a trace on every combination of settings. A point is one combination.
+    """Try settings of hardware, host or database: replay a recording once for each combination of values.
 
-    Finished points are stored at once. To continue an interrupted sweep, run the same command again.
+    Each combination is a point, a row of the table. Every finished point is stored: to continue an interrupted sweep,
+    run the same command again.
 
     Example: tiersim sweep prod.trace --on pcie-flash --set volumes.data.device=intel-p3700-800,aws-gp3 --set
     replay.load=0.5..4

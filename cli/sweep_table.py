@@ -48,7 +48,7 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
         combinations.setdefault(one.settings, []).append(one)
     groups = list(combinations.values())
     title = f"{plan['trace']['name']} on {plan['scenario']}: {_counts(shown)}"
-    columns = ["point", *keys, f"{headline or 'latency'}, mean", "p95", "p99", "rate", "busiest part", "load"]
+    columns = ["point", *keys, f"{headline or 'latency'}, mean", "p95", "p99", _unit(shown), "busiest part", "load"]
     if len(groups) <= most or headline is None:
         cells = [_row(group, headline) for group in groups[:most]]
     else:
@@ -139,6 +139,12 @@ def _range(figures: Sequence[Mapping[str, Any]], key: str) -> str:
         return terminal.figure_text(figures[0].get(key))
     low, high = format_ns(min(values)), format_ns(max(values))
     return low if low == high else f"{low} – {high}"
+
+
+def _unit(shown: Sequence[_Shown]) -> str:
+    """Return what :func:`_rate` counts."""
+    has_transactions = any("transactions" in one.summary.get("throughput_per_s", {}) for one in shown)
+    return "transactions/s" if has_transactions else "requests/s"
 
 
 def _rate(throughput: Mapping[str, Any]) -> float:

@@ -118,8 +118,8 @@ def _show_worst_minutes(scenario: str, summaries: Sequence[dict[str, Any]]) -> N
     columns = ["tenant", "alone", "as aligned", "worst", "of its time", "begins", "where demands add up"]
     note = (
         f"Mean latency in the worst {format_ns(any_of['minute_ns'])} of each. Each may begin up to"
-        f" {format_ns(any_of['within_ns'])} sooner or later; {any_of['simulated']} ways to begin were simulated,"
-        " those at which most is asked for. A worse one may exist."
+        f" {format_ns(any_of['within_ns'])} sooner or later. Simulated: the ways to begin at which most is asked for"
+        f" ({any_of['simulated']}). A worse one may exist."
     )
     terminal.show_table(f"{scenario}: the worst minute if clocks shift", columns, rows, note, words=2)
 
@@ -188,7 +188,7 @@ def _rows_of_waits(
     """Return a row for each place at which requests wait, stations of one volume together, the longest first."""
     by_place: dict[str, dict[str, float]] = {}
     for station, behind in waits_ns.items():
-        found = by_place.setdefault(_place(station), {})
+        found = by_place.setdefault(volume_of(station), {})
         for other, wait_ns in behind.items():
             found[other] = found.get(other, 0.0) + wait_ns
     longest = sorted(by_place, key=lambda place: -sum(by_place[place].values()))
@@ -200,7 +200,7 @@ def _rows_of_waits(
     return rows
 
 
-def _place(station: str) -> str:
+def volume_of(station: str) -> str:
     """Return what members of one volume have in common: ``data.3`` is one of ``data.*``."""
     head, dot, number = station.rpartition(".")
     return f"{head}.*" if dot and number.isdigit() else station

@@ -251,7 +251,7 @@ def test_requests_are_explained_by_their_stations(shell: Shell, replayed: Path) 
     document = shell("explain", replayed / "15k-raid10.result", "--json").document()
     assert document["schema"] == "tiersim.explain/1"
     assert document["parts"] == []
-    assert "does not divide" in document["no_parts"]
+    assert "not known of block requests" in document["no_parts"]
     assert document["stations"]
     said = shell("explain", replayed / "15k-raid10.result")
     assert re.search("Bottleneck: |No part is short of capacity. Busiest: ", said.out)

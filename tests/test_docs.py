@@ -207,12 +207,12 @@ def _errors(
 
 
 def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
-    nvme, sata, large = "pgbench on an NVMe", "pgbench on six SATA", "simple-update, scale .,000"
+    nvme, sata = "pgbench on an NVMe", "pgbench on six SATA"
     small = _errors(nvme, "throughput") + _errors(sata, "throughput", claims="select-only|scale 250")
     written = [
-        sorted(_errors(sata, "throughput", claims=large)),
+        sorted(_errors(sata, "throughput", claims="simple-update, scale .,000")),
         sorted(_errors(sata, "throughput", claims="in RAID 10")),
-        sorted(_errors(nvme, "throughput", claims=large, verdicts=["underdetermined"])),
+        sorted(_errors(nvme, "throughput", verdicts=["underdetermined"])),
     ]
     queued = "other depths|depth 32"
     flash, tails = (sorted(map(abs, _errors("Samsung PM981a", figure, claims=queued))) for figure in ("mean", "tail"))

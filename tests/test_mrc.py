@@ -157,7 +157,7 @@ def test_references_give_the_curve_of_the_whole_cache(tmp_path: Path) -> None:
     assert {point["error"] for point in document["points"]} == {0.0}
     assert document["recorded"] == {
         "cache_bytes": None,
-        "beyond": "references were recorded above any cache: sizes are of the whole cache",
+        "beyond": "references were recorded above any cache: a size is that of the whole cache",
     }
 
 
@@ -269,7 +269,7 @@ def test_a_request_is_the_pages_that_it_touches(tmp_path: Path) -> None:
     )
     assert pages_of(bundle) == [0, 0, 1, 3, 4, 5, 6]
     document = miss_ratios(bundle, Asked())
-    assert "1 log writes are left out: a log goes past the buffer pool" in document["notes"]
+    assert "1 log writes are left out: the WAL bypasses the buffer pool" in document["notes"]
     assert {name: part["references"] for name, part in parts(document, "operation").items()} == {"read": 5, "write": 2}
 
 
@@ -305,8 +305,10 @@ def test_a_block_trace_never_saw_the_hits_of_its_cache(tmp_path: Path, known: bo
     recorded = miss_ratios(bundle, Asked())["recorded"]
     assert recorded["cache_bytes"] == (64 * MIB if known else None)
     below = "a buffer pool of 64 MiB" if known else "a cache whose size is not known"
-    assert recorded["beyond"].startswith(f"requests were recorded below {below}, whose hits were never seen")
-    assert "nothing is said of a smaller one" in recorded["beyond"]
+    assert recorded["beyond"].startswith(
+        f"the requests were recorded below {below}, whose hits are not in the recording"
+    )
+    assert "does not say how a smaller cache in its place would do" in recorded["beyond"]
 
 
 # Counters
@@ -334,7 +336,7 @@ def test_counters_give_the_curve_of_their_law(counted: Path) -> None:
     (table,) = parts(document, "relation").values()
     missed = next(point["miss_ratio"] for point in table["points"] if point["cache_bytes"] == recorded)
     assert missed == pytest.approx((0.1656 + 0.3175) / 4, rel=0.02)
-    assert any("synthesised by laws" in sentence for sentence in document["notes"])
+    assert any("an access distribution is fitted to the misses" in sentence for sentence in document["notes"])
     (query,) = parts(document, "query").values()
     assert "pgbench_accounts" in query["text"]
     json.dumps(document, allow_nan=False)
@@ -362,13 +364,13 @@ def run(*arguments: object) -> Any:
 def test_the_command_shows_a_curve(trace: Path) -> None:
     said = run(trace, "--by", "query", "--by", "relation")
     assert said.exit_code == 0
-    assert "references: 8 references to 4 pages of 8 KiB, lru (exact)" in said.stdout
+    assert "references: 8 references to 4 pages of 8 KiB, policy lru, exact" in said.stdout
     assert "16 KiB" in said.stdout
     assert "███" in said.stdout
     assert "0.8750" in said.stdout
-    assert "compulsory misses, the first reference to each page: 0.5000" in said.stdout
+    assert "Compulsory misses (the first reference to each page; no cache avoids them): 0.5000" in said.stdout
     assert "SELECT <script>" in said.stdout
-    assert "sizes are of the whole cache." in said.stdout
+    assert "a size is that of the whole cache." in said.stdout
 
 
 def test_the_command_prints_one_document_and_writes_it(trace: Path, tmp_path: Path) -> None:
@@ -403,5 +405,5 @@ def test_samples_show_their_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "recorded.lirs").write_text("\n".join(map(str, np.random.default_rng(1).zipf(1.3, 4000) % 3000)) + "\n")
     said = run(tmp_path / "recorded.lirs", "--sample", "0.1")
     assert said.exit_code == 0
-    assert "lru (shards)" in said.stdout
+    assert "policy lru, estimated from samples" in said.stdout
     assert "±" in said.stdout

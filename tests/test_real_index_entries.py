@@ -6,15 +6,19 @@ are the pages and the log of four thousand others, from sizes of relations alone
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.postgres_server import PostgresServer, running, versions
+from tests.test_record_postgres import Recorder, found_in
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
+from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.popularity.occupancy import levels
+from tiersim.scenarios.statements.queries import index_entries
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
@@ -32,6 +36,7 @@ INDEXES = ("t_pkey", "t_owner", "t_kept")
 def server(request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
     with running(request.param, {"shared_buffers": "512MB", "max_wal_size": "4GB"}) as found:
         found.sql("CREATE EXTENSION pg_buffercache")
+        found.sql("CREATE EXTENSION pg_stat_statements")
         found.sql("CREATE TABLE t (id int, owner int, kept int, filler char(84)) WITH (fillfactor = 80)")
         for part in range(10):
             ids = f"generate_series({part * ROWS // 10 + 1}, {(part + 1) * ROWS // 10}) i"
@@ -43,34 +48,45 @@ def server(request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
         yield found
 
 
-def _measured(server: PostgresServer, updates: int) -> tuple[int, int]:
-    """Update rows at random after a checkpoint; return dirty pages of the table and its indexes, and bytes of log."""
-    server.sql("CHECKPOINT")
-    (before,) = server.sql("SELECT pg_current_wal_insert_lsn()")[0]
+def _update(server: PostgresServer, updates: int) -> None:
+    """Update rows at random."""
     row, owner = f"1 + floor(random() * {ROWS})::int", f"(random() * {ROWS})::int"
     server.sql(
         f"DO $$ BEGIN FOR i IN 1..{updates} LOOP UPDATE t SET owner = {owner} WHERE id = (SELECT {row}); END LOOP;"
         " END $$"
     )
+
+
+def _measured(server: PostgresServer, updates: int) -> tuple[int, int]:
+    """Update rows at random after a checkpoint; return dirty pages of the table and its indexes, and bytes of log."""
+    server.sql("CHECKPOINT")
+    (before,) = server.sql("SELECT pg_current_wal_insert_lsn()")[0]
+    _update(server, updates)
     (log,) = server.sql(f"SELECT pg_current_wal_insert_lsn() - '{before}'")[0]
     names = ", ".join(f"pg_relation_filenode('{name}')" for name in ("t", *INDEXES))
     (pages,) = server.sql(f"SELECT count(*) FROM pg_buffercache WHERE isdirty AND relfilenode IN ({names})")[0]
     return int(pages), int(log)
 
 
+def _sizes(server: PostgresServer) -> dict[str, int]:
+    """Return the pages of the table and its indexes."""
+    rows = server.sql("SELECT relname, relpages FROM pg_class WHERE relname LIKE 't\\_%' OR relname = 't'")
+    return {name: int(pages) for name, pages in rows}
+
+
 def _predicted(server: PostgresServer, updates: int) -> int:
     """Return dirty pages, one image each."""
-    sizes = dict(server.sql("SELECT relname, relpages FROM pg_class"))
+    sizes = _sizes(server)
     builder = PlantBuilder(7)
     disk = add_server(builder, "disk", 1, 1000)
-    own, *others = (levels(int(sizes[name])) for name in INDEXES)
-    table = Relation(ROWS, (*own, int(sizes["t"])), station=disk, indexes=others)
+    own, *others = (levels(sizes[name]) for name in INDEXES)
+    table = Relation(ROWS, (*own, sizes["t"]), station=disk, indexes=others)
     demands = [Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=1, entry_share=1_000_000)]
     nothing, flags = np.zeros(updates, np.int64), np.ones(updates, np.uint8)
     load = Statements(
         [updates], np.zeros(updates, np.int32), np.full(updates, OWN, np.uint8), nothing, nothing, nothing, flags, flags
     )
-    host = Host(1, sum(map(int, sizes.values())), log_station=disk, log=Log(image_bytes=1))
+    host = Host(1, sum(sizes.values()), log_station=disk, log=Log(image_bytes=1))
     database = add_database(builder, host, [table], [demands], load)
     plant = builder.build(64)
     engine.run_database(plant, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9))
@@ -93,3 +109,17 @@ def test_all_indexes_become_dirty_as_on_the_server(server: PostgresServer) -> No
     print(f"pages {found / pages - 1:+.1%}, log {(found * image + record * PREDICTED) / log - 1:+.1%}")  # noqa: T201
     assert found == pytest.approx(pages, rel=0.03)
     assert found * image + record * PREDICTED == pytest.approx(log, rel=0.03)
+
+
+def test_a_recording_tells_which_indexes_get_entries(server: PostgresServer, tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "r.trace", server.dsn).begun()
+    _update(server, FITTED)
+    code, _, err = recorder.end()
+    assert code == 0, err
+    sizes = _sizes(server)
+    table = AccessedTable("public.t", ROWS, sizes["t"], sizes["t_pkey"], FITTED, 0, 0)
+    fitted = Fitted((table,), sum(sizes.values()), (Law(0.0),), (), (), 1)
+    (found,) = index_entries(found_in(recorder.target), fitted, {})
+    assert found.of_updates > 0.99
+    assert len(found.others) == 2
+    assert found.others == pytest.approx((sizes["t_owner"], sizes["t_kept"]), rel=0.02)

@@ -230,6 +230,7 @@ _REPORT = (
     "report_pools",
     "report_queries",
     "report_database",
+    "report_tenants",
     "report_latency",
     "report_load",
     "report_pair",

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.verdicts import MEANING
+from tiersim.cli.page.sharing import sharing_payload
+from tiersim.cli.verdicts import MEANING, query_text
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES
 from tiersim.simulator.verdict import part_name
@@ -286,6 +287,7 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
         "scenarios": scenarios,
         "tiers": [{"name": tier["name"], "members": tier["members"]} for tier in grouped],
         "queries": queries,
+        "sharing": finite(sharing_payload(results)),
         "parts": parts(),
         "wait_names": WAIT_NAMES,
         "meaning_of_error": MEANING,
@@ -718,7 +720,7 @@ def _time_ns(one: dict[str, Any]) -> float:
 def described(name: str, given: str | None) -> dict[str, Any]:
     """Text and label of a query, cut; what a page cannot carry replaced."""
     text = (given or "").encode("utf-8", "replace").decode()
-    label = " ".join(text[:MOST_TEXT].split()) or name
+    label = query_text(" ".join(text[:MOST_TEXT].split())) or name
     return {
         "id": name,
         "label": label if len(label) <= LABEL else f"{label[: LABEL - 1]}…",

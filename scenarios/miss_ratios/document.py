@@ -31,8 +31,8 @@ _SHOWN_FROM, _SIMULATED_FROM, _SIMULATED_STEPS = 1 << 12, 1 << 7, 4
 _FEWEST_SAMPLED = 4
 #: Said of a recording that has queries and counters beside requests.
 _REQUESTS_ALONE = (
-    "pages are those of block requests, which the server's pool missed or wrote; the recording has counters of queries,"
-    " too: import these alone for a curve of the pool"
+    "pages are those of block requests: misses and writes of the server's pool; for a curve of the pool itself, import"
+    " the counters of the same recording alone"
 )
 #: Doublings around the recorded pool that laws are asked for, and sizes in each.
 _LAW_OCTAVES, _LAW_STEPS = 3, 4
@@ -78,8 +78,8 @@ def _counted(bundle: Bundle, asked: Asked, progress: Progress | None) -> dict[st
     ]
     if method == "mini-simulation" and asked.policy in _NOT_OF_SCALE:
         said.append(
-            f"{asked.policy} does not do in a small cache what it does in a large one, which the error leaves out:"
-            " misses of small caches may come out too low (docs/mrc.md); leave out --sample"
+            f"samples do not suit {asked.policy}: misses of small caches may be predicted too low, and the error does"
+            " not include that (docs/mrc.md); leave out --sample"
         )
     return {
         **_head(bundle, stream.content_hash, asked, method, page_bytes, said),
@@ -128,8 +128,7 @@ def _simulated(
         grid = grid[((grid >= least) & (grid <= pages)) | (grid == pages)]
     if policy.is_exact and rate < 1:
         stream.said.append(
-            f"{asked.samples} samples of {rate:g} of the pages have most of them together, so that all references were"
-            " simulated: that takes little longer"
+            f"all references were simulated: {asked.samples} samples of {rate:g} of the pages cover most of them"
         )
     return policy.counts(grid, workers=asked.workers, progress=progress), (
         "exact" if policy.is_exact else "mini-simulation"
@@ -156,12 +155,12 @@ def _by_law(bundle: Bundle, asked: Asked) -> dict[str, Any]:
     said = [
         *load.inferred,
         (
-            "no page was recorded: references are synthesised by laws that are fitted to what the recorded pool"
-            f" missed, which replaces pages by {load.fitted.policy}"
+            "no page was recorded: an access distribution is fitted to the misses of the recorded pool (policy"
+            f" {load.fitted.policy})"
         ),
     ]
     if any(found.extrapolated):
-        said.append("sizes beyond four times the recorded ones, or below a quarter, are extrapolated")
+        said.append("sizes above four times or below a quarter of the recorded one are extrapolated")
     return {
         **_head(bundle, None, asked, "law", page_bytes, said),
         "policy": str(load.fitted.policy),
@@ -173,7 +172,10 @@ def _by_law(bundle: Bundle, asked: Asked) -> dict[str, Any]:
         "knees": _knees_of(np.array(found.frames), found.miss_ratio, page_bytes),
         "recorded": {
             "cache_bytes": frames * page_bytes,
-            "beyond": "sizes are of the whole buffer pool; those of other relations are not counted in it",
+            "beyond": (
+                "a size is that of the part of the buffer pool that holds the tables of these queries; other relations"
+                " need memory besides"
+            ),
         },
     }
 
@@ -308,9 +310,8 @@ def _doubts(total: Curve, shown: NDArray[np.int64]) -> Iterator[str]:
     apart = np.abs(total.miss_ratio - total.plain)[shown]
     if len(apart) and np.nanmax(apart) > _FAR_APART:
         yield (
-            f"adjusted to the references that the samples ought to have, misses differ by up to {np.nanmax(apart):.3f}"
-            " from those by their own (plain_miss_ratio), which are closer where pages are asked for alike, as by"
-            " scans"
+            f"the adjustment of the samples changes the miss ratio by up to {np.nanmax(apart):.3f}; where all pages are"
+            " equally hot, as in scans, the unadjusted column (plain_miss_ratio) is closer"
         )
 
 
@@ -332,14 +333,17 @@ def _knees_of(sizes: NDArray[np.int64], ratios: NDArray[np.float64], page_bytes:
 
 def _recorded(bundle: Bundle, above_the_cache: bool) -> dict[str, Any]:
     if above_the_cache:
-        return {"cache_bytes": None, "beyond": "references were recorded above any cache: sizes are of the whole cache"}
+        return {
+            "cache_bytes": None,
+            "beyond": "references were recorded above any cache: a size is that of the whole cache",
+        }
     known = bundle.manifest.buffer_pool_bytes
     below = "a cache whose size is not known" if known is None else f"a buffer pool of {format_bytes(known)}"
     return {
         "cache_bytes": known,
         "beyond": (
-            f"requests were recorded below {below}, whose hits were never seen: sizes are of a cache added behind it,"
-            " and nothing is said of a smaller one in its place"
+            f"the requests were recorded below {below}, whose hits are not in the recording; a size is that of a second"
+            " cache behind it; the curve does not say how a smaller cache in its place would do"
         ),
     }
 

@@ -129,7 +129,7 @@ class PageStream:
             if progress is not None:
                 progress(done, self.rows)
         if self._log_writes:
-            self.said.append(f"{self._log_writes:,} log writes are left out: a log goes past the buffer pool")
+            self.said.append(f"{self._log_writes:,} log writes are left out: the WAL bypasses the buffer pool")
         if self._whole_objects:
             self.said.append(
                 f"{self._whole_objects:,} references are to objects of other sizes than"

@@ -89,7 +89,8 @@ def _worst_of(
         best = np.flatnonzero(within == within.max())
         place_of = int(best[np.abs(best - reach).argmin()])  # the nearest of those that are alike
         shifts.append(reach - place_of)
-    return Beginnings(place, float(total[at]), tuple(shifts))
+    middle = (max(shifts) + min(shifts)) // 2  # what all have in common changes nothing
+    return Beginnings(place, float(total[at]), tuple(shift - middle for shift in shifts))
 
 
 def worst_minute(played: Played, number: int, width_ns: int) -> dict[str, Any]:

@@ -28,6 +28,7 @@ function draw() {
   drawPool();
   drawQueries();
   drawDatabase();
+  drawTenants();
   drawPair();
   drawPercentiles();
   Object.entries(TIME_CHARTS).filter(([id]) => id !== 'blame').forEach(([, one]) => one());
@@ -63,6 +64,7 @@ function open() {
   addQueries();
   addDatabase();
   addPool();
+  addTenants();
   addFigure('ratios', { into: 'pair-figures' });
   addFigure('blame', { into: 'pair-figures' });
   addFigure('percentiles');

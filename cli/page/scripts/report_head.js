@@ -75,7 +75,7 @@ function sentencesOfBlame() {
     const row = scenario.stations.rows.find(one => one.name === bottleneck.station && one.resource === bottleneck.resource);
     const peak = row ? Math.max(...row.busy_pct, 0) / 100 : null;
     if ((peak ?? bottleneck.utilisation) < 0.2) return { idle: scenario.name, peak: peak ?? bottleneck.utilisation };
-    const worst = known(peak) && peak > PEAK * bottleneck.utilisation ? ` (at most ${percent(peak)} in ${lengthOfInterval(scenario)})` : '';
+    const worst = known(peak) && peak > PEAK * bottleneck.utilisation ? ` (${percent(peak)} in the busiest ${lengthOfInterval(scenario)})` : '';
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
     const always = bottleneck.utilisation >= ALWAYS_BUSY;
     const busy = `${always ? '' : 'the busiest part, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
@@ -85,7 +85,7 @@ function sentencesOfBlame() {
   const most = Math.max(...idle.map(part => part.peak));
   return [
     ...parts.filter(part => part.text).map(part => `${part.text}.`),
-    idle.length ? `${list(idle.map(part => part.idle))}: no part is busier than ${percent(most)}, not even for ${lengthOfInterval(scenarios()[0])}.` : null,
+    idle.length ? `${list(idle.map(part => part.idle))}: no part is busier than ${percent(most)} in any ${lengthOfInterval(scenarios()[0])}.` : null,
   ].filter(known).map(text => element('span', { className: 'doubt' }, text));
 }
 
@@ -263,7 +263,7 @@ function drawComparison() {
   labelCells($('comparison'));
   $('comparison-note').textContent = [
     `Small figures: random variation of the run (80${NBSP}% interval), left out where it is below the last digit.`,
-    'Not resolved: the recording is too short for one figure, so a range or a bound (>) stands in its place.',
+    'Not resolved: the recording is too short for one value; a range or a bound (>) stands in its place.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Lag: how much later than recorded a request starts.' : '',

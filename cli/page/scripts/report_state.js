@@ -83,7 +83,7 @@ const lag = scenario => ['mean', 'max'].filter(key => known(scenario.lag_ns?.[ke
   .map(key => `${duration(Math.abs(scenario.lag_ns[key]) / 1e3)} ${scenario.lag_ns[key] < 0 ? 'early ' : ''}${{ mean: 'on average', max: 'at most' }[key]}`);
 /** What stands where a result has no lag: in an open replay every command starts when it was recorded. */
 const noLag = scenario => (scenario.lag_ns || scenario.replay?.mode === 'open' ? 'none' : 'not in the result');
-const shortfall = scenario => `${whole.format(scenario.throughput_shortfall_pct)}${NBSP}% short`;
+const shortfall = scenario => `${whole.format(scenario.throughput_shortfall_pct)}${NBSP}% fewer`;
 
 /** What may be said of one figure of a scenario: `{us, figure}` or, where there is no single number, `{word}` and perhaps a range. */
 const latency = (scenario, purpose, statistic) => figureAt(scenario, scenario.latency_ns[purpose], statistic);

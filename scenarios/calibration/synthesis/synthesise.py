@@ -198,7 +198,7 @@ def _arrivals(intervals: int, span_ns: int, schedule: Schedule) -> str:
             f"{schedule.logged_transactions:,} of {schedule.transactions:,} transactions start as the load generator"
             f" logged them; their statements are simulated from {sums}"
         )
-    return f"executions have synthetic times: only {sums} were recorded"
+    return f"only {sums} were recorded; the times of single executions are simulated"
 
 
 def _more_sessions(schedule: Schedule, planned: int) -> list[str]:

@@ -1,0 +1,93 @@
+"""Results of tenants on the page: who hurts whom, worst minutes, and all of them over time."""
+
+# ruff: noqa: F401, F811 - fixtures
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.page_browser import Open, browser, open_page, tabs, text
+from tests.page_samples import DISKS, SSDS, sample
+from tiersim.cli.page import build_page
+from tiersim.cli.page.payload import page_payload
+from tiersim.simulator.result import Result
+
+MS = 1_000_000
+SHARE = {"share": 2, "minimum": 50, "requests": 9, "by_minimum": 1}
+
+
+def tenant(name: str, together_ms: float, without_ms: dict[str, float], start_s: int = 0, **more: Any) -> Result:
+    result = sample(DISKS)
+    shared = {
+        "tenant": name,
+        "with": list(without_ms),
+        "start_ns": start_s * 10**9,
+        "overlap": dict.fromkeys(without_ms, 1.0),
+        "mean_latency_ns": together_ms * MS,
+        "alone": {"mean_latency_ns": 2.0 * MS},
+        "without": {other: mean * MS for other, mean in without_ms.items()},
+        "waits_ns": {
+            "data.0": {"bill": 5e9 * (name != "bill"), name: 1e9},
+            "data.1": {"bill": 5e9 * (name != "bill")},
+        },
+        "not_modelled": [],
+        **more,
+    }
+    return replace(result, summary=result.summary | {"name": f"disks.{name}", "shared": shared})
+
+
+def minute(shifts_s: dict[str, int]) -> dict[str, Any]:
+    one = {"start_ns": 300 * 10**9, "mean_latency_ns": 3.0 * MS, "requests": 100}
+    return {
+        "minute_ns": 60 * 10**9, "within_ns": 1800 * 10**9, "simulated": 2, "alone": one, "aligned": one,
+        "worst": one | {"mean_latency_ns": 9.0 * MS, "place": "disk arm of data",
+                        "shifts_ns": {name: shift * 10**9 for name, shift in shifts_s.items()}},
+    }  # fmt: skip
+
+
+def three() -> list[Result]:
+    return [
+        tenant("shop", 4.0, {"bill": 2.5, "crm": 3.8}, worst_minute=minute({"shop": 240, "bill": -240, "crm": 0})),
+        tenant("bill", 3.0, {"shop": 2.9, "crm": 3.0}, 30, share=SHARE),
+        tenant("crm", 3.0, {"shop": 3.0, "bill": 2.0}),
+    ]  # fmt: skip
+
+
+def test_tenants_of_a_run_stand_together() -> None:
+    results = [sample(SSDS), *three()]
+    (run,) = page_payload(results, "x")["sharing"]
+    assert run["scenario"] == "disks"
+    assert [(one["name"], one["index"]) for one in run["tenants"]] == [("shop", 1), ("bill", 2), ("crm", 3)]
+    shop = run["tenants"][0]
+    assert shop["without_us"] == {"bill": 2500, "crm": 3800}
+    behind = shop["behind"]["bill"]
+    assert behind["at"] == "data.*"
+    assert behind["us"] == pytest.approx(10e6 / results[1].summary["commands"])
+    assert shop["worst_minute"]["shifts_s"] == {"shop": 240, "bill": -240}
+    assert page_payload([sample(SSDS)], "x")["sharing"] == []
+
+
+def test_the_matrix_says_who_hurts_whom_and_the_minutes_when(open_page: Open) -> None:
+    page = open_page(build_page(three(), "three on one array"))
+    assert text(page, "#tenants-title") == "Who hurts whom on disks"
+    rows = page.locator("#harm tbody tr")
+    assert rows.count() == 3
+    shop = rows.nth(0).inner_text()
+    assert "+60 %" in shop.replace("\u00a0", " ")  # by bill: 4.0 against 2.5
+    assert "share 2, at least 50/s" in rows.nth(1).inner_text()
+    assert "bill hurts shop most" in text(page, "#harm-note")
+    minutes = page.locator("#minute-table tbody tr")
+    assert minutes.count() == 1
+    said = minutes.nth(0).inner_text().replace("\u00a0", " ")
+    assert "shop 4 min later" in said
+    assert "bill 4 min sooner" in said
+    ends = page.evaluate("document.getElementById('tenants-requests').data.map(one => one.x.at(-1) - one.x.at(0))")
+    first = page.evaluate("document.getElementById('tenants-requests').data.map(one => one.x.at(0))")
+    assert len(ends) == 3
+    assert first[1] - first[0] == pytest.approx(30, abs=0.5)  # it begins 30 s later
+
+
+def test_a_page_without_tenants_says_nothing_of_them(open_page: Open) -> None:
+    page = open_page(build_page([sample(DISKS)], "one"))
+    assert page.locator("#tenants").is_hidden()
