@@ -287,7 +287,7 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
         "scenarios": scenarios,
         "tiers": [{"name": tier["name"], "members": tier["members"]} for tier in grouped],
         "queries": queries,
-        "sharing": finite(sharing_payload(results)),
+        "sharing": finite(sharing_payload(results)) if any("shared" in one.summary for one in results) else [],
         "parts": parts(),
         "wait_names": WAIT_NAMES,
         "meaning_of_error": MEANING,
