@@ -1,6 +1,6 @@
 """Which lines of kernels run without the compiler: ``python -m tests.same.lines [TEST ...]``.
 
-What runs is what :mod:`tests.same` holds side by side, so this says how much of the kernels that is.
+What runs is part of what :mod:`tests.same` holds side by side, so this says how much of the kernels that is at least.
 """
 
 import argparse
@@ -14,6 +14,10 @@ from tests.same.tests import run_tests
 
 ROOT = Path(__file__).parents[2]
 _FOLDERS = ("devices", "simulator", "scenarios", "traces", "src/tiersim/kernel")
+#: A test has so much time: it runs most of its lines in its first seconds.
+_SECONDS = 1.0
+#: Files of tests that run kernels beside those that are marked so: whole replays of statements and of tenants.
+_MORE = ("statements", "tenants", "synthesis", "replay", "log", "innodb_twins", "real_index_entries")
 
 
 def kernel_lines(root: Path = ROOT) -> dict[Path, set[int]]:
@@ -29,6 +33,16 @@ def kernel_lines(root: Path = ROOT) -> dict[Path, set[int]]:
                     }
                     found.setdefault(path.resolve(), set()).update(lines)
     return found
+
+
+def corpus() -> list[str]:
+    """Return the files of tests that run kernels."""
+    files = sorted((ROOT / "tests").glob("test_*.py"))
+    return [
+        str(path)
+        for path in files
+        if path.stem.removeprefix("test_") in _MORE or "mark.kernels" in path.read_text(encoding="utf-8")
+    ]
 
 
 def _is_kernel(decorator: ast.expr) -> bool:
@@ -49,13 +63,17 @@ def missed(lines: Mapping[Path, set[int]], folder: Path) -> dict[Path, list[int]
 def main() -> int:
     """Run tests without the compiler and print what they leave out of each file."""
     parser = argparse.ArgumentParser(prog="python -m tests.same.lines", description=__doc__)
-    parser.add_argument("tests", nargs="*", help="files of tests, or tests; all by default")
+    parser.add_argument("tests", nargs="*", default=corpus(), help="files of tests, or tests")
+    parser.add_argument("--seconds", type=float, default=_SECONDS, help="a test ends after so many; 0: never")
+    parser.add_argument("--into", type=Path, help="keep what ran in this folder, and count what it holds already")
     options = parser.parse_args()
     lines = kernel_lines()
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
-        more = {"NUMBA_DISABLE_JIT": "1", "TIERSIM_LINES_OUT": name}
-        line = run_tests(ROOT, "lines_plugin", options.tests, more)
-        left = missed(lines, Path(name))
+        folder = options.into or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        more = {"TIERSIM_LINES_OUT": str(folder.resolve()), "TIERSIM_LINES_SECONDS": str(options.seconds)}
+        line = run_tests(ROOT, "lines_plugin", options.tests, {"NUMBA_DISABLE_JIT": "1"} | more)
+        left = missed(lines, folder)
     print(line)
     for path, numbers in sorted(left.items(), key=lambda one: -len(one[1])):
         print(

@@ -1,43 +1,70 @@
-"""A plugin of pytest that notes which lines of kernels run, of the files that have any, in the folder
-``TIERSIM_LINES_OUT``.
+"""A plugin of pytest that notes which lines of kernels run, in the folder ``TIERSIM_LINES_OUT``; a test ends after
+``TIERSIM_LINES_SECONDS``, whatever it has shown by then.
 """
 
 import os
+import signal
 import sys
+from collections.abc import Generator
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
+
+import pytest
 
 from tests.same.lines import kernel_lines
 
-_left: dict[str, set[int]] = {str(path): set(lines) for path, lines in kernel_lines().items()}
-_ran: dict[str, set[int]] = {name: set() for name in _left}
-_resolved: dict[str, str] = {}
+_SECONDS = float(os.environ.get("TIERSIM_LINES_SECONDS") or 0)
+_kernels = {str(path): lines for path, lines in kernel_lines().items()}
+_ran: dict[str, set[int]] = {name: set() for name in _kernels}
+#: Lines of each function that have not run yet; nothing of functions that are no kernels.
+_left: dict[CodeType, set[int]] = {}
 
 
-def _file(name: str) -> str:
-    if name not in _resolved:
-        _resolved[name] = os.path.realpath(name)
-    return _resolved[name]
+class _TimeIsUpError(BaseException):
+    """Ends a test: no Exception, which property tests would take for a failure and look for a smaller one."""
+
+
+def _lines_of(code: CodeType) -> set[int]:
+    """Return the lines of kernels in a function, but for those that ran."""
+    name = os.path.realpath(code.co_filename)
+    if name not in _kernels:
+        return set()
+    return {line for *_, line in code.co_lines() if line is not None} & _kernels[name] - _ran[name]
 
 
 def _calls(frame: FrameType, event: str, argument: Any) -> Any:
-    """Follow a call into a file that has kernels, as long as one of its lines has not run."""
-    name = _file(frame.f_code.co_filename)
-    left = _left.get(name)
-    if not left:
-        return None
-    first = frame.f_code.co_firstlineno
-    last = max((line for *_, line in frame.f_code.co_lines() if line is not None), default=first)
-    return _lines if any(first <= line <= last for line in left) else None
+    """Follow a call as long as one of the lines has not run."""
+    code = frame.f_code
+    left = _left.get(code)
+    if left is None:
+        left = _left[code] = _lines_of(code)
+    return _lines if left else None
 
 
 def _lines(frame: FrameType, event: str, argument: Any) -> Any:
-    if event == "line":
-        name = _file(frame.f_code.co_filename)
-        _ran[name].add(frame.f_lineno)
-        _left[name].discard(frame.f_lineno)
-    return _lines
+    left = _left[frame.f_code]
+    if event == "line" and frame.f_lineno in left:
+        left.discard(frame.f_lineno)
+        _ran[os.path.realpath(frame.f_code.co_filename)].add(frame.f_lineno)
+    return _lines if left else None
+
+
+def _stop(*_: object) -> None:
+    raise _TimeIsUpError
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Follow a test, and end it when its time is up."""
+    sys.settrace(_calls)  # Python stops looking when the time is up within what looks
+    before = signal.signal(signal.SIGALRM, _stop)
+    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def pytest_configure() -> None:
@@ -48,6 +75,6 @@ def pytest_configure() -> None:
 def pytest_unconfigure() -> None:
     """Write down what ran."""
     sys.settrace(None)
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
     lines = [f"{name}\t{' '.join(map(str, sorted(ran)))}" for name, ran in _ran.items() if ran]
-    (Path(os.environ["TIERSIM_LINES_OUT"]) / f"{worker}.lines").write_text("\n".join(lines), encoding="utf-8")
+    folder = Path(os.environ["TIERSIM_LINES_OUT"])
+    (folder / f"{os.getpid()}.lines").write_text("\n".join(lines), encoding="utf-8")
