@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal
-from tiersim.simulator.categories import WAIT_NAMES, part_name
+from tiersim.simulator.categories import WAIT_NAMES
 from tiersim.units import format_ns
 
 #: So many assumed parameters are named.
@@ -41,6 +41,8 @@ def explain(
 
 def _show(document: dict[str, Any]) -> None:
     mean, p99 = (terminal.figure_text(document["latency_ns"].get(key)) for key in ("mean", "p99"))
+    from tiersim.simulator.verdict import part_name
+
     text = " ".join((document["text"] or "").split())
     print(f"{document['of']} on {document['name']}: mean {mean or 'not known'}, p99 {p99 or 'not known'}")
     if text:
@@ -114,6 +116,8 @@ def _reads(reads: dict[str, Any]) -> str:
 
 def bound_text(bound: dict[str, Any] | None) -> str:
     """Say what bounds a scenario, of the entry ``bound`` of an explanation."""
+
+    from tiersim.simulator.verdict import part_name
 
     if bound is None:
         return "Bottleneck: none; no part is busy."

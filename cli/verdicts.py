@@ -126,7 +126,7 @@ def busiest(summary: Summary) -> str:
 
 def busiest_name(summary: Summary) -> str:
     """Return the busiest part."""
-    from tiersim.simulator.categories import part_name
+    from tiersim.simulator.verdict import part_name
 
     found = summary["bottleneck"]
     return part_name(found["station"], found["resource"])

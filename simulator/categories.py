@@ -1,4 +1,4 @@
-"""What figures are of: categories of requests, by purpose; flushes and discards by themselves; parts by name."""
+"""What figures are of: categories of requests, by purpose; flushes and discards by themselves; names of waits."""
 
 from __future__ import annotations
 
@@ -52,24 +52,3 @@ WAIT_NAMES = {
     "copy": "backups",
     ELSEWHERE: "client, between queries",
 }
-
-#: What a resource of a station is called; one that is not here keeps its own name.
-_NAMES = {
-    "actuator": "disk arm",
-    "interface": "disk interface",
-    "dies": "flash dies",
-    "channels": "flash channels",
-    "controller": "flash controller",
-    "link": "flash link",
-    "host cpu": "driver CPU",
-    "credits": "burst credits",
-    "byte credits": "burst credits (bytes)",
-    "lines": "write-back cache",
-}
-#: Resources that a server has once: the name says it all.
-_ONCE = {"cores": "CPU", "workers": "I/O workers", "lookups": "buffer pool"}
-
-
-def part_name(station: str, resource: str) -> str:
-    """Return the name of a resource of a station, such as ``disk arm of data.9`` or ``CPU``."""
-    return _ONCE.get(resource) or f"{_NAMES.get(resource, resource)} of {station}"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.plant import INSTANCE, Balance, Station
-from tiersim.simulator.categories import REQUESTS, part_name
+from tiersim.simulator.categories import REQUESTS
 from tiersim.simulator.metrics import Metrics
 from tiersim.units import NS_PER_S, format_ns
 
@@ -33,6 +33,27 @@ ALWAYS_BUSY = 0.95
 #: Kinds of station that hold requests but do not serve them.
 _STORING = "write cache"
 HOLDING = ("gate", "shares", "stripes", _STORING)
+
+#: What a resource of a station is called; one that is not here keeps its own name.
+_NAMES = {
+    "actuator": "disk arm",
+    "interface": "disk interface",
+    "dies": "flash dies",
+    "channels": "flash channels",
+    "controller": "flash controller",
+    "link": "flash link",
+    "host cpu": "driver CPU",
+    "credits": "burst credits",
+    "byte credits": "burst credits (bytes)",
+    "lines": "write-back cache",
+}
+#: Resources that a server has once: the name says it all.
+_ONCE = {"cores": "CPU", "workers": "I/O workers", "lookups": "buffer pool"}
+
+
+def part_name(station: str, resource: str) -> str:
+    """Return the name of a resource of a station, such as ``disk arm of data.9`` or ``CPU``."""
+    return _ONCE.get(resource) or f"{_NAMES.get(resource, resource)} of {station}"
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from tests.runs import needs_jit
 from tests.test_pool import statements_of
 from tests.test_statements import scenario
 from tiersim.devices.plant import PlantBuilder
-from tiersim.scenarios.calibration.page_cache import PageCache, device_pages_read
 from tiersim.scenarios.calibration.popularity import AccessedTable, Law
 from tiersim.scenarios.calibration.popularity.occupancy import Pool
+from tiersim.scenarios.calibration.popularity.recorded import PageCache, device_pages_read
 from tiersim.scenarios.statements.replay import load_of
 from tiersim.scenarios.statements.settings import Settings, settings_of_load
 from tiersim.simulator.database.buffer_pool.warm import warm

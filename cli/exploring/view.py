@@ -18,8 +18,8 @@ from tiersim.errors import OutputError
 from tiersim.files import whole_file
 from tiersim.scenarios import library
 from tiersim.scenarios.exploring.explorer import MOST_PINS, Explorer, Picture
-from tiersim.simulator.categories import part_name
 from tiersim.simulator.result import Result
+from tiersim.simulator.verdict import part_name
 
 #: Name of the scenario that is being changed, beside the letters of those that are pinned.
 _NOW = "Now"

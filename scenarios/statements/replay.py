@@ -13,10 +13,9 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import TraceError
 from tiersim.parallel import side_by_side
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
-from tiersim.scenarios.calibration.page_cache import page_cache
 from tiersim.scenarios.calibration.popularity import fit
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2
-from tiersim.scenarios.calibration.popularity.recorded import recorded_accesses
+from tiersim.scenarios.calibration.popularity.recorded import page_cache, recorded_accesses
 from tiersim.scenarios.calibration.popularity.recorded_files import recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import Evidence, synthesise

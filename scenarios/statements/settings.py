@@ -10,7 +10,7 @@ from typing import Any
 from tiersim.devices.catalogue import load_processor
 from tiersim.devices.host.processor import Processor, core_speed
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.calibration.page_cache import PageCache
+from tiersim.scenarios.calibration.popularity.recorded import PageCache
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.database_models import OTHERS_KEYS, EngineModel
 from tiersim.scenarios.hardware import NamedScenario

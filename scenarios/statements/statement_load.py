@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, fill_random_bits, random_below
-from tiersim.scenarios.calibration.page_cache import PageCache
 from tiersim.scenarios.calibration.popularity import Fitted
+from tiersim.scenarios.calibration.popularity.recorded import PageCache
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES, FileAccesses
 from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of

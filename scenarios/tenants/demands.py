@@ -5,8 +5,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.station_records import DRIVE, KIND_NAMES
 from tiersim.scenarios.replay import INTERVALS, Played
-from tiersim.simulator.categories import part_name
-from tiersim.simulator.verdict import HOLDING
+from tiersim.simulator.verdict import HOLDING, part_name
 
 #: A disk with a queue does more requests than one by one: some two times as many (tests/test_pack.py). This screens
 #: only: simulation decides.
