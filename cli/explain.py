@@ -40,9 +40,9 @@ def explain(
 
 
 def _show(document: dict[str, Any]) -> None:
+    mean, p99 = (terminal.figure_text(document["latency_ns"].get(key)) for key in ("mean", "p99"))
     from tiersim.simulator.verdict import part_name
 
-    mean, p99 = (terminal.figure_text(document["latency_ns"].get(key)) for key in ("mean", "p99"))
     text = " ".join((document["text"] or "").split())
     print(f"{document['of']} on {document['name']}: mean {mean or 'not known'}, p99 {p99 or 'not known'}")
     if text:

@@ -14,11 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.sharing import sharing_payload
 from tiersim.cli.verdicts import MEANING, query_text
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES
-from tiersim.simulator.verdict import part_name
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
@@ -189,6 +187,8 @@ def stations(result: Result, merged: int) -> dict[str, Any]:
     """The busiest resource of each station over time; of too many stations the busiest ones, in their own order."""
     import numpy as np
 
+    from tiersim.simulator.verdict import part_name
+
     table = result.stations
     start_ns = table["start_ns"].to_numpy()
     starts, column_of = np.unique(start_ns, return_inverse=True)
@@ -287,12 +287,19 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
         "scenarios": scenarios,
         "tiers": [{"name": tier["name"], "members": tier["members"]} for tier in grouped],
         "queries": queries,
-        "sharing": finite(sharing_payload(results)) if any("shared" in one.summary for one in results) else [],
+        "sharing": _sharing(results) if any(result.summary.get("shared") for result in results) else [],
         "parts": parts(),
         "wait_names": WAIT_NAMES,
         "meaning_of_error": MEANING,
         "ratios": all_ratios(scenarios, {hashed["hash"]: hashed["measured_latency_ns"] for hashed in traces}),
     }
+
+
+def _sharing(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Return who waits for whom where recordings shared hardware."""
+    from tiersim.cli.page.sharing import sharing_payload
+
+    return list(finite(sharing_payload(results)))
 
 
 def _purposes(summary: Mapping[str, Any]) -> set[str]:
@@ -399,6 +406,8 @@ def _with_part(found: dict[str, Any] | None) -> dict[str, Any]:
     """Add the name that people use to what holds a station and its resource."""
     if not found or not found.get("station"):
         return found or {}
+    from tiersim.simulator.verdict import part_name
+
     return {**found, "part": part_name(found["station"], found["resource"])}
 
 
