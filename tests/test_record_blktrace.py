@@ -61,7 +61,7 @@ def mounted() -> Iterator[Path]:
         try:
             yield Path(folder)
         finally:
-            run("umount", folder)
+            run("umount", "--lazy", folder)  # a process that is being started may hold it
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def tracefs() -> Iterator[Tracefs]:
             ) from None
         finally:
             if not mounted:
-                _run("umount", place)
+                _run("umount", "--lazy", place)  # who still looks at it must not keep it here: the folder is deleted
 
 
 def _run(*command: str) -> None:
