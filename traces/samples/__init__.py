@@ -75,8 +75,7 @@ def matrix(folder: Path) -> None:
     PostgreSQL 18.4 on 2 cores, the 8 clients of pgbench beside it, three loads on three pools, each without a cap and
     with three. Recorded for this project by ``benchmarks/real_postgres``.
     """
-    with tarfile.open(MATRIX) as archive:
-        archive.extractall(folder, filter="data")
+    _extract(MATRIX.read_bytes(), folder)
 
 
 def innodb(folder: Path) -> None:
@@ -86,18 +85,21 @@ def innodb(folder: Path) -> None:
     MariaDB 10.11 on 2 cores, the 8 clients of sysbench beside it, 4 million rows by Zipf's law with exponent 1.05,
     O_DIRECT, 512 MiB of redo. Recorded for this project.
     """
-    with tarfile.open(INNODB) as archive:
-        archive.extractall(folder, filter="data")
+    _extract(INNODB.read_bytes(), folder)
 
 
 def unpack(folder: Path, target: Path) -> None:
     """Unpack the recordings of a folder of :data:`CELLS` into *target*, each into one with the name of its run."""
-    with tarfile.open(folder / RECORDINGS) as archive:
-        archive.extractall(target, filter="data")
+    _extract((folder / RECORDINGS).read_bytes(), target)
 
 
 def _unpacked(name: str, folder: Path) -> Path:
-    packed = (files("tiersim.traces.samples") / f"{name}.tar.xz").read_bytes()
-    with tarfile.open(fileobj=io.BytesIO(packed), mode="r:xz") as archive:
-        archive.extractall(folder, filter="data")
+    _extract((files("tiersim.traces.samples") / f"{name}.tar.xz").read_bytes(), folder)
     return folder / name
+
+
+def _extract(packed: bytes, folder: Path) -> None:
+    with tarfile.open(fileobj=io.BytesIO(packed), mode="r:xz") as archive:
+        # Python before 3.11.4 has no filters; these archives are our own
+        archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
+        archive.extractall(folder)
