@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "24ec7f255f51a3138e3d6a5210dd171ab5c68b962c8574d7fb36b37a1fd0d6c4"
+GOLDEN = "a66d398e3fa490c13b0a258280d183ff4f024a3d524722e5fbf3902b10df8921"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
