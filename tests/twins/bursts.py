@@ -38,19 +38,24 @@ class Bursts:
     target: int = 0
     redo: int = 0
     last_write: Signal | None = None
+    goes_round: bool = False
 
     def start(self) -> None:
-        """Be there from the beginning, when the last checkpoint ended some time ago."""
+        """Be there from the beginning, when the last automatic checkpoint ended some time ago."""
         self.target = self.settings.most_pages
-        if isinstance(self.settings, IndirectCheckpoints):
-            self.clock.at(0, self._round_and_round(self.settings))
-        else:
+        if isinstance(self.settings, BurstCheckpoints):
             self.clock.at(0, self._rounds(self.settings))
+
+    def use_log(self) -> None:
+        """Let indirect checkpoints begin when the log is used first."""
+        if isinstance(self.settings, IndirectCheckpoints) and not self.goes_round:
+            self.goes_round = True
+            self.clock.at(self.clock.now, self._round_and_round(self.settings))
 
     def _round_and_round(self, settings: IndirectCheckpoints) -> Process:
         """Come to as many pages as are due by now."""
         page = come = 0
-        yield 1
+        yield self.clock.now + 1
         while True:
             while come < self.pages * self.clock.now // settings.target_ns:
                 if page in self.dirty:
