@@ -321,9 +321,7 @@ def test_bursts(
     gathered=pick(1, 3, 128),
     think_ns=pick(4_000_000, 40_000_000),
 )
-@example(
-    seed=0, sessions=1, pages=60, target_ms=250, gathered=1, think_ns=40_000_000
-)  # first change late in a step
+@example(seed=0, sessions=1, pages=60, target_ms=250, gathered=1, think_ns=40_000_000)  # first change late in a step
 def test_indirect(seed: int, sessions: int, pages: int, target_ms: int, gathered: int, think_ns: int) -> None:
     load = statements(sessions, 60, seed, 50_000, think_ns)
     checkpointed(load, sessions, pages, IndirectCheckpoints(target_ms * _MS, gathered_pages=gathered), seed)

@@ -126,6 +126,7 @@ def run_sessions(clock: Clock, load: Statements, body: Callable[[int, int], Proc
     slower=pick(0, 47, 500),
     longest=pick(10_000, 3_000_000),
 )
+@example(seed=32726697, sessions=5, cores=3, slower=47, longest=10_000)  # a slice ends as another begins
 def test_processors(seed: int, sessions: int, cores: int, slower: int, longest: int) -> None:
     slowdown = [1000 + slower * busy for busy in range(cores)]
     load = statements(sessions, 12, seed, longest, longest * 2)

@@ -32,7 +32,7 @@ class Processors:
                 self.busy += 1
             part = min(ns, SLICE_NS)
             took = max(part * self.slowdown[self.busy - 1] // 1000, 1)
-            yield self.clock.now + took
+            yield self.clock.now + took, -1  # slices end before others begin
             self.last_slice_ns = took
             ns -= part
             self.after()
