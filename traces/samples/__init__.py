@@ -5,6 +5,7 @@ import lzma
 import tarfile
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 #: Runs of a real PostgreSQL, a folder a load: what was measured of each (``runs.json``), and the counters of those
 #: without a cap; ``host`` is what they ran on. Measured for this project by ``benchmarks/real_postgres``, whose README
@@ -99,7 +100,7 @@ def _unpacked(name: str, folder: Path) -> Path:
 
 
 def _extract(packed: bytes, folder: Path) -> None:
+    # Python before 3.11.4 has no filters; these archives are our own
+    filters: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     with tarfile.open(fileobj=io.BytesIO(packed), mode="r:xz") as archive:
-        # Python before 3.11.4 has no filters; these archives are our own
-        archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, path: member)
-        archive.extractall(folder)
+        archive.extractall(folder, **filters)
