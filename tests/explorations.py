@@ -10,6 +10,7 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.recordings import closed_recording, rows_of, write_recording
 from tiersim.cli.exploring.server import Server
@@ -112,3 +113,11 @@ class Client:
             return answer.status, answer.read().decode(), answer.getheader("Set-Cookie")
         finally:
             connection.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of an exploration of two scenarios, simulated whole."""
+    with serving(tmp_path_factory.mktemp("explored"), "15k-raid10", "pcie-flash") as one:
+        until(one.view.explorer, lambda: bool(one.view.explorer.state.pins) and is_done(one.view.explorer)())
+        yield one

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.explorations import is_done, serving, until
+from tests.explorations import is_done, server, serving, until
 from tests.page_browser import Open, browser, open_page, tabs
 from tests.page_samples import CARD, DISKS, samples
 from tiersim.cli.exploring.server import Server
@@ -47,13 +47,6 @@ def test_the_offline_page_has_no_violations(open_page: Open, axe: str, width: in
     page = open_page(build_page(samples((DISKS, CARD)), "two tiers"), width=width, scheme=scheme)
     found = violations(page, axe)
     assert not found, "\n".join(found)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("explored"), "15k-raid10", "pcie-flash") as one:
-        until(one.view.explorer, lambda: bool(one.view.explorer.state.pins) and is_done(one.view.explorer)())
-        yield one
 
 
 @pytest.fixture(scope="module")

@@ -27,12 +27,17 @@ rows = 200_000
 rows_per_page = 60
 
 [statements.change]
-does = [{ compute = "100 us" }, { lookup = "orders", rows = 3 }, { change = "orders", log = "300 B" }, { commit = "200 B" }]
+does = [
+    { compute = "100 us" },
+    { lookup = "orders", rows = 3 },
+    { change = "orders", log = "300 B" },
+    { commit = "200 B" },
+]
 
 [streams.users]
 statements = ["change"]
 clients = 4
-"""  # noqa: E501
+"""
 
 #: Replays what it is given and says whether anything was compiled.
 REPLAY = """

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.explorations import commits_of_pgbench, is_done, serving, until
+from tests.explorations import commits_of_pgbench, is_done, server, serving, until
 from tests.page_browser import browser, text
 from tests.test_explore import assert_equal
 from tiersim.cli.exploring.server import Server
@@ -52,13 +52,6 @@ class Tab:
         self.page.locator(f'html[data-version="{version}"][data-stage="{stage}"]').wait_for(state="attached")
         if stage == "done":
             self.page.locator(f'html[data-picture="{version}"][data-drawn]').wait_for(state="attached")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serving(tmp_path_factory.mktemp("explored"), "15k-raid10", "pcie-flash") as one:
-        until(one.view.explorer, lambda: bool(one.view.explorer.state.pins) and is_done(one.view.explorer)())
-        yield one
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""VACUUM that ran while a load was recorded is told apart from its statements."""
+"""``describe`` counts VACUUM that ran during a recording apart from the statements."""
 
 from pathlib import Path
 

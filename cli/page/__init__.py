@@ -1,5 +1,6 @@
-"""``tiersim report``, and pages: one HTML file each that needs no network, worth forwarding to whoever signs for the
-hardware; and what goes in: results, sweeps, miss-ratio curves, load curves, searches, told apart by their schema.
+"""``tiersim report``: writes results and studies as one HTML page that needs no network and can be mailed.
+
+Studies are sweeps, miss-ratio curves, load curves and searches for hardware; their schema tells them apart.
 """
 
 import base64

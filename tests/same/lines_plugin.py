@@ -26,7 +26,7 @@ class _TimeIsUpError(BaseException):
 
 
 def _lines_of(code: CodeType) -> set[int]:
-    """Return the lines of kernels in a function, but for those that ran."""
+    """Return the lines of a kernel that have not run."""
     name = os.path.realpath(code.co_filename)
     if name not in _kernels:
         return set()
