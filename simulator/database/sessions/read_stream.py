@@ -5,9 +5,9 @@ How far is decided as in PostgreSQL 18 (storage/aio/read_stream.c). The distance
 every read that the session comes to, and shrinks by one with every page that was there already; so it is short where
 pages are in the pool and long where they are not. It is never longer than (reads ahead + 1) blocks, and no longer than
 a quarter of the pool, or than the ring that a large table is read through. Neighbours are read as one, up to a block.
-That no page is left shows when one more is asked for, as far ahead as the distance lets: only then the last read starts
-although it is short. Reads that the session has not come to count as under way although they may have ended: what is read ahead is taken in
-order.
+The last read, which is short, starts when the session asks for a page behind the last, as far ahead as the distance
+lets. Reads that the session has not come to count as under way although they may have ended: what is read ahead is
+taken in order.
 
 A scan may be held to a pace: while the pool has unused frames, each page that it reads takes so long at least (founding
 document 002: what SQL Server 2008 scanned at READ COMMITTED with an empty pool, though the disks could do twice as
