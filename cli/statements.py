@@ -17,6 +17,8 @@ _LEAST_DIP_PCT = 0.5
 #: Parts of a transaction's time in a short table: so many, from this share on.
 _MOST_PARTS, _LEAST_SHARE = 4, 0.05
 _RANGE = "transactions/s, range"
+#: Of what a short table has the intervals of 99th percentiles.
+_TAILS = {"transaction": "transaction", "commit": "commit"}
 #: What of a transaction is in none of its queries; beside the recorded one.
 _REST = "commit and client, mean"
 #: The row that says how far throughput falls in checkpoints.
@@ -103,6 +105,7 @@ def _all_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[
         rows += rows_of_latency(name, found)
         rows.append([f"{name}, time goes to", *map(breakdown_of, found)])
         rows.append([f"{name}, reads a call", *(f"{q['physical_reads_per_call']:.3g}" if q else "" for q in found)])
+    rows += _rows_of_tails(summaries, _TAILS | {f"query {query}": name for query, name in queries.items()})
     return [*rows, *_rows_of_rest(summaries), *rows_of_checkpoints(summaries), *rows_of_host(summaries)]
 
 
@@ -118,6 +121,7 @@ def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> lis
         *_rows_of_time(summaries),
         *(row for row in transactions if row[0].endswith(", p99")),
         *(row for row in commits if row[0].endswith((", mean", ", p99"))),
+        *_rows_of_tails(summaries, _TAILS),
         *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
         *_rows_of_rest(summaries),
         *(row for row in rows_of_checkpoints(summaries) if row[0] == DIP),
@@ -198,6 +202,25 @@ def rows_of_latency(what: str, found: Sequence[Mapping[str, Any] | None]) -> lis
         [f"{what}, {label}", *(terminal.figure_text(figures[key]) if figures else "" for figures in found)]
         for key, label in _SHOWN
     ]
+
+
+def _rows_of_tails(summaries: Sequence[Summary], names: Mapping[str, str]) -> list[list[str]]:
+    """Return a row of the interval of each 99th percentile, by the keys of *names*."""
+    tails = [(summary.get("tails") or {}).get("p99_ns", {}) for summary in summaries]
+    return [
+        [f"{label}, p99, 80 % interval", *(_tail(found.get(key)) for found in tails)]
+        for key, label in names.items()
+        if any(key in found for found in tails)
+    ]
+
+
+def _tail(found: Mapping[str, Any] | None) -> str:
+    if not found:
+        return ""
+    if found["low"] is None:
+        return str(found["verdict"])
+    text = f"{format_ns(found['low'])} … {format_ns(found['high'])}"
+    return text if found["verdict"] == "resolved" else f"{text}, {found['verdict']}"
 
 
 def _ratio(value: float | None) -> str:

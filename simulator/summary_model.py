@@ -250,8 +250,16 @@ class Summary(_Said):
     range: dict[str, Any] | None = Field(
         default=None,
         description="With `--recorded-on`, of PostgreSQL's counters: `low` and `high` of `transactions_per_s` and "
-        "`transaction_mean_ns`, `share` of the `draws` within; `verdict` `determined` or `underdetermined`; "
+        "`transaction_mean_ns`, by name of `p99_ns`, `share` of the `draws` within; `verdict` `determined` or "
+        "`underdetermined`; "
         "`explained_by` (`cpu`, `read`, `law`; on other than 2 cores `order`), `mostly`, `remedy`.",
+    )
+    tails: dict[str, Any] | None = Field(
+        default=None,
+        description="With `--recorded-on`, of PostgreSQL's counters, for `transaction`, `commit` and `query ID` in "
+        "`p99_ns`: `value`, `low` and `high` of the interval that is to hold `share` of recorded 99th percentiles, "
+        "`verdict` `resolved` or `not resolved` (the ends are further apart than a factor of 2), `of` `waits` or "
+        "`processors` (what makes such latencies).",
     )
     streams: dict[str, dict[str, Any]] | None = Field(
         default=None,

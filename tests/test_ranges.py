@@ -103,12 +103,13 @@ def ranged(
         summary = {
             "host": {"cores": cores},
             "throughput_per_s": {"transactions": {"value": 1000 / demand}},
-            "latency_ns": {"transaction": {"mean": {"value": 8e6 * demand}}},
+            "latency_ns": {"transaction": {"mean": {"value": 8e6 * demand}, "p99": {"value": 4e7 * demand}}},
+            "queries": {},
         }
         return Result(summary, NOTHING, NOTHING, NOTHING, "")
 
     found: dict[str, Any] = with_range(
-        run(made, load, costs), made, load, costs, draws_of(load, costs, 1), run
+        run(made, load, costs), made, [load], costs, draws_of(load, costs, 1), run
     ).summary["range"]
     return found
 
@@ -121,6 +122,9 @@ def test_a_range_holds_the_prediction_and_names_what_makes_it_wide(load: Load, t
     assert found["transactions_per_s"]["high"] == pytest.approx(1000 / 0.8**0.8, rel=0.05)
     assert found["verdict"] == "determined"
     assert found["mostly"] == UNKNOWNS["cpu"][0]
+    tail = found["p99_ns"]["transaction"]
+    assert tail["low"] == pytest.approx(4e10 / found["transactions_per_s"]["high"], rel=1e-3)
+    assert tail["high"] == pytest.approx(4e10 / found["transactions_per_s"]["low"], rel=1e-3)
 
 
 def test_whom_the_scheduler_serves_next_is_drawn_where_its_choices_were_not_recorded(load: Load, tmp_path: Any) -> None:

@@ -22,14 +22,17 @@ from tiersim.scenarios.calibration.popularity.occupancy import Law
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.statement_load import Load
+from tiersim.scenarios.tails import tail_figures
 from tiersim.simulator.database.database_state import AT_RANDOM, IN_ORDER, OLDER_OF_TWO
 from tiersim.simulator.database.sessions.processors import RECORDED_CORES
 from tiersim.simulator.result import Result
 
 #: Runs of each scenario, with a draw of all unknowns each; the share of them that an interval leaves out at each end.
 DRAWS, _TAIL = 16, 0.1
-#: So many laws are drawn from: a pool is filled anew for each.
+#: So many laws are drawn from, and so many arrangements of statements: a pool is filled anew for each.
 LAWS = 4
+#: Where the percentiles begin among the figures of a run.
+_TAILS = 2
 #: An interval that is wider decides nothing.
 WIDE = 2.0
 #: What is drawn, and what would narrow it down.
@@ -100,30 +103,54 @@ def _law(ordered: Sequence[Law], at: float) -> Law:
 def with_range(
     result: Result,
     scenario: NamedScenario,
-    load: Load,
+    loads: Sequence[Load],
     processor: ProcessorCosts,
     draws: Sequence[Draw],
     run: Callable[[NamedScenario, Load, ProcessorCosts], Result],
     progress: Callable[[int], None] = lambda done: None,
 ) -> Result:
-    """Add to a *result* how far apart *draws* lie of what its *load* and the costs *processor* do not tell.
+    """Add to a *result* how far apart *draws* lie of what its load and the costs *processor* do not tell.
 
+    *loads* are that load in several arrangements of its statements, its own first, which take turns with the laws.
     *run* runs a load with costs on a scenario; *progress* is called with how many runs of 1 + ``DRAWS`` are done.
     """
-    loads = [replace(load, fitted=replace(load.fitted, laws=one.laws)) for one in draws]
+    load, names = loads[0], sorted(tail_figures(result.summary))
+    arranged = [loads[place * len(loads) // len(draws)] for place in range(len(draws))]
+    drawn_loads = [
+        replace(own, fitted=replace(own.fitted, laws=one.laws)) for own, one in zip(arranged, draws, strict=True)
+    ]
     cores = result.summary["host"]["cores"]
     unknown = [name for name in UNKNOWNS if name != "order" or cores != RECORDED_CORES]
     if "order" in unknown:
         draws = [replace(one, processor=_ordered(one)) for one in draws]
     drawn = side_by_side(
         [
-            partial(_figures, run, scenario, load, processor),
-            *(partial(_figures, run, scenario, own, one.processor) for own, one in zip(loads, draws, strict=True)),
+            partial(_figures, run, scenario, load, processor, names),
+            *(
+                partial(_figures, run, scenario, own, one.processor, names)
+                for own, one in zip(drawn_loads, draws, strict=True)
+            ),
         ],
         progress,
     )
     figures = np.array(drawn[1:]) / np.array(drawn[0])
-    return replace(result, summary=result.summary | {"range": _range(result.summary, draws, figures, unknown)})
+    found = _range(result.summary, draws, figures, unknown)
+    found["p99_ns"] = _range_of_tails(result.summary, names, figures[:, _TAILS:])
+    return replace(result, summary=result.summary | {"range": found})
+
+
+def _range_of_tails(
+    summary: Mapping[str, Any], names: Sequence[str], drawn: NDArray[np.float64]
+) -> dict[str, dict[str, float]]:
+    """Return the interval of each 99th percentile that all runs resolve."""
+    figures = tail_figures(summary)
+    found = {}
+    for column, name in zip(drawn.T, names, strict=True):
+        value = figures[name]["p99"]["value"]
+        if value is not None and np.isfinite(column).all():
+            low, high = np.quantile(column, (_TAIL, 1 - _TAIL))
+            found[name] = {"low": value * float(low), "high": value * float(high)}
+    return found
 
 
 def _ordered(one: Draw) -> ProcessorCosts:
@@ -137,12 +164,21 @@ def _figures(
     scenario: NamedScenario,
     load: Load,
     processor: ProcessorCosts,
+    names: Sequence[str],
     note: Callable[[int], None],
-) -> tuple[float, float]:
+) -> list[float]:
+    """Return transactions a second, their mean, and the 99th percentiles of *names*; what is not resolved is no
+    number.
+    """
     summary = run(scenario, load, processor).summary
     note(1)
-    mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
-    return summary["throughput_per_s"]["transactions"]["value"], float("nan") if mean_ns is None else mean_ns
+    figures = tail_figures(summary)
+    found = [summary["latency_ns"]["transaction"]["mean"]["value"]]
+    found += [figures[name]["p99"]["value"] if name in figures else None for name in names]
+    return [
+        summary["throughput_per_s"]["transactions"]["value"],
+        *(float("nan") if one is None else one for one in found),
+    ]
 
 
 def _range(
@@ -151,7 +187,7 @@ def _range(
     """Return the interval of transactions/s and of their mean, and which of what is *unknown* makes it so wide."""
     rate = summary["throughput_per_s"]["transactions"]["value"]
     mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
-    low, high = (np.nanquantile(drawn, share, axis=0) for share in (_TAIL, 1 - _TAIL))
+    low, high = (np.nanquantile(drawn[:, :_TAILS], share, axis=0) for share in (_TAIL, 1 - _TAIL))
     logs = np.log(np.maximum(drawn[:, 0], 1e-9))
     shares = {name: _explained(np.array([one.at[name] for one in draws]), logs) for name in unknown}
     mostly = max(shares, key=lambda name: shares[name])

@@ -25,7 +25,7 @@ from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
 from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate, part_of
 from tiersim.scenarios.statements.queries import changing_queries
-from tiersim.scenarios.statements.ranges import DRAWS, Draw, draws_of, with_range
+from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.statements.statement_load import (
     Load,
@@ -35,6 +35,7 @@ from tiersim.scenarios.statements.statement_load import (
     recorded_statements,
     texts_of,
 )
+from tiersim.scenarios.tails import with_tails
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
@@ -135,8 +136,8 @@ def replay_statements_all(
     loads: dict[int, Load] = {}
     shared = Shared()
 
-    def load_for(scenario: NamedScenario) -> Load:
-        seed = scenario.model.replay.seed
+    def load_for(scenario: NamedScenario, seed: int | None = None) -> Load:
+        seed = scenario.model.replay.seed if seed is None else seed
         if loads and not (one := next(iter(loads.values()))).synthetic:
             return one  # what was recorded does not depend on luck
         if seed not in loads:
@@ -169,14 +170,21 @@ def replay_statements_all(
     def again(scenario: NamedScenario, load: Load, costs: ProcessorCosts) -> Result:
         return replay_statements(bundle.path, scenario, processor=costs, load=load, shared=drawn, goes_on=False)
 
+    def arranged(scenario: NamedScenario, part: Load) -> list[Load]:
+        """Return a part of the load in the arrangements of several seeds, its own first."""
+        seed = scenario.model.replay.seed
+        others = (load_for(scenario, seed + number) for number in range(1, LAWS))
+        return [part, *(part_of(load, scenario) for load in others)]
+
     for place, (scenario, part) in enumerate(zip(scenarios, parts, strict=False)):
         seed = scenario.model.replay.seed
         if seed not in draws:
             draws[seed] = draws_of(part, processor, seed)
         before = own + sum((1 + DRAWS) * len(one) for one in parts[:place])
         heard = partial(come, before, len(part))
-        found[place] = with_range(found[place], scenario, part, processor, draws[seed], again, heard)
-    return found
+        own_loads = arranged(scenario, part)
+        found[place] = with_range(found[place], scenario, own_loads, processor, draws[seed], again, heard)
+    return [with_tails(one) for one in found] if by_counters else found
 
 
 def replay_statements(

@@ -18,6 +18,7 @@ from tiersim.scenarios.statements.replay import replay_statements_all
 from tiersim.scenarios.validation.claims import Claim, Experiment, HeatMap
 from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, cells_of, scaled_by_cap
 from tiersim.scenarios.validation.pair_figures import FAR, SLOW_APART, Pair, Predicted, pairs_of
+from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import matrix
@@ -63,6 +64,11 @@ _LOADS = {"reads": "Lookups", "updates": "Updates", "tpcb": "TPC-B-like transact
 
 def predict(source: Cell, targets: Sequence[Cell], *, ranges: bool) -> dict[str, Predicted]:
     """Predict *targets* from *source*, by name; with *ranges* also between what they lie."""
+    return {name: Predicted.of(result) for name, result in results_of(source, targets, ranges=ranges).items()}
+
+
+def results_of(source: Cell, targets: Sequence[Cell], *, ranges: bool) -> dict[str, Result]:
+    """Return the results of *targets* by name, predicted from *source*."""
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         folder = Path(name)
         shutil.copytree(source.folder / COUNTERS, folder / "recorded")
@@ -71,7 +77,7 @@ def predict(source: Cell, targets: Sequence[Cell], *, ranges: bool) -> dict[str,
         scenarios = [_scenario(folder / target.name, source, target) for target in targets]
         bundle = Bundle(folder / "recorded.trace")
         results = replay_statements_all(bundle, scenarios, recorded_on=recorded_on, ranges=ranges)
-    return {target.name: Predicted.of(result) for target, result in zip(targets, results, strict=True)}
+    return {target.name: result for target, result in zip(targets, results, strict=True)}
 
 
 def _scenario(folder: Path, source: Cell, target: Cell) -> NamedScenario:

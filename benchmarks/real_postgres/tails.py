@@ -1,0 +1,176 @@
+"""How far recorded 99th percentiles of transactions lie from predicted ones, and what intervals from other experiments
+hold.
+
+``python -m benchmarks.real_postgres.tails`` says so of the cells that the project ships (scenarios/validation/p99.csv).
+``--write FILE`` predicts them anew, the pairs of cells of the matrix (30 minutes of CPU) and, with ``--postgres
+FOLDER``, recordings of two other benches: ``lab`` and ``ab``, each load predicted from its run without a cap.
+"""
+
+import argparse
+import csv
+import gzip
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import astuple, fields
+from pathlib import Path
+
+import numpy as np
+
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.statements.replay import replay_statements_all
+from tiersim.scenarios.tails import SHARE, Cell, cells, held, reach
+from tiersim.scenarios.validation.matrix_cells import cells_of
+from tiersim.scenarios.validation.pairs import others_of, results_of
+from tiersim.simulator.result import Result
+from tiersim.traces.bundle import Bundle
+from tiersim.traces.readers import import_trace
+from tiersim.traces.samples import matrix
+from tiersim.units import NS_PER_MS
+
+_NO_CAP = 10_000_000
+_DRAWS, _SEED = 10_000, 1
+#: Of the other benches: the experiment, its recording without a cap and the pool of that in MiB, then each cell with
+#: its pool and its caps of reads and of writes; pools of ``ab`` are as recorded.
+_OTHERS = (
+    (
+        "lab lookups",
+        ("lab/select_zipf_sb256_free", 256),
+        (("lab/select_zipf_sb64_r500", 64, 500, _NO_CAP), ("lab/select_zipf_sb1024_r2000", 1024, 2000, _NO_CAP)),
+    ),
+    ("lab updates", ("lab/update_zipf_sb512_free", 512), (("lab/update_zipf_sb512_rw300", 512, 300, 300),)),
+    ("ab lookups", ("ab/sel_fast_1", None), (("ab/sel_read400_1", None, 400, _NO_CAP),)),
+    ("ab tpcb", ("ab/tpcb_fast_1", None), (("ab/tpcb_read400_1", None, 400, _NO_CAP),)),
+)
+_DEVICE = """\
+kind = "token-bucket"
+name = "a loop device on a file"
+capacity = "8 GiB"
+read_iops = {reads}
+write_iops = {writes}
+refill_interval = "100 ms"
+carry_over = "0 s"
+latency = "0.1 ms"
+
+[sources]
+capacity = "measured: the file's size"
+read_iops = "measured: as it was set"
+write_iops = "measured: as it was set"
+refill_interval = "measured: the kernel's throttle"
+carry_over = "measured: the kernel's throttle"
+latency = "measured: 0.1 to 0.2 ms for 8 KiB"
+"""
+_HOST = """\
+[host]
+cores = 2
+clients = "here"
+[volumes.data]
+device = "device.toml"
+[placement]
+default = "data"
+"""
+
+
+def main() -> None:
+    """Predict if asked, and say what is held."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--postgres", type=Path)
+    asked = parser.parse_args()
+    found = cells()
+    if asked.write is not None:
+        found = (*_of_matrix(), *(() if asked.postgres is None else _of_others(asked.postgres)))
+        write(found, asked.write)
+    print(report(found))
+
+
+def report(found: tuple[Cell, ...]) -> str:
+    """Return what share of the cells the intervals of other experiments hold, with its 95 % interval by bootstrap."""
+    inside = np.array(held(found))
+    names = np.array([one.experiment for one in found])
+    lines = [f"{len(found)} 99th percentiles, of which {SHARE:.0%} are to be held:"]
+    own, counts = [], []
+    for name in sorted(set(names)):
+        own.append(int(inside[names == name].sum()))
+        counts.append(int((names == name).sum()))
+        lines.append(f"  {name}: {own[-1]} of {counts[-1]}")
+    drawn = np.random.default_rng(_SEED).integers(len(own), size=(_DRAWS, len(own)))
+    kept, all_of = np.array(own), np.array(counts)
+    for text, share, shares in (
+        ("all", kept.sum() / all_of.sum(), kept[drawn].sum(axis=1) / all_of[drawn].sum(axis=1)),
+        ("each experiment of the same weight", (kept / all_of).mean(), (kept / all_of)[drawn].mean(axis=1)),
+    ):
+        low, high = np.quantile(shares, (0.025, 0.975))
+        lines.append(f"{text}: {share:.1%} ({low:.0%} .. {high:.0%})")
+    for text, waiting in (("waits", True), ("processors", False)):
+        lines.append(f"{text}: within a factor of {np.exp(reach(found, waiting=waiting)):.3f}")
+    return "\n".join(lines)
+
+
+def write(found: tuple[Cell, ...], path: Path) -> None:
+    """Write a table of cells."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow([field.name for field in fields(Cell)])
+        for one in sorted(found, key=lambda one: (one.experiment, one.source, one.target)):
+            table.writerow([value if isinstance(value, str) else f"{value:.5g}" for value in astuple(one)])
+
+
+def _of_matrix() -> Iterator[Cell]:
+    with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
+        folder = Path(name)
+        matrix(folder)
+        recorded: dict[str, list[float]] = {}
+        for path in folder.glob("*/result.json"):
+            found = json.loads(path.read_text(encoding="utf-8"))["quantiles_ms"]["0.99"]
+            recorded.setdefault(path.parent.name.rpartition("-")[0], []).append(found)
+        known = cells_of(folder)
+        for source in known:
+            for target, result in results_of(source, others_of(source, known), ranges=False).items():
+                p99_ms = float(np.mean(recorded[target]))
+                yield from _cell(f"{source.load} of the matrix", source.name, target, result, p99_ms)
+
+
+def _of_others(folder: Path) -> Iterator[Cell]:
+    for experiment, (source, pool), targets in _OTHERS:
+        with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
+            kept = Path(name)
+            import_trace([folder / source], kept / "recorded.trace")
+            recorded_on = _scenario(kept / "recorded", pool, _NO_CAP, _NO_CAP)
+            scenarios = [_scenario(kept / Path(target).name, *caps) for target, *caps in targets]
+            results = replay_statements_all(
+                Bundle(kept / "recorded.trace"), [recorded_on, *scenarios], recorded_on=recorded_on, ranges=False
+            )
+        for target, result in zip((source, *(target for target, *_ in targets)), results, strict=True):
+            yield from _cell(experiment, Path(source).name, Path(target).name, result, _recorded_ms(folder / target))
+
+
+def _scenario(folder: Path, pool_mib: int | None, reads: int, writes: int) -> NamedScenario:
+    folder.mkdir()
+    (folder / "device.toml").write_text(_DEVICE.format(reads=reads, writes=writes), encoding="utf-8")
+    pool = "" if pool_mib is None else f'[engine]\nbuffer_pool = "{pool_mib} MiB"\n'
+    path = folder / "host.toml"
+    path.write_text(_HOST + pool, encoding="utf-8")
+    return load_scenario(str(path), ["replay.since_checkpoint=5 s"])
+
+
+def _recorded_ms(folder: Path) -> float:
+    """Return the 99th percentile that a bench printed, or that its log of transactions has."""
+    result = folder / "result.json"
+    if result.exists():
+        return float(json.loads(result.read_text(encoding="utf-8"))["p99_ms"])
+    lines = gzip.decompress((folder / "pgbench_txn_log.gz").read_bytes()).decode().splitlines()
+    return float(np.quantile([int(line.split()[2]) for line in lines], 0.99)) / 1e3
+
+
+def _cell(experiment: str, source: str, target: str, result: Result, recorded_ms: float) -> Iterator[Cell]:
+    """Yield what was predicted of a cell and recorded, where the run resolves it."""
+    figures = result.summary["latency_ns"]["transaction"]
+    p50_ns, p99_ns = figures["p50"]["value"], figures["p99"]["value"]
+    if p50_ns is not None and p99_ns is not None:
+        yield Cell(experiment, source, target, p50_ns / NS_PER_MS, p99_ns / NS_PER_MS, recorded_ms)
+
+
+if __name__ == "__main__":
+    main()

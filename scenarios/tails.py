@@ -1,0 +1,132 @@
+"""Between what a 99th percentile lies: how far recorded ones lay from predicted ones, learned from cells of a real
+PostgreSQL, and how far apart draws of luck and of what a recording leaves open lie.
+
+Latencies of transactions have one hump or two: those that waited for a device, and those that did not. A percentile on
+the second hump is as certain as the device's wait; one on the first is made by the scheduler and the processors, and
+far less certain. So each has a reach of its own: what 80 % of the recorded ones do not exceed, as a log of recorded
+over predicted, to either side, every experiment of the same weight. The cells are in ``validation/p99.csv``;
+``benchmarks/real_postgres/tails.py`` writes it, and measures what intervals from other experiments hold.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from math import exp, hypot, inf, log
+from typing import Any
+
+from tiersim.scenarios.caveats import INNODB
+from tiersim.simulator.result import Result
+
+#: A 99th percentile so many times the median is of those that waited.
+HUMPS_APART = 10.0
+#: Share of recorded percentiles that an interval is to hold.
+SHARE = 0.8
+#: An interval whose ends are further apart decides nothing.
+WIDE = 2.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A 99th percentile of transactions that was predicted, from the counters of the cell *source*, and recorded."""
+
+    experiment: str
+    source: str
+    target: str
+    p50_ms: float
+    p99_ms: float
+    recorded_p99_ms: float
+
+    @property
+    def waits(self) -> bool:
+        """Whether the predicted percentile is of those that waited."""
+        return waits(self.p50_ms, self.p99_ms)
+
+    @property
+    def off(self) -> float:
+        """How far the recorded one lies from the predicted, as a log without its sign."""
+        return abs(log(self.recorded_p99_ms / self.p99_ms))
+
+
+def waits(p50: float, p99: float) -> bool:
+    """Tell whether a 99th percentile is of those that waited for a device."""
+    return p99 > HUMPS_APART * p50
+
+
+def reach(cells: Iterable[Cell], *, waiting: bool) -> float:
+    """Return how far, as a log, 80 % of the percentiles of one hump lie off at most; infinite where there are none."""
+    alike = sorted((one for one in cells if one.waits == waiting), key=lambda one: one.off)
+    counts = Counter(one.experiment for one in alike)
+    reached = 0.0
+    for one in alike:
+        reached += 1 / counts[one.experiment] / len(counts)
+        if reached >= SHARE - 1e-9:  # sums of thirds
+            return one.off
+    return inf
+
+
+@cache
+def cells() -> tuple[Cell, ...]:
+    """Return the cells that the project ships."""
+    text = (files("tiersim.scenarios.validation") / "p99.csv").read_text(encoding="utf-8")
+    return read_cells(text)
+
+
+def read_cells(text: str) -> tuple[Cell, ...]:
+    """Return the cells of a table."""
+    return tuple(
+        Cell(row["experiment"], row["source"], row["target"], *(float(row[name]) for name in _NUMBERS))
+        for row in csv.DictReader(text.splitlines())
+    )
+
+
+_NUMBERS = ("p50_ms", "p99_ms", "recorded_p99_ms")
+
+
+def with_tails(result: Result) -> Result:
+    """Add to the *result* of a recorded load of PostgreSQL the interval of each 99th percentile."""
+    summary = result.summary
+    if summary["verdict"].get("error") == INNODB:  # nobody recorded percentiles of it
+        return result
+    drawn = (summary.get("range") or {}).get("p99_ns", {})
+    tails = {name: _tail(one, drawn.get(name)) for name, one in tail_figures(summary).items()}
+    return replace(result, summary=summary | {"tails": {"share": SHARE, "p99_ns": tails}})
+
+
+def tail_figures(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the figures of transactions, commits and queries that there were, by name."""
+    latencies, queries = summary["latency_ns"], summary["queries"]
+    named = {name: latencies[name] for name in ("transaction", "commit") if name in latencies}
+    return named | {f"query {name}": one for name, one in queries.items()}
+
+
+def _tail(figures: Mapping[str, Any], drawn: Mapping[str, float] | None) -> dict[str, Any]:
+    """Return the interval of one: what the run's own requests leave open, what *drawn* runs do, and what was measured,
+    which are independent.
+    """
+    p99, p50 = figures["p99"], figures["p50"]["value"]
+    low, high = p99["low"], p99["high"]
+    if p99["value"] is None or p50 is None or not low or not high:
+        return {"value": None, "low": None, "high": None, "verdict": "not resolved", "of": None}
+    value, waiting = p99["value"], waits(p50, p99["value"])
+    measured = reach(cells(), waiting=waiting)
+    ends = drawn or {"low": value, "high": value}
+    below = hypot(measured, log(value / low), log(value / min(ends["low"], value)))
+    above = hypot(measured, log(high / value), log(max(ends["high"], value) / value))
+    return {
+        "value": value,
+        "low": value * exp(-below),
+        "high": value * exp(above),
+        "verdict": "resolved" if below + above <= log(WIDE) else "not resolved",
+        "of": "waits" if waiting else "processors",
+    }
+
+
+def held(known: Sequence[Cell]) -> list[bool]:
+    """Tell of each cell whether the interval that all other experiments give it holds what was recorded."""
+    return [
+        one.off <= reach((other for other in known if other.experiment != one.experiment), waiting=one.waits)
+        for one in known
+    ]

@@ -1,0 +1,89 @@
+"""Intervals of 99th percentiles, against a naive count and runs whose figures are known."""
+
+from math import exp, log
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from benchmarks.real_postgres.tails import report
+from tiersim.scenarios.tails import SHARE, Cell, cells, held, reach, tail_figures, with_tails
+from tiersim.simulator.result import Result
+
+NOTHING = pa.table({})
+
+
+def cell(experiment: str, p50: float, p99: float, recorded: float) -> Cell:
+    return Cell(experiment, "a", "b", p50, p99, recorded)
+
+
+def figure(value: float | None, low: float | None, high: float | None) -> dict[str, Any]:
+    return {"value": value, "low": low, "high": high}
+
+
+def result(p99: dict[str, Any], *, p50: float = 1e6, drawn: dict[str, Any] | None = None, error: str = "") -> Result:
+    summary: dict[str, Any] = {
+        "verdict": {"error": error} if error else {},
+        "latency_ns": {"transaction": {"count": 9, "p50": {"value": p50}, "p99": p99}, "data read": {}},
+        "queries": {},
+    }
+    if drawn is not None:
+        summary["range"] = {"p99_ns": drawn}
+    return Result(summary, NOTHING, NOTHING, NOTHING, "")
+
+
+def test_every_experiment_has_the_same_weight_and_each_hump_its_own_reach() -> None:
+    many = [cell("many", 1, 5, 5 * exp(number / 100)) for number in range(1, 101)]
+    one = [cell("one", 1, 5, 5 * exp(2.0))]
+    assert reach(many, waiting=False) == pytest.approx(0.8)
+    assert reach([*many, *one], waiting=False) == pytest.approx(2.0)  # half of the weight lies there
+    assert reach([*many, cell("waits", 1, 50, 51)], waiting=True) == pytest.approx(log(51 / 50))
+    assert reach(many, waiting=True) == float("inf")
+
+
+def test_an_interval_is_held_by_what_other_experiments_measured_alone() -> None:
+    near, far = cell("near", 1, 5, 5.5), cell("far", 1, 5, 50)
+    assert held([near, far]) == [True, False]
+
+
+def test_a_naive_count_finds_what_the_shipped_cells_hold() -> None:
+    known = cells()
+    inside = 0
+    for one in known:
+        others = [c for c in known if c.experiment != one.experiment and (c.p99_ms > 10 * c.p50_ms) == one.waits]
+        names = {c.experiment for c in others}
+        beyond = 0.0
+        for other in others:
+            off = abs(log(other.recorded_p99_ms / other.p99_ms))
+            if off >= abs(log(one.recorded_p99_ms / one.p99_ms)):
+                beyond += 1 / len(names) / sum(c.experiment == other.experiment for c in others)
+        inside += beyond > 1 - SHARE - 1e-9
+    assert sum(held(known)) == inside
+
+
+def test_the_bootstrap_interval_of_what_is_held_contains_the_share() -> None:
+    for line in report(cells()).splitlines():
+        if line.startswith(("all:", "each experiment")):
+            low, high = (float(end.strip(" )%")) / 100 for end in line.split("(")[1].split(".."))
+            assert low <= SHARE <= high
+
+
+def test_an_interval_holds_what_requests_and_draws_leave_open_and_what_was_measured() -> None:
+    narrow = with_tails(result(figure(50e6, 49e6, 51e6))).summary["tails"]["p99_ns"]["transaction"]
+    assert narrow["of"] == "waits"
+    assert narrow["verdict"] == "resolved"
+    far = reach(cells(), waiting=True)
+    assert narrow["low"] < 50e6 * exp(-far)
+    assert narrow["high"] > 50e6 * exp(far)
+    drawn = {"transaction": {"low": 10e6, "high": 50e6}}
+    wide = with_tails(result(figure(50e6, 49e6, 51e6), drawn=drawn)).summary["tails"]["p99_ns"]["transaction"]
+    assert wide["low"] < 10e6
+    assert wide["high"] == narrow["high"]
+    assert wide["verdict"] == "not resolved"
+
+
+def test_what_a_run_does_not_resolve_has_no_interval_and_innodb_none_at_all() -> None:
+    open_end = with_tails(result(figure(None, 49e6, None))).summary["tails"]["p99_ns"]["transaction"]
+    assert open_end == {"value": None, "low": None, "high": None, "verdict": "not resolved", "of": None}
+    assert "tails" not in with_tails(result(figure(1.0, 1.0, 1.0), error="innodb")).summary
+    assert list(tail_figures(result(figure(1.0, 1.0, 1.0)).summary)) == ["transaction"]
