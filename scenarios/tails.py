@@ -91,7 +91,8 @@ def with_tails(result: Result) -> Result:
     if summary["verdict"].get("error") == INNODB:  # nobody recorded percentiles of it
         return result
     drawn = (summary.get("range") or {}).get("p99_ns", {})
-    tails = {name: _tail(one, drawn.get(name)) for name, one in tail_figures(summary).items()}
+    median = summary["latency_ns"]["transaction"]["p50"]["value"]
+    tails = {name: _tail(one["p99"], median, drawn.get(name)) for name, one in tail_figures(summary).items()}
     return replace(result, summary=summary | {"tails": {"share": SHARE, "p99_ns": tails}})
 
 
@@ -102,15 +103,17 @@ def tail_figures(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return named | {f"query {name}": one for name, one in queries.items()}
 
 
-def _tail(figures: Mapping[str, Any], drawn: Mapping[str, float] | None) -> dict[str, Any]:
+def _tail(p99: Mapping[str, Any], median: float | None, drawn: Mapping[str, float] | None) -> dict[str, Any]:
     """Return the interval of one: what the run's own requests leave open, what *drawn* runs do, and what was measured,
     which are independent.
+
+    Whether a commit or a query waited is told by the *median* of transactions: a query of microseconds that waited for
+    a core has a percentile of many times its own.
     """
-    p99, p50 = figures["p99"], figures["p50"]["value"]
     low, high = p99["low"], p99["high"]
-    if p99["value"] is None or p50 is None or not low or not high:
+    if p99["value"] is None or median is None or not low or not high:
         return {"value": None, "low": None, "high": None, "verdict": "not resolved", "of": None}
-    value, waiting = p99["value"], waits(p50, p99["value"])
+    value, waiting = p99["value"], waits(median, p99["value"])
     measured = reach(cells(), waiting=waiting)
     ends = drawn or {"low": value, "high": value}
     below = hypot(measured, log(value / low), log(value / min(ends["low"], value)))

@@ -82,6 +82,13 @@ def test_an_interval_holds_what_requests_and_draws_leave_open_and_what_was_measu
     assert wide["verdict"] == "not resolved"
 
 
+def test_a_short_query_that_waited_for_a_core_is_none_that_waited_for_a_device() -> None:
+    known = result(figure(2e6, 2e6, 2e6))
+    query = {"count": 9, "p50": {"value": 1e4}, "p99": figure(2e5, 2e5, 2e5)}
+    known.summary["queries"]["q"] = query
+    assert with_tails(known).summary["tails"]["p99_ns"]["query q"]["of"] == "processors"
+
+
 def test_what_a_run_does_not_resolve_has_no_interval_and_innodb_none_at_all() -> None:
     open_end = with_tails(result(figure(None, 49e6, None))).summary["tails"]["p99_ns"]["transaction"]
     assert open_end == {"value": None, "low": None, "high": None, "verdict": "not resolved", "of": None}
