@@ -411,7 +411,7 @@ def test_usage_counts_that_zipf_s_law_explains_leave_it(exponent: float) -> None
     assert found.said == ()
     assert max(one.distance for one in found.residuals) < 3
     assert {one.figure for one in found.residuals} >= {
-        "index pages missed in an access", "heap pages missed in an access", "heap pages with a usage count of 2",
+        "index pages missed per access", "heap pages missed per access", "heap pages with a usage count of 2",
     }  # fmt: skip
 
 
