@@ -86,11 +86,9 @@ def is_satisfied(p: Plant, d: Database, slot: int) -> bool:
 def choose_log_blocks(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     """Let go who has what he waits for; else give the next block to the first whose records are not on their way."""
     log = d.log[0]
-    if log["searched"] != log["written"] + log["flushed"]:
-        slot = find_waiting(p, d, True)
-        if slot != NONE:
-            return slot, now + PASS_ON_NS, NEVER
-        log["searched"] = log["written"] + log["flushed"]
+    slot = find_satisfied(p, d)
+    if slot != NONE:
+        return slot, now + PASS_ON_NS, NEVER
     if log["written"] == log["inserted"] or not _has_room(d):
         return NONE, NEVER, NEVER
     slot = find_waiting(p, d, False)
@@ -98,6 +96,21 @@ def choose_log_blocks(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
         return NONE, NEVER, NEVER
     _take_block(d, slot, now + PASS_ON_NS)
     return slot, now + PASS_ON_NS, NEVER
+
+
+@kernel
+def find_satisfied(p: Plant, d: Database) -> int:
+    """Take the first out of the queue who has what he waits for; NONE if there is none. Nobody is looked for again
+    before more has been written or flushed.
+    """
+    log = d.log[0]
+    done = log["written"] + log["flushed"]
+    if log["searched"] == done:
+        return int(NONE)
+    slot = find_waiting(p, d, True)
+    if slot == NONE:
+        log["searched"] = done
+    return slot
 
 
 @kernel

@@ -29,7 +29,7 @@ from tiersim.simulator.database.database_state import (
     URGENT,
     Database,
 )
-from tiersim.simulator.database.wal.log_blocks import find_waiting, is_satisfied
+from tiersim.simulator.database.wal.log_blocks import find_satisfied, find_waiting, is_satisfied
 
 #: What a request does (``phase`` of its hold): it is or will be satisfied by the threads, or wakes them; a commit waits
 #: for the log, and then for the binary log; a round of a thread begins, writes, flushes, uses a processor.
@@ -57,11 +57,9 @@ def accept_log_threads(p: Plant, d: Database, slot: int, now: int) -> int:
 def choose_log_threads(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     """Let go who has what he waits for; else let the first wake the writer, if it rests."""
     log = d.log[0]
-    if log["searched"] != log["written"] + log["flushed"]:
-        slot = find_waiting(p, d, True)
-        if slot != NONE:
-            return slot, now + PASS_ON_NS, NEVER
-        log["searched"] = log["written"] + log["flushed"]
+    slot = find_satisfied(p, d)
+    if slot != NONE:
+        return slot, now + PASS_ON_NS, NEVER
     if log["writer_awake"]:
         return NONE, NEVER, NEVER
     slot = find_waiting(p, d, False)
