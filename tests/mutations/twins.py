@@ -657,7 +657,7 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "simulator/database/sessions/processors.py",
-            "return wake_writer(p, d)",
+            "return wake_log_writer(p, d)",
             "return 0",
             "The writer sleeps until somebody commits.",
         ),

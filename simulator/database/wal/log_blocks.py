@@ -20,6 +20,7 @@ offset.
 from dataclasses import dataclass
 
 from tiersim.devices import requests
+from tiersim.devices.plant import values_of
 from tiersim.devices.requests import add_background, add_child
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, Plant
 from tiersim.kernel import kernel
@@ -37,7 +38,7 @@ from tiersim.simulator.database.database_state import (
     URGENT,
     Database,
 )
-from tiersim.simulator.database.wal.log import arm_checkpointer
+from tiersim.simulator.database.wal.log import LOG_ROW, arm_checkpointer
 
 #: What a request does (``phase`` of its hold): it waits for others' blocks; or it has one, which the processors issue,
 #: is written, is flushed.
@@ -236,12 +237,9 @@ def log_block_fields(settings: LogBlocks, volume: int, waiting: int) -> dict[str
     return {
         "volume": volume,
         "waiting": waiting,
-        "file_bytes": settings.file_bytes,
+        **values_of(LOG_ROW, settings),
         "block_bytes": settings.sector_bytes,
         "buffer_bytes": settings.largest_block_bytes,
-        "largest_block_bytes": settings.largest_block_bytes,
-        "most_writes": settings.most_writes,
-        "most_bytes": settings.most_bytes,
         "commit_op": PREFETCH if settings.delayed_durability else FLUSH,
         "searched": -1,
     }
