@@ -180,9 +180,15 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/array/stripes_kernels.py",
-            "(end + row_bytes - 1) // row_bytes * row_bytes",
-            "end // row_bytes * row_bytes",
+            "high = (last_row + 1) * unit_bytes",
+            "high = last_row * unit_bytes",
             "The last row of a write is not locked.",
+        ),
+        (
+            "devices/array/stripes_kernels.py",
+            "first % columns == columns - 1):",
+            "first % columns == 0):",
+            "A write that begins a row with more than its last unit locks the end of it alone.",
         ),
         (
             "devices/array/stripes_kernels.py",
