@@ -233,7 +233,7 @@ def test_one_late_session_of_many_is_said_and_no_verdict() -> None:
     [
         ("steady", 0, "yes"),
         ("steady", 1, "yes (1 session ends late)"),
-        ("steady", 2, "yes, 2 sessions late"),
+        ("steady", 2, "yes (2 sessions end late)"),
         ("behind", 3, "no, behind"),
     ],
 )

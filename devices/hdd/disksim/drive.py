@@ -46,6 +46,8 @@ Departure = Literal[
 ]
 KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on"})
 
+#: How the time of an access is found: the time of every part, where DiskSim can take a mean or a constant, too.
+_ACCESS = "trackSwitchPlusRotation"
 #: Parameters that are simulated with these values only; what another value would do is left out.
 _SIMULATED: dict[str, tuple[float, ...]] = {
     "Allow almost read hits": (0,),
@@ -144,7 +146,8 @@ def _values(specs: Block, buses: list[Block], path: Path, departures: AbstractSe
         )
     if "ahead goes on" in departures:
         sources["read_ahead_after_hit"] = f"derived: how far the DiskSim parameters of {specs.name} read ahead"
-    return {"kind": "measured-hdd", "name": specs.name, "notes": _not_simulated(specs), **kept, "sources": sources}
+    notes = _not_simulated(specs, mechanics)
+    return {"kind": "measured-hdd", "name": specs.name, "notes": notes, **kept, "sources": sources}
 
 
 def _buffer(specs: Block, departures: AbstractSet[Departure]) -> dict[str, Any]:
@@ -222,13 +225,16 @@ def _scaled(specs: Block, key: str) -> float:
     return specs.number(key, 0) * specs.number("Time scale for overheads", 1)
 
 
-def _not_simulated(specs: Block) -> str:
+def _not_simulated(specs: Block, mechanics: Block) -> str:
     """Name the parameters whose values change nothing here."""
     found = [
         f"{key} = {specs.values[key]:g}"
         for key, known in _SIMULATED.items()
         if key in specs.values and specs.number(key) not in known
     ]
+    access = mechanics.values.get("Access time type", _ACCESS)
+    if access != _ACCESS:
+        found.append(f"Access time type = {str(access)[:60]}")
     return f"DiskSim's parameters that are not simulated: {', '.join(found)}" if found else ""
 
 
