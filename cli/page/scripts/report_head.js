@@ -117,7 +117,7 @@ function sentencesOfDoubt([purpose, statistic]) {
     [
       ...errors.map(whose), errors.length ? data.meaning_of_error : null,
       resolved.length < counted.length ? `The recording is too short for the ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
-      Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (those of the chosen scenario are listed below).` : null,
+      Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below, by scenario).` : null,
     ].filter(known).map(text => element('span', { className: 'doubt' }, unbroken(text))),
   ].flat();
 }
@@ -130,7 +130,7 @@ function drawHead() {
   const rates = sentenceOfRates();
   const answers = [
     answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' ')),
-    main ? answer('How slow is it?', [...new Set([main, told.at(-1)])].map(sentenceOfLatency).join(' ')) : null,
+    main ? answer('How slow is it?', [...new Set(scenarios().length < MOST_NAMED ? [main, told.at(-1)] : [main])].map(sentenceOfLatency).join(' ')) : null,
     answer('What limits it?', sentencesOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
   ];
@@ -158,7 +158,7 @@ const isCached = scenario => known(scenario.hit_ratio?.pool);
 function checkpointsOf({ checkpoints }) {
   if (!checkpoints?.rows) return ['none'];
   const dip = Math.max(...checkpoints.rows.map(one => one.dip_pct ?? 0), 0);
-  return [whole.format(checkpoints.rows.length + checkpoints.left_out), ' ', dip >= LEAST_DIP ? element('span', { className: 'interval' }, `throughput −${percent(dip / 100)} at worst`) : null];
+  return [whole.format(checkpoints.rows.length + checkpoints.left_out), ' ', dip >= LEAST_DIP ? element('span', { className: 'interval' }, `worst dip ${percent(dip / 100)}`) : null];
 }
 
 function card(scenario, index) {
