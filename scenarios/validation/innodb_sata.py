@@ -75,10 +75,14 @@ rows = {rows}
 rows_per_page = 72
 index = "{index_kib} KiB"
 ordered = true
+tables = 20
+file = "tables"
 
 [relations.entries]
 rows = {rows}
 rows_per_page = 850
+tables = 20
+file = "tables"
 
 [statements.fewer]
 does = [{{ compute = "{cpu_us} us" }}, {{ lookup = "rows", rows = 19 }}{more}]
