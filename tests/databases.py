@@ -115,6 +115,7 @@ class DatabaseCase:
                 moved=0.7 if self.seed & 4 else 0.0,
                 updates=float(self.seed % 30),
                 indexes=[(1, 5), (2,)] if self.seed & 8 else [],
+                tables=1 + self.seed % 5,
             ),
             Relation(
                 self.rows // 2 + 1,
@@ -126,6 +127,7 @@ class DatabaseCase:
                 recent=bool(self.seed & 2),
                 temp=self.temp,
                 indexes=[(3,)] if self.seed & 16 else [],
+                file="relation 0" if self.seed & 32 else "",
             ),
         ]
         lazy = LazyWriter(self.lazy_ticks * self.tick_ns, examined=2, gathered_pages=3)

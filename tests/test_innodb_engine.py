@@ -125,6 +125,7 @@ def run(
     log: Log | None = None,
     cleaner: PageCleaner | None = None,
     binary_log: BinaryLog | None = None,
+    tables: int = 1,
 ) -> tuple[Database, int, int]:
     """Sessions do the same again and again; returns requests of the disk (1 ms each) and of the log's (0.1 ms), too."""
     builder = PlantBuilder(1)
@@ -140,7 +141,9 @@ def run(
         page_cleaner=cleaner or PageCleaner(), doublewrite_station=disk,
         binary_log=None if binary_log is None else replace(binary_log, station=volume), page_bytes=16384,
     )  # fmt: skip
-    database = add_database(builder, host, [Relation(pages, (pages,), exponent, station=disk)], [does], loads)
+    database = add_database(
+        builder, host, [Relation(pages, (pages,), exponent, station=disk, tables=tables)], [does], loads
+    )
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
     plant, _ = engine.run_database(builder.build(16), database, metrics, progress=goes_on())
     return database, int(plant.work_ns[disk, 0]) // _MS, int(plant.work_ns[volume, 0]) // (_MS // 10)
@@ -204,6 +207,18 @@ def test_a_pool_that_is_changed_all_over_writes_each_page_twice(form: int, flush
         missed + written + int(c["batches"]) + int(c["single_pages"]) + flushes, abs=40
     )  # the last are under way
     assert (int(c["single_pages"]) > 0) <= (form == MYSQL)
+
+
+@pytest.mark.parametrize(("tables", "batch_pages", "least"), [(1, 16, 1), (20, 1, 1), (20, 16, 9), (20, 100, 17)])
+def test_each_data_file_of_a_batch_is_flushed_by_itself(tables: int, batch_pages: int, least: float) -> None:
+    """Of 20 files 16 pages that are drawn evenly lie in 11; the last batch of a round is shorter."""
+    cleaner = PageCleaner(MARIADB, interval_ns=50 * _MS, scan_depth=200, io_capacity_max=4000, batch_pages=batch_pages)
+    d, requests, _ = run(CHANGE, 500, sessions=8, cleaner=cleaner, tables=tables)
+    c = d.page_cleaner[0]
+    batches, flushes = int(c["batches"]), int(c["file_flushes"])
+    assert least * batches - 1 <= flushes <= min(tables, batch_pages) * batches
+    written = int(c["written_pages"])
+    assert requests == pytest.approx(int(d.pages_read.sum()) + written + 2 * batches + flushes, abs=40 + batch_pages)
 
 
 @pytest.mark.parametrize("form", [MYSQL, MARIADB])

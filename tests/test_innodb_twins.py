@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tests.twins.innodb import FlushList, Midpoint, pages_wanted
+from tests.twins.innodb import DataFiles, FlushList, Midpoint, pages_wanted
 from tiersim.devices.plant import PlantBuilder
 from tiersim.simulator.database.buffer_pool import flush_list, midpoint
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import (
@@ -17,6 +17,8 @@ from tiersim.simulator.database.buffer_pool.adaptive_flushing import (
     wanted_pages,
     works_on_list,
 )
+from tiersim.simulator.database.buffer_pool.data_files import data_file_of, file_to_flush, note_written
+from tiersim.simulator.database.buffer_pool.flush_list import BATCH_FIRST, BATCH_PAGES
 from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.buffer_pool.pages import change, clean
 from tiersim.simulator.database.buffer_pool.warm import refer
@@ -27,7 +29,7 @@ from tiersim.simulator.database.wal.log import Log
 pytestmark = pytest.mark.kernels
 
 
-def pool(frames: int, pages: int, old_time_ns: int, cleaner: PageCleaner | None = None) -> Database:
+def pool(frames: int, pages: int, old_time_ns: int, cleaner: PageCleaner | None = None, tables: int = 1) -> Database:
     none, flags = np.zeros(0, np.int64), np.zeros(0, np.uint8)
     loads = Statements([], np.zeros(0, np.int32), flags, none, none, none, flags, flags)
     host = Host(
@@ -38,7 +40,7 @@ def pool(frames: int, pages: int, old_time_ns: int, cleaner: PageCleaner | None 
         page_cleaner=cleaner,
         log=Log(full_page_writes=False),
     )
-    return add_database(PlantBuilder(1), host, [Relation(pages, (pages,))], [], loads)
+    return add_database(PlantBuilder(1), host, [Relation(pages, (pages,), tables=tables)], [], loads)
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -79,6 +81,36 @@ def test_the_flush_list_and_the_age_of_the_checkpoint(changes: list[tuple[int, i
             assert int(d.page_of[frame]) == other
             clean(d, frame)
         assert flush_list.checkpoint_age(d) == twin.age
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    st.integers(1, 9),
+    st.integers(1, 5),
+    st.lists(st.tuples(st.integers(0, 1), st.lists(st.integers(0, 44), max_size=6)), max_size=60),
+)
+def test_two_batches_flush_each_data_file_that_was_written(
+    tables: int, pages: int, steps: list[tuple[int, list[int]]]
+) -> None:
+    """A batch writes pages, or begins its next flush."""
+    d, twin = pool(40, tables * pages, 0, PageCleaner(workers=2), tables), DataFiles(tables, pages)
+    assert [data_file_of(d, page) for page in range(tables * pages)] == [
+        page // pages for page in range(tables * pages)
+    ]
+    next_files = [0, 0]
+    for batch, wanted in steps:
+        written = [page % (tables * pages) for page in wanted]
+        if written:
+            d.batches[batch, BATCH_PAGES] = len(written)
+            d.batches[batch, BATCH_FIRST : BATCH_FIRST + len(written)] = written
+            note_written(d, batch)
+            twin.write(written)
+            next_files[batch] = 0
+        else:
+            file = file_to_flush(d, next_files[batch])
+            assert twin.flush(next_files[batch] - 1) == (file if file < len(d.written_files) else None)
+            next_files[batch] = file + 1
+    assert set(np.flatnonzero(d.written_files)) == twin.unflushed
 
 
 @given(

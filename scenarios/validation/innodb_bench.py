@@ -33,6 +33,8 @@ device = "drive.toml"
 
 #: Of a warehouse of TPC-C, in pages of 16 KiB: stock, customers, old order lines; and where orders begin and end.
 TPCC_PAGES = {"stock": 2174, "customer": 1200, "old": 1500, "ends": 40}
+#: Tables that begin and end orders, each a file: warehouse, district, history, new orders, orders, order lines.
+_TABLES_OF_ENDS = 6
 #: Bytes of a transaction in the redo log: HammerDB's, of the run with 10 users.
 _REDO_BYTES = 3588
 _USERS = """[streams.users]
@@ -100,6 +102,8 @@ def tpcc(
         tables += f"[relations.{name}]\nrows = {pages * pages_per_16_kib * warehouses}\nrows_per_page = 1\n"
         if name in hot:
             tables += "hot = {}\nhot_share = {}\n".format(*hot[name])
+        if name == "ends":
+            tables += f"tables = {_TABLES_OF_ENDS}\n"
         tables += "\n"
     return tables + _statements(cpu_us) + _USERS.format(clients=clients)
 

@@ -141,6 +141,8 @@ def built(model: RelationModel, page_bytes: int, station: int) -> Relation:
         hot_share=model.hot_share or 0.0,
         recent=model.recent,
         temp=model.temp,
+        tables=model.tables,
+        file=model.file or "",
     )
 
 

@@ -101,7 +101,19 @@ class RelationModel(StrictModel):
     recent: bool = Field(default=False, description="The hottest rows are the last ones, as where rows are inserted.")
     temp: bool = Field(default=False, description="A table of tempdb: it lies there, and no backup has it.")
     ordered: bool = Field(default=False, description="Rows lie in the order of the index.")
-    file: str | None = Field(default=None, description='File or filegroup, for "file:NAME" in the placement.')
+    file: str | None = Field(
+        default=None,
+        description=(
+            'File or filegroup, for "file:NAME" in the placement. MySQL, MariaDB: what lies in the same file is flushed'
+            " together, such as a table and its indexes; left out: a file of its own."
+        ),
+    )
+    tables: int = Field(
+        default=1,
+        ge=1,
+        le=10_000,
+        description="So many tables used alike that it stands for; MySQL and MariaDB flush each as a file.",
+    )
 
     @model_validator(mode="after")
     def _has_one_size(self) -> "RelationModel":

@@ -146,6 +146,8 @@ class Relation:
     temp: bool = False  # of a temporary database: its changes are not in the log, and checkpoints pass it by
     updates: float = 0.0  # of its rows since its pages were full: where one has come, there is room for the next
     indexes: Sequence[Sequence[int]] = ()  # pages of each level of the others, which only changes of rows go through
+    tables: int = 1  # that it stands for, used alike; each is a file of InnoDB
+    file: str = ""  # InnoDB: relations that name the same one lie in the same files
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,9 @@ def add_database(
     log = builder.station(_log_kind(host.log), 0, "log", {}, 3, role="log")
     laws = [_law(r) for r in relations]
     heaps = [
-        _heap(replace(r, level_pages=tuple(r.level_pages), station=0, indexes=()), builder.seed, place)
+        _heap(
+            replace(r, level_pages=tuple(r.level_pages), station=0, indexes=(), tables=1, file=""), builder.seed, place
+        )
         for place, r in enumerate(relations)
     ]
     moved = [heap.moved for heap in heaps]
@@ -345,7 +349,7 @@ def add_database(
         **_log(builder, host),
         **_checkpointer(builder, host),
         write_backs=_write_backs(host),
-        **_files(relations, tables),
+        **(_files(relations, tables) if host.page_cleaner is None else _data_files(relations, level_pages)),
         page_position=np.zeros(pages, wide),
         checkpoint_mark=np.zeros(pages, np.uint8),
         history=np.zeros((intervals, len(HISTORY)), wide),
@@ -369,12 +373,20 @@ def _with_indexes(relations: Sequence[Relation]) -> tuple[list[Relation], NDArra
     found, following = list(relations), [-1] * len(relations)
     for place, relation in enumerate(relations):
         last = place
+        file = relation.file or f"relation {place}"
+        found[place] = replace(relation, file=file)
         for level_pages in relation.indexes:
             following[last] = last = len(found)
             following.append(-1)
             found.append(
                 Relation(
-                    relation.rows, level_pages, station=relation.station, recent=relation.recent, temp=relation.temp
+                    relation.rows,
+                    level_pages,
+                    station=relation.station,
+                    recent=relation.recent,
+                    temp=relation.temp,
+                    tables=relation.tables,
+                    file=file,
                 )
             )
     return found, np.array(following, np.int64)
@@ -578,8 +590,29 @@ def _files(relations: Sequence[Relation], tables: int) -> dict[str, NDArray[Any]
                 ]
     return {
         "level_file": np.array(level_file, np.int64),
+        "level_files": np.ones(len(level_file), np.int64),
         "file_start": np.array(file_start, np.int64),
         "written_files": np.zeros(len(file_start) - 1, np.uint8),
+    }
+
+
+def _data_files(relations: Sequence[Relation], level_pages: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Return the files of InnoDB: one for each table with its indexes."""
+    first: dict[str, int] = {}
+    file_start: list[int] = []
+    start = level = 0
+    for relation in relations:
+        if relation.file not in first:
+            first[relation.file] = len(file_start)
+            file_start += [start] * max(other.tables for other in relations if other.file == relation.file)
+        behind = level + len(relation.level_pages)
+        start, level = start + int(level_pages[level:behind].sum()), behind
+    of_levels = [r for r in relations for _ in r.level_pages]
+    return {
+        "level_file": np.array([first[r.file] for r in of_levels], np.int64),
+        "level_files": np.array([r.tables for r in of_levels], np.int64),
+        "file_start": np.array([*file_start, start], np.int64),
+        "written_files": np.zeros(len(file_start), np.uint8),
     }
 
 

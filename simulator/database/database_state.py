@@ -206,7 +206,7 @@ HOLD = record(
     "start_bytes",  # of what the page cache reads, and where a copy is in its file
     "end_bytes",
     "chain",  # next that waits for the same page of the pool
-    "level",  # whose pages a copy holds
+    "level",  # whose pages a copy holds; of a batch of the page cleaner: the file that it looks at next
     "pages",  # that it holds
     "work_ns",  # CPU that it has still to use
     indices=("chain",),
@@ -364,7 +364,8 @@ class Database(NamedTuple):
     checkpoint_mark: NDArray[np.uint8]  # (pages,)
     write_backs: NDArray[np.int64]  # lists of pages, see tiersim.simulator.database.write_backs
     level_file: NDArray[np.int64]  # (levels,): first file of the relation that a level lies in
-    file_start: NDArray[np.int64]  # (files + 1,): first page
+    level_files: NDArray[np.int64]  # (levels,): over how many files of InnoDB it is spread evenly
+    file_start: NDArray[np.int64]  # (files + 1,): first page; of InnoDB's files, which have several runs, one of it
     written_files: NDArray[np.uint8]  # (files,): 1: written to and not synced
     history: NDArray[np.int64]  # (intervals, HISTORY): at the end of each
     page_bytes: NDArray[np.int64]  # (1,)

@@ -81,3 +81,22 @@ def pages_wanted(
     by_age = (most // io_capacity) * age_percent**1.5 / 7.5
     by_number = dirty_percent * 100 / 91 if dirty_percent >= 10 else 0
     return int(min((io_capacity * max(by_age, by_number) / 100 + page_rate + older) / 3, most))
+
+
+@dataclass
+class DataFiles:
+    """Tables of *pages* each that are used alike, one behind the other, each a file."""
+
+    tables: int
+    pages: int
+    unflushed: set[int] = field(default_factory=set)
+
+    def write(self, pages: list[int]) -> None:
+        """A batch has written pages."""
+        self.unflushed |= {page // self.pages for page in pages}
+
+    def flush(self, behind: int) -> int | None:
+        """A batch whose last flush was of the file *behind* begins another; returns which, None: it needs no more."""
+        file = min((file for file in self.unflushed if file > behind), default=None)
+        self.unflushed.discard(-1 if file is None else file)
+        return file

@@ -8,7 +8,7 @@ there only io_capacity_max pages are written in a round.
 
 **A batch** of *batch_pages* waits for the log up to its changes, goes to the doublewrite file as one write, which is
 flushed if *flush_doublewrite*, then to the places of its pages, all at once, which is followed by a flush if
-*flush_data* (buf0dblwr.cc; MySQL 8.0.20: innodb_doublewrite_pages).
+*flush_data* of each data file (:mod:`.data_files`; buf0dblwr.cc; MySQL 8.0.20: innodb_doublewrite_pages).
 
 **The age of the checkpoint** is how much of the log lies behind the oldest change that is not written
 (:mod:`.flush_list`). Beyond *sync_bytes* MySQL writes round after round up to twice
@@ -36,6 +36,7 @@ from tiersim.simulator.database.buffer_pool.adaptive_flushing import (
     wanted_pages,
     works_on_list,
 )
+from tiersim.simulator.database.buffer_pool.data_files import file_to_flush, note_written
 from tiersim.simulator.database.buffer_pool.flush_list import (
     BATCH_FIRST,
     BATCH_PAGES,
@@ -136,6 +137,7 @@ PAGE_CLEANER_ROW = record(
     "written_pages",
     "lru_pages",  # of these, that had to go
     "batches",
+    "file_flushes",  # of data files behind batches
     "freed_frames",  # clean
     "single_pages",  # that sessions wrote
     "log_waits",
@@ -447,8 +449,14 @@ def resume_cleaner(p: Plant, d: Database, slot: int) -> int:
     if phase in (_DOUBLING, _DOUBLED):
         return _write_pages(p, d, slot, 0)
     if phase == _WRITING and c["flush_data"]:
-        hold["phase"] = _SYNCING
-        return add_child(p, 0, station_of(d, d.batches[hold["position"], BATCH_FIRST]), FLUSH, 0, 0)
+        hold["phase"], hold["level"] = _SYNCING, 0
+        note_written(d, hold["position"])
+    if hold["phase"] == _SYNCING:
+        file = file_to_flush(d, hold["level"])
+        if file < len(d.written_files):
+            hold["level"] = file + 1
+            c["file_flushes"] += 1
+            return add_child(p, 0, station_of(d, d.file_start[file]), FLUSH, 0, 0)
     _end_batch(d, hold["position"])
     made = _tell_pool(p, d, 0)  # pages that stayed may go now, though no frame is free
     return add_background(p, made, c["station"], WRITE, 0, 0)

@@ -239,14 +239,15 @@ def change(d: Database, page: int, log_bytes: int) -> None:
 @kernel
 def clean(d: Database, frame: int) -> None:
     """The changed page of a frame is being written: it is clean, and its file is to be synced by
-    the next checkpoint.
+    the next checkpoint; InnoDB syncs it when it is written.
     """
     page = d.page_of[frame]
     d.dirty[frame] = 0
     d.pool_state[DIRTY_PAGES] -= 1
     if d.page_cleaner.size > 0:
         note_clean(d, frame)
-    d.written_files[file_of(d, page)] = 1
+    else:
+        d.written_files[file_of(d, page)] = 1
     if d.checkpoint_mark[page] == CHECKPOINT_PENDING:
         d.checkpoint_mark[page] = CHECKPOINT_WRITTEN
 

@@ -1,0 +1,39 @@
+"""InnoDB's data files: each table is one, with its indexes, and each is flushed by itself.
+
+A batch that was written flushes every file that was written to and not flushed since, one after the other (fil0fil.cc:
+fil_flush_file_spaces goes through the list of unflushed spaces; buf0dblwr.cc calls it, in MySQL and MariaDB alike). A
+file whose flush another batch has begun is not flushed again, unless more was written since.
+"""
+
+from tiersim.kernel import kernel
+from tiersim.simulator.database.buffer_pool.flush_list import BATCH_FIRST, BATCH_PAGES
+from tiersim.simulator.database.buffer_pool.pages import level_of
+from tiersim.simulator.database.database_state import Database
+
+
+@kernel
+def data_file_of(d: Database, page: int) -> int:
+    """Return the file that a page lies in: tables that a relation stands for have equal parts of each level."""
+    level = level_of(d, page)
+    place = (page - d.level_start[level]) * d.level_files[level] // d.level_pages[level]
+    return int(d.level_file[level] + place)
+
+
+@kernel
+def note_written(d: Database, batch: int) -> None:
+    """The pages of a batch are written: their files are to be flushed."""
+    for place in range(d.batches[batch, BATCH_PAGES]):
+        d.written_files[data_file_of(d, d.batches[batch, BATCH_FIRST + place])] = 1
+
+
+@kernel
+def file_to_flush(d: Database, first: int) -> int:
+    """Return the next file from *first* on that is to be flushed, whose flush begins now; the number of files if there
+    is none.
+    """
+    file = first
+    while file < len(d.written_files) and d.written_files[file] == 0:
+        file += 1
+    if file < len(d.written_files):
+        d.written_files[file] = 0
+    return int(file)
