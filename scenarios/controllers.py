@@ -49,7 +49,7 @@ class ControllerModel(StrictModel):
     stripe_lock: StripeLock | None = Field(
         default=None,
         description=(
-            "What a write to RAID 5 or 6 locks: the parity that it changes, or all rows that it touches until it is"
+            "What a write to RAID 5 or 6 locks: the parity that it changes, or the rows that it touches until it is"
             " done; left out: parity."
         ),
     )

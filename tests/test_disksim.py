@@ -224,6 +224,20 @@ def test_seek_equations(folder: Path) -> None:
     curve = load_drive(folder / "made_up.parv").geometry().seek_ns / 1e6
     assert curve[1] == 1
     assert curve[39] == pytest.approx(6, rel=0.05)  # Lee's ends are exact for many cylinders
+    model.write_text(MODEL.replace("Seek type = extracted", three.replace("curve", "linear")))
+    curve = load_drive(folder / "made_up.parv").geometry().seek_ns / 1e6
+    assert curve[[1, 7, 13, 26, 39]].tolist() == [1, 2, 3, 4.5, 6]
+    model.write_text(MODEL.replace("Seek type = extracted", "Seek type = constant, Constant seek time = 2.5"))
+    assert set(load_drive(folder / "made_up.parv").geometry().seek_ns[1:]) == {2_500_000}
+    model.write_text(MODEL.replace("Seek type = extracted,", ""))  # a curve that is named is what is meant
+    assert load_drive(folder / "made_up.parv").geometry().seek_ns[10] == 3_000_000
+
+
+def test_a_way_of_access_that_is_not_simulated_is_named(folder: Path) -> None:
+    model = folder / "made_up.model"
+    assert not load_drive(folder / "made_up.parv").notes
+    model.write_text(MODEL.replace("trackSwitchPlusRotation", "averageRotation"))
+    assert load_drive(folder / "made_up.parv").notes.endswith("Access time type = averageRotation")
 
 
 @pytest.mark.kernels
@@ -294,7 +308,9 @@ def test_layouts_against_a_naive_twin(
 @pytest.mark.parametrize(
     ("name", "old", "new", "message"),
     [
-        ("made_up.model", "Seek type = extracted", "Seek type = linear", "seek type is 'linear'"),
+        ("made_up.model", "Seek type = extracted", "Seek type = lunar", "seek type is 'lunar'"),
+        ("made_up.model", "Seek type = extracted", "Seek type = linear", "'Full strobe seek time' is not there"),
+        ("made_up.model", "Seek type = extracted", "Seek type = constant", "'Constant seek time' is not there"),
         ("made_up.model", "Seek type = extracted", "Seek type = hpl", "not a list of 6 numbers"),
         ("made_up.model", "Seek type = extracted", "Seek type = curve", "'Single cylinder seek time' is not there"),
         ("made_up.model", "dm_layout_g1 {", "dm_layout_g4 {", "layout 'dm_layout_g4' is not read"),

@@ -197,16 +197,18 @@ def test_writes_of_overlapping_parity_follow_each_other_and_others_do_not() -> N
     assert chain.latency_ns.tolist() == [2 * MS + 2, 4 * MS + 3, 6 * MS + 4]
 
 
-def test_a_write_that_locks_rows_keeps_all_of_them_until_it_is_done() -> None:
-    """The second is in the row of the first, beside its parity; the fourth begins in the row of the third and ends in
-    that of the fifth.
+def test_writes_that_lock_rows() -> None:
+    """Of the first row: one unit, other offsets of the next, the same ones of the third. Of the third: two units, and
+    then one that the first of them did not touch. From the last unit of the fourth row to the first of the fifth;
+    beside it in both, and in its way. Reads pass.
     """
     builder = PlantBuilder(1)
     drives = [add_server(builder, f"drive {index}", 64, MS) for index in range(5)]
     array = add_array(builder, drives, "raid5", UNIT, 1, "array", stripe_lock="rows")
-    offsets = [0, UNIT + 8192, 4 * UNIT, 8 * UNIT - 4096, 8 * UNIT + 16384, 0]
-    fed = commands(np.zeros(6), array, [*[WRITE] * 5, READ], offsets, 8192)
-    assert (run(builder, fed).latency_ns // MS).tolist() == [2, 4, 2, 4, 6, 1]
+    offsets = [0, UNIT + 8192, 2 * UNIT, 8 * UNIT, 11 * UNIT + 4096, 15 * UNIT + 16384, 12 * UNIT, 17 * UNIT + 8192]
+    lengths = [8192, 8192, 8192, 2 * UNIT, 4096, UNIT - 12288, 8192, 8192]
+    fed = commands(np.zeros(10), array, [*[WRITE] * 9, READ], [*offsets, 18 * UNIT, 18 * UNIT], [*lengths, 4096, 8192])
+    assert (run(builder, fed).latency_ns // MS).tolist() == [2, 2, 4, 2, 4, 2, 2, 2, 4, 1]
 
 
 def test_reads_do_not_wait_for_stripes() -> None:

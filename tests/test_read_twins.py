@@ -121,6 +121,7 @@ def test_rings(seed: int, frames: int, ring_pages: int, small: int, large: int, 
     full=st.booleans(),
     looked_up=pick(0, 5, 60),
 )
+@example(seed=207614565, pages=40, depth=2, block=16, full=False, looked_up=5)  # the distance ends at the last page
 def test_read_stream(seed: int, pages: int, depth: int, block: int, full: bool, looked_up: int) -> None:
     """Lookups bring some pages of a table that fits into the pool, then it is scanned."""
     load = statements(1, looked_up + 1, seed, 1000, 1000)

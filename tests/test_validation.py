@@ -12,7 +12,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.operations import READ
 from tiersim.scenarios.closed import Loop, at_random, run_closed, sequential, settled_bytes_per_s
-from tiersim.scenarios.validation import backup, perc6, report
+from tiersim.scenarios.validation import backup, mqsim, perc6, report
 from tiersim.scenarios.validation.claims import Claim
 
 MS = 1_000_000
@@ -111,6 +111,23 @@ def test_how_long_many_experiments_take_is_said_before(monkeypatch: pytest.Monke
     quick = runner.invoke(app, ["validate", "--quick", "--json"]).stderr
     assert "2 experiments: about 3 minutes of processor time with compiled kernels\n" in quick
     assert "minutes" not in runner.invoke(app, ["validate", "depth", "--json"]).stderr
+
+
+def test_the_closed_forms_are_right_where_mqsim_was_run() -> None:
+    """So they may stand for it where it was not."""
+    for rate in (1_000, 10_000, 30_000):
+        measured = [mqsim.MEASURED[0.7, False, rate, operation][0] for operation in ("read", "write")]
+        assert mqsim.expected_us(0.7, rate) == pytest.approx(measured, rel=0.03)
+        buffered = mqsim.expected_buffered_us(0.3 * rate)
+        assert buffered == pytest.approx(mqsim.MEASURED[0.7, True, rate, "write"][0], rel=0.02)
+
+
+@pytest.mark.kernels
+def test_a_deeper_queue_of_mqsims_device_gets_slower_and_no_less_done() -> None:
+    found = [mqsim.latencies_at_depth_us(depth) for depth in (8, 16, 64, 256)]
+    assert found == sorted(found)
+    rates = [depth / mean for depth, (mean, _) in zip((8, 16, 64, 256), found, strict=True)]
+    assert rates == sorted(rates)
 
 
 def test_without_the_traces_the_drives_are_not_tried_and_that_is_said() -> None:

@@ -12,9 +12,9 @@ The stripe lock: of two writes whose parity overlaps the later one waits until t
 pages of a stripe). Whole rows take no part: whoever writes a row whole writes all its bytes, and no host has
 two writes of the same bytes under way.
 
-Some controllers lock more: all rows of a write from its start to its end (the region lock of MegaRAID firmware, which
-Linux names in drivers/scsi/megaraid/megaraid_sas_fp.c). Such an array has a station of this kind in front, which locks
-rows and does nothing else; reads, flushes and discards pass it.
+Some controllers lock more: a region of rows from the start of a write to its end (the region lock of MegaRAID firmware,
+which Linux computes in drivers/scsi/megaraid/megaraid_sas_fp.c). Such an array has a station of this kind in front,
+which locks rows and does nothing else; reads, flushes and discards pass it.
 """
 
 from tiersim.devices import requests
@@ -106,6 +106,26 @@ def _block(p: Plant, station: int, array: int, more: int, now: int) -> None:
 
 
 @kernel
+def _region(unit_bytes: int, columns: int, offset: int, end: int) -> tuple[int, int]:
+    """What a write locks: (low, high) in bytes, of every row as many as a unit has.
+
+    A write to one unit locks what it writes, a longer one whole rows; but of its first row only the end if it begins in
+    the row's last unit, and of its last row only the beginning if it ends in that row's first unit.
+    """
+    first = offset // unit_bytes
+    last = max(end - 1, offset) // unit_bytes
+    first_row = first // columns
+    last_row = last // columns
+    low = first_row * unit_bytes
+    high = (last_row + 1) * unit_bytes
+    if first == last or (first_row < last_row and first % columns == columns - 1):
+        low += offset - first * unit_bytes
+    if first == last or (first_row < last_row and last % columns == 0):
+        high = last_row * unit_bytes + end - last * unit_bytes
+    return low, high
+
+
+@kernel
 def accept_stripe(p: Plant, station: int, array: int, slot: int, now: int) -> int:
     """Take a write; it waits for all earlier ones whose parity, or rows, it touches."""
     a = p.parities[array]
@@ -118,10 +138,11 @@ def accept_stripe(p: Plant, station: int, array: int, slot: int, now: int) -> in
         if request["op"] != WRITE:
             hold["phase"] = _PASSING
             return now + PASS_ON_NS
-        end = request["offset_bytes"] + request["length_bytes"]
+        offset = request["offset_bytes"]
         hold["phase"] = _WRITING
-        hold["low_bytes"] = request["offset_bytes"] // row_bytes * row_bytes
-        hold["high_bytes"] = (end + row_bytes - 1) // row_bytes * row_bytes
+        low, high = _region(unit_bytes, a["members"] - a["parities"], offset, offset + request["length_bytes"])
+        hold["low_bytes"] = low
+        hold["high_bytes"] = high
     else:
         row = request["offset_bytes"] // row_bytes
         begin = request["offset_bytes"] - row * row_bytes

@@ -23,7 +23,7 @@ Layout = Literal["single", "jbod", "raid0", "raid1", "raid10", "raid5", "raid6"]
 #: Which copy of a mirror reads, in the order of the numbers of array_kernels: the one with the fewest outstanding
 #: requests, or as Linux md chooses among rotating disks.
 ReadBalance = Literal["fewest", "nearest"]
-#: What a write to RAID 5 or 6 locks: the parity that it changes while it does so, or all of its rows while it lasts.
+#: What a write to RAID 5 or 6 locks: the parity that it changes while it does so, or its rows while it lasts.
 StripeLock = Literal["parity", "rows"]
 #: Units of parity in a row of stripe units.
 PARITIES: dict[Layout, int] = {"raid5": 1, "raid6": 2}

@@ -176,6 +176,7 @@ READ_STREAM = record(
     "ahead",  # the next one that no read has been started for; those in between it may take soon
     "pending",  # pages from there on that the next read will be for
     "end",  # behind the last page that this session goes through
+    "ended",  # it has asked for a page behind that one, and found none
     "distance",  # how far it looks ahead
     "ios",  # reads that were started and not waited for
     "first_io",  # place of the oldest in `io_starts`

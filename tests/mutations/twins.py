@@ -180,9 +180,15 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/array/stripes_kernels.py",
-            "(end + row_bytes - 1) // row_bytes * row_bytes",
-            "end // row_bytes * row_bytes",
+            "high = (last_row + 1) * unit_bytes",
+            "high = last_row * unit_bytes",
             "The last row of a write is not locked.",
+        ),
+        (
+            "devices/array/stripes_kernels.py",
+            "first % columns == columns - 1):",
+            "first % columns == 0):",
+            "A write that begins a row with more than its last unit locks the end of it alone.",
         ),
         (
             "devices/array/stripes_kernels.py",
@@ -387,8 +393,8 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "simulator/database/checkpoint/checkpointer.py",
-            '"nap_ns": settings.nap_ns,',
-            '"nap_ns": NAP_NS,',
+            "**values_of(CHECKPOINTER_ROW, settings),",
+            '**values_of(CHECKPOINTER_ROW, settings) | {"nap_ns": NAP_NS},',
             "Naps are always 100 ms.",
         ),
     ],
@@ -657,7 +663,7 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "simulator/database/sessions/processors.py",
-            "return wake_writer(p, d)",
+            "return wake_log_writer(p, d)",
             "return 0",
             "The writer sleeps until somebody commits.",
         ),

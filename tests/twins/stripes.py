@@ -7,21 +7,31 @@ from tests.twins.stand_in import NEVER, NONE, READ, WRITE, Part, Twin
 
 
 class RowLocks(Twin):
-    """Passes requests on; a write waits for all earlier ones that touch a row of its own, and they for none of it."""
+    """Passes requests on; a write waits for all earlier ones that lock a part of a row that it locks.
+
+    A write within a unit locks its offsets. Of a longer one every row is locked, but for a first row of which it writes
+    the last unit alone, and a last row of which it writes the first unit alone: there its offsets are.
+    """
 
     def __init__(self, rows: Rows, below: int) -> None:
         self.rows, self.below = rows, below
-        self.held: dict[int, set[int]] = {}  # rows of each write here, in order
+        self.held: dict[int, dict[int, Range]] = {}  # what each write here locks of its rows, in order
         self.ready: list[int] = []
 
     def accept(self, now: int, slot: int) -> int:
         asked = self.asked(slot)
         if asked.op != WRITE:
             return now + 1
-        own = {row for row, *_ in self.rows.pieces(asked.offset, asked.end)}
-        waits = any(own & other for other in self.held.values())
-        self.held[slot] = own
-        return now if waits else now + 1
+        self.held[slot] = self._locked(self.rows.pieces(asked.offset, asked.end))
+        return now if slot in self._waiting() else now + 1
+
+    def _locked(self, pieces: list[tuple[int, int, int, int]]) -> dict[int, Range]:
+        rows = [row for row, *_ in pieces]
+        locked = {row: (0, self.rows.unit) for row in rows}
+        for (row, column, begin, end), edge in ((pieces[0], self.rows.data - 1), (pieces[-1], 0)):
+            if len(pieces) == 1 or (column == edge and rows[0] != rows[-1]):
+                locked[row] = begin, end
+        return locked
 
     def choose(self, now: int) -> tuple[int, int, int]:
         return (self.ready.pop(0), now + 1, NEVER) if self.ready else (NONE, NEVER, NEVER)
@@ -38,7 +48,13 @@ class RowLocks(Twin):
 
     def _waiting(self) -> list[int]:
         order = list(self.held)
-        return [one for at, one in enumerate(order) if any(self.held[one] & self.held[other] for other in order[:at])]
+        return [one for at, one in enumerate(order) if any(self._conflict(one, other) for other in order[:at])]
+
+    def _conflict(self, one: int, other: int) -> bool:
+        mine, theirs = self.held[one], self.held[other]
+        return any(
+            mine[row][0] < theirs[row][1] and theirs[row][0] < mine[row][1] for row in mine.keys() & theirs.keys()
+        )
 
 
 class Stripes(Twin):

@@ -1,5 +1,5 @@
-"""DiskSim's seek curves: extracted points, Lee's curve through three of them, the HP Labs equation with or without ten
-more.
+"""DiskSim's seek curves: extracted points, three points with lines or Lee's curve between them, one time for all, the
+HP Labs equation with or without ten more.
 
 (DiskSim 4.0 reference manual, CMU-PDL-08-101, B.5; Ruemmler and Wilkes, IEEE Computer 27(3), 1994.)
 """
@@ -16,30 +16,37 @@ from tiersim.units import NS_PER_MS
 
 #: Distance, ms; some files have a deviation, and the times of writes, behind them.
 _POINT = re.compile(r"\s*(\d+)\s*[,\s]\s*(\d+\.?\d*)(?:\s*[,\s]\s*[-\d.]+)*\s*$")
-#: Of a curve that is an equation so many points are kept, evenly on a logarithmic scale.
+#: So many points are taken of a curve that is given as an equation, logarithmically spaced.
 _POINTS = 200
+_THREE = "Single cylinder seek time", "Average seek time", "Full strobe seek time"
 
 
 def seek_curve(mechanics: Block, cylinders: int) -> list[tuple[int, float]]:
     """(cylinders, ms) of a drive's seek curve; raises ScenarioError naming file and line."""
-    kind = mechanics.values.get("Seek type")
+    kind = mechanics.values.get("Seek type", "extracted" if "Full seek curve" in mechanics.values else None)
     if kind == "extracted":
         return _extracted(mechanics)
-    distances = np.unique(np.rint(np.geomspace(1, max(cylinders - 1, 1), _POINTS)).astype(int)).tolist()
+    farthest = max(cylinders - 1, 1)
+    if kind == "constant":
+        return [(distance, mechanics.number("Constant seek time")) for distance in (1, max(farthest, 2))]
+    if kind == "linear":  # the mean distance is a third of the drive
+        places = max(farthest, 3), max(cylinders // 3, 2), 1
+        return sorted(zip(places, map(mechanics.number, reversed(_THREE)), strict=True))
+    distances = np.unique(np.rint(np.geomspace(1, farthest, _POINTS)).astype(int)).tolist()
     if kind == "curve":
-        keys = ("Single cylinder seek time", "Average seek time", "Full strobe seek time")
-        curve = lee_curve_ns(cylinders, *(round(mechanics.number(key) * NS_PER_MS) for key in keys))
+        curve = lee_curve_ns(cylinders, *(round(mechanics.number(key) * NS_PER_MS) for key in _THREE))
         return [(distance, float(curve[distance]) / NS_PER_MS) for distance in distances]
     if kind in ("hpl", "hplplus10"):
         first = _numbers(mechanics, "First ten seek times", 10) if kind == "hplplus10" else []
         return [(distance, _hpl(mechanics, distance, first)) for distance in distances]
     raise ScenarioError(
-        f"{mechanics.path}:{mechanics.line}: the seek type is {kind!r}; extracted, curve, hpl and hplplus10 are read"
+        f"{mechanics.path}:{mechanics.line}: the seek type is {kind!r}; constant, linear, curve, extracted, hpl and"
+        " hplplus10 are read"
     )
 
 
 def _hpl(mechanics: Block, distance: int, first: list[float]) -> float:
-    """V1: up to where the square root holds; V2 + V3 sqrt(d), then V4 + V5 d; V6: a single cylinder, or -1."""
+    """Below V1: V2 + V3 sqrt(d), beyond: V4 + V5 d. V6: time of a single cylinder, -1: not given."""
     border, offset, root, far_offset, slope, single = _numbers(mechanics, "HPL seek equation values", 6)
     if distance <= len(first):
         return first[distance - 1]

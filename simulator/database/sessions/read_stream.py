@@ -5,8 +5,9 @@ How far is decided as in PostgreSQL 18 (storage/aio/read_stream.c). The distance
 every read that the session comes to, and shrinks by one with every page that was there already; so it is short where
 pages are in the pool and long where they are not. It is never longer than (reads ahead + 1) blocks, and no longer than
 a quarter of the pool, or than the ring that a large table is read through. Neighbours are read as one, up to a block.
-Reads that the session has not come to count as under way although they may have ended: what is read ahead is taken in
-order.
+The last read, which is short, starts when the session asks for a page behind the last, as far ahead as the distance
+lets. Reads that the session has not come to count as under way although they may have ended: what is read ahead is
+taken in order.
 
 A scan may be held to a pace: while the pool has unused frames, each page that it reads takes so long at least (founding
 document 002: what SQL Server 2008 scanned at READ COMMITTED with an empty pool, though the disks could do twice as
@@ -89,7 +90,7 @@ def open_stream(d: Database, session: int, place: int) -> None:
     demand = d.demands[place]
     r = d.read_streams[session]
     r["open"] = 1
-    r["allotted"] = r["position"] = r["ahead"] = r["pending"] = r["end"] = 0
+    r["allotted"] = r["position"] = r["ahead"] = r["pending"] = r["end"] = r["ended"] = 0
     pages = pages_of(d, place)
     r["chunk_pages"] = pages
     r["due_ns"] = 0
@@ -204,6 +205,7 @@ def _take_chunk(d: Database, session: int, leader: int, place: int) -> bool:
     r = d.read_streams[session]
     r["position"] = r["ahead"] = shared["allotted"]
     r["end"] = shared["allotted"] = min(shared["allotted"] + shared["chunk_pages"], pages)
+    r["ended"] = 0
     return True
 
 
@@ -238,11 +240,13 @@ def _look_ahead(d: Database, session: int, place: int, counter: int, now: int) -
     while r["ios"] < most_ios:
         ahead, pending = r["ahead"], r["pending"]
         taken = ahead - r["position"]
-        last = ahead + pending == r["end"]
-        starts = pending > 0 and (pending == block or last or (pending >= r["distance"] and taken == 0))
+        starts = pending > 0 and (pending == block or r["ended"] or (pending >= r["distance"] and taken == 0))
         if not starts:
-            if last or taken + pending >= r["distance"]:
+            if r["ended"] or taken + pending >= r["distance"]:
                 return False
+            if ahead + pending == r["end"]:
+                r["ended"] = 1
+                continue
             if pending == 0:
                 r["pending"] = 1
                 continue
