@@ -51,9 +51,10 @@ from tiersim.traces.schema import NOT_MEASURED
 from tiersim.traces.statistics import has_statements
 from tiersim.units import format_bytes
 
-#: Resident bytes for each request of the trace, and for each of every run at the same time: 4 million requests took 1.2
-#: GB beyond the program itself in one run.
-SHARED_BYTES, RUN_BYTES = 70, 230
+#: Resident bytes for each request of the trace, and for each of every run at the same time: one run of 10 million
+#: requests took 1.42 GB beyond the program itself (commands 43, streams 48, the run 50), one at twice the load 2.09 GB;
+#: requests that were gathered take 24 more.
+SHARED_BYTES, RUN_BYTES = 60, 130
 #: A replay of 1,000 requests takes 348 MiB: libraries (numpy, pyarrow, numba) and the code of kernels. Those end the
 #: process where they get no more.
 _LEAST_BYTES = 512 << 20

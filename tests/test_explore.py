@@ -316,6 +316,26 @@ def test_a_scenario_that_cannot_be_is_one_sentence_and_the_figures_stay(begin: B
     assert (explorer.state.stage, explorer.state.error) == ("done", "")
 
 
+def test_a_trace_too_long_for_the_memory_is_one_sentence_and_the_figures_stay(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explorer = begin("pcie-flash")
+    until(explorer, is_done(explorer))
+    before = explorer.state.picture
+    with monkeypatch.context() as short:
+        short.setattr(replaying, "available_bytes", lambda: 1 << 20)
+        explorer.change({"replay.load": 8.0})
+        until(explorer, is_done(explorer))
+    assert explorer.state.stage == "failed"
+    assert "requests take about" in explorer.state.error
+    assert "of memory" in explorer.state.error
+    assert before is not None
+    assert explorer.state.picture is not None
+    explorer.change({"replay.load": 1.0})
+    until(explorer, is_done(explorer))
+    assert (explorer.state.stage, explorer.state.error) == ("done", "")
+
+
 def test_a_fault_of_the_program_is_said_and_the_next_change_goes_on(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:

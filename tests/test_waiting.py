@@ -365,8 +365,8 @@ def test_the_wait_for_the_log_is_what_postgresql_measured(shared: Path, tmp_path
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_begins() -> None:
     assert workers_that_fit(1_000_000, 2, 10 * 2**30) == 2
-    assert workers_that_fit(20_000_000, 4, 10 * 2**30) == 1
-    with pytest.raises(ScenarioError, match=r"about 30 GB of memory .* 10 GiB are free; --set replay\.mode=open"):
+    assert workers_that_fit(30_000_000, 4, 10 * 2**30) == 1
+    with pytest.raises(ScenarioError, match=r"about 19 GB of memory .* 10 GiB are free; --set replay\.mode=open"):
         workers_that_fit(100_000_000, 1, 10 * 2**30)
     assert available_bytes() > 2**28
 
