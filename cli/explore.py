@@ -11,6 +11,7 @@ from tiersim.cli.import_trace import open_trace
 from tiersim.cli.resources import compile_if_cold
 from tiersim.errors import OutputError, ScenarioError, reason
 from tiersim.files import make_folder
+from tiersim.operating_system import give_memory_back
 
 
 def explore(
@@ -47,6 +48,7 @@ def explore(
 
     if len(on) > MOST_PINS + 1:
         raise ScenarioError(f"--on: {len(on)} scenarios are more than can be compared; give {MOST_PINS + 1} at most")
+    give_memory_back()
     drafts = [draft_of(name) for name in on]
     make_folder(output)
     with open_trace(trace) as bundle:

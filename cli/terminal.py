@@ -1,5 +1,6 @@
 """What people see in the terminal: tables on standard output, progress and notices on standard error."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,8 +37,8 @@ _NOTES = 5
 _UNBOUNDED = 10_000
 #: A cell of at most so many characters is one range, such as -18 … +22 %, or one figure with its unit, such as 97.4 ms.
 _LONGEST_RANGE, _LONGEST_FIGURE = 11, 9
-#: Blanks between two columns.
-_GAP = 3
+#: Blanks between two columns, and where there is little room.
+_GAP, _NARROW_GAP = 3, 2
 
 
 def print_json(document: dict[str, Any]) -> None:
@@ -73,13 +74,18 @@ def show_table(
     from rich.console import Console
     from rich.table import Table
 
-    table: Table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
     console = Console(width=None if sys.stdout.isatty() else _UNBOUNDED, markup=False)
-    widths = column_widths(columns, rows, console.width)
+    gap, widths = _GAP, column_widths(columns, rows, console.width, _GAP)
+    if widths != _natural_widths(columns, rows):
+        gap, widths = _NARROW_GAP, column_widths(columns, rows, console.width, _NARROW_GAP)
+    table: Table = Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False,
+        padding=(0, 1, 0, gap - _NARROW_GAP),  # the box puts a blank between what columns have on their sides
+    )  # fmt: skip
     for index, column in enumerate(columns):
         # names are for copying, so the first column is never broken; no cell ever ends in dots
         table.add_column(
-            column,
+            folded(column, widths[index]) if widths else column,
             justify="left" if index < words else "right",
             no_wrap=index == 0,
             overflow="fold",
@@ -92,21 +98,26 @@ def show_table(
         console.print(caption, highlight=False)
 
 
-def column_widths(columns: Sequence[str], rows: Sequence[Sequence[str]], available: int) -> list[int] | None:
-    """Return the width of each column of a table of *available* characters in which the first column, numbers, and if
-    possible headings and figures with their units, are not broken; None if there is no room for them.
+def _natural_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(len(column), *(len(row[index]) for row in rows)) for index, column in enumerate(columns)]
+
+
+def column_widths(columns: Sequence[str], rows: Sequence[Sequence[str]], available: int, gap: int) -> list[int] | None:
+    """Return the width of each column of a table of *available* characters, *gap* blanks between two, in which the
+    first column, numbers, and if possible parts of headings and figures with their units, are not broken; None if there
+    is no room for them.
     """
-    cells = [[column, *(row[index] for row in rows)] for index, column in enumerate(columns)]
-    natural = [max(map(len, column)) for column in cells]
-    room = available - _GAP * len(columns)
-    for heads, unbroken in product((True, False), (_LONGEST_RANGE, _LONGEST_FIGURE, 0)):
-        least = [natural[0], *(_narrowest(column[not heads :], unbroken) for column in cells[1:])]
+    widths = _natural_widths(columns, rows)
+    room = available - gap * len(columns)
+    heads = [max(len(part) for _, part in _parts(column)) for column in columns]
+    for whole, unbroken in product((True, False), (_LONGEST_RANGE, _LONGEST_FIGURE, 0)):
+        cells = [_narrowest([row[index] for row in rows], unbroken) for index in range(len(columns))]
+        least = [widths[0], *(max(cell, head * whole) for cell, head in zip(cells[1:], heads[1:], strict=True))]
         if sum(least) <= room:
             break
     else:
         return None
-    widths = natural
-    for _ in range(sum(natural) - room):
+    for _ in range(sum(widths) - room):
         widest = max((index for index in range(len(widths)) if widths[index] > least[index]), key=widths.__getitem__)
         widths[widest] -= 1
     return widths
@@ -116,6 +127,30 @@ def _narrowest(cells: Sequence[str], unbroken: int) -> int:
     """Return the width at which no word is broken, and no cell of at most *unbroken* characters."""
     words = (cell if len(cell) <= unbroken else max(cell.split(), key=len) for cell in cells)
     return max(map(len, words), default=1) or 1
+
+
+def _parts(heading: str) -> list[tuple[str, str]]:
+    """Return where a heading may be broken, behind blanks and the hyphens of a name: what is before each part, and it.
+
+    >>> _parts("sas-ssd read")
+    [('', 'sas-'), ('', 'ssd'), (' ', 'read')]
+    """
+    return re.findall(r"(\s*)([^\s-]*-+|[^\s-]+)", heading) or [("", "")]
+
+
+def folded(heading: str, width: int) -> str:
+    """Return a heading in lines of at most *width* characters, if its parts are no longer.
+
+    >>> folded("sas-ssd-raid10", 10)
+    'sas-ssd-\\nraid10'
+    """
+    lines = [""]
+    for blank, part in _parts(heading):
+        if lines[-1] and len(lines[-1] + blank + part) > width:
+            lines.append(part)
+        else:
+            lines[-1] += blank + part
+    return "\n".join(lines)
 
 
 def caption(notes: Sequence[str], *, everything: bool, left: int = 0, what: str = "row") -> str:

@@ -13,7 +13,7 @@ Which commands wait for others in a replay, and what that says of the recording 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -33,7 +33,17 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, Columns, FileUse, Recorded, Survey, moved
 from tiersim.simulator.categories import CATEGORIES, LOG_FLUSH, LOG_SYNC, LOG_SYNC_DEVICE, categorise
 from tiersim.simulator.result import measured_latencies
-from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams, one_group
+from tiersim.simulator.streams import (
+    CLOCK,
+    OWN,
+    PACE,
+    STREAM,
+    SYNC_BEGINS,
+    SYNC_ENDS,
+    Streams,
+    gathered_before_ns,
+    one_group,
+)
 from tiersim.simulator.verdict import Sessions
 from tiersim.traces.schema import CHECKPOINT_WRITE, FLAG_SYNC, LOG_WRITE
 
@@ -306,44 +316,105 @@ def deal(commands: Dealt, idle_since: NDArray[np.int64], writers: NDArray[np.int
             writers[commands.file[row]] = chosen
 
 
+@dataclass(frozen=True)
+class Copy:
+    """Commands of a recording that are issued once more, or some of them; of the first copy nothing is moved."""
+
+    number: int
+    kept: NDArray[np.bool_] | None  # by command; None: all
+    streams: NDArray[np.int32]  # by stream of the recording: its number in the crowd
+    requests: NDArray[np.int64]  # by stream of the recording
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Who issues what under a load: copies of the commands of a trace, each with streams of its own. No column is as
+    long as all copies are: they are made as they are asked for.
+    """
+
+    trace: Recorded
+    owners: Owners  # of the trace
+    copies: tuple[Copy, ...]
+    role: NDArray[np.uint8]  # by stream of the crowd
+    name: NDArray[np.str_]
+    span_ns: int
+    files: Sequence[FileUse]
+    seed: int
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether it is the trace as it was recorded."""
+        return len(self.copies) == 1 and self.copies[0].kept is None
+
+    @property
+    def requests(self) -> NDArray[np.int64]:
+        """Count the commands of each stream."""
+        counts = np.zeros(len(self.role), np.int64)
+        for copy in self.copies:
+            there = copy.requests > 0
+            counts[copy.streams[there]] = copy.requests[there]
+        return counts
+
+    def blocks(self) -> Iterator[tuple[Recorded, NDArray[np.int32]]]:
+        """Yield commands and their streams; those of a stream come in order of time."""
+        if self.is_recorded:
+            yield self.trace, self.owners.stream
+            return
+        for copy in self.copies:
+            shift_ns = random_below(self.span_ns, self.seed, CLONES, copy.number, 0) if copy.number else 0
+            wraps = int(np.searchsorted(self.trace.time_ns, self.span_ns - shift_ns))
+            for first, end in ((wraps, len(self.trace)), (0, wraps)):
+                for start in range(first, end, _BLOCK):
+                    rows: Any = slice(start, min(start + _BLOCK, end))
+                    if copy.kept is not None:
+                        rows = start + np.flatnonzero(copy.kept[rows])
+                    part = self.trace.take(rows)
+                    if copy.number:
+                        part = _elsewhere(part, shift_ns, self, copy.number)
+                    yield part, copy.streams[self.owners.stream[rows]]
+
+    def joined(self) -> tuple[Recorded, Owners]:
+        """Return all commands in order of time."""
+        if self.is_recorded:
+            return self.trace, self.owners
+        parts, streams = zip(*self.blocks(), strict=True)
+        whole = Recorded(
+            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in Recorded.__dataclass_fields__}
+        )
+        order = np.argsort(whole.time_ns, kind="stable")
+        made = self.owners.inferred_sessions
+        return whole.take(order), Owners(np.concatenate(streams)[order], self.role, self.name, made)
+
+
+#: Commands of a copy that are made at a time.
+_BLOCK = 1 << 20
+
+
 def scale_load(
     trace: Recorded, owners: Owners, load: float, span_ns: int, files: Sequence[FileUse], seed: int
-) -> tuple[Recorded, Owners]:
+) -> Crowd:
     """Clone sessions until there are *load* times as many; of a fraction, a seeded choice of the sessions takes part.
 
     Writers have no sessions to choose from: of a fraction, every so many of their commands stay.
     """
-    if load == 1.0:
-        return trace, owners
-    parts, streams = [], []
-    first_stream = 0
-    for copy in range(math.ceil(load)):
-        share = min(1.0, load - copy)
-        rows = np.flatnonzero(_kept(trace, owners, share, seed, copy))
-        part = trace.take(rows)
-        if copy:
-            part = _elsewhere(part, span_ns, files, seed, copy)
-        order = np.argsort(part.time_ns, kind="stable")
-        parts.append(part.take(order))
-        streams.append(owners.stream[rows][order] + np.int32(first_stream))
-        first_stream += len(owners.role)
-    whole = Recorded(
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in Recorded.__dataclass_fields__}
-    )
-    order = np.argsort(whole.time_ns, kind="stable")
-    stream = np.concatenate(streams)[order]
-    used = np.unique(stream)
-    return whole.take(order), replace(
-        owners,
-        stream=np.searchsorted(used, stream).astype(np.int32),
-        role=np.tile(owners.role, math.ceil(load))[used],
-        name=np.tile(owners.name, math.ceil(load))[used],
-    )
+    copies: list[Copy] = []
+    used: list[NDArray[np.int64]] = []
+    streams = 0
+    for number in range(math.ceil(load)):
+        kept = _kept(trace, owners, min(1.0, load - number), seed, number)
+        requests = counts_of(owners.stream if kept is None else owners.stream[kept], len(owners.role))
+        there = requests > 0
+        copies.append(Copy(number, kept, np.cumsum(there, dtype=np.int32) - 1 + np.int32(streams), requests))
+        used.append(np.flatnonzero(there))
+        streams += len(used[-1])
+    all_used = np.concatenate(used)
+    return Crowd(trace, owners, tuple(copies), owners.role[all_used], owners.name[all_used], span_ns, files, seed)
 
 
-def _kept(trace: Recorded, owners: Owners, share: float, seed: int, copy: int) -> NDArray[np.bool_]:
+def _kept(trace: Recorded, owners: Owners, share: float, seed: int, copy: int) -> NDArray[np.bool_] | None:
+    """Which commands a share of the sessions issues; None: all of them."""
     if share >= 1.0:
-        return np.ones(len(trace), np.bool_)
+        return None
     sessions = np.flatnonzero(owners.role == SESSION)
     drawn = [random_bits(seed, CHOSEN_SESSIONS, copy, int(session)) for session in sessions]
     chosen = sessions[np.argsort(drawn)[: max(1, round(share * len(sessions)))]]
@@ -355,9 +426,9 @@ def _kept(trace: Recorded, owners: Owners, share: float, seed: int, copy: int) -
     return np.where(by_writers, evenly, takes_part[owners.stream])
 
 
-def _elsewhere(part: Recorded, span_ns: int, files: Sequence[FileUse], seed: int, copy: int) -> Recorded:
+def _elsewhere(part: Recorded, shift_ns: int, crowd: Crowd, copy: int) -> Recorded:
     """Another time and other addresses."""
-    shift_ns = random_below(span_ns, seed, CLONES, copy, 0)
+    span_ns, files, seed = crowd.span_ns, crowd.files, crowd.seed
     gathered = part.time_ns - part.intended_ns
     time_ns = (part.time_ns + shift_ns) % span_ns
     offset = part.offset_bytes.copy()
@@ -384,23 +455,29 @@ class Rules:
 
 
 def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> Streams:
-    """Turn commands with their owners into streams, in order of :func:`order_by_code` of ``owners.stream``; a run needs
-    what :func:`tiersim.simulator.streams.to_run` adds.
+    """Turn commands with their owners into streams, see :func:`streams_of`."""
+    return streams_of(scale_load(trace, owners, 1.0, 0, (), 0), rules)[0]
+
+
+def streams_of(crowd: Crowd, rules: Rules) -> tuple[Streams, NDArray[np.int64]]:
+    """Turn the commands of a crowd into streams, in order of their streams; a run needs what
+    :func:`tiersim.simulator.streams.to_run` adds. Returns with them the recorded latency of each command.
 
     Columns that placement fills (station and address) hold the file and the offset within it. Of every stream, the
     commands that had ended before another was issued are counted; that many must end in the simulation, too.
     """
     # memory that nobody has touched costs more than what is computed in it: each column is written once
-    count, nothing = len(trace), np.zeros(0, np.int64)
-    bounds = np.append(0, np.cumsum(counts_of(owners.stream, len(owners.role))))
-    table = np.zeros(len(owners.role), STREAM)
+    nothing = np.zeros(0, np.int64)
+    requests = crowd.requests
+    bounds = np.append(0, np.cumsum(requests))
+    count = int(bounds[-1])
+    table = np.zeros(len(crowd.role), STREAM)
     table["first"] = table["next"] = bounds[:-1]
     table["end"] = bounds[1:]
-    is_session = owners.role == SESSION
+    is_session = crowd.role == SESSION
     table["foreground"] = is_session
     table["sync_start_ns"] = NEVER
     followers = np.flatnonzero(~is_session).astype(np.uint32)
-    foreground_ns = trace.time_ns[is_session[owners.stream]] if followers.size else nothing
     streams = Streams(
         streams=table,
         groups=one_group(followers),
@@ -411,7 +488,7 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> Streams:
         think_ns=np.zeros(count, np.int64),
         ended_before=np.zeros(count, np.uint32),
         pace=np.zeros(count, np.uint32),
-        gathered_ns=np.zeros(count, np.int64),
+        gathered_ns=nothing if crowd.trace.intended_ns is crowd.trace.time_ns else np.zeros(count, np.int64),
         station=np.empty(count, np.uint32),
         op=np.empty(count, np.uint8),
         offset_bytes=np.empty(count, np.int64),
@@ -422,22 +499,35 @@ def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> Streams:
         started_ns=nothing,
         done_ns=nothing,
     )
-    ends_ns = np.empty(count, np.int64)
-    sort_out(trace.columns, owners.stream, categorise(trace.op, trace.purpose), bounds[:-1].copy(), streams, ends_ns)
-    for first, end in pairwise(bounds.tolist()):
-        ends_ns[first:end].sort()
-    times = Times(bounds, owners.role, ends_ns, foreground_ns)
-    find_causes(times, rules.window_ns, rules.keep_pace, rules.one_at_a_time, streams)
+    latency_ns, places = np.empty(count, np.int64), bounds[:-1].copy()
+    foreground_ns = np.empty(int(requests[is_session].sum()) if followers.size else 0, np.int64)
+    foreground = 0
+    for part, owner in crowd.blocks():
+        sort_out(part.columns, owner, categorise(part.op, part.purpose), places, streams, latency_ns)
+        if followers.size:
+            times = part.time_ns[is_session[owner]]
+            foreground_ns[foreground : foreground + len(times)] = times
+            foreground += len(times)
+    if not crowd.is_recorded:
+        foreground_ns.sort(kind="stable")
+    ends_ns = np.empty(int(requests.max(initial=0)), np.int64)
+    for stream, (first, end) in enumerate(pairwise(bounds.tolist())):
+        own = ends_ns[: end - first]
+        when_ended(streams, latency_ns, first, own)
+        own.sort()
+        find_causes(Times(crowd.role, own, foreground_ns), stream, rules.window_ns, rules.keep_pace,
+                    rules.one_at_a_time, streams)  # fmt: skip
     if rules.think_ns is not None:
         streams.think_ns[streams.waits_for == OWN] = rules.think_ns
     if not rules.ordered:
         streams.ended_before[:] = 0
-    log_flush = (streams.category == LOG_FLUSH) & (streams.waits_for == OWN)
-    if log_flush.any():
-        owner = np.repeat(np.arange(len(table), dtype=np.int32), np.diff(bounds))
-        log_write = (streams.category == LOG_WRITE) & (streams.op == WRITE) & is_session[owner]
-        streams.sync[:] = mark_syncs(log_write, log_flush, owner)
-    return streams
+    for stream in np.flatnonzero(is_session).tolist():
+        rows = slice(bounds[stream], bounds[stream + 1])
+        category = streams.category[rows]
+        log_flush = (category == LOG_FLUSH) & (streams.waits_for[rows] == OWN)
+        if log_flush.any():
+            streams.sync[rows] = mark_syncs((category == LOG_WRITE) & (streams.op[rows] == WRITE), log_flush)
+    return streams, latency_ns
 
 
 @kernel
@@ -447,9 +537,9 @@ def sort_out(
     category: NDArray[np.uint8],
     places: NDArray[np.int64],
     s: Streams,
-    ends_ns: NDArray[np.int64],
+    latency_ns: NDArray[np.int64],
 ) -> None:
-    """Copy each command to its place among those of its *owner*, and to *ends_ns* when it had ended.
+    """Copy each command to its place among those of its *owner*, and its latency to *latency_ns*.
 
     *places*, by stream, are where the next command goes.
     """
@@ -459,7 +549,7 @@ def sort_out(
         s.recorded_ns[place] = c.time_ns[row]
         if c.intended_ns[row] != c.time_ns[row]:
             s.gathered_ns[place] = c.time_ns[row] - c.intended_ns[row]
-        ends_ns[place] = end_ns(c, row)
+        latency_ns[place] = c.latency_ns[row]
         s.station[place] = c.file[row]
         s.op[place] = c.op[row]
         s.offset_bytes[place] = c.offset_bytes[row]
@@ -467,19 +557,26 @@ def sort_out(
         s.category[place] = category[row]
 
 
-def mark_syncs(
-    log_write: NDArray[np.bool_], log_flush: NDArray[np.bool_], owner: NDArray[np.int32]
-) -> NDArray[np.uint8]:
-    """Which commands begin and end what the server sees as one flush of its log: log writes, and the flush right
-    behind.
+@kernel
+def when_ended(s: Streams, latency_ns: NDArray[np.int64], first: int, ends_ns: NDArray[np.int64]) -> None:
+    """Fill *ends_ns* with when the commands from place *first* on ended: after they arrived; at once when their latency
+    was not measured.
     """
-    follows = np.zeros(len(owner), np.bool_)
-    if not log_flush.any():
-        return follows.view(np.uint8)
-    follows[1:] = log_flush[1:] & log_write[:-1] & (owner[1:] == owner[:-1])
+    for number in range(ends_ns.size):
+        row = first + number
+        begin_ns = s.recorded_ns[row] - gathered_before_ns(s, row)
+        ends_ns[number] = max(begin_ns + max(latency_ns[row], 1), s.recorded_ns[row] + 1)
+
+
+def mark_syncs(log_write: NDArray[np.bool_], log_flush: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Which commands of a stream begin and end what the server sees as one flush of its log: log writes, and the flush
+    right behind.
+    """
+    follows = np.zeros(len(log_write), np.bool_)
+    follows[1:] = log_flush[1:] & log_write[:-1]
     sync = np.where(follows, SYNC_ENDS, 0).astype(np.uint8)
     begins_run = log_write.copy()
-    begins_run[1:] &= ~(log_write[:-1] & (owner[1:] == owner[:-1]))
+    begins_run[1:] &= ~log_write[:-1]
     run = np.cumsum(begins_run) - 1  # number of the run of log writes that each row is in, or comes after
     if follows.any():
         flushed = np.zeros(int(begins_run.sum()), np.bool_)
@@ -490,59 +587,57 @@ def mark_syncs(
 
 @table_set
 class Times(NamedTuple):
-    """When commands of streams ended, and those of the foreground were issued; those of a stream lie together."""
+    """When commands of a stream ended, and those of the foreground were issued."""
 
-    bounds: NDArray[np.int64]  # (streams + 1,): which rows are a stream's
     role: NDArray[np.uint8]  # by stream
-    end_ns: NDArray[np.int64]  # sorted within each stream
+    end_ns: NDArray[np.int64]  # of one stream, sorted
     foreground_ns: NDArray[np.int64]  # of the foreground's commands, where others follow it
 
 
 @kernel
-def find_causes(t: Times, window_ns: int, keep_pace: bool, one_at_a_time: bool, s: Streams) -> None:
-    """Fill what each command waits for."""
-    for stream in range(t.role.size):
-        first = t.bounds[stream]
-        ended = 0
-        most = 1
-        started = 0
-        for row in range(first, t.bounds[stream + 1]):
-            now = s.recorded_ns[row]
-            while first + ended < row and t.end_ns[first + ended] <= now:
-                ended += 1
-            most = max(most, row + 1 - first - ended)
-            s.ended_before[row] = ended
-            if t.role[stream] == SESSION:
-                if one_at_a_time and row > first:
-                    s.waits_for[row] = OWN
-                    s.think_ns[row] = max(0, now - t.end_ns[first + ended - 1]) if ended > 0 else 0
-                    s.ended_before[row] = row - first
-                elif ended > 0 and now - t.end_ns[first + ended - 1] <= window_ns:
-                    s.waits_for[row] = OWN
-                    s.think_ns[row] = now - t.end_ns[first + ended - 1]
-                continue
-            while started < t.foreground_ns.size and t.foreground_ns[started] <= now:
-                started += 1
-            if keep_pace and started > 0:
-                s.waits_for[row] = PACE
-                s.pace[row] = started
-                s.think_ns[row] = now - t.foreground_ns[started - 1]
-        if t.role[stream] == WRITER or t.role[stream] == BURST:
-            for row in range(first, t.bounds[stream + 1]):
-                s.ended_before[row] = max(0, row + 1 - first - most)
+def find_causes(t: Times, stream: int, window_ns: int, keep_pace: bool, one_at_a_time: bool, s: Streams) -> None:
+    """Fill what each command of a stream waits for."""
+    first, end = int(np.int64(s.streams[stream]["first"])), int(np.int64(s.streams[stream]["end"]))
+    ended = 0
+    most = 1
+    started = 0
+    for row in range(first, end):
+        now = s.recorded_ns[row]
+        while first + ended < row and t.end_ns[ended] <= now:
+            ended += 1
+        most = max(most, row + 1 - first - ended)
+        s.ended_before[row] = ended
+        if t.role[stream] == SESSION:
+            if one_at_a_time and row > first:
+                s.waits_for[row] = OWN
+                s.think_ns[row] = max(0, now - t.end_ns[ended - 1]) if ended > 0 else 0
+                s.ended_before[row] = row - first
+            elif ended > 0 and now - t.end_ns[ended - 1] <= window_ns:
+                s.waits_for[row] = OWN
+                s.think_ns[row] = now - t.end_ns[ended - 1]
+            continue
+        while started < t.foreground_ns.size and t.foreground_ns[started] <= now:
+            started += 1
+        if keep_pace and started > 0:
+            s.waits_for[row] = PACE
+            s.pace[row] = started
+            s.think_ns[row] = now - t.foreground_ns[started - 1]
+    if t.role[stream] == WRITER or t.role[stream] == BURST:
+        for row in range(first, end):
+            s.ended_before[row] = max(0, row + 1 - first - most)
 
 
-def facts(owners: Owners, streams: Streams) -> dict[str, Any]:
+def facts(crowd: Crowd, streams: Streams) -> dict[str, Any]:
     """What was inferred, for the result: streams by role, what commands wait for, think times."""
     own = streams.waits_for == OWN
     think = streams.think_ns[own]
     return {
-        "sessions": int(np.count_nonzero(owners.role == SESSION)),
-        "writers": int(np.count_nonzero(owners.role == WRITER)),
-        "writer_names": sorted(set(owners.name[owners.role == WRITER].tolist()) - {""}),
-        "journals": int(np.count_nonzero(owners.role == JOURNAL)),
-        "journal_names": sorted(set(owners.name[owners.role == JOURNAL].tolist()) - {""}),
-        "inferred_sessions": owners.inferred_sessions,
+        "sessions": int(np.count_nonzero(crowd.role == SESSION)),
+        "writers": int(np.count_nonzero(crowd.role == WRITER)),
+        "writer_names": sorted(set(crowd.name[crowd.role == WRITER].tolist()) - {""}),
+        "journals": int(np.count_nonzero(crowd.role == JOURNAL)),
+        "journal_names": sorted(set(crowd.name[crowd.role == JOURNAL].tolist()) - {""}),
+        "inferred_sessions": crowd.owners.inferred_sessions,
         "waits_for_issuer": int(np.count_nonzero(own)),
         "waits_for_clock": int(np.count_nonzero(streams.waits_for == CLOCK)),
         "waits_for_foreground": int(np.count_nonzero(streams.waits_for == PACE)),
@@ -564,7 +659,7 @@ class Waiting:
 
     streams: Streams
     file: NDArray[np.int32]
-    owner: NDArray[np.int32]  # by command of the (scaled) trace: its stream
+    owner: NDArray[np.int32] | None  # by command of the trace: its stream; None under another load
     facts: dict[str, Any]  # what was inferred, for people
     measured: dict[str, Any]  # recorded waits for the log, as ``measured_latencies`` has them
 
@@ -582,8 +677,9 @@ class Waiting:
         return Sessions(self.facts["load"], len(own), inferred, streams.started_ns[last] - recorded_ns, recorded_ns)
 
     def requests(self, streams: Streams) -> pa.Table:
-        """Start and end of each command in recorded order, after a run of *streams*."""
-        place = np.argsort(order_by_code(self.owner), kind="stable")
+        """Start and end of each command in recorded order, after a run of *streams*; of copies, in order of time."""
+        order = streams.recorded_ns if self.owner is None else order_by_code(self.owner)
+        place = np.argsort(order, kind="stable")
         return pa.table(
             {
                 "recorded_ns": streams.recorded_ns[place],
@@ -621,40 +717,42 @@ def make_waiting(trace: Recorded, found: Survey, scenario: NamedScenario) -> Wai
     """Infer the streams of a trace for a replay as *scenario* says; raises ScenarioError, see :func:`by_the_clock`."""
     rules, names = scenario.model.replay, found.stream_names
     owners = find_owners(trace, names, rules.clients)
-    whole, owners = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
+    crowd = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
     causes = Rules(window_ns=rules.dependency_window, keep_pace=rules.writers == "pace")
     if rules.mode == "closed":
         causes = Rules(_FOREVER_NS, rules.think, causes.keep_pace, one_at_a_time=rules.clients is not None)
         if rules.clients is not None:
+            whole, owners = crowd.joined()
             owners = deal_to_clients(whole, owners, rules.clients)
+            crowd = scale_load(whole, owners, 1.0, found.span_ns, found.files, rules.seed)
     elif by_the_clock(found, scenario):
         causes = BY_THE_CLOCK
-    streams = infer_streams(whole, owners, causes)
-    known = facts(owners, streams) | {
+    streams, latency_ns = streams_of(crowd, causes)
+    syncs = _recorded_syncs(streams, latency_ns)
+    del latency_ns
+    known = facts(crowd, streams) | {
         "load": rules.load,
-        "commands": len(whole),
-        "load_reached": len(whole) / len(trace),
+        "commands": streams.commands,
+        "load_reached": streams.commands / len(trace),
     }
-    syncs = _recorded_syncs(streams, whole, owners)
-    return Waiting(streams, streams.station.view(np.int32), owners.stream, known, syncs)
+    owner = crowd.owners.stream if crowd.is_recorded else None
+    return Waiting(streams, streams.station.view(np.int32), owner, known, syncs)
 
 
-def _recorded_syncs(streams: Streams, trace: Recorded, owners: Owners) -> dict[str, Any]:
+def _recorded_syncs(streams: Streams, latency_ns: NDArray[np.int64]) -> dict[str, Any]:
     """How long the server waited for its log in the recording: writes and the flush right behind them in one stream."""
-    ends = np.flatnonzero(streams.sync & SYNC_ENDS)
-    if not ends.size:
+    rows = np.flatnonzero(streams.sync)  # writes, and the flush right behind them
+    if not rows.size:
         return {}
-    ordered = trace.take(order_by_code(owners.stream))
-    begins = streams.sync & SYNC_BEGINS != 0
-    new = begins.copy()
-    new[1:] &= ~begins[:-1]
-    new[streams.streams["first"][streams.streams["first"] < len(new)]] |= True
-    start = np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))  # of the run of log writes that a row is in
-    first = start[ends - 1]
-    done = ordered.intended_ns + ordered.latency_ns
-    known = (ordered.latency_ns[ends] >= 0) & (ordered.latency_ns[ends - 1] >= 0)
-    whole = done[ends] - ordered.intended_ns[first] + streams.think_ns[ends]
-    total = np.concatenate([[0], np.cumsum(np.maximum(ordered.latency_ns, 0))])
+    ends = np.flatnonzero(streams.sync[rows] & SYNC_ENDS)
+    first = np.append(0, ends[:-1] + 1)  # of what each flush ends
+    latency = latency_ns[rows]
+    intended = streams.recorded_ns[rows]
+    if streams.gathered_ns.size:
+        intended -= streams.gathered_ns[rows]
+    known = (latency[ends] >= 0) & (latency[ends - 1] >= 0)
+    whole = intended[ends] + latency[ends] - intended[first] + streams.think_ns[rows[ends]]
+    total = np.concatenate([[0], np.cumsum(np.maximum(latency, 0))])
     device = total[ends + 1] - total[first]
     histograms, sums = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64), np.zeros(len(CATEGORIES), np.int64)
     for category, durations in ((LOG_SYNC, whole), (LOG_SYNC_DEVICE, device)):

@@ -82,7 +82,7 @@ def _streams(loops: Sequence[Loop]) -> Streams:
         think_ns=zeros,
         ended_before=ended_before.astype(np.uint32),
         pace=np.zeros(count, np.uint32),
-        gathered_ns=zeros,
+        gathered_ns=np.zeros(0, np.int64),
         station=column("station", np.uint32),
         op=column("op", np.uint8),
         offset_bytes=column("offset_bytes", np.int64),

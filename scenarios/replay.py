@@ -51,9 +51,10 @@ from tiersim.traces.schema import NOT_MEASURED
 from tiersim.traces.statistics import has_statements
 from tiersim.units import format_bytes
 
-#: Resident bytes for each request of the trace, and for each of every run at the same time: 4 million requests took 1.2
-#: GB beyond the program itself in one run.
-SHARED_BYTES, RUN_BYTES = 70, 230
+#: Resident bytes for each request of the trace, and for each of every run at the same time: one run of 10 million
+#: requests took 1.42 GB beyond the program itself (commands 43, streams 48, the run 50), one at twice the load 2.09 GB;
+#: requests that were gathered take 24 more.
+SHARED_BYTES, RUN_BYTES = 60, 130
 #: A replay of 1,000 requests takes 348 MiB: libraries (numpy, pyarrow, numba) and the code of kernels. Those end the
 #: process where they get no more.
 _LEAST_BYTES = 512 << 20
@@ -110,11 +111,16 @@ def lift() -> int | None:
 
 
 #: Ways of replaying (load, mode, clients ...) that are kept: the one that a sweep is at, and the one that it comes
-#: from.
+#: from; of a long trace the last one.
 _WAYS = 2
-#: Resident bytes of a request in blocks, and the share of the free memory that they may take: longer traces are read
-#: again for each run.
-_BLOCK_BYTES, _SHARE_OF_BLOCKS = 90, 0.25
+_LONG = 2_000_000
+#: Resident bytes of a request as a command that waits, and in a block that comes by the clock.
+_WAITING_BYTES, _BLOCK_BYTES = 50, 40
+#: What may be kept beside each other: all commands, and a way of replaying them. What is more is read again.
+_MOST_KEPT_BYTES = 1 << 30
+#: The share of the free memory that blocks may take: longer traces are read again for each run.
+_SHARE_OF_BLOCKS = 0.25
+_Way = Waiting | list[Merged]
 
 
 class Playback:
@@ -129,8 +135,7 @@ class Playback:
         self.found, self._keep = found, keep
         self._surveyed = recorded
         self._recorded: Newest[Recorded] = Newest(1)
-        self._waiting: Newest[Waiting] = Newest(_WAYS)
-        self._blocks: Newest[list[Merged]] = Newest(1)
+        self._ways: Newest[_Way] = Newest(_WAYS if found.requests < _LONG else 1)
         self._latencies: Newest[dict[int, NDArray[np.int64]]] = Newest(1)
 
     @property
@@ -154,16 +159,26 @@ class Playback:
         key = rules.model_copy(
             update={"addresses": "keep"} | ({"seed": 0} if rules.load == 1.0 else {})
         ).model_dump_json()
-        return self._waiting.get(key, lambda: make_waiting(self.recorded, self.found, scenario))
+        way = self._ways.get(key, lambda: self._wait(scenario))
+        assert isinstance(way, Waiting)
+        return way
+
+    def _wait(self, scenario: NamedScenario) -> Waiting:
+        made = make_waiting(self.recorded, self.found, scenario)
+        if self.recorded.nbytes + made.streams.commands * _WAITING_BYTES > _MOST_KEPT_BYTES:
+            self._recorded.forget()
+        return made
 
     def blocks(self) -> Iterable[Merged]:
         """Blocks of commands for a replay by the clock; from disk each time where they are long, or nothing is kept."""
         if self._keep and self.found.requests * _BLOCK_BYTES <= _SHARE_OF_BLOCKS * available_bytes():
-            return self._blocks.get(0, lambda: list(self._read()))
+            way = self._ways.get("blocks", lambda: list(self._read()))
+            assert isinstance(way, list)
+            return way
         return self._read()
 
     def _read(self) -> Iterator[Merged]:
-        return merged_blocks(Bundle(self.found.path))
+        return merged_blocks(Bundle(self.found.path).blocks())
 
     def latencies_of_files(self) -> dict[int, NDArray[np.int64]]:
         """Measured latencies by file code, see :func:`tiersim.scenarios.survey.latencies_of_files`."""
@@ -566,10 +581,11 @@ def addresses(
     base_bytes = np.array([home.base_bytes for home in homes], np.int64)
     if not base_bytes.any() and all(home.packed is None for home in homes):
         return offset_bytes
-    data = length_bytes > 0
-    address = np.where(data, offset_bytes + base_bytes[file], offset_bytes)
+    address = base_bytes[file]  # written in place: of a long trace each column counts
+    address[length_bytes <= 0] = 0
+    address += offset_bytes
     if any(home.packed is not None for home in homes):
-        rows = np.flatnonzero(data)
+        rows = np.flatnonzero(length_bytes > 0)
         for code, own in rows_of_each(file[rows]):
             address[rows[own]] = homes[code].place(offset_bytes[rows[own]])
     return address
@@ -586,16 +602,16 @@ def commands(
     file, and categories are counted from the first one on.
     """
     last_ns = 0
-    for arrival_ns, rows, intended in blocks:
+    for block in blocks:
         # a command at the end of a block may have been completed by a row after the next block's first
-        arrival = np.maximum(arrival_ns, last_ns)
+        arrival, intended = np.maximum(block.arrival_ns, last_ns), block.intended_ns
         last_ns = int(arrival[-1])
-        address = addresses(homes, rows.file, rows.offset_bytes, rows.length_bytes)
-        category = categorise(rows.op, rows.purpose)
+        address = addresses(homes, block.file, block.offset_bytes, block.length_bytes)
+        category = categorise(block.op, block.purpose)
         if shift_ns or first_category:
             arrival, intended = arrival + shift_ns, intended + shift_ns
             category = category + np.uint8(first_category)
-        yield Commands(arrival, intended, stations[rows.file], rows.op, address, rows.length_bytes, category)
+        yield Commands(arrival, intended, stations[block.file], block.op, address, block.length_bytes, category)
 
 
 def in_time_order(sources: Sequence[Iterator[Commands]]) -> Iterator[Commands]:

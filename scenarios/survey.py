@@ -5,7 +5,7 @@ All commands of a trace in memory, as they were recorded: what dependencies are 
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -141,16 +141,22 @@ def load_recorded(bundle: Bundle) -> Recorded:
 
 
 class Merged(NamedTuple):
-    """A block of commands: when each arrives, the rows that it was joined of, and when it should have started."""
+    """A block of commands: when each arrives, when it should have started, and what it does."""
 
     arrival_ns: NDArray[np.int64]
-    rows: Requests
     intended_ns: NDArray[np.int64]
+    op: NDArray[np.uint8]
+    file: NDArray[np.int32]
+    purpose: NDArray[np.uint8]
+    offset_bytes: NDArray[np.int64]
+    length_bytes: NDArray[np.int64]
 
 
-def merged_blocks(bundle: Bundle) -> Iterator[Merged]:
-    """Yield the trace as blocks of commands."""
-    return (Merged(*merge_commands(block)) for block in bundle.blocks())
+def merged_blocks(blocks: Iterable[Requests]) -> Iterator[Merged]:
+    """Yield requests as blocks of commands."""
+    for block in blocks:
+        arrival, rows, intended = merge_commands(block)
+        yield Merged(arrival, intended, rows.op, rows.file, rows.purpose, rows.offset_bytes, rows.length_bytes)
 
 
 def merge_commands(block: Requests) -> tuple[NDArray[np.int64], Requests, NDArray[np.int64]]:

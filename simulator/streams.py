@@ -71,7 +71,7 @@ class Streams(NamedTuple):
     think_ns: NDArray[np.int64]
     ended_before: NDArray[np.uint32]
     pace: NDArray[np.uint32]
-    gathered_ns: NDArray[np.int64]  # from the queuing of its first part to its arrival
+    gathered_ns: NDArray[np.int64]  # from the queuing of its first part to its arrival; (0,) where there is one part
     station: NDArray[np.uint32]
     op: NDArray[np.uint8]
     offset_bytes: NDArray[np.int64]
@@ -168,6 +168,11 @@ def side_by_side(parts: Sequence[Streams], shifts_ns: Sequence[int]) -> Streams:
         followers.append(part.followers + np.uint32(streams))
         commands += part.commands
         streams += len(table)
+    if any(part.gathered_ns.size for part in parts):
+        parts = [
+            part if part.gathered_ns.size else part._replace(gathered_ns=np.zeros(part.commands, np.int64))
+            for part in parts
+        ]
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _BY_COMMAND}
     columns["recorded_ns"] = np.concatenate(
         [part.recorded_ns + shift for part, shift in zip(parts, shifts_ns, strict=True)]
@@ -194,6 +199,12 @@ def part_of(s: Streams, group: int, shift_ns: int) -> Streams:
         columns[name] = columns[name] - shift_ns
     columns["category"] = columns["category"] - np.uint8(group * COUNT)
     return s._replace(streams=own, groups=s.groups[group : group + 1], **columns)
+
+
+@kernel
+def gathered_before_ns(s: Streams, row: int) -> int:
+    """How long the parts of a command had been gathered when it arrived."""
+    return int(s.gathered_ns[row]) if s.gathered_ns.size > 0 else 0
 
 
 @kernel
@@ -226,7 +237,7 @@ def note_started(s: Streams, stream: int, now: int) -> Any:
     r["scheduled"] = 0
     s.started_ns[row] = now
     if s.sync[row] & SYNC_BEGINS and r["sync_start_ns"] == NEVER:
-        r["sync_start_ns"] = now - s.gathered_ns[row]
+        r["sync_start_ns"] = now - gathered_before_ns(s, row)
         r["sync_device_ns"] = 0
     if r["foreground"]:
         g = s.groups[r["group"]]
@@ -278,7 +289,7 @@ def note_ended(s: Streams, stream: int, row: int, now: int) -> tuple[int, int]:
     r["ended"] += 1
     if r["sync_start_ns"] == NEVER or s.sync[row] == 0:
         return 0, 0
-    r["sync_device_ns"] += now - s.started_ns[row] + s.gathered_ns[row]
+    r["sync_device_ns"] += now - s.started_ns[row] + gathered_before_ns(s, row)
     if not s.sync[row] & SYNC_ENDS:
         return 0, 0
     whole = now - r["sync_start_ns"]

@@ -26,7 +26,7 @@ from tests.blktrace_records import C, D, Q, record
 from tests.runs import needs_jit
 from tiersim.cli.main import main
 from tiersim.cli.resources import compile_if_cold
-from tiersim.cli.terminal import column_widths
+from tiersim.cli.terminal import column_widths, show_table
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.simulator.summary_model import Summary
 
@@ -1040,16 +1040,16 @@ def test_literals_stay_only_when_they_are_asked_for(shell: Shell) -> None:
         assert ("Alice" in text) == kept
 
 
-@pytest.mark.parametrize("available", [80, 60, 50])
-def test_no_number_of_a_table_is_broken_in_a_narrow_terminal(available: int) -> None:
+@pytest.mark.parametrize(("available", "gap"), [(80, 3), (60, 3), (50, 3), (50, 2)])
+def test_no_number_of_a_table_is_broken_in_a_narrow_terminal(available: int, gap: int) -> None:
     columns = ["figure", "recorded", "15k-raid10", "pcie-flash"]
     rows = [
         ["transactions/s", "328,147", "1,234,567", "2"],
         ["busiest part", "", "disk arm of data.8 16 %", "CPU 99 %"],
     ]
-    widths = column_widths(columns, rows, available)
+    widths = column_widths(columns, rows, available, gap)
     assert widths is not None
-    assert sum(widths) + 3 * len(widths) <= available
+    assert sum(widths) + gap * len(widths) <= available
     assert widths[0] == len("transactions/s")
     for row in rows:
         for cell, width in zip(row[1:], widths[1:], strict=True):
@@ -1057,4 +1057,38 @@ def test_no_number_of_a_table_is_broken_in_a_narrow_terminal(available: int) -> 
 
 
 def test_a_table_that_has_no_room_for_its_numbers_is_left_to_wrap() -> None:
-    assert column_widths(["figure", "value"], [["transactions/s", "1,234,567"]], 20) is None
+    assert column_widths(["figure", "value"], [["transactions/s", "1,234,567"]], 20, 2) is None
+
+
+#: Three scenarios with the longest label that ``tiersim demo`` prints.
+_THREE = ["figure", "recorded", "15k-raid10", "sas-ssd-raid10", "pcie-flash"]
+_OF_THREE = [["expected error of throughput", "", *["-17 … +20 %"] * 3], ["requests/s", "", *["1,264"] * 3]]
+
+
+@pytest.mark.parametrize(("columns", "headings"), [(80, 2), (120, 1)])
+def test_headings_and_ranges_of_three_scenarios_are_not_broken_in_mid_word(
+    columns: int, headings: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    show_table("three", _THREE, _OF_THREE)
+    lines = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= columns
+    rule = next(place for place, line in enumerate(lines) if "───" in line)
+    head = lines[rule - headings : rule]
+    assert not lines[rule - headings - 1].strip()
+    words = set(" ".join(head).split())
+    assert words == {"figure", "recorded", "15k-raid10", "pcie-flash"} | (
+        {"sas-ssd-", "raid10"} if headings == 2 else {"sas-ssd-raid10"}
+    )
+    assert lines[rule + 1].count("-17 … +20 %") == 3
+
+
+def test_what_is_piped_is_as_wide_as_it_has_to_be_and_has_no_colour(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    show_table("three", _THREE, _OF_THREE, "a note")
+    said = capsys.readouterr().out
+    assert " ".join(_THREE) in " ".join(said.split())
+    assert "\x1b" not in said

@@ -3,6 +3,7 @@
 import json
 import re
 import runpy
+import sys
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
@@ -13,16 +14,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks import exploring
 from tests.explorations import is_done, small_recording, until
 from tests.recordings import rows_of
 from tiersim.cli.resources import compile_if_cold
 from tiersim.errors import ScenarioError
+from tiersim.scenarios import replay as replaying
 from tiersim.scenarios.exploring import sample as sampling
 from tiersim.scenarios.exploring.draft import Draft, changed, controls_of, draft_of
 from tiersim.scenarios.exploring.explorer import MOST_PINS, Explorer, open_recording
 from tiersim.scenarios.exploring.sample import WINDOWS, Windows
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay_all, survey_to_play
+from tiersim.scenarios.sweeps.sources import Requests
 from tiersim.simulator.result import Figure, Result
 from tiersim.traces.bundle import Bundle
 
@@ -118,6 +122,36 @@ def test_windows_lie_one_in_each_part_and_keep_the_distances_within() -> None:
     assert (np.diff(times) >= 0).all()
     assert times[-1] < WINDOWS * windows.length_ns
     assert np.median(np.diff(times)) == 1000
+    kept = [column for part in windows._kept for column in vars(part).values()]
+    assert all(column.base is None for column in kept)  # a view would hold the whole block
+
+
+def test_of_a_long_trace_one_way_of_replaying_is_kept_and_the_commands_are_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, loads = Requests(Bundle(small_recording(tmp_path)), None, None), (1.0, 1.5, 1.0)
+    scenarios = [load_scenario("pcie-flash", [f"replay.load={load}"]) for load in loads]
+    expected = [source.run(scenario, lambda _: None, tables=True).summary for scenario in scenarios]
+    assert len(source._playback._ways._kept) == 2
+    monkeypatch.setattr(replaying, "_LONG", 0)
+    monkeypatch.setattr(replaying, "_MOST_KEPT_BYTES", 0)
+    source = Requests(Bundle(tmp_path / "made-up.trace"), None, None)
+    assert [source.run(scenario, lambda _: None, tables=True).summary for scenario in scenarios] == expected
+    assert len(source._playback._ways._kept) == 1
+    assert not source._playback._recorded._kept
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="tells the most memory of a process on Linux alone")
+def test_what_exploring_takes_is_measured_after_each_change(tmp_path: Path) -> None:
+    compile_if_cold()
+    lines: list[str] = []
+    recording = exploring.write_recording(tmp_path / "made-up.trace", 3000)
+    exploring.most_bytes()
+    most = exploring.measure(recording, lines.append, ({"replay.load": 2.0},))
+    assert [line.split("|")[1].strip() for line in "\n".join(lines).splitlines()] == [
+        "after", "---", "the start", "replay.load 2.0",
+    ]  # fmt: skip
+    assert 50 << 20 < most < 1 << 40
 
 
 def test_a_sample_of_all_is_the_whole(tmp_path: Path) -> None:
@@ -278,6 +312,26 @@ def test_a_scenario_that_cannot_be_is_one_sentence_and_the_figures_stay(begin: B
     assert "replay.load" in explorer.state.error
     assert explorer.state.picture is before
     explorer.change({"replay.load": 2.0})
+    until(explorer, is_done(explorer))
+    assert (explorer.state.stage, explorer.state.error) == ("done", "")
+
+
+def test_a_trace_too_long_for_the_memory_is_one_sentence_and_the_figures_stay(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explorer = begin("pcie-flash")
+    until(explorer, is_done(explorer))
+    before = explorer.state.picture
+    with monkeypatch.context() as short:
+        short.setattr(replaying, "available_bytes", lambda: 1 << 20)
+        explorer.change({"replay.load": 8.0})
+        until(explorer, is_done(explorer))
+    assert explorer.state.stage == "failed"
+    assert "requests take about" in explorer.state.error
+    assert "of memory" in explorer.state.error
+    assert before is not None
+    assert explorer.state.picture is not None
+    explorer.change({"replay.load": 1.0})
     until(explorer, is_done(explorer))
     assert (explorer.state.stage, explorer.state.error) == ("done", "")
 

@@ -6,6 +6,8 @@ import json
 import os
 import random
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.explorations import commits_of_pgbench, is_done, server, serving, until
+from tests.explorations import commits_of_pgbench, is_done, server, serving, small_recording, until
 from tests.page_browser import browser, text
 from tests.test_explore import assert_equal
 from tiersim.cli.exploring.server import Server
@@ -293,5 +295,21 @@ def test_a_server_that_is_gone_is_said_and_the_figures_stay(tmp_path: Path, brow
         page.locator("html[data-stage=done][data-picture][data-drawn]").wait_for(state="attached")
         page.locator("html.gone").wait_for(state="attached", timeout=30_000)
         assert text(page, "#problem").startswith("Nobody changed anything for")
+        assert page.locator(".card").count() == 1
+        page.context.close()
+
+
+def test_a_server_that_is_killed_is_said_and_the_figures_stay(tmp_path: Path, browser: Any) -> None:
+    command = [sys.executable, "-c", "from tiersim.cli.main import main; main()", "explore"]
+    command += [str(small_recording(tmp_path)), "--on", "pcie-flash", "-o", str(tmp_path / "out")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"}) as process:
+        assert process.stderr is not None
+        address = next(found.group() for line in process.stderr if (found := re.search(r"http://127\S+", line)))
+        page = browser.new_context().new_page()
+        page.goto(address)
+        page.locator("html[data-stage=done][data-picture][data-drawn]").wait_for(state="attached")
+        process.kill()
+        page.locator("html.gone").wait_for(state="attached", timeout=30_000)
+        assert text(page, "#problem").startswith("The server does not answer. The figures stay")
         assert page.locator(".card").count() == 1
         page.context.close()

@@ -18,7 +18,10 @@ from typing import Any
 import pytest
 
 from tests.explorations import Client, is_done, serving, small_recording, until
+from tests.faulty import mounted
 from tiersim.cli.exploring.server import Server
+from tiersim.cli.exploring.view import View
+from tiersim.errors import OutputError
 from tiersim.scenarios.library import load_scenario
 
 FORBIDDEN, MISDIRECTED = 403, 421
@@ -230,6 +233,17 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(client: Client, monkeyp
     assert status == 200
     assert "No space left on device" in answer["error"] or "no space" in answer["error"].lower()
     assert sorted(client.server.view.folder.iterdir()) == before
+
+
+def test_on_a_full_disk_nothing_is_half_there_and_a_smaller_file_still_fits(client: Client, tmp_path: Path) -> None:
+    explorer = client.server.view.explorer
+    until(explorer, is_done(explorer))
+    with mounted(tmp_path / "small", 64 << 10):
+        view = View(explorer, tmp_path / "small")
+        with pytest.raises(OutputError, match=r"(?i)no space left"):
+            view.save_page("page")
+        assert list(view.folder.iterdir()) == []
+        assert view.save_scenario("mine").read_text(encoding="utf-8") == explorer.state.draft.toml
 
 
 # ------------------------------------------------------------------------------------------------------ how it ends

@@ -287,7 +287,7 @@ def test_rows_of_one_command_go_as_one() -> None:
 def test_arrivals_never_fall_from_block_to_block(trace: Path) -> None:
     found = survey(Bundle(trace))
     homes = place_files(load_scenario("pcie-flash"), found.files)
-    blocks = list(commands(merged_blocks(Bundle(trace)), homes, np.zeros(2, np.int64)))
+    blocks = list(commands(merged_blocks(Bundle(trace).blocks()), homes, np.zeros(2, np.int64)))
     times = np.concatenate([block.time_ns for block in blocks])
     assert (np.diff(times) >= 0).all()
     assert pa.array(times).null_count == 0

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.explorations import commits_of_pgbench
 from tests.recordings import closed_recording, rows_of, write_recording
 from tiersim.cli.page import build_page
 from tiersim.devices.plant import PlantBuilder
@@ -18,7 +19,8 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.scenarios.causes import SESSION, WRITER, Rules, find_owners, infer_streams
+from tiersim.scenarios import causes
+from tiersim.scenarios.causes import SESSION, WRITER, Rules, find_owners, infer_streams, scale_load, streams_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay, workers_that_fit
@@ -363,8 +365,8 @@ def test_the_wait_for_the_log_is_what_postgresql_measured(shared: Path, tmp_path
 
 def test_what_does_not_fit_into_memory_is_refused_before_it_begins() -> None:
     assert workers_that_fit(1_000_000, 2, 10 * 2**30) == 2
-    assert workers_that_fit(20_000_000, 4, 10 * 2**30) == 1
-    with pytest.raises(ScenarioError, match=r"about 30 GB of memory .* 10 GiB are free; --set replay\.mode=open"):
+    assert workers_that_fit(30_000_000, 4, 10 * 2**30) == 1
+    with pytest.raises(ScenarioError, match=r"about 19 GB of memory .* 10 GiB are free; --set replay\.mode=open"):
         workers_that_fit(100_000_000, 1, 10 * 2**30)
     assert available_bytes() > 2**28
 
@@ -383,3 +385,25 @@ def test_a_sql_server_host_goes_from_its_recording_to_a_page(shared: Path, tmp_p
         assert summary["verdict"]["load"] == "steady"
         assert summary["replay"]["played"] == "open"
     assert "pcie-flash" in build_page(results, "SQL Server host")
+
+
+@pytest.mark.parametrize("load", [0.5, 1.0, 1.5, 2.25])
+def test_streams_of_copies_are_those_of_all_copies_in_order_of_time(
+    load: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copies are made a block at a time; all at once, sorted, they are the same commands."""
+    monkeypatch.setattr(causes, "_BLOCK", 1000)
+    bundle = Bundle(commits_of_pgbench(tmp_path))
+    found, trace = survey(bundle), load_recorded(bundle)
+    owners = find_owners(trace, found.stream_names, None)
+    crowd = scale_load(trace, owners, load, found.span_ns, found.files, 7)
+    whole, of_whole = crowd.joined()
+    assert (np.diff(whole.time_ns) >= 0).all()
+    assert len(whole) == pytest.approx(load * len(trace), rel=0.2)
+    rules = Rules(window_ns=10_000_000)
+    made, latency_ns = streams_of(crowd, rules)
+    again, same_latency_ns = streams_of(scale_load(whole, of_whole, 1.0, found.span_ns, found.files, 7), rules)
+    for name, column in made._asdict().items():
+        assert np.array_equal(column, getattr(again, name)), name
+    assert np.array_equal(latency_ns, same_latency_ns)
+    assert made.sync.any()

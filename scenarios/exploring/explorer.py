@@ -232,7 +232,9 @@ class Explorer:
 
     def _whole(self, draft: Draft, note: Callable[[int], None]) -> Result:
         if draft.toml not in self._kept:
-            result = self.recording.source.run(draft.scenario(), note, tables=True)
+            scenario = draft.scenario()
+            self.recording.source.workers([scenario], 1)  # refuses what does not fit into memory
+            result = self.recording.source.run(scenario, note, tables=True)
             while len(self._kept) >= _KEPT:
                 del self._kept[next(iter(self._kept))]
             self._kept[draft.toml] = result

@@ -27,7 +27,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import Playback, replay
 from tiersim.scenarios.statements.calibration import first_of
 from tiersim.scenarios.statements.statement_load import Load
-from tiersim.scenarios.survey import Gathered, Merged, Recorded, Survey, merge_commands
+from tiersim.scenarios.survey import Gathered, Merged, Recorded, Survey, merged_blocks
 from tiersim.scenarios.sweeps.sources import Statements
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.result import (
@@ -68,7 +68,8 @@ class Windows:
         for place, start_ns in enumerate(self.starts_ns):
             first, end = np.searchsorted(block.time_ns, [start_ns, start_ns + self.length_ns])
             if first < end:
-                part = {name: getattr(block, name)[first:end] for name in Requests.__dataclass_fields__}
+                # copied: a view would keep the whole block in memory
+                part = {name: getattr(block, name)[first:end].copy() for name in Requests.__dataclass_fields__}
                 part["time_ns"] = part["time_ns"] - start_ns + place * self.length_ns
                 self._kept.append(Requests(**part))
 
@@ -111,7 +112,7 @@ class WindowSample:
             checkpoints=(),
         )
         self.share = self.found.requests / found.requests
-        self._playback = _Windowed(self.found, [Merged(*merge_commands(block)) for block in kept], gathered.all())
+        self._playback = _Windowed(self.found, list(merged_blocks(kept)), gathered.all())
 
     def run(self, scenario: NamedScenario, note: Callable[[int], None]) -> Result:
         """See :class:`Sample`."""

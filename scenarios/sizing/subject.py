@@ -132,9 +132,11 @@ def _of_requests(source: Requests) -> Subject:
     found = source.found
     commands = 0
     asked = np.zeros((2, 2))  # requests and bytes, read and written
-    for arrival_ns, rows, _ in merged_blocks(Bundle(found.path)):
-        commands += len(arrival_ns)
-        asked += [[float((rows.op == op).sum()), float(rows.length_bytes[rows.op == op].sum())] for op in (READ, WRITE)]
+    for block in merged_blocks(Bundle(found.path).blocks()):
+        commands += len(block.op)
+        asked += [
+            [float((block.op == op).sum()), float(block.length_bytes[block.op == op].sum())] for op in (READ, WRITE)
+        ]
     return Subject(
         name=str(source.trace["name"]),
         facts=_facts(source),

@@ -81,8 +81,8 @@ class SharesModel(StrictModel):
         gt=0,
         le=2**32,
         description=(
-            "Most requests of all tenants outstanding behind it; 32 are what VMware ESXi lets each of several virtual"
-            " machines on a device have (Disk.SchedNumReqOutstanding)."
+            "Most requests of all tenants outstanding behind it; 32 is the default of VMware ESX since 3.5 for virtual"
+            " machines that share a device (Disk.SchedNumReqOutstanding)."
         ),
     )
     volumes: list[str] = Field(default_factory=list, description="Volumes behind it; left out: all.")

@@ -73,6 +73,7 @@ from tiersim.simulator.station import STEP, station_addresses
 from tiersim.simulator.streams import (
     NO_STREAMS,
     Streams,
+    gathered_before_ns,
     lets_followers_go,
     next_start,
     note_ended,
@@ -324,7 +325,7 @@ def start_command(
     """Make a request of a stream's next command; returns the new count of events and the request's slot."""
     row = note_started(s, stream, now)
     slot = new_request(p, e, NONE, s.station[row], s.op[row], s.offset_bytes[row], s.length_bytes[row])
-    begin_command(p, e, slot, row, stream, now - s.gathered_ns[row], s.category[row], interval)
+    begin_command(p, e, slot, row, stream, now - gathered_before_ns(s, row), s.category[row], interval)
     record_lag(e.metrics, interval, now - s.recorded_ns[row])
     if lets_followers_go(s, stream):
         group = s.groups[s.streams[stream]["group"]]

@@ -39,6 +39,7 @@ from tiersim.simulator.sharing import note_begins, note_leaves, note_waits
 from tiersim.simulator.streams import (
     NO_STREAMS,
     Streams,
+    gathered_before_ns,
     lets_followers_go,
     next_start,
     note_ended,
@@ -208,7 +209,7 @@ class ReferenceEngine:
         s = self._streams
         row = int(note_started(s, stream, self.now))
         slot = self._new_request(int(s.op[row]), int(s.offset_bytes[row]), int(s.length_bytes[row]), NONE)
-        self._arrive(slot, row, self.now - int(s.gathered_ns[row]), int(s.category[row]))
+        self._arrive(slot, row, self.now - gathered_before_ns(s, row), int(s.category[row]))
         self.plant.requests[slot]["stream"] = stream
         record_lag(self.metrics, self._interval, self.now - int(s.recorded_ns[row]))
         self._enter(slot, int(s.station[row]), ARRIVAL)

@@ -8,6 +8,9 @@ import stat
 import sys
 from pathlib import Path
 
+#: Of malloc.h.
+_M_MMAP_THRESHOLD = -3
+
 
 def processors() -> int:
     """How many processors this process may use."""
@@ -48,6 +51,21 @@ def limit_memory(most_bytes: int | None) -> None:
 
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     resource.setrlimit(resource.RLIMIT_DATA, (hard if most_bytes is None else most_bytes, hard))
+
+
+def give_memory_back() -> None:
+    """Have what is freed in pieces of 1 MiB or more go back to the system at once.
+
+    glibc keeps pieces of up to 32 MiB for what comes next once such a piece was freed, which at each size of blocks
+    are others (mallopt(3), M_MMAP_THRESHOLD). Nothing happens where the C library is another one.
+    """
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, 1 << 20)
 
 
 def _free_bytes() -> int:

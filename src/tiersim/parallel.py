@@ -82,6 +82,11 @@ class Newest(Generic[T]):
                 slot.made.append(make())
             return slot.made[0]
 
+    def forget(self) -> None:
+        """Keep nothing."""
+        with self._lock:
+            self._kept.clear()
+
 
 class _Slot(Generic[T]):
     def __init__(self) -> None:
