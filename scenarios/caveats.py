@@ -80,11 +80,13 @@ def of_requests(scenario: NamedScenario, uses: Sequence[FileUse], *, clocked: bo
     )
 
 
-def of_statements(model: Scenario, volumes: Sequence[str], *, described: bool, clients: str | None) -> list[str]:
+def of_statements(
+    model: Scenario, volumes: Sequence[str], *, described: bool, direct_io: bool, clients: str | None
+) -> list[str]:
     """Return a sentence for each key that makes no difference to a run of statements that uses *volumes*.
 
     They are *described* in a workload, or were recorded, with *clients* ``here`` or ``elsewhere`` as ``--recorded-on``
-    says; None without it.
+    says; None without it. *direct_io*: the engine reads past the page cache, as the scenario says or as recorded.
     """
     keys = [f"replay.{key}" for key in _OF_REQUESTS if key in model.replay.model_fields_set]
     keys += [
@@ -102,8 +104,8 @@ def of_statements(model: Scenario, volumes: Sequence[str], *, described: bool, c
             found.append("host.clients: only --recorded-on uses where the recorded clients ran")
         elif None not in (clients, asked) and asked != clients:
             found.append(f"host.clients: they are {clients}, as the scenario of the recorded hardware says")
-    if model.engine is not None and model.engine.os_cache and model.engine.direct_io:
-        found.append("engine.os_cache: engine.direct_io reads past it")
+    if model.engine is not None and model.engine.os_cache and direct_io:
+        found.append("engine.os_cache: direct I/O (engine.direct_io) reads past it")
     return _said([*found, *_empty_volumes(model, set(volumes))])
 
 

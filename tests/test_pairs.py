@@ -162,6 +162,18 @@ def test_where_nothing_says_what_was_cpu_it_is_assumed_and_said(tmp_path: Path) 
 
 
 @needs_jit
+def test_a_log_that_was_slower_than_described_is_no_cpu(tmp_path: Path) -> None:
+    """A recording whose log had a cap that the scenario of its hardware leaves out."""
+    matrix(tmp_path)
+    cells = {one.name: one for one in cells_of(tmp_path)}
+    capped, free = cells["updates-32-log400"], cells["updates-32-free"]
+    (found,) = predict(replace(capped, log_iops=None), [free], ranges=False).values()
+    assert not found.calibrated
+    assert "CPU of a log write: none assumed" in found.reasons[0]
+    assert found.tps == pytest.approx(free.figures["tps"], rel=0.25)
+
+
+@needs_jit
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "target"), [("reads-32-r250", "reads-384-free"), ("updates-32-d300", "updates-128-d1500")]

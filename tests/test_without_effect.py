@@ -115,6 +115,15 @@ def test_a_key_that_makes_no_difference_to_statements_is_named(
     _same(plain, found)
 
 
+def test_a_page_cache_is_named_where_the_recorded_server_read_past_it(load: Load, tmp_path: Path) -> None:
+    host = {**load.manifest.host, "debug_io_direct": "data,wal"}
+    direct = replace(load, manifest=replace(load.manifest, host=host))
+    plain = _run_statements(direct, tmp_path, "", [])
+    found = _run_statements(direct, tmp_path, "", ["engine.os_cache=1 GiB"])
+    assert (_named(plain), _named(found)) == ([], ["engine.os_cache"])
+    _same(plain, found)
+
+
 @pytest.mark.parametrize(
     ("pause_ns", "asked", "named"),
     [

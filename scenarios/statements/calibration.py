@@ -151,11 +151,14 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
         read_range=host.read_range,
     )
     wanted = replace(recorded, read_ns=None)
-    if time.share >= LIMITING:
-        return calibrate_processor(wanted, start, model.run)
-    found = calibrate_processor(
-        replace(wanted, transactions_per_s=None), start, model.run
-    )  # what writes of the log cost
+    limits = time.share >= LIMITING  # else only what writes of the log cost is looked for
+    asked = wanted if limits else replace(wanted, transactions_per_s=None)
+    found = calibrate_processor(asked, start, model.run)
+    if found.costs.log_io_ns > READ_RANGE_NS[1]:
+        said = _no_log(found)
+        return replace(start, assumed=(*start.assumed, said), recorded=recorded, simulated=found.simulated)
+    if limits:
+        return found
     flushes = recorded_flushes(load.counters.found) / max(len(load), 1)
     client_ns = max(round(start.client_ns - 2 * flushes * found.costs.log_io_ns), 0)
     return replace(found, client_ns=client_ns, recorded=recorded)
@@ -263,8 +266,12 @@ def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
     if found.client_ns > max(MOST_CLIENT_SHARE * mean_ns, MOST_CLIENT_NS):
         said.append(_NO_CLIENT.format(_client_ns(mean_ns) / 1e3, found.client_ns / 1e3))
     if found.costs.log_io_ns > READ_RANGE_NS[1]:
-        said.append(_NO_LOG.format(found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3))
+        said.append(_no_log(found))
     return said
+
+
+def _no_log(found: ProcessorCosts) -> str:
+    return _NO_LOG.format(found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3)
 
 
 def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
