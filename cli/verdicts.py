@@ -10,7 +10,8 @@ _EXPECTED = "Expected error"
 _CONTROL = "pg_control_"
 #: Ends that differ by less are shown as one.
 _ALIKE_PCT = 0.5
-#: What an expected error is, and where it comes from: 74 % held, of the measurements, in docs/accuracy.md.
+_NO_EFFECT = " has no effect here: "
+#: What an expected error is, and where it comes from: 75 % held, of the measurements, in docs/accuracy.md.
 MEANING = (
     "Error: predicted against measured. About 3 of 4 past measurements lay within the expected error of their"
     " prediction (docs/accuracy.md)."
@@ -78,8 +79,14 @@ def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
 
 
 def caveats(summaries: Iterable[Summary]) -> list[str]:
-    """Return the caveats of all results as sentences, each once."""
-    found = dict.fromkeys(caveat for summary in summaries for caveat in summary.get("caveats", ()))
+    """Return the caveats of all results as sentences, each once; keys without effect in one, that none be left out."""
+    found = list(dict.fromkeys(caveat for summary in summaries for caveat in summary.get("caveats", ())))
+    idle = [one for one in found if _NO_EFFECT in one]
+    if len(idle) > 1:
+        keys = (f"{key} ({why})" for key, _, why in (one.partition(_NO_EFFECT) for one in idle))
+        place = found.index(idle[0])
+        found = [one for one in found if one not in idle]
+        found.insert(place, f"no effect here: {', '.join(keys)}")
     return [f"{caveat[0].upper()}{caveat[1:]}." for caveat in found]
 
 

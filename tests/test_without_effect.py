@@ -9,6 +9,7 @@ import pytest
 from tests.counted_bundles import synthesised
 from tests.counted_databases import counted_database, law
 from tests.made_up_devices import token_bucket
+from tiersim.cli import verdicts
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay, survey_to_play
@@ -142,6 +143,13 @@ def test_clients_run_where_the_scenario_of_the_recorded_hardware_has_them(
     assert _named(plain) == []
     assert _named(found) == named
     _same(plain, found)
+
+
+def test_several_keys_share_a_note_of_those_that_are_shown_first() -> None:
+    caveats = ["it drifts", "a.b has no effect here: of requests", "c has no effect here: not used", "it is new"]
+    expected = ["It drifts.", "No effect here: a.b (of requests), c (not used).", "It is new."]
+    assert verdicts.caveats([{"caveats": caveats[:3]}, {"caveats": caveats}]) == expected
+    assert verdicts.caveats([{"caveats": caveats[:2]}]) == ["It drifts.", "A.b has no effect here: of requests."]
 
 
 def test_a_key_that_makes_a_difference_is_not_named(requests: Path, tmp_path: Path) -> None:
