@@ -228,9 +228,9 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     best, *_, worst = sorted(float(line.split("|")[-4].split()[0]) for line in left_out)
     below = sum("holds" in line for line in left_out)
     said = {
-        (f"| from {-best:.0f} % smaller to {worst:.1f} % larger ({worst:.1f} % is scatter) | {below} drives |"),
+        (f"best drive: {-best:.0f} % smaller than DiskSim's; worst: {worst:.1f} % larger (scatter) | {below} drives |"),
         "| " + ", ".join(f"{error:+.0f}" for error in sorted(small)) + " % |",
-        *(": " + ", ".join(f"{error:+.0f}" for error in errors) + " %" for errors in written),
+        *("| " + ", ".join(f"{error:+.0f}" for error in errors) + " %" for errors in written),
         (
             f"{len(flash) - 1} of {len(flash)} at most {flash[-2]:.0f} %, the other {flash[-1]:.0f} % |"
             f" {len(flash)} measurements"

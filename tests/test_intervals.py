@@ -249,8 +249,8 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
         assert model_error_of({"calibration": "uncalibrated", "reach": reach})["basis"] == "assumed"
     assert far["figures"]["throughput"]["high"] > near["figures"]["throughput"]["high"]
     (sentence,) = said.notes([{"verdict": verdict, "model_error": far}])
-    assert "(larger buffer pool or busier CPU than recorded): throughput" in sentence
-    assert "other figures unknown" in sentence  # only throughput was measured there
+    assert "(buffer pool larger or CPU busier than recorded): throughput" in sentence
+    assert "unknown for other figures" in sentence  # only throughput was measured there
 
 
 def test_no_error_beyond_a_recording_is_narrower_than_the_same_within_it() -> None:

@@ -195,12 +195,15 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
     reads_take_more = recorded.read_ns is not None and found.costs.read_ns > highest
     waits = [] if reads_take_more or not is_timed else _waits(found, mean_ns)
     if is_timed and not reads_take_more and not waits:
-        is_slow = recorded.read_ns is not None and found.costs.read_ns < lowest
+        if recorded.read_ns is None or found.costs.read_ns >= lowest:
+            return replace(found, cpu_range=COUNTED_RANGE, read_range=READ_COUNTED_RANGE)
+        # the described device limits the load where its processors do not, and hides what clients cost
+        is_told = model.run(found).busy >= LIMITING
         return replace(
             found,
-            cpu_range=COUNTED_RANGE,
-            read_range=READ_COUNTED_RANGE,
-            assumed=(_TOO_SLOW.format(found.costs.read_ns),) if is_slow else (),
+            cpu_range=COUNTED_RANGE if is_told else ASSUMED_RANGE,
+            read_range=(1.0, highest / found.costs.read_ns),
+            assumed=(_TOO_SLOW.format(found.costs.read_ns),),
         )
     if time is not None:
         return _by_host_time(load, model, recorded, time)
