@@ -10,6 +10,7 @@ _EXPECTED = "Expected error"
 _CONTROL = "pg_control_"
 #: Ends that differ by less are shown as one.
 _ALIKE_PCT = 0.5
+_NO_EFFECT = " has no effect here: "
 #: What an expected error is, and where it comes from: the share of measurements that it held is in docs/accuracy.md.
 MEANING = (
     "An error of -8 … +9 % is a prediction between 8 % too low and 9 % too high. About 3 of 4 past measurements lay"
@@ -94,8 +95,14 @@ def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
 
 
 def caveats(summaries: Iterable[Summary]) -> list[str]:
-    """Return the caveats of all results as sentences, each once."""
-    found = dict.fromkeys(caveat for summary in summaries for caveat in summary.get("caveats", ()))
+    """Return the caveats of all results as sentences, each once; keys without effect in one, that none be left out."""
+    found = list(dict.fromkeys(caveat for summary in summaries for caveat in summary.get("caveats", ())))
+    idle = [one for one in found if _NO_EFFECT in one]
+    if len(idle) > 1:
+        keys = (f"{key} ({why})" for key, _, why in (one.partition(_NO_EFFECT) for one in idle))
+        place = found.index(idle[0])
+        found = [one for one in found if one not in idle]
+        found.insert(place, f"no effect here: {', '.join(keys)}")
     return [f"{caveat[0].upper()}{caveat[1:]}." for caveat in found]
 
 

@@ -80,11 +80,13 @@ def of_requests(scenario: NamedScenario, uses: Sequence[FileUse], *, clocked: bo
     )
 
 
-def of_statements(model: Scenario, volumes: Sequence[str], *, described: bool, calibrated: bool) -> list[str]:
+def of_statements(
+    model: Scenario, volumes: Sequence[str], *, described: bool, direct_io: bool, clients: str | None
+) -> list[str]:
     """Return a sentence for each key that makes no difference to a run of statements that uses *volumes*.
 
-    They are *described* in a workload, or were recorded; a *calibrated* run was told by ``--recorded-on`` where the
-    clients ran.
+    They are *described* in a workload, or were recorded, with *clients* ``here`` or ``elsewhere`` as ``--recorded-on``
+    says; None without it. *direct_io*: the engine reads past the page cache, as the scenario says or as recorded.
     """
     keys = [f"replay.{key}" for key in _OF_REQUESTS if key in model.replay.model_fields_set]
     keys += [
@@ -97,10 +99,13 @@ def of_statements(model: Scenario, volumes: Sequence[str], *, described: bool, c
     if not described:
         places = [key for key in model.placement if key in _NO_STATEMENTS or key.startswith("file:")]
         found += [f"placement.{key}: a recording of statements places nothing there" for key in places]
-        if model.host is not None and model.host.clients == "here" and not calibrated:
+        asked = None if model.host is None or "clients" not in model.host.model_fields_set else model.host.clients
+        if clients is None and asked == "here":
             found.append("host.clients: only --recorded-on uses where the recorded clients ran")
-    if model.engine is not None and model.engine.os_cache and model.engine.direct_io:
-        found.append("engine.os_cache: engine.direct_io reads past it")
+        elif None not in (clients, asked) and asked != clients:
+            found.append(f"host.clients: they are {clients}, as the scenario of the recorded hardware says")
+    if model.engine is not None and model.engine.os_cache and direct_io:
+        found.append("engine.os_cache: direct I/O (engine.direct_io) reads past it")
     return _said([*found, *_empty_volumes(model, set(volumes))])
 
 

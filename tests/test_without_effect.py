@@ -1,5 +1,6 @@
 """Keys of a scenario that make no difference to a run: each is named, and indeed makes none."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,13 @@ import pytest
 from tests.counted_bundles import synthesised
 from tests.counted_databases import counted_database, law
 from tests.made_up_devices import token_bucket
+from tiersim.cli import verdicts
+from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay, survey_to_play
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.statement_load import Load, read_load
+from tiersim.simulator.database.sessions.processors import TABLES, scaled
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import read_counters
@@ -44,12 +48,13 @@ def _run_requests(trace: Path, folder: Path, text: str, settings: list[str]) -> 
     return replay(playback.found, scenario, playback=playback)
 
 
-def _run_statements(load: Load, folder: Path, text: str, settings: list[str]) -> Result:
+def _run_statements(
+    load: Load, folder: Path, text: str, settings: list[str], processor: ProcessorCosts | None = None
+) -> Result:
     (folder / "device.toml").write_text(token_bucket(latency="200 us", iops=1_000_000))
     (folder / "s.toml").write_text(f'[host]\ncores = 2\n[volumes.data]\ndevice = "device.toml"\n{text}')
-    return replay_statements(
-        load.path, load_scenario(str(folder / "s.toml"), ["replay.cache_state=cold", *settings]), load=load
-    )
+    scenario = load_scenario(str(folder / "s.toml"), ["replay.cache_state=cold", *settings])
+    return replay_statements(load.path, scenario, load=load, processor=processor)
 
 
 def _same(one: Result, other: Result) -> None:
@@ -109,6 +114,42 @@ def test_a_key_that_makes_no_difference_to_statements_is_named(
     assert _named(plain) == []
     assert _named(found) == [key]
     _same(plain, found)
+
+
+def test_a_page_cache_is_named_where_the_recorded_server_read_past_it(load: Load, tmp_path: Path) -> None:
+    host = {**load.manifest.host, "debug_io_direct": "data,wal"}
+    direct = replace(load, manifest=replace(load.manifest, host=host))
+    plain = _run_statements(direct, tmp_path, "", [])
+    found = _run_statements(direct, tmp_path, "", ["engine.os_cache=1 GiB"])
+    assert (_named(plain), _named(found)) == ([], ["engine.os_cache"])
+    _same(plain, found)
+
+
+@pytest.mark.parametrize(
+    ("pause_ns", "asked", "named"),
+    [
+        (1_000, "elsewhere", ["host.clients"]),
+        (1_000, "here", []),
+        (None, "here", ["host.clients"]),
+        (None, "elsewhere", []),
+    ],
+)
+def test_clients_run_where_the_scenario_of_the_recorded_hardware_has_them(
+    load: Load, tmp_path: Path, pause_ns: int | None, asked: str, named: list[str]
+) -> None:
+    costs = replace(ProcessorCosts({}, 0, scaled(TABLES["postgresql"], 1.0), "a test"), pause_ns=pause_ns)
+    plain = _run_statements(load, tmp_path, "", [], costs)
+    found = _run_statements(load, tmp_path, "", [f"host.clients={asked}"], costs)
+    assert _named(plain) == []
+    assert _named(found) == named
+    _same(plain, found)
+
+
+def test_several_keys_share_a_note_of_those_that_are_shown_first() -> None:
+    caveats = ["it drifts", "a.b has no effect here: of requests", "c has no effect here: not used", "it is new"]
+    expected = ["It drifts.", "No effect here: a.b (of requests), c (not used).", "It is new."]
+    assert verdicts.caveats([{"caveats": caveats[:3]}, {"caveats": caveats}]) == expected
+    assert verdicts.caveats([{"caveats": caveats[:2]}]) == ["It drifts.", "A.b has no effect here: of requests."]
 
 
 def test_a_key_that_makes_a_difference_is_not_named(requests: Path, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ class Assembled:
     warmed: bool  # the pool is filled as it is in the long run
     span_ns: int  # over which the load comes
     volumes: tuple[str, ...]  # that anything lies on
-    calibrated: bool = False  # statements cost what was found on a model of the recorded hardware
+    clients: str | None = None  # "here" or "elsewhere", as a scenario of the recorded hardware says
     entry: Mapping[str, int] = field(default_factory=dict)  # station of each volume
 
     @property
@@ -228,7 +228,7 @@ def assemble(
         volumes.append(scenario.model.placement["extension"])
     return Assembled(
         builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns, tuple(volumes),
-        calibrated=processor is not None, entry=entry,
+        clients=None if processor is None else "elsewhere" if processor.pause_ns is None else "here", entry=entry,
     )  # fmt: skip
 
 

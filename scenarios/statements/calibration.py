@@ -151,11 +151,14 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
         read_range=host.read_range,
     )
     wanted = replace(recorded, read_ns=None)
-    if time.share >= LIMITING:
-        return calibrate_processor(wanted, start, model.run)
-    found = calibrate_processor(
-        replace(wanted, transactions_per_s=None), start, model.run
-    )  # what writes of the log cost
+    limits = time.share >= LIMITING  # else only what writes of the log cost is looked for
+    asked = wanted if limits else replace(wanted, transactions_per_s=None)
+    found = calibrate_processor(asked, start, model.run)
+    if found.costs.log_io_ns > READ_RANGE_NS[1]:
+        said = _no_log(found)
+        return replace(start, assumed=(*start.assumed, said), recorded=recorded, simulated=found.simulated)
+    if limits:
+        return found
     flushes = recorded_flushes(load.counters.found) / max(len(load), 1)
     client_ns = max(round(start.client_ns - 2 * flushes * found.costs.log_io_ns), 0)
     return replace(found, client_ns=client_ns, recorded=recorded)
@@ -192,13 +195,19 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
     reads_take_more = recorded.read_ns is not None and found.costs.read_ns > highest
     waits = [] if reads_take_more or not is_timed else _waits(found, mean_ns)
     if is_timed and not reads_take_more and not waits:
-        is_slow = recorded.read_ns is not None and found.costs.read_ns < lowest
-        return replace(
+        if recorded.read_ns is None or found.costs.read_ns >= lowest:
+            return replace(found, cpu_range=COUNTED_RANGE, read_range=READ_COUNTED_RANGE)
+        slow = replace(
             found,
             cpu_range=COUNTED_RANGE,
-            read_range=READ_COUNTED_RANGE,
-            assumed=(_TOO_SLOW.format(found.costs.read_ns),) if is_slow else (),
+            read_range=(1.0, highest / found.costs.read_ns),
+            assumed=(_TOO_SLOW.format(found.costs.read_ns),),
         )
+        if model.run(found).busy >= _IDLE:
+            return slow
+        # the described device limits the load, and hides what clients cost
+        least_ns = 0 if found.pause_ns is None else round(_client_ns(mean_ns))
+        return replace(slow, client_ns=max(found.client_ns, least_ns), cpu_range=ASSUMED_RANGE)
     if time is not None:
         return _by_host_time(load, model, recorded, time)
     no_storage = _NO_STORAGE.format(READ_NS / 1e3, found.costs.read_ns / 1e3)
@@ -263,8 +272,12 @@ def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
     if found.client_ns > max(MOST_CLIENT_SHARE * mean_ns, MOST_CLIENT_NS):
         said.append(_NO_CLIENT.format(_client_ns(mean_ns) / 1e3, found.client_ns / 1e3))
     if found.costs.log_io_ns > READ_RANGE_NS[1]:
-        said.append(_NO_LOG.format(found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3))
+        said.append(_no_log(found))
     return said
+
+
+def _no_log(found: ProcessorCosts) -> str:
+    return _NO_LOG.format(found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3)
 
 
 def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:

@@ -631,7 +631,11 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     load = assembled.load
     found = [*assembled.settings.caveats, *caveats.of_hardware(scenario)]
     found += caveats.of_statements(
-        scenario.model, assembled.volumes, described=load.described, calibrated=assembled.calibrated
+        scenario.model,
+        assembled.volumes,
+        described=load.described,
+        direct_io=bool(assembled.settings.engine.get("direct_io")),
+        clients=assembled.clients,
     )
     if is_extrapolated(load, assembled.settings):
         found.append(
