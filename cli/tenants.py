@@ -16,7 +16,7 @@ from tiersim.units import format_ns
 
 if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
-    from tiersim.scenarios.tenants.run import Recordings, TenantResults
+    from tiersim.scenarios.tenants.shared_runs import Recordings, TenantResults
     from tiersim.simulator.result import Result
 
 
@@ -27,7 +27,7 @@ def replay_tenants(
     together with the others; returns them by tenant.
     """
     from tiersim.scenarios.tenants.model import read_tenants
-    from tiersim.scenarios.tenants.run import run_tenants
+    from tiersim.scenarios.tenants.shared_runs import run_tenants
     from tiersim.simulator.result import save_result
 
     model = read_tenants(path)
@@ -67,7 +67,7 @@ def open_recordings(path: Path, stack: ExitStack, folder: Path) -> "Recordings":
     none were recorded are derived in *folder*.
     """
     from tiersim.scenarios.tenants.model import read_tenants
-    from tiersim.scenarios.tenants.run import Recordings
+    from tiersim.scenarios.tenants.shared_runs import Recordings
 
     bundles = {}
     for name, tenant in read_tenants(path).tenants.items():

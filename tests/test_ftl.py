@@ -410,3 +410,13 @@ def test_all_published_values_are_met() -> None:
     assert len(found.claims) == 41
     assert all(claim.met for claim in found.claims)
     assert max(abs(claim.error_pct) for claim in found.claims) < 1
+
+
+@pytest.mark.parametrize(("hot_writes", "of"), [(0, range(100, 4000)), (1 << 32, range(100))])
+def test_random_writes_fall_on_hot_units_as_often_as_they_are_to(hot_writes: int, of: range) -> None:
+    plant, ftl = plant_with(PageMapping(4000, 2, 16, 0.28), steady=False)
+    before = places(plant, ftl)
+    write_random(plant, ftl, 0, 300, 100, hot_writes)
+    moved = {unit for unit, place in places(plant, ftl).items() if place != before.get(unit)}
+    assert moved
+    assert moved <= set(of)

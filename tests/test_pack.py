@@ -20,7 +20,7 @@ from tiersim.scenarios.packing.pack import Asked, _cost, _Trial, _usable, pack_t
 from tiersim.scenarios.sizing.candidates import combinations, read_candidates
 from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.tenants.model import read_tenants
-from tiersim.scenarios.tenants.run import Recordings
+from tiersim.scenarios.tenants.shared_runs import Recordings
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_files, sort_files
 from tiersim.traces.samples import start

@@ -8,8 +8,9 @@ import pytest
 
 from tests.same.compare import compare
 from tests.same.leaves import leaves
-from tests.same.lines import kernel_lines, missed
+from tests.same.lines import ROOT, kernel_lines, missed
 from tests.same.names import read_names
+from tests.same.tests import run_tests
 
 
 def named(value: object) -> dict[str, str]:
@@ -79,3 +80,10 @@ def test_lines_of_kernels_are_those_of_their_statements(tmp_path: Path) -> None:
     assert lines == {path: {8, 9, 10}}
     (tmp_path / "gw0.lines").write_text(f"{path}\t8 9")
     assert missed(lines, tmp_path) == {path: [10]}
+
+
+def test_a_test_ends_when_it_runs_no_new_line_of_a_kernel(tmp_path: Path) -> None:
+    path = tmp_path / "test_endless.py"
+    path.write_text("def test_endless():\n    while True:\n        pass\n\n\ndef test_wrong():\n    assert False\n")
+    more = {"TIERSIM_LINES_OUT": str(tmp_path), "TIERSIM_LINES_SECONDS": "0.1", "NUMBA_DISABLE_JIT": "1"}
+    assert run_tests(ROOT, "lines_plugin", [str(path)], more).startswith("1 failed, 1 passed")

@@ -99,6 +99,85 @@ def test_common_calls_stay_on_the_fast_path(text: str, shape: int, number: int) 
     assert (told, handle) == (shape, number)
 
 
+#: The value of a parameter that is printed before the call that prepares with it, and that call.
+PREPARES = "exec sp_prepexec @p1 output,NULL,N'select 1'"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exec [sys].sp_executesql N'select 1'",
+        "exec sys].sp_execute 7",
+        "exec sp_x] 1",
+        "exec sp_größe 1",
+        "exec sp_execute 7x",
+        "exec sp_execute",
+        PREPARES,
+        f"declare @p1 varchar(9)\nset @p1='a\nexec b'\n{PREPARES}",
+        f"declare @p1 int,@p2 int\nset @p1=7\n{PREPARES}",
+        f"declare @p1 int\nset @p2=7\n{PREPARES}",
+        f"declare @p1 int\nset @p10=7\n{PREPARES}",
+        f"declare @p1 int\nset @p1 7\n{PREPARES}",
+        f"declare @p1 int\nset @p1=12345678901234567890\n{PREPARES}",
+        "declare @p1 int\nset @p1=7\nexec sp_prepexec @p",
+        "declare @p1 int\nset @p1=7\nexec sp_prepexec @p10 output,NULL,N'select 1'",
+        "declare @p1 int\nset @p1=7\nexec sp_prepexec @p1;output,NULL,N'select 1'",
+        "declare @p1 int\nset @p1=7\nexec sp_prepexec @p1 output",
+        "declare @p1 int\nset @p1=7\nexec sp_prepexec @p1 output,@p2,N'select 1'",
+        "declare @p1 int\nset @p1=7\nexec sp_prepexec @p1 output,NULL=1,N'select 1'",
+        "select $",
+        "select :",
+        "select @",
+        "select #",
+        "select e'x'",
+        "select u&'x'",
+        'select "a',
+        "select [1]",
+        "select [",
+        "select [a",
+        "select \U0001f600",
+    ],
+)
+def test_what_is_not_clear_is_left_to_the_readable_way(text: str) -> None:
+    assert found([text]) == [(UNDECIDED, -1, -1)]
+
+
+@pytest.mark.parametrize(
+    "text", ["declare", "declare @q1 int exec a", "declare @p int exec a", "declare @p1", "declare @p1 int set @p1=7"]
+)
+def test_what_declares_and_calls_nothing_is_a_query(text: str) -> None:
+    ((shape, _, _),) = found([text])
+    assert (shape, query_of(text, "rpc").text) == (PLAIN, text)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "$1",
+        ":a",
+        "?",
+        "@@rowcount",
+        "b'1'",
+        "0xFF",
+        "1.5e+3",
+        ".5",
+        "1_000.5_0",
+        "'a''b",
+        "/* /* in */ */ 1",
+        "1 -- end",
+    ],
+)
+def test_every_way_to_write_a_value_is_one_query(other: str) -> None:
+    assert key(f"select {other}") == key("select 1")
+    assert fingerprint(f"select {other}") == fingerprint("select 1")
+
+
+def test_signs_of_two_and_three_characters_are_one() -> None:
+    texts = [f"a {sign} b" for sign in ("::", ":=", "<@", "<>", "->", "->>", "!=", ">=", "||", "|", "<", ">", "!", "~")]
+    texts += ['a "b""c"', "a [b c]", "a ##t", "a #t$1#", "/* open"]
+    assert len({key(text) for text in texts}) == len({fingerprint(text) for text in texts}) == len(texts)
+
+
 @pytest.mark.parametrize(
     "other",
     [

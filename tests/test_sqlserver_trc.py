@@ -33,7 +33,7 @@ from tiersim.kernel import jit_enabled, registry
 from tiersim.kernel.calls import Caller
 from tiersim.traces.readers import detect_format, import_trace
 from tiersim.traces.readers.recorded import Recorded
-from tiersim.traces.readers.sqlserver import trc, window
+from tiersim.traces.readers.sqlserver import trc, trc_kernels, window
 from tiersim.traces.readers.sqlserver.coded_texts import text_at
 from tiersim.traces.readers.sqlserver.trc_kernels import LOST_BYTES, MISSING, MOMENT, NUMBER, PLACE, SCAN_COUNTS, scan
 from tiersim.traces.readers.sqlserver.warm import compile_readers
@@ -337,3 +337,16 @@ def test_samples_for_damage_hold_executions(tmp_path: Path) -> None:
             (tmp_path / "sample").write_bytes(data)
             assert detect_format(tmp_path / "sample") == key
             assert statements(read_files(tmp_path / "sample"))
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        (b"\x01\x00\x05", (3, 5)),
+        (b"\x01\x00\xff\x00\x01\x00\x00", (7, 256)),
+        (b"\x01\x00", (3, 0)),
+        (b"\x01\x00\xff\x00\x01\x00", (7, 0)),
+    ],
+)
+def test_the_head_of_an_entry_is_whole_or_behind_the_end(entry: bytes, found: tuple[int, int]) -> None:
+    assert trc_kernels._value(np.frombuffer(entry, np.uint8), 0, len(entry)) == found

@@ -33,7 +33,7 @@ from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import detect_format, import_trace
 from tiersim.traces.readers.recorded import Recorded
-from tiersim.traces.readers.sqlserver import window, xel
+from tiersim.traces.readers.sqlserver import window, xel, xel_kernels
 from tiersim.traces.readers.sqlserver.coded_texts import text_at
 from tiersim.traces.readers.sqlserver.trc_kernels import MISSING
 from tiersim.traces.readers.sqlserver.xel_dictionary import Dictionary
@@ -433,3 +433,16 @@ def test_times_are_utc(tmp_path: Path) -> None:
         file_of(xel_event("sql_batch_completed", 0, SESSION, batch_text="x"), start=datetime(2020, 5, 30, 20, 37)),
     )
     assert statements(recorded)[0]["time_ns"] == int(datetime(2020, 5, 30, 20, 37, tzinfo=UTC).timestamp()) * 1_000 * MS
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8])
+@pytest.mark.parametrize("value", [0, 1, 127, -1, -2, -128])
+def test_numbers_have_the_sign_of_their_field(value: int, width: int) -> None:
+    data = np.frombuffer(b"\xff" + value.to_bytes(width, "little", signed=True), np.uint8)
+    assert xel_kernels._signed(data, 1, -width) == value
+
+
+def test_a_number_that_no_column_holds_is_missing() -> None:
+    data = np.frombuffer((1 << 62).to_bytes(8, "little"), np.uint8)
+    assert xel_kernels._number(data, 0, 8) == MISSING
+    assert xel_kernels._number(np.frombuffer(((1 << 62) - 1).to_bytes(8, "little"), np.uint8), 0, 8) == (1 << 62) - 1

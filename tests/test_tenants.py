@@ -32,7 +32,7 @@ from tiersim.scenarios.replay import in_time_order, replay
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.model import MOST_TENANTS, read_tenants
-from tiersim.scenarios.tenants.run import Recordings, TenantResults, run_tenants
+from tiersim.scenarios.tenants.shared_runs import Recordings, TenantResults, run_tenants
 from tiersim.simulator.categories import COUNT
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine

@@ -26,7 +26,7 @@ from tiersim.scenarios.sizing.targets import Target, parse_target
 from tiersim.scenarios.survey import EXTENT_BYTES
 from tiersim.scenarios.tenants.demands import worked_ns
 from tiersim.scenarios.tenants.model import MOST_TENANTS
-from tiersim.scenarios.tenants.run import Recordings, Tenant, parts_on, rules_of
+from tiersim.scenarios.tenants.shared_runs import Recordings, Tenant, parts_on, rules_of
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.result import Result
 

@@ -49,6 +49,7 @@ KEPT = {
     "scenarios/survey.py:survey from bundle": _PART,
     "scenarios/sweeps/runner.py:plan_of from axis": _DOCUMENT,
     "scenarios/validation/innodb_bench.py:run from self": _PART,
+    "scenarios/validation/pair_figures.py:_pair from said": _PART,
     "scenarios/validation/report.py:_claim from claim": _DOCUMENT,
     "scenarios/validation/report.py:document from found": _DOCUMENT,
     "scenarios/workloads/assembly.py:_settings from said": _INPUT,

@@ -15,7 +15,7 @@ from tests.same.tests import run_tests
 ROOT = Path(__file__).parents[2]
 _FOLDERS = ("devices", "simulator", "scenarios", "traces", "src/tiersim/kernel")
 #: A test ends when it has run no new line for so much CPU time.
-_SECONDS = 0.5
+_SECONDS = 2.0
 #: Files of tests that run kernels beside those that are marked so: whole replays of statements and of tenants.
 _MORE = (
     *("statements", "tenants", "synthesis", "replay", "log", "innodb_twins", "index_entries", "real_index_entries"),
