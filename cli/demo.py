@@ -35,8 +35,8 @@ def demo(
     """Replay three recordings of PostgreSQL on a 15K RAID 10, a SAS SSD RAID 10 and a PCIe flash card.
 
     Writes three pages. report.html: the latency of each block request, from a block trace of pgbench. queries.html: the
-    latency of queries and commits, from the counters of a server whose data device was limited to 1,500 reads/s.
-    pools.html: point reads with several sizes of the buffer pool, from the counters of another server.
+    latency of queries and commits, from the counters of a server whose data device was limited to 1,500 reads/s and
+    1,500 writes/s. pools.html: point reads with several sizes of the buffer pool, from the counters of another server.
 
     Example: tiersim demo -o demo
     """

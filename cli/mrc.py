@@ -71,8 +71,8 @@ def mrc(
     """Show the miss ratio of a cache at each size: the share of page references that miss.
 
     Which cache this is depends on the recording. A recording of a server: its buffer pool. The pages are not recorded;
-    an access distribution is fitted to the recorded misses. A block trace: a second cache behind the recorded buffer
-    pool. A trace of page references: the only cache.
+    an access distribution is fitted to the recorded misses. A block trace: an additional cache between the recorded
+    server and its storage. A trace of page references: the only cache.
 
     The default policy, LRU, is computed for all sizes in one pass. Other policies are simulated at each size.
 

@@ -23,12 +23,11 @@ if TYPE_CHECKING:
     from tiersim.simulator.result import Result
     from tiersim.traces.bundle import Bundle
 
-#: What is set of every scenario and is also true of the recorded hardware: how the recording is played, and what it
-#: does not say.
+#: Keys of --set that also apply to the scenario of --recorded-on: how the recording is played, and what it does not
+#: say.
 _OF_THE_RECORDING = ("replay.", "engine.os_cache")
 
-#: Classes of requests in the order in which sessions wait for them, how many of them a short table has, and which of
-#: their rows.
+#: Classes of requests, those first that sessions wait for most.
 _FIRST = (
     "data read",
     "log sync",
@@ -43,6 +42,7 @@ _FIRST = (
     "discard",
     "log sync on device",
 )
+#: A short table has so many classes, and these rows of each.
 _MOST_CLASSES = 4
 _SHORT = (", mean", ", relative", ", p99")
 
@@ -83,7 +83,7 @@ def replay(
         bool, typer.Option("--requests", help="Also store the completion time of each block request.")
     ] = False,
     waits: Annotated[
-        bool, typer.Option("--waits", help="Also say which class of block requests waits behind which, and where.")
+        bool, typer.Option("--waits", help="Also say which class of block requests delays which, and in which part.")
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Print every row and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
@@ -156,11 +156,11 @@ def run_all(
     ranges: bool = True,
     progress: terminal.Progress | None = None,
 ) -> "list[Result]":
-    """Run every scenario and write its result bundle; *baseline* is one of the recorded hardware, run to calibrate
-    them, with *ranges* also to say how far they may be off.
+    """Run every scenario and write its result bundle.
 
-    Those with an engine, and all of a trace without requests, run statements; *progress* hears of them where no bar is
-    to be shown.
+    *baseline* is the scenario of the recorded hardware, for calibration; *ranges*: also compute how far calibrated
+    results may be off. Scenarios with an engine run statements; of a trace without block requests, all do. *progress*
+    is told of statements in place of a progress bar.
     """
     from tiersim.scenarios.library import refuse_keys_of_statements, runs_statements
 

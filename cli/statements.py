@@ -349,7 +349,9 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     notes += _ranges(summaries)
     notes += verdicts.caveats(summaries)
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
-        notes.append("Only totals were recorded; the order and overlap of executions are simulated.")
+        notes.append(
+            "Only totals were recorded. The order and overlap of executions are simulated; percentiles depend on them."
+        )
     return [*notes, *_assumed(summaries)]
 
 

@@ -68,7 +68,7 @@ def sweep(
             min=0,
             max=1,
             help=(
-                "Do not run buffer-pool sizes that hardly help: with 0.01, a size that avoids less than 1 % of the"
+                "Skip buffer-pool sizes that hardly help: with 0.01, a size that avoids less than 1 % of the"
                 " misses of a smaller size."
             ),
         ),

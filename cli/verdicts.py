@@ -10,17 +10,19 @@ _EXPECTED = "Expected error"
 _CONTROL = "pg_control_"
 #: Ends that differ by less are shown as one.
 _ALIKE_PCT = 0.5
-#: What an expected error is, and where it comes from: 74 % held, of the measurements, in docs/accuracy.md.
+#: What an expected error is, and where it comes from: the share of measurements that it held is in docs/accuracy.md.
 MEANING = (
-    "Error: predicted against measured. About 3 of 4 past measurements lay within the expected error of their"
-    " prediction (docs/accuracy.md)."
+    "An error of -8 … +9 % is a prediction between 8 % too low and 9 % too high. About 3 of 4 past measurements lay"
+    " within the expected error (docs/accuracy.md)."
 )
 _BASES = {
     "calibrated": "calibrated",
-    "extrapolated": "larger buffer pool or busier CPU than recorded",
+    "extrapolated": "buffer pool larger or CPU busier than recorded",
     "assumed": "not calibrated",
     "innodb": "InnoDB",
 }
+#: In what a result goes beyond its recording, by the first words of its reasons.
+_BEYOND = {"a pool": "buffer pool larger than recorded", "processors": "CPU busier than recorded"}
 _FIGURES = {
     "throughput": "throughput",
     "mean": "mean latency",
@@ -43,8 +45,22 @@ def sentence(summary: Summary) -> str | None:
     figures = found["figures"]
     parts = [f"{words} {reach(figures[key])}" for key, words in _FIGURES.items() if key in figures]
     if "other" not in figures and not figures.keys() >= _NAMED:
-        parts.append("other figures unknown")
-    return f"{_EXPECTED} ({_BASES[found['basis']]}): {', '.join(parts)}."
+        parts.append("unknown for other figures")
+    return f"{_EXPECTED} ({_basis(summary)}): {', '.join(parts)}."
+
+
+def _basis(summary: Summary) -> str:
+    """Return what the error of a result was learned from; of one that goes beyond its recording, in what it does."""
+    basis: str = summary["model_error"]["basis"]
+    reasons = (summary.get("calibration") or {}).get("beyond", ()) if basis == "extrapolated" else ()
+    told = [words for start, words in _BEYOND.items() if any(reason.startswith(start) for reason in reasons)]
+    return ", ".join(told) or _BASES[basis]
+
+
+def is_latency_error_known(summary: Summary) -> bool:
+    """Tell whether anybody measured how far latencies of such a result are off; also where a result does not say."""
+    found = summary.get("model_error")
+    return not found or not found["figures"].keys().isdisjoint(("mean", "other"))
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:
@@ -113,7 +129,8 @@ def carries(summary: Summary) -> str:
     if not load.startswith("steady"):
         return f"no, {load}"
     late = (summary.get("replay") or {}).get("late_sessions")
-    return load.replace("steady", "yes", 1) + (f", {late} session{'s' if late > 1 else ''} late" if late else "")
+    ends = f" ({late} session{'s end' if late > 1 else ' ends'} late)" if late else ""
+    return load.replace("steady", "yes", 1) + ends
 
 
 def busiest(summary: Summary) -> str:

@@ -1,7 +1,7 @@
 """Builds the tables of a plant: each ``add_`` function of the devices puts its rows here."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,18 @@ class Station:
     kind: str
     resources: tuple[str, ...]  # what is accounted in ``work_ns``, in order
     servers: tuple[int, ...]  # how many of each there are
+
+
+def settings_of(kind: type, without: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the names of a dataclass's whole numbers and flags: those of the columns that hold them; *without* some,
+    which are kept in another way.
+    """
+    return tuple(one.name for one in fields(kind) if one.type in (int, bool) and one.name not in without)
+
+
+def values_of(row: np.dtype[Any], settings: Any) -> dict[str, int]:
+    """Return the settings that a row has columns for."""
+    return {name: int(getattr(settings, name)) for name in settings_of(type(settings)) if name in (row.names or ())}
 
 
 #: What people see of a limit on several volumes.

@@ -36,9 +36,8 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
         return {"basis": "unknown", "figures": {}}
     if verdict.get("error") == INNODB:
         return {"basis": INNODB, "figures": _learned()[INNODB]}
-    basis = "calibrated" if verdict["calibration"] == "calibrated" else "assumed"
-    if verdict.get("reach") == BEYOND:
-        basis = "extrapolated"
+    is_beyond = verdict.get("reach") == BEYOND
+    basis = "assumed" if verdict["calibration"] != "calibrated" else "extrapolated" if is_beyond else "calibrated"
     return {"basis": basis, "figures": _learned()[basis]}
 
 

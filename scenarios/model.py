@@ -355,7 +355,10 @@ class HostModel(StrictModel):
     )
     count: int | None = Field(default=None, ge=1, le=64, description="How many processors of cpu.")
     cores: int | None = Field(
-        default=None, ge=1, le=4096, description="Cores of the processors; left out: as recorded, else 8."
+        default=None,
+        ge=1,
+        le=4096,
+        description="Cores of the processors; left out: as --recorded-on says, else as recorded, else 8.",
     )
     core_speed: float | None = Field(
         default=None, gt=0, le=1000, description="Speed of a core against one of the recorded host; 1 when left out."

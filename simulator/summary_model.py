@@ -250,7 +250,8 @@ class Summary(_Said):
     range: dict[str, Any] | None = Field(
         default=None,
         description="With `--recorded-on`, of PostgreSQL's counters: `low` and `high` of `transactions_per_s` and "
-        "`transaction_mean_ns`, `share` of the `draws` within; `verdict` `determined` or `underdetermined`; "
+        "`transaction_mean_ns`, for `share` of the `draws` and the error of the models; `verdict` `determined` or "
+        "`underdetermined`; "
         "`explained_by` (`cpu`, `read`, `law`; on other than 2 cores `order`), `mostly`, `remedy`.",
     )
     streams: dict[str, dict[str, Any]] | None = Field(

@@ -209,7 +209,7 @@ def judge_waiting(
 def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
     """Say how many sessions keep pace with the recording, and where in its time the latest of the others ends."""
     if not late_ns.size:
-        return "all sessions keep pace with the recording"
+        return "no session is slower than recorded"
     finish = "One ends" if late_ns.size == 1 else f"{late_ns.size} end up to"
     text = (
         f"{sessions.sessions - late_ns.size} of {sessions.sessions} sessions keep pace with the recording. "

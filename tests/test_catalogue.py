@@ -131,6 +131,20 @@ def test_a_drive_agrees_with_what_is_published_of_it(name: str) -> None:
         assert modelled[figure](*length) == pytest.approx(value, rel=0.15), figure
 
 
+def _mixed_per_s(drive: Flash, writes: float) -> float:
+    """IOs of a unit each that the buses carry for long, of which a share *writes*: a copy passes its bus twice."""
+    passes = 1 - writes + writes * (1 + 2 * (drive.write_amplification - 1))
+    return min(drive.controller_iops, drive.channels * drive.channel_rate / drive.unit / passes)
+
+
+def test_an_array_has_the_fewest_buses_that_carry_its_mixed_ios() -> None:
+    drive = load_device("violin-6264")
+    assert isinstance(drive, Flash)
+    assert _mixed_per_s(drive, 0.5) == pytest.approx(750_000)
+    one_bus = drive.model_copy(update={"channels": 64})
+    assert _mixed_per_s(one_bus, 0.5) < 0.8 * 750_000
+
+
 def test_there_are_enough_and_every_drive_is_looked_at() -> None:
     assert len(names()) >= 30
     flash = {name for name in names() if load_device(name).kind == "flash"}

@@ -1,5 +1,6 @@
 """Where things are: the answers to a newcomer's questions are true."""
 
+import ast
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.rooms import SHORT, Rooms, look
+from tests.house.settings import KEPT, carried, written_twice
 
 ROOT = Path(__file__).parents[1]
 QUESTIONS = tomllib.loads((ROOT / "tests" / "house" / "questions.toml").read_text(encoding="utf-8"))["questions"]
@@ -68,3 +70,15 @@ def write(o: Outer, i: Inner) -> None:
     found = look(tmp_path)
     assert set(found.writers) == {"Outer.rows.a", "Outer.rows.b", "Inner.count", "Outer.plain"}
     assert found.unused() == {"devices/some.py:write": {"Inner"}}
+
+
+def test_settings_are_carried_by_hand_where_there_is_a_reason() -> None:
+    assert set(written_twice()) == set(KEPT)
+
+
+def test_a_field_is_carried_under_its_own_name() -> None:
+    tree = ast.parse("""
+def row(s):
+    return make({"a": s.a, "b": int(s.b), "c": s.c or 0, "d": s.other}, e=s.part.e, f=f)
+""")
+    assert carried(tree) == {"row from s": ["a", "b", "c"], "row from s.part": ["e"]}

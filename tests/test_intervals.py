@@ -245,11 +245,12 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
     verdict = {"calibration": "calibrated", "reach": "within the recording"}
     near, far = (model_error_of(one) for one in (verdict, verdict | {"reach": BEYOND}))
     assert far["basis"] == "extrapolated"
-    assert model_error_of({"calibration": "uncalibrated", "reach": BEYOND_BY_GUESS})["basis"] == "assumed"
+    for reach in (BEYOND, BEYOND_BY_GUESS):
+        assert model_error_of({"calibration": "uncalibrated", "reach": reach})["basis"] == "assumed"
     assert far["figures"]["throughput"]["high"] > near["figures"]["throughput"]["high"]
     (sentence,) = said.notes([{"verdict": verdict, "model_error": far}])
-    assert "(larger buffer pool or busier CPU than recorded): throughput" in sentence
-    assert "other figures unknown" in sentence  # only throughput was measured there
+    assert "(buffer pool larger or CPU busier than recorded): throughput" in sentence
+    assert "unknown for other figures" in sentence  # only throughput was measured there
 
 
 def test_no_error_beyond_a_recording_is_narrower_than_the_same_within_it() -> None:
@@ -268,14 +269,14 @@ def test_all_kinds_stand_for_others_only_where_one_of_these_was_measured() -> No
     assert interval_report.model_error([*rates, one_latency])["extrapolated"].keys() == {"throughput", "other"}
 
 
-def test_pairs_of_a_map_are_measurements_by_recorded_cell_where_they_go_beyond_it() -> None:
+def test_pairs_of_a_map_are_measurements_by_recorded_cell() -> None:
     labels = ("32 MiB, free", "32 MiB, 250/s", "128 MiB, 250/s")
     rows = [(labels[0], ["", "+10", "-20"]), (labels[1], ["+0", "", "+50"]), (labels[2], ["-5", "+1", ""])]
-    found = list(interval_report.of_map("Pairs", "Lookups: predicted", labels, rows))
+    found = list(interval_report.of_map("Lookups: predicted", labels, rows))
     beyond = [one for one in found if one.basis == "extrapolated"]
     assert [round(exp(-one.error), 2) for one in beyond] == [0.8, 1.0, 1.5, 0.95]
-    assert {one.experiment for one in beyond} == {f"Lookups, from {label}" for label in labels}
-    assert {one.experiment for one in found if one not in beyond} == {"Pairs"}
+    assert {one.basis for one in found if one not in beyond} == {"calibrated"}
+    assert [one.experiment for one in found] == [f"Lookups, from {label}" for label in labels for _ in range(2)]
 
 
 def test_it_is_said_once_for_all_results() -> None:

@@ -14,7 +14,8 @@ from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SPAN_NS, TOO_FEW_DISKS
 from tests.page_statements import SECOND_S, WRITTEN_S, statement_sample
 from tiersim.cli import plots
 from tiersim.cli.page import build_page
-from tiersim.cli.page.payload import MOST_ROWS, page_payload
+from tiersim.cli.page.checkpoints import MOST_ROWS
+from tiersim.cli.page.payload import page_payload
 from tiersim.simulator.categories import WAIT_NAMES
 from tiersim.simulator.result import Result
 
@@ -137,7 +138,7 @@ def test_checkpoints_stand_in_tables(html: str, open_page: Open, results: list[R
     cell = page.locator("#checkpoint-impact tbody tr").nth(1).locator("td").nth(4).inner_text().split()
     assert float(cell[0]) == pytest.approx(impact["inside"]["latency_ns"]["commit"]["mean"] / 1e3, rel=0.01)
     assert float(cell[3]) == pytest.approx(impact["outside"]["latency_ns"]["commit"]["mean"] / 1e3, rel=0.01)
-    assert "Checkpoints 2 at worst \u221222 %" in text(page, ".card >> nth=0")
+    assert "Checkpoints 2 worst dip 22 %" in text(page, ".card >> nth=0")
 
 
 @pytest.mark.browser

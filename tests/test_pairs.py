@@ -27,7 +27,7 @@ CELLS = (FREE, MILD, SLOW)
 
 
 def predicted(tps: float, *, p95_ms: float = 2.0, slow: float = 0.0, low: float = 0.9, high: float = 1.1) -> Predicted:
-    return Predicted(tps, low * tps, high * tps, 1.0, p95_ms, slow, 0.2, 25_000, True, False, ())
+    return Predicted(tps, low * tps, high * tps, 1.0, p95_ms, slow, 0.2, 25_000, True, False, (), "calibrated")
 
 
 def pair(found: Predicted, source: Cell = SLOW, target: Cell = FREE) -> Pair:

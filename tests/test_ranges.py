@@ -1,5 +1,6 @@
 """How far apart predictions lie that a recording allows as well."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -90,10 +91,15 @@ def test_without_usage_counts_rows_may_have_moved_or_not() -> None:
 
 
 def ranged(
-    load: Load, made: NamedScenario, costs: ProcessorCosts, share_of_reads: float, cores: int = 2
+    load: Load,
+    made: NamedScenario,
+    costs: ProcessorCosts,
+    share_of_reads: float,
+    cores: int = 2,
+    off: Mapping[str, Mapping[str, float]] | None = None,
 ) -> dict[str, Any]:
     """The range of a run whose throughput is that of busy processors, of which reads take a share; half as much where
-    these serve in order of arrival.
+    these serve in order of arrival. Models are *off* by as much.
     """
 
     def run(_: NamedScenario, __: Load, one: ProcessorCosts) -> Result:
@@ -104,6 +110,7 @@ def ranged(
             "host": {"cores": cores},
             "throughput_per_s": {"transactions": {"value": 1000 / demand}},
             "latency_ns": {"transaction": {"mean": {"value": 8e6 * demand}}},
+            "model_error": {"figures": off or {}},
         }
         return Result(summary, NOTHING, NOTHING, NOTHING, "")
 
@@ -126,10 +133,23 @@ def test_a_range_holds_the_prediction_and_names_what_makes_it_wide(load: Load, t
 def test_whom_the_scheduler_serves_next_is_drawn_where_its_choices_were_not_recorded(load: Load, tmp_path: Any) -> None:
     known = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
     two, eight = (ranged(load, scenario(tmp_path), known, 0.0, cores) for cores in (2, 8))
-    assert two["transactions_per_s"] == {"low": 1000, "high": 1000}
+    assert two["transactions_per_s"] == pytest.approx({"low": 1000, "high": 1000})
     assert "order" not in two["explained_by"]
-    assert eight["transactions_per_s"] == {"low": 500, "high": 1000}
+    assert eight["transactions_per_s"] == pytest.approx({"low": 500, "high": 1000})
     assert eight["mostly"] == UNKNOWNS["order"][0]
+
+
+def test_what_the_models_are_off_widens_a_range(load: Load, tmp_path: Any) -> None:
+    """Logs of 3/10 and 4/10, which are independent, make 5/10."""
+    costs = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
+    error = {"throughput": {"low": np.exp(-0.4), "high": np.exp(0.1)}, "mean": {"low": 0.8, "high": 1.25}}
+    alone = ranged(load, scenario(tmp_path), costs, 0.0, off=error)
+    assert alone["transactions_per_s"] == pytest.approx({"low": 1000 * np.exp(-0.4), "high": 1000 * np.exp(0.1)})
+    assert alone["transaction_mean_ns"] == pytest.approx({"low": 0.8 * 8e6, "high": 1.25 * 8e6})
+    drawn = replace(costs, cpu_range=(np.exp(-0.375), np.exp(0.375)))  # 80 % of which lie within 0.3
+    both = ranged(load, scenario(tmp_path), drawn, 0.0, off=error)
+    assert both["transactions_per_s"]["low"] == pytest.approx(1000 * np.exp(-0.5), rel=0.02)
+    assert both["transactions_per_s"]["high"] == pytest.approx(1000 * np.exp(np.hypot(0.3, 0.1)), rel=0.02)
 
 
 def test_a_range_that_decides_nothing_is_underdetermined(load: Load, tmp_path: Any) -> None:

@@ -2,11 +2,13 @@
 
 import tarfile
 from collections import Counter
+from math import log
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.real_postgres.coverage import coverage_table, kind_of_result
 from benchmarks.real_postgres.less import lessened
 from benchmarks.real_postgres.matrix import blocks, chosen
 from benchmarks.real_postgres.pairs import table
@@ -44,10 +46,12 @@ def pair(error: float, **changes: Any) -> Pair:
         "scaled": 0.4,
         "misses": 0.01,
         "p95": 0.1,
-        "held": True,
+        "source": "a cell",
+        "low": 0.9,
+        "high": 1.08,
+        "basis": "calibrated",
         "calibrated": True,
         "spread": 0.0,
-        "factor": 1.2,
         "underdetermined": False,
         "mean": 0.05,
         "slow": 0.0,
@@ -102,7 +106,7 @@ def test_who_knows_the_caps_alone_guesses(source: Cell, target: Cell, guess: flo
 
 
 def test_the_table_has_a_row_for_each_block_and_one_for_all() -> None:
-    lines = table([pair(0.1), pair(-0.3, held=False), pair(0.02, pools="2 to 4 x")])
+    lines = table([pair(0.1), pair(-0.3, low=0.6, high=0.72), pair(0.02, pools="2 to 4 x")])
     assert len(lines) == 2 + 3
     row = [part.strip() for part in lines[3].strip("|").split("|")]
     assert row[:6] == ["free to mild", "same", "2", "20.0%", "-30%", "50%"]
@@ -146,3 +150,42 @@ def test_a_recording_with_less_in_it(tmp_path: Path) -> None:
     left = sorted(path.name for path in less.iterdir())
     assert left == ["pg_buffercache_usage.after.csv", "pg_settings.after.csv", "pg_stat_io.after.csv"]
     assert (counters / "processes.after.csv").exists()
+
+
+def rows_of(lines: list[str]) -> list[list[str]]:
+    return [[part.strip() for part in line.strip("|").split("|")] for line in lines[2:]]
+
+
+@pytest.mark.parametrize(
+    ("calibrated", "basis", "kind"),
+    [
+        (True, "calibrated", "calibrated"),
+        (True, "extrapolated", "calibrated, extrapolating"),
+        (False, "assumed", "uncalibrated"),
+        (False, "extrapolated", "uncalibrated"),
+    ],
+)
+def test_what_a_result_says_of_itself(calibrated: bool, basis: str, kind: str) -> None:
+    assert kind_of_result(pair(0.0, calibrated=calibrated, basis=basis)) == kind
+
+
+def test_coverage_has_a_row_for_each_kind_of_result_with_the_cells_that_it_is_from() -> None:
+    missed = pair(-0.3, low=0.6, high=0.72, calibrated=False, source="another")
+    calibrated, uncalibrated, everything = rows_of(coverage_table([pair(0.0), pair(0.01), missed]))
+    assert calibrated[:5] == ["calibrated", "2", "1", "100%", "100% .. 100%"]
+    assert uncalibrated[:5] == ["uncalibrated", "1", "1", "0%", "0% .. 0%"]
+    assert everything[:5] == ["all", "3", "2", "67%", "0% .. 100%"]
+
+
+def test_widths_of_pairs_are_scored_beside_one_width_that_other_loads_give() -> None:
+    """Errors of 1 % of lookups make for an interval that updates lie 9 points outside of: 10 times as bad."""
+    found = [pair(0.01), pair(0.1, load="updates", low=1.0, high=1.2)]
+    (kind, *_) = rows_of(coverage_table(found))
+    narrow, wide = log(1.01), log(1.1)
+    expected = (2 * wide + 2 * narrow + 10 * (wide - narrow)) / 2
+    assert kind[-1] == f"{expected:.2f}"
+    assert float(kind[-3]) == pytest.approx((log(1.08 / 0.9) + log(1.2)) / 2, abs=0.005)
+
+
+def test_one_load_has_no_widths_of_others() -> None:
+    assert rows_of(coverage_table([pair(0.01)]))[0][-1] == ""

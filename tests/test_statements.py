@@ -27,7 +27,7 @@ from tiersim.scenarios.statements.replay import (
     replay_statements,
     replay_statements_all,
 )
-from tiersim.scenarios.statements.settings import Settings, settings_of
+from tiersim.scenarios.statements.settings import Settings, settings_of, with_variables
 from tiersim.scenarios.statements.statement_load import Load, read_load, said_of_earlier_changes
 from tiersim.scenarios.survey import survey
 from tiersim.simulator.categories import FIRST_CLASS
@@ -491,14 +491,19 @@ def test_values_come_from_the_scenario_then_the_recording_then_defaults(load: Lo
     (tmp_path / "bare.toml").write_text('[volumes.data]\ndevice = "device.toml"\n')
     manifest = replace(load.manifest, host={**load.manifest.host, "cores": 6, "version": "18.4"})
 
-    def settings(*changes: str, recorded: Manifest = manifest) -> Settings:
-        return settings_of(load_scenario(str(tmp_path / "bare.toml"), changes), load.path, recorded, None)
+    def settings(*changes: str, recorded: Manifest = manifest, processor: ProcessorCosts | None = None) -> Settings:
+        return settings_of(load_scenario(str(tmp_path / "bare.toml"), changes), load.path, recorded, processor)
 
     found = settings()
     assert (found.cores, found.version, found.basis["host.cores"]) == (6, "18.4", "recorded")
     assert settings("host.cores=3").cores == 3
     unknown = settings(recorded=load.manifest)
     assert (unknown.cores, unknown.basis["host.cores"].partition(":")[0]) == (8, "default")
+    counted = Differences({"processor": {"host": Change({}, {"cores": Decimal(2)})}})
+    assert settings(recorded=with_variables(load.manifest, counted)).cores == 2
+    of_recorded_host = replace(ProcessorCosts({}, 0, unknown.costs, "a test"), cores=2)
+    assert settings(processor=of_recorded_host).cores == 2
+    assert settings("host.cores=3", processor=of_recorded_host).cores == 3
     assert unknown.slowdown[7] / 1000 == pytest.approx(
         8 / 6, rel=0.01
     )  # 8 cores do the work of 6: founding document 002

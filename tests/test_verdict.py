@@ -232,8 +232,8 @@ def test_one_late_session_of_many_is_said_and_no_verdict() -> None:
     ("load", "late", "said"),
     [
         ("steady", 0, "yes"),
-        ("steady", 1, "yes, 1 session late"),
-        ("steady", 2, "yes, 2 sessions late"),
+        ("steady", 1, "yes (1 session ends late)"),
+        ("steady", 2, "yes (2 sessions end late)"),
         ("behind", 3, "no, behind"),
     ],
 )

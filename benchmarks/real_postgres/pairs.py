@@ -4,8 +4,8 @@
 OUT is what ``benchmarks.real_postgres.matrix`` measured; an empty folder, or none, gets what was measured and kept.
 What was predicted is kept in OUT/pairs, a file for each source, until the model changes: ``--again``.
 ``tiersim validate pairs`` does the same with what was kept, and draws it. With ``--without`` a part of the counters is
-left out, and what was predicted is kept in OUT/pairs-without-PART; with ``--recorded`` other cells of the same names
-are the recordings, shorter ones such as ``matrix --seconds`` measures.
+left out, and what was predicted is kept in OUT/pairs-without-PART, with ``--ranges`` in OUT/pairs-ranges; with
+``--recorded`` other cells of the same names are the recordings, shorter ones such as ``matrix --seconds`` measures.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from statistics import median
 
 import numpy as np
 
+from benchmarks.real_postgres.coverage import coverage_table
 from benchmarks.real_postgres.less import LESS, lessened
 from tiersim.errors import TiersimError
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
@@ -52,14 +53,16 @@ def predict_others(
 ) -> str:
     """Predict from one cell what the folder *kept* does not have yet, and keep it there; returns what to say of it."""
     path = kept / f"{source.name}.json"
-    if again or not path.exists():
+    known = json.loads(path.read_text()) if path.exists() and not again else {}
+    asked = [target for target in targets if target.name not in known]
+    if asked:
         with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
             seen = replace(source, folder=lessened(source.folder, Path(name) / "cell", missing))
             try:
-                found = predict(seen, targets, ranges=ranges)
+                found = predict(seen, asked, ranges=ranges)
             except TiersimError as error:
                 return f"{source.name}: {error}"
-        path.write_text(json.dumps({name: asdict(said) for name, said in found.items()}))
+        path.write_text(json.dumps(known | {name: asdict(said) for name, said in found.items()}))
     return f"{source.name}: predicted"
 
 
@@ -117,6 +120,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--load", action="append", help="of reads, updates, tpcb; all by default")
     parser.add_argument("--source", action="append", help="names of cells; all by default")
+    parser.add_argument("--target", action="append", help="names of cells to predict; all by default")
     parser.add_argument("--again", action="store_true", help="predict all anew")
     parser.add_argument("--ranges", action="store_true", help="also how far each may be off: ten times as long")
     parser.add_argument(
@@ -125,7 +129,8 @@ def main() -> int:
     parser.add_argument("--recorded", type=Path, help="a folder whose cells are the recordings, in place of OUT's")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    parts = ["pairs", *(["without"] if arguments.without else []), *arguments.without]
+    parts = ["pairs", "ranges"] if arguments.ranges else ["pairs"]
+    parts += ["without", *arguments.without] if arguments.without else []
     parts += ["from", arguments.recorded.name] if arguments.recorded else []
     kept = arguments.out / "-".join(parts)
     kept.mkdir(parents=True, exist_ok=True)
@@ -135,12 +140,13 @@ def main() -> int:
     recorded = cells if arguments.recorded is None else cells_of(arguments.recorded)
     names = {cell.name for cell in cells if not arguments.source or cell.name in arguments.source}
     sources = [cell for cell in recorded if cell.name in names]
+    asked = [cell for cell in cells if not arguments.target or cell.name in arguments.target]
     with ProcessPoolExecutor(arguments.workers) as pool:
         for said in pool.map(
             predict_others,
             [kept] * len(sources),
             sources,
-            [others_of(source, cells) for source in sources],
+            [others_of(source, asked) for source in sources],
             [arguments.again] * len(sources),
             [arguments.ranges] * len(sources),
             [arguments.without] * len(sources),
@@ -148,6 +154,8 @@ def main() -> int:
             print(said, flush=True)
     found = pairs_of(cells, predicted_of(kept, cells))
     print("\n".join([*table(found, ("load", "kinds", "pools")), "", *table(found)]))
+    if arguments.ranges:
+        print("\n".join(["", *coverage_table(found)]))
     return 0
 
 

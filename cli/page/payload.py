@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.verdicts import MEANING, query_text
+from tiersim.cli.verdicts import MEANING, is_latency_error_known, query_text
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES
 from tiersim.units import format_bytes
@@ -302,6 +302,15 @@ def _sharing(results: Sequence[Result]) -> list[dict[str, Any]]:
     return list(finite(sharing_payload(results)))
 
 
+def _checkpoints(result: Result) -> dict[str, Any] | None:
+    """Return when checkpoints ran; None where nothing is known of any."""
+    if not (result.summary.get("checkpoints") or result.summary["trace"].get("checkpoints")):
+        return None
+    from tiersim.cli.page.checkpoints import checkpoint_payload
+
+    return checkpoint_payload(result.summary, result.timeline)
+
+
 def _purposes(summary: Mapping[str, Any]) -> set[str]:
     """Return what latencies are shown of: no log syncs where each is the wait of one commit, which is shown."""
     latency_ns = summary["latency_ns"]
@@ -379,13 +388,14 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         **finite({key: summary.get(key) for key in _OF_STATEMENTS if summary.get("level") == "statements"}),
         "latency_ns": finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
         "model_error": error_sentence(summary),
+        "latency_error_known": is_latency_error_known(summary),
         "curves": {} if saturated else curves(result),
         "bottleneck": _with_part(finite(summary.get("bottleneck"))),
         "load": {**_with_part(finite(summary["load"])), "explanation": sentence(summary["load"]["explanation"])},
         "arrived_per_s": _per_second(time, "arrivals"),
         "completed_per_s": _completed_per_s(summary, time),
         "time": time,
-        "checkpoints": checkpoint_payload(summary, result.timeline),
+        "checkpoints": _checkpoints(result),
         "database": database_payload(result, merged),
         "stations": stations(result, merged),
         "caches": finite({name: one["cache"] for name, one in summary["stations"].items() if "cache" in one}),
@@ -562,71 +572,6 @@ def _parts(figure: Any) -> tuple[float | None, float | None, float | None]:
     if isinstance(figure, dict):
         return figure["value"] if figure.get("resolved") else None, figure.get("low"), figure.get("high")
     return figure, figure, figure
-
-
-#: So many checkpoints of a result are listed; all of them are shaded.
-MOST_ROWS = 200
-
-
-def checkpoint_payload(summary: dict[str, Any], timeline: pa.Table) -> dict[str, Any] | None:
-    """When checkpoints ran, on what basis that is said, and mean latencies inside and outside; None without any.
-
-    An interval of the timeline counts as inside when its middle lies in a checkpoint. A saturated run has no mean that
-    means anything. Of simulated checkpoints there is more: their phases, a row for each, and what the result itself
-    says of inside and outside.
-    """
-    import numpy as np
-
-    found = summary.get("checkpoints") or summary["trace"].get("checkpoints") or []
-    saturated = summary["verdict"]["load"] == "saturated"
-    from_ns, until_ns = counted_ns(summary)
-    spans_ns = [(one["start_ns"], one["end_ns"] or until_ns) for one in found if one.get("end_ns") or "trigger" in one]
-    spans_ns = [(start, end) for start, end in spans_ns if start < end]
-    if not spans_ns:
-        return None
-    payload: dict[str, Any] = {
-        "spans_s": [[start / 1e9, end / 1e9] for start, end in spans_ns],
-        "basis": sorted({one["basis"] for one in found if one.get("basis")}),
-        "mean_us": {},
-        **(_simulated(summary, until_ns, saturated=saturated) if "trigger" in found[0] else {}),
-    }
-    if not timeline.num_rows or saturated:
-        return payload
-    middle = (timeline["start_ns"].to_numpy() + timeline["end_ns"].to_numpy()) / 2
-    inside = np.zeros(len(middle), bool)
-    for start, end in spans_ns:
-        inside |= (middle >= start) & (middle < end)
-    in_recording = (timeline["start_ns"].to_numpy() >= from_ns) & (timeline["start_ns"].to_numpy() < until_ns)
-    arrivals = timeline["arrivals"].to_numpy()
-    mean_us = np.nan_to_num(timeline["mean_ns"].to_numpy(zero_copy_only=False)) / 1e3
-    classes = np.asarray(timeline["class"].to_pylist(), dtype=object)
-
-    def weighted(chosen: np.ndarray) -> float | None:
-        requests = int(arrivals[chosen].sum())
-        return float((mean_us[chosen] * arrivals[chosen]).sum() / requests) if requests else None
-
-    for name in sorted(set(classes)):
-        own = (classes == name) & in_recording
-        payload["mean_us"][name] = {"inside": weighted(own & inside), "outside": weighted(own & ~inside)}
-    found_out: dict[str, Any] = finite(payload)
-    return found_out
-
-
-def _simulated(summary: dict[str, Any], until_ns: int, *, saturated: bool) -> dict[str, Any]:
-    """What a result of statements says of its checkpoints; without latencies and dips where it is saturated."""
-    hidden: dict[str, Any] = {"latency_ns": {}, "dip_pct": None} if saturated else {}
-    rows = [{**one, **hidden} for one in summary["checkpoints"]]
-    return {
-        "syncing_s": [
-            [(one["start_ns"] + one["write_ns"]) / 1e9, (one["end_ns"] or until_ns) / 1e9]
-            for one in rows
-            if one["write_ns"] is not None
-        ],
-        "rows": [{key: value for key, value in one.items() if key != "basis"} for one in rows[:MOST_ROWS]],
-        "left_out": max(len(rows) - MOST_ROWS, 0),
-        "impact": summary.get("checkpoint_impact"),
-        "stalls": summary.get("stalls"),
-    }
 
 
 #: Class of a query in the tables of a result, before its id.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tiersim.cli.page.checkpoints import checkpoint_payload
 from tiersim.cli.page.payload import (
     PURPOSES,
-    checkpoint_payload,
     described,
     finite,
     intervals_to_merge,

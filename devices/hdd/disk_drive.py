@@ -45,7 +45,7 @@ class Drive(Sourced):
     cylinders: int = Field(gt=1, description="Number of cylinders.")
     write_settle: Nanoseconds = Field(description="Added to the seek or head switch of a write.")
     track_switch: Nanoseconds = Field(
-        description="Time that the skew between neighbouring tracks hides; also a head switch within a cylinder."
+        description="Time to switch to the next track, also to another head; the track skew is chosen to hide it."
     )
     command_overhead: Nanoseconds = Field(description="Fixed time of a command that moves the arm.")
     write_overhead: Nanoseconds | None = Field(
@@ -98,8 +98,8 @@ class Drive(Sourced):
     extra_write_disconnect: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = Field(
         default=None,
         description=(
-            "Of a write that does not continue the write before it: time to decode it, until the arm "
-            "moves, to disconnect, until the drive reconnects, to disconnect again. Such a drive starts"
+            "Five times of a write that does not continue the write before it: 1. to decode it, 2. until the"
+            " arm moves, 3. to disconnect, 4. until the drive reconnects, 5. to disconnect again. Such a drive starts"
             " to write when 10 sectors have arrived, 15 of a write of 45 or more."
         ),
     )
@@ -140,7 +140,9 @@ class Drive(Sourced):
     )
     read_awaits_ahead: bool | None = Field(
         default=None,
-        description="A read waits for data that the read-ahead comes to within a track; left out: it does.",
+        description=(
+            "A read of data that the read-ahead reaches within a track waits for it, without a seek. Default: true."
+        ),
     )
     write_segments: int | None = Field(
         default=None,
@@ -167,7 +169,7 @@ class Drive(Sourced):
         """Where its sectors are, and how the arm moves."""
 
     def add_to(self, builder: PlantBuilder, name: str, credits: float = 1.0) -> int:
-        """Put one into the plant and return its station; burst credits begin with such a share of a full balance."""
+        """Put one into the plant and return its station; *credits* are for cloud volumes."""
         return add_drive(builder, self, name)
 
     def describe(self) -> dict[str, Any]:
@@ -175,7 +177,7 @@ class Drive(Sourced):
         return describe(self)
 
 
-#: Rules of the scheduler by name; who serves in order of arrival has one command to choose from.
+#: Rules of the scheduler by name; fcfs is a queue of one command.
 _RULES = {None: BY_TIME, "sptf": BY_TIME, "sstf": BY_DISTANCE, "fcfs": BY_TIME}
 
 
@@ -186,7 +188,7 @@ class Hdd(Drive):
     capacity: Bytes = Field(gt=0, description="Bytes.")
     outer_rate: BytesPerSecond = Field(gt=0, description="Sustained rate of the outermost zone.")
     inner_rate: BytesPerSecond = Field(
-        gt=0, description="Sustained rate of the innermost zone. The ratio of both shapes 20 zones."
+        gt=0, description="Sustained rate of the innermost zone. The two rates set the density of the 20 zones."
     )
     seek_single_cylinder: Nanoseconds = Field(description="Seek over one cylinder, with settling.")
     seek_average: Nanoseconds = Field(description="Mean seek over random pairs of cylinders.")
@@ -204,7 +206,7 @@ class Hdd(Drive):
 
     @property
     def caveats(self) -> list[str]:
-        """A datasheet's track-to-track time leaves out settling, which deep queues do not."""
+        """A datasheet's track-to-track time leaves out settling, which matters with deep queues."""
         if not self.sources["seek_single_cylinder"].startswith("datasheet"):
             return []
         text = (

@@ -3,11 +3,11 @@ platter.
 
 The arm has work of its own: it reads ahead and writes what waits in the buffer. Nobody waits for that, so it makes no
 events: before a command is chosen, :func:`catch_up` works out what the arm did since the last one. It writes first, the
-nearest first, then reads ahead until a command comes; a command waits for the write that the arm is at, not for the
-read.
+nearest first, then reads ahead until a command comes; a command waits for a write in progress, and
+interrupts the read-ahead.
 
 After the buffers of SCSI drives as DiskSim's parameters describe them (DiskSim 4.0 reference manual, CMU-PDL-08-101,
-disk buffer); where measured response times contradict it, as they do: ``docs/disks.md``.
+disk buffer). Where measured response times contradict it, the model follows these: ``docs/disks.md``.
 """
 
 from tiersim.devices import requests
@@ -47,7 +47,7 @@ EXTRA_COMMAND, EXTRA_SEEK, EXTRA_DISCONNECT, EXTRA_PAUSE, EXTRA_SECOND = range(1
 #: disksim_diskcache.c, disk_buffer_block_available).
 _LEAD, _LONG_LEAD, _LONG = 10, 15, 45
 MILLION = 1_000_000
-#: Segments are chosen by rank, then by when they were used: of counts below 2^this.
+#: Segments are chosen by rank << this | count of uses, so by rank first and then by when they were used.
 _RANK_SHIFT = 56
 
 
@@ -198,7 +198,7 @@ def _limit(p: Plant, drive: int, first: int, end: int) -> int:
 def _overlap(first: int, end: int, other_first: int, other_end: int) -> bool:
     """Whether two runs of sectors overlap, or one that is empty lies within the other.
 
-    There is one branch: either bound alone is anybody's guess.
+    One comparison, not two: a processor can predict neither of the two.
     """
     return max(first - other_end, other_first - end) < 0
 
@@ -299,7 +299,7 @@ def _goes_on(p: Plant, drive: int, slot: int, first: int) -> bool:
 
 @kernel
 def _waited(p: Plant, drive: int, now: int, overheads: int, disconnects: int) -> int:
-    """When data pass of a command that the buffer serves, but only after the write that the arm is at."""
+    """Return when data pass of a command that the buffer serves, but not before the write in progress ends."""
     d = p.drives[drive]
     times = d["times"]
     told = now + p.pool[times + overheads + d["after_write"]] + p.pool[times + disconnects]
@@ -377,7 +377,7 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
             d["ahead_ns"] = read
             d["ahead_sector"] = end
             d["ahead_limit"] = limit
-    # data go to the host while they are read, none before it was, and no earlier than those of the command before
+    # data go to the host while they are read, a sector not before it was read; commands in order
     return max(sent + through_ns, start + passed_ps // PS_PER_NS) + completion_ns
 
 
@@ -463,9 +463,9 @@ def _cost(p: Plant, drive: int, slot: int, angle_ps: int, least: int) -> int:
     """What the scheduler goes by (see :func:`tiersim.devices.hdd.hdd_kernels.cost_of`); what needs no arm goes first,
     and then the next of a stream.
 
-    A stream of writes is kept in order although each of them has just missed its turn: drives behind a controller were
-    measured to write 64 KB after 64 KB at the same rate with 1 command outstanding and with 128 (PERC 6, write-through;
-    see docs/accuracy.md).
+    A stream of writes is kept in order although each of them has just missed its sector: drives behind a controller
+    were measured to write 64 KB after 64 KB at the same rate with 1 command outstanding and with 128 (PERC 6,
+    write-through; see docs/accuracy.md).
     """
     d = p.drives[drive]
     request = p.requests[slot]

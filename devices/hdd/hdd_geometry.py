@@ -16,8 +16,8 @@ HINT_BITS = 10
 
 @dataclass(frozen=True)
 class Zone:
-    """Neighbouring cylinders with as many sectors a track; ``runs``: where its sectors lie, bad and spare ones left
-    out.
+    """Neighbouring cylinders with the same number of sectors per track; ``runs``: where its sectors lie, bad and
+    spare ones left out.
     """
 
     first_cylinder: int

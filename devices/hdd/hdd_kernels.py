@@ -31,7 +31,7 @@ class Place(NamedTuple):
     zone: int  # index into ZONE
     cylinder: int
     track: int  # cylinder x surfaces + head
-    within: int  # the track
+    within: int  # number of the sector on its track
     angle_ps: int
 
 
@@ -39,7 +39,7 @@ class Place(NamedTuple):
 def angle_at(now_ns: int, revolution_ps: int, phase_ps: int) -> int:
     """Angle under the head at a time, in ps of rotation."""
     if now_ns >= _COUNTABLE_NS:
-        now_ns %= revolution_ps  # a whole number of turns: a thousand of them
+        now_ns %= revolution_ps  # so many ns are a thousand turns, which leave the angle as it is
     return (now_ns * PS_PER_NS + phase_ps) % revolution_ps
 
 
@@ -213,7 +213,7 @@ def go_to(p: Plant, drive: int, track: int) -> None:
 
 @kernel
 def go_to_end(p: Plant, drive: int, slot: int) -> None:
-    """The arm is where the transfer of the request in *slot* ends now, on its first track as a rule."""
+    """Move the arm to the track where the transfer of the request in *slot* ends, as a rule the one where it began."""
     d = p.drives[drive]
     link = p.links[slot]
     end_track = int(np.int64(link["end_track"]))
@@ -227,8 +227,8 @@ BY_TIME, BY_DISTANCE = range(2)
 
 @kernel(hot=True)
 def cost_of(p: Plant, drive: int, slot: int, angle_ps: int, least: int) -> int:
-    """What the scheduler goes by: positioning time in ns, or the distance in cylinders; of *least* and more it may say
-    less, but not less than *least*.
+    """Return the cost that the scheduler compares: positioning time in ns, or distance in cylinders. Where the cost is
+    *least* or more, any value from *least* to the cost may be returned.
     """
     link = p.links[slot]
     op = p.requests[slot]["op"]

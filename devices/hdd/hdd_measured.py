@@ -11,13 +11,13 @@ from tiersim.toml_files import Nanoseconds, SignedNanoseconds, StrictModel
 
 
 class MeasuredZone(StrictModel):
-    """Neighbouring cylinders with as many sectors a track; skews and the offset are in sectors."""
+    """Neighbouring cylinders with the same number of sectors per track; skews and the offset are in sectors."""
 
     first_cylinder: int = Field(ge=0, description="First cylinder of the zone.")
     sectors_per_track: int = Field(gt=0, lt=100_000, description="Sectors a track.")
-    first_sector_at: float = Field(default=0.0, description="Angle of the zone's first sector.")
-    track_skew: float = Field(description="Sectors.")
-    cylinder_skew: float = Field(description="Sectors.")
+    first_sector_at: float = Field(default=0.0, description="Angle of the zone's first sector, in sectors.")
+    track_skew: float = Field(description="Skew from one track to the next, in sectors.")
+    cylinder_skew: float = Field(description="Skew from one cylinder to the next, in sectors.")
     runs: list[tuple[int, int]] = Field(
         min_length=1, description="Runs of good sectors: the first, counted from the zone's first track, and how many."
     )
@@ -58,7 +58,7 @@ class MeasuredDrive(Drive):
 
     @property
     def caveats(self) -> list[str]:
-        """What of it is not simulated."""
+        """Name properties of the drive that are not simulated."""
         return [f"{self.name}: {self.notes}"] if self.notes else []
 
     @property

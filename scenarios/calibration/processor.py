@@ -71,6 +71,7 @@ class ProcessorCosts:
     assumed: tuple[str, ...] = ()  # costs that nothing recorded tells, a sentence each
     cpu_range: tuple[float, float] = (1.0, 1.0)  # multiples between which the CPU of statements and clients lies
     read_range: tuple[float, float] = (1.0, 1.0)  # and that of a read
+    cores: int | None = None  # of the recorded host, where a scenario of it says so
     cpu_order: int | None = None  # whom a core serves next where the operating system chooses; None: as it was recorded
 
 

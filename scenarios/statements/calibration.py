@@ -105,12 +105,20 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
             ' not have; import its output, too, or write "elsewhere"'
         )
     if load.logical_reads is not None:  # CPU was recorded with each statement, and a read's is in the engine's table
-        return replace(_as_recorded(load, recorded_on), recorded=recorded)
+        return replace(_as_recorded(load, recorded_on), recorded=recorded, cores=_said_cores(recorded_on, load))
     model = _Model(part_of(load, recorded_on), recorded_on, recorded.pause_ns if here else None)
     time = recorded_host_time(load.counters.found, model.cores) if here and recorded.transactions_per_s else None
     is_told = time is not None and time.backends is not None and time.clients is not None
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
-    return replace(found, statement_ns=statement_ns(load, found.costs, model.not_cpu_ns, model.hot))
+    own_ns = statement_ns(load, found.costs, model.not_cpu_ns, model.hot)
+    return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
+
+
+def _said_cores(recorded_on: NamedScenario, load: Load) -> int | None:
+    """Return the cores of the recorded host, where its scenario says how many."""
+    host = recorded_on.model.host
+    is_said = host is not None and (host.cores is not None or host.cpu is not None)
+    return settings_of_load(recorded_on, load).cores if is_said else None
 
 
 def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -> ProcessorCosts:

@@ -5,7 +5,9 @@ What it does not tell: how much less the CPU of statements is on a busy host tha
 read costs the processors, which law of popularity its misses follow. Nor does anything tell whom the scheduler of a
 host serves next that has another number of cores than the one whose choices were recorded
 (:mod:`tiersim.simulator.database.sessions.processors`), and so how many commits share a flush there. They act on each
-other, and percentiles jump between humps, so all are drawn together and not one at a time between its ends.
+other, and percentiles jump between humps, so all are drawn together and not one at a time between its ends. What the
+models themselves are off (:func:`tiersim.scenarios.caveats.model_error_of`) is independent of all that, so squares of
+logs add up.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +22,7 @@ from tiersim.parallel import side_by_side
 from tiersim.scenarios.calibration.popularity.fit import alike
 from tiersim.scenarios.calibration.popularity.occupancy import Law
 from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.caveats import multiples_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.statement_load import Load
 from tiersim.simulator.database.database_state import AT_RANDOM, IN_ORDER, OLDER_OF_TWO
@@ -151,23 +154,31 @@ def _range(
     """Return the interval of transactions/s and of their mean, and which of what is *unknown* makes it so wide."""
     rate = summary["throughput_per_s"]["transactions"]["value"]
     mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
-    low, high = (np.nanquantile(drawn, share, axis=0) for share in (_TAIL, 1 - _TAIL))
+    off = (multiples_of(summary["model_error"], figure) for figure in ("throughput", "mean"))
+    rates, means = (_widened(column, error) for column, error in zip(drawn.T, off, strict=True))
     logs = np.log(np.maximum(drawn[:, 0], 1e-9))
     shares = {name: _explained(np.array([one.at[name] for one in draws]), logs) for name in unknown}
     mostly = max(shares, key=lambda name: shares[name])
-    wide = bool(high[0] > WIDE * low[0])
+    wide = rates[1] > WIDE * rates[0]
     return {
         "draws": len(draws),
         "share": 1 - 2 * _TAIL,
-        "transactions_per_s": {"low": rate * float(low[0]), "high": rate * float(high[0])},
-        "transaction_mean_ns": (
-            None if mean_ns is None else {"low": mean_ns * float(low[1]), "high": mean_ns * float(high[1])}
-        ),
+        "transactions_per_s": {"low": rate * rates[0], "high": rate * rates[1]},
+        "transaction_mean_ns": None if mean_ns is None else {"low": mean_ns * means[0], "high": mean_ns * means[1]},
         "verdict": "underdetermined" if wide else "determined",
         "explained_by": shares,
         "mostly": UNKNOWNS[mostly][0],
         "remedy": UNKNOWNS[mostly][1],
     }
+
+
+def _widened(drawn: NDArray[np.float64], off: tuple[float, float] | None) -> tuple[float, float]:
+    """Return between which multiples of a prediction 80 % lie of what was *drawn*, and of what models are *off*; 1 is
+    always between them.
+    """
+    low, high = np.log(np.nanquantile(drawn, (_TAIL, 1 - _TAIL)))
+    below, above = np.log(off or (1.0, 1.0))
+    return float(np.exp(-np.hypot(min(low, 0.0), below))), float(np.exp(np.hypot(max(high, 0.0), above)))
 
 
 def _explained(at: NDArray[np.float64], logs: NDArray[np.float64]) -> float:

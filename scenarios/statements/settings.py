@@ -95,15 +95,17 @@ def settings_of_load(scenario: NamedScenario, load: Load, processor: ProcessorCo
 
 
 def with_variables(manifest: Manifest, found: Differences) -> Manifest:
-    """Return a manifest whose host has InnoDB's variables, too, where they were recorded."""
+    """Return a manifest whose host has its cores, and InnoDB's variables, too, where they were recorded."""
+    counted = [cores for one in found.of("processor").values() if (cores := one.last.get("cores"))]
+    known = {"cores": int(max(counted)), **manifest.host} if counted else manifest.host
     if manifest.host.get("engine") not in ("mysql", "mariadb"):
-        return manifest
+        return replace(manifest, host=known)
     said = {name: str(change.last.get("setting", "")) for name, change in found.of("setting").items()}
     for change in found.of("binary log").values():
         written, commits = change.number("bytes"), change.number("transactions")
         if written and commits:
             said[innodb.COMMIT_BYTES_IN_BINARY_LOG] = str(round(written / commits))
-    return replace(manifest, host={**said, **manifest.host})
+    return replace(manifest, host={**said, **known})
 
 
 def settings_of(
@@ -124,7 +126,7 @@ def settings_of(
     host, engine = scenario.model.host or HostModel(), scenario.model.engine or EngineModel()
     basis: dict[str, str] = {}
     kind = _kind(scenario, engine, path, recorded, basis)
-    cores = _cores(scenario, host, recorded, basis)
+    cores = _cores(scenario, host, recorded, processor, basis)
     speed = _core_speed(scenario, host, basis)
     pool_bytes = _buffer_pool(scenario, engine, path, recorded, recorded_pool_bytes, basis)
     version = _version(engine, recorded, basis)
@@ -184,7 +186,14 @@ def _version(engine: EngineModel, recorded: Manifest, basis: dict[str, str]) -> 
     return str(found)
 
 
-def _cores(scenario: NamedScenario, host: HostModel, recorded: Manifest, basis: dict[str, str]) -> int:
+def _cores(
+    scenario: NamedScenario,
+    host: HostModel,
+    recorded: Manifest,
+    processor: ProcessorCosts | None,
+    basis: dict[str, str],
+) -> int:
+    """Return the cores of the scenario, else of the scenario of the recorded hardware, else of the recording."""
     known = recorded.host.get("cores")
     if host.cpu is not None:
         basis["host.cores"] = f"catalogue: {host.count or 1} × {host.cpu}"
@@ -192,6 +201,9 @@ def _cores(scenario: NamedScenario, host: HostModel, recorded: Manifest, basis: 
     if host.cores is not None:
         basis["host.cores"] = "scenario"
         return host.cores
+    if processor is not None and processor.cores is not None:
+        basis["host.cores"] = "as the scenario of the recorded hardware says"
+        return processor.cores
     if isinstance(known, int) and known > 0:
         basis["host.cores"] = "recorded"
         return known

@@ -47,7 +47,7 @@ def _of(found: Experiment) -> Iterator[Measurement]:
     for drawn in found.maps:
         if not drawn.is_guess:
             cells = ([report.off(cell) for cell in row] for row in drawn.off_pct)
-            yield from of_map(found.title, drawn.title, drawn.labels, zip(drawn.labels, cells, strict=True))
+            yield from of_map(drawn.title, drawn.labels, zip(drawn.labels, cells, strict=True))
     columns, rows = report.table(found)
     for row in rows:
         one = measurement(found.title, found.basis, dict(zip(columns, row, strict=True)))
@@ -69,20 +69,18 @@ def measurement(experiment: str, basis: Basis, row: Mapping[str, str]) -> Measur
     return Measurement(experiment, basis, figure, error, *of_range(_number(row["predicted"]), low, high))
 
 
-def of_map(
-    experiment: str, title: str, labels: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]
-) -> Iterator[Measurement]:
-    """Return the pairs of a heat map, its cells in percent, as measurements of throughput: those that go beyond their
-    recording are an experiment for each recorded cell.
+def of_map(title: str, labels: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Measurement]:
+    """Return the pairs of a heat map, its cells in percent, as measurements of throughput.
+
+    Pairs from one recorded cell share its faults, so each recorded cell is an experiment; what goes beyond its
+    recording is told apart.
     """
     for label, cells in rows:
         for asked, cell in zip(labels, cells, strict=True):
             if cell:
+                basis: Basis = "extrapolated" if _goes_beyond(label, asked) else "calibrated"
                 error = -log1p(_number(cell) / 100)
-                if _goes_beyond(label, asked):
-                    yield Measurement(f"{title.partition(':')[0]}, from {label}", "extrapolated", "throughput", error)
-                else:
-                    yield Measurement(experiment, "calibrated", "throughput", error)
+                yield Measurement(f"{title.partition(':')[0]}, from {label}", basis, "throughput", error)
 
 
 def _goes_beyond(recorded: str, asked: str) -> bool:

@@ -4,9 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-import numpy as np
-
-from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.validation.cell_figures import SLOW_MS
 from tiersim.scenarios.validation.matrix_cells import Cell, kind_of, pools_of, scaled_by_cap
 from tiersim.simulator.result import Result
@@ -36,6 +33,7 @@ class Predicted:
     calibrated: bool
     underdetermined: bool
     reasons: Sequence[str]  # why it is not calibrated
+    basis: str  # of the stated error of the models: calibrated, extrapolated or assumed
 
     @classmethod
     def of(cls, result: Result) -> Self:
@@ -55,19 +53,19 @@ class Predicted:
             summary["verdict"]["calibration"] == "calibrated",
             (summary.get("range") or {}).get("verdict") == "underdetermined",
             tuple(summary["calibration"]["reasons"]),
+            summary["model_error"]["basis"],
         )
 
 
 def _interval(result: Result, tps: float) -> tuple[float, float]:
-    """Return between what a result says that transactions/s lie: what the recording leaves open, and the error of the
-    models, which are independent.
+    """Return between what a result says that transactions/s lie: by the error of the models alone where nothing was
+    drawn of what the recording leaves open.
     """
     found = result.summary.get("range")
-    off = model_error_of(result.summary["verdict"])["figures"]["throughput"]
-    drawn = {"low": tps, "high": tps} if found is None else found["transactions_per_s"]
-    below = np.hypot(np.log(off["low"]), np.log(min(drawn["low"] / tps, 1.0)))
-    above = np.hypot(np.log(off["high"]), np.log(max(drawn["high"] / tps, 1.0)))
-    return tps * float(np.exp(-below)), tps * float(np.exp(above))
+    if found is not None:
+        return found["transactions_per_s"]["low"], found["transactions_per_s"]["high"]
+    off = result.summary["model_error"]["figures"]["throughput"]
+    return tps * off["low"], tps * off["high"]
 
 
 def _slow_share(result: Result) -> float:
@@ -84,6 +82,7 @@ class Pair:
     """
 
     load: str
+    source: str
     kinds: str
     pools: str
     error: float
@@ -94,10 +93,21 @@ class Pair:
     mean: float
     p95: float
     slow: float  # apart, in shares of all transactions
-    held: bool  # within the interval that a result states
-    factor: float  # of its ends
+    low: float  # ends of the interval that a result states, as shares of what was measured
+    high: float
     underdetermined: bool
     calibrated: bool
+    basis: str  # of the stated error of the models
+
+    @property
+    def held(self) -> bool:
+        """Tell whether what was measured is within the interval."""
+        return self.low <= 1 <= self.high
+
+    @property
+    def factor(self) -> float:
+        """How many times the lower end the upper one is."""
+        return self.high / self.low
 
     @property
     def tail_is_near(self) -> bool:
@@ -122,6 +132,7 @@ def _pair(source: Cell, target: Cell, said: Predicted, kinds: str) -> Pair:
     known = target.figures
     return Pair(
         load=source.load,
+        source=source.name,
         kinds=kinds,
         pools=pools_of(source, target),
         error=said.tps / known["tps"] - 1,
@@ -132,8 +143,9 @@ def _pair(source: Cell, target: Cell, said: Predicted, kinds: str) -> Pair:
         mean=said.mean_ms / known["mean_ms"] - 1,
         p95=said.p95_ms / known["p95_ms"] - 1,
         slow=said.slow - known["slow"],
-        held=said.tps_low <= known["tps"] <= said.tps_high,
-        factor=said.tps_high / said.tps_low,
+        low=said.tps_low / known["tps"],
+        high=said.tps_high / known["tps"],
         underdetermined=said.underdetermined,
         calibrated=said.calibrated,
+        basis=said.basis,
     )

@@ -209,9 +209,8 @@ _ON_POOL = (
     " %. How many there were, and what part of the write cache this database had, is not told"
 )
 _ON_FLASH = (
-    "a write of the log stands behind those of the checkpoint that the LUNs' queues let through: behind those of one"
-    " LUN it takes 1.2 times as long, with no such queues 7.7 times. What is suspected is the array's sustained rate of"
-    " writes (its channels, assumed)"
+    "behind the writes of one LUN a sync takes as long as before, behind those of eight 1.5 times as long: then more is"
+    " outstanding than the array takes at once, its buffer is full, and a write of the log waits for room in it"
 )
 
 

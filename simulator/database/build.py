@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.plant import PlantBuilder, values_of
 from tiersim.devices.station_records import NEVER, NONE
 from tiersim.devices.tiering.cached_blocks_kernels import FIRST_PLACE
 from tiersim.errors import ScenarioError
@@ -18,9 +18,8 @@ from tiersim.simulator.database.buffer_pool.lazy_writer import (
     LAZY_WRITER_ROW,
     MOST_RUNS,
     LazyWriter,
-    lazy_writer_fields,
 )
-from tiersim.simulator.database.buffer_pool.midpoint import MIDPOINT_FRAME, MIDPOINT_ROW, Midpoint, midpoint_fields
+from tiersim.simulator.database.buffer_pool.midpoint import MIDPOINT_FRAME, MIDPOINT_ROW, Midpoint
 from tiersim.simulator.database.buffer_pool.page_cleaner import PAGE_CLEANER_ROW, PageCleaner, cleaner_fields
 from tiersim.simulator.database.buffer_pool.rings import POOL_PART, RING_BYTES
 from tiersim.simulator.database.checkpoint.bursts import MOST_RUNS as MOST_BURST_RUNS
@@ -477,7 +476,7 @@ def _midpoint(builder: PlantBuilder, host: Host, station: int) -> dict[str, NDAr
     if host.binary_log is not None:
         binary_log = _row(BINARY_LOG_ROW, binary_log_fields(host.binary_log, builder.queue()))
     return {
-        "midpoint": _row(MIDPOINT_ROW, midpoint_fields(host.midpoint)) if listed else np.zeros(0, MIDPOINT_ROW),
+        "midpoint": _row(MIDPOINT_ROW, values_of(MIDPOINT_ROW, host.midpoint)) if listed else np.zeros(0, MIDPOINT_ROW),
         "midpoint_frames": np.zeros(host.frames if listed else 0, MIDPOINT_FRAME),
         "page_cleaner": (
             np.zeros(0, PAGE_CLEANER_ROW)
@@ -502,7 +501,7 @@ def _lazy_writer(host: Host, pages: int) -> dict[str, NDArray[Any]]:
     row = (
         np.zeros(0, LAZY_WRITER_ROW)
         if host.lazy_writer is None
-        else _row(LAZY_WRITER_ROW, lazy_writer_fields(host.lazy_writer))
+        else _row(LAZY_WRITER_ROW, values_of(LAZY_WRITER_ROW, host.lazy_writer))
     )
     return {
         "lazy_writer": row,

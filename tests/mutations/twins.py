@@ -393,8 +393,8 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "simulator/database/checkpoint/checkpointer.py",
-            '"nap_ns": settings.nap_ns,',
-            '"nap_ns": NAP_NS,',
+            "**values_of(CHECKPOINTER_ROW, settings),",
+            '**values_of(CHECKPOINTER_ROW, settings) | {"nap_ns": NAP_NS},',
             "Naps are always 100 ms.",
         ),
     ],
@@ -663,7 +663,7 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "simulator/database/sessions/processors.py",
-            "return wake_writer(p, d)",
+            "return wake_log_writer(p, d)",
             "return 0",
             "The writer sleeps until somebody commits.",
         ),

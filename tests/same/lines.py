@@ -14,10 +14,13 @@ from tests.same.tests import run_tests
 
 ROOT = Path(__file__).parents[2]
 _FOLDERS = ("devices", "simulator", "scenarios", "traces", "src/tiersim/kernel")
-#: A test has so much time: it runs most of its lines in its first seconds.
-_SECONDS = 1.0
+#: A test ends when it has run no new line for so much CPU time.
+_SECONDS = 0.5
 #: Files of tests that run kernels beside those that are marked so: whole replays of statements and of tenants.
-_MORE = ("statements", "tenants", "synthesis", "replay", "log", "innodb_twins", "real_index_entries")
+_MORE = (
+    *("statements", "tenants", "synthesis", "replay", "log", "innodb_twins", "index_entries", "real_index_entries"),
+    *("inferred_page_cache", "sqlserver_replays", "checkpoint_rules", "workloads", "waiting", "sizing_runs"),
+)
 
 
 def kernel_lines(root: Path = ROOT) -> dict[Path, set[int]]:
@@ -64,7 +67,12 @@ def main() -> int:
     """Run tests without the compiler and print what they leave out of each file."""
     parser = argparse.ArgumentParser(prog="python -m tests.same.lines", description=__doc__)
     parser.add_argument("tests", nargs="*", default=corpus(), help="files of tests, or tests")
-    parser.add_argument("--seconds", type=float, default=_SECONDS, help="a test ends after so many; 0: never")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=_SECONDS,
+        help="a test ends after so many of CPU without a new line; 0: never",
+    )
     parser.add_argument("--into", type=Path, help="keep what ran in this folder, and count what it holds already")
     options = parser.parse_args()
     lines = kernel_lines()

@@ -1,10 +1,11 @@
-"""A plugin of pytest that notes which lines of kernels run, in the folder ``TIERSIM_LINES_OUT``; a test ends after
-``TIERSIM_LINES_SECONDS``, whatever it has shown by then.
+"""A plugin of pytest that notes which lines of kernels run, in the folder ``TIERSIM_LINES_OUT``; a test ends when
+it has run no further one for ``TIERSIM_LINES_SECONDS`` of CPU, whatever it has shown by then.
 """
 
 import os
 import signal
 import sys
+import threading
 from collections.abc import Generator
 from pathlib import Path
 from types import CodeType, FrameType
@@ -21,7 +22,7 @@ _ran: dict[str, set[int]] = {name: set() for name in _kernels}
 _left: dict[CodeType, set[int]] = {}
 
 
-class _TimeIsUpError(BaseException):
+class _NothingNewError(BaseException):
     """Ends a test: no Exception, which property tests would take for a failure and look for a smaller one."""
 
 
@@ -50,26 +51,36 @@ def _lines(frame: FrameType, event: str, argument: Any) -> Any:
     return _lines if left else None
 
 
-def _stop(*_: object) -> None:
-    raise _TimeIsUpError
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Generator[None, object, object]:
-    """Follow a test, and end it when its time is up."""
-    sys.settrace(_calls)  # Python stops looking when the time is up within what looks
-    before = signal.signal(signal.SIGALRM, _stop)
-    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
+    """Follow a test, and end it when it runs no new lines; it has not failed then, whatever that made of it."""
+    sys.settrace(_calls)  # Python stops looking when a test ends within what looks
+    before, known, ended = signal.getsignal(signal.SIGPROF), -1, False
+
+    def look(*_: object) -> None:
+        nonlocal known, ended
+        now = sum(map(len, _ran.values()))
+        known, ended = now, ended or now == known
+        if ended:  # also when something swallowed that it has, such as a function that C calls
+            raise _NothingNewError
+
+    signal.signal(signal.SIGPROF, look)
+    signal.setitimer(signal.ITIMER_PROF, _SECONDS, _SECONDS)
     try:
         return (yield)
+    except BaseException:
+        if not ended:
+            raise
+        return None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def pytest_configure() -> None:
-    """Begin to look."""
+    """Begin to look, also in threads that tests begin."""
     sys.settrace(_calls)
+    threading.settrace(_calls)
 
 
 def pytest_unconfigure() -> None:

@@ -79,13 +79,14 @@ function sentencesOfBlame() {
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
     const always = bottleneck.utilisation >= ALWAYS_BUSY;
     const busy = `${always ? '' : 'the busiest part, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
-    return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}` };
+    const waits = scenario.verdict.load === 'behind' && !always && ofStatements(scenario) ? '. No part is full: each client waits for its own requests, so their latency limits the throughput' : '';
+    return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}${waits}` };
   });
   const idle = parts.filter(part => part.idle);
   const most = Math.max(...idle.map(part => part.peak));
   return [
     ...parts.filter(part => part.text).map(part => `${part.text}.`),
-    idle.length ? `${list(idle.map(part => part.idle))}: no part is busier than ${percent(most)} in any ${lengthOfInterval(scenarios()[0])}.` : null,
+    idle.length ? `${list(idle.map(part => part.idle))}: no part is near its limit; none is busier than ${percent(most)} in any ${lengthOfInterval(scenarios()[0])}.` : null,
   ].filter(known).map(text => element('span', { className: 'doubt' }, text));
 }
 
@@ -116,19 +117,20 @@ function sentencesOfDoubt([purpose, statistic]) {
     [
       ...errors.map(whose), errors.length ? data.meaning_of_error : null,
       resolved.length < counted.length ? `The recording is too short for the ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
-      Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below).` : null,
+      Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below, by scenario).` : null,
     ].filter(known).map(text => element('span', { className: 'doubt' }, unbroken(text))),
   ].flat();
 }
 
 function drawHead() {
-  const main = headlines(scenarios().find(ofStatements) ?? scenarios()[0])[0];
+  const told = headlines(scenarios().find(ofStatements) ?? scenarios()[0]);
+  const main = told[0];
   const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} fewer ${ofStatements(one) ? 'transactions' : 'requests'}/s than recorded.`);
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const rates = sentenceOfRates();
   const answers = [
     answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' ')),
-    main ? answer('How slow is it?', sentenceOfLatency(main)) : null,
+    main ? answer('How slow is it?', [...new Set(scenarios().length < MOST_NAMED ? [main, told.at(-1)] : [main])].map(sentenceOfLatency).join(' ')) : null,
     answer('What limits it?', sentencesOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
   ];
@@ -142,7 +144,7 @@ function headlineFigure(scenario, [purpose, statistic], big) {
   const { us, figure, range, word, why } = latency(scenario, purpose, statistic);
   const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
   const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
-  const shown = known(us) ? [value(duration(us), ''), beside(spread(figure, us))]
+  const shown = known(us) ? [value(duration(us), ''), beside(spread(figure, us)), scenario.latency_error_known ? null : beside(' error unknown')]
     : range ? [value(range, 'range'), beside(why ?? word)] : [value(word, 'word')];
   return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `${statistic} of ${plural(purpose)}`), element('dd', {}, shown));
 }
@@ -156,7 +158,7 @@ const isCached = scenario => known(scenario.hit_ratio?.pool);
 function checkpointsOf({ checkpoints }) {
   if (!checkpoints?.rows) return ['none'];
   const dip = Math.max(...checkpoints.rows.map(one => one.dip_pct ?? 0), 0);
-  return [whole.format(checkpoints.rows.length + checkpoints.left_out), ' ', dip >= LEAST_DIP ? element('span', { className: 'interval' }, `at worst −${percent(dip / 100)}`) : null];
+  return [whole.format(checkpoints.rows.length + checkpoints.left_out), ' ', dip >= LEAST_DIP ? element('span', { className: 'interval' }, `worst dip ${percent(dip / 100)}`) : null];
 }
 
 function card(scenario, index) {

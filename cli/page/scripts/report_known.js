@@ -11,7 +11,7 @@ const MEANINGS = {
     'as recorded': 'The buffer pool starts as full as in the recording.',
   },
   arrivals: {
-    recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from the number of outstanding requests.', synthetic: 'Only totals were recorded: the order and overlap of executions are simulated.',
+    recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from the number of outstanding requests.', synthetic: 'Only totals were recorded. The order and overlap of executions are simulated; percentiles depend on them.',
   },
   reach: {
     'within the recording': 'The calibration covers this run: buffer pool and CPU load are not larger than recorded.',
@@ -65,7 +65,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A ${what} starts one recorded think time after the work before it in its session. After a pause longer than replay.dependency_window, it starts at its recorded time.`,
+  'partly-open': what => `In each session, a ${what} starts when the one before it has ended, plus the recorded think time. After a pause longer than replay.dependency_window, it starts at its recorded time.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');

@@ -173,7 +173,7 @@ function heatMap({ rows }, x, height) {
     },
   }];
   const yaxis = axis({
-    tickvals: ticks, ticktext: ticks.map(i => plain(shortened(rows[i].name, narrow() ? 14 : 28)) + ' '), range: [rows.length - 0.5, -0.5], automargin: true, showgrid: false, fixedrange: true,
+    tickvals: ticks, ticktext: ticks.map(i => plain(shortened(rows[i].part === 'CPU' ? rows[i].part : rows[i].name, narrow() ? 14 : 28)) + ' '), range: [rows.length - 0.5, -0.5], automargin: true, showgrid: false, fixedrange: true,
   });
   return { traces, how: layout({ hovermode: 'closest', margin: { l: 58, r: 20, t: 44, b: 40 }, xaxis: timeAxis(), yaxis }) };
 }

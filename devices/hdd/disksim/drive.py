@@ -1,14 +1,15 @@
-"""A drive of ours from DiskSim's parameters: at their word, but for what drives were measured to do otherwise.
+"""DiskSim's parameters as a drive of tiersim: each as DiskSim defines it, but for *departures*, where drives were
+measured to do otherwise.
 
 What each parameter means: DiskSim 4.0 reference manual, CMU-PDL-08-101, B.4, and ``src/modules/disk.modspec``. With all
 of them at their word a drive that is given one command at a time answers as DiskSim does (``tests/test_disksim.py``).
 
-DiskSim's validation traces hold the response times of the real drives. A departure stays when drives get better by it
-and no family of them gets worse (``tiersim validate departures`` leaves each out in turn), and when its reason is how
-drives work:
+DiskSim's validation traces hold the response times of the real drives. A departure is kept if it reduces the error of
+drives and increases it for no family of them (``tiersim validate departures`` leaves each out in turn), and
+when its reason is how drives work:
 
-* Heads that are switched have to settle on a track as an arm that moves to the next cylinder, so they take no less; and
-  no longer than the skew hides, with the settling of a write: the maker chose it for that.
+* A switch of heads takes at least as long as the shortest seek, for both end with settling; and at most as long as the
+  track skew hides, with the settling of a write: the maker chose the skew for that.
 * A drive that reads ahead until the segment is full does so after a read from the buffer, too: there is room again.
 
 The others were tried, and are not kept (``docs/disks.md``).
@@ -30,10 +31,10 @@ from tiersim.units import NS_PER_MS
 
 #: DiskSim's "Buffer continuous read".
 _READ_AHEAD: tuple[ReadAhead, ...] = ("none", "track", "cylinder", "segment", "next-track")
-_SCHEDULERS = {1: "fcfs", 2: "sstf", 3: "sstf", 4: "sstf"}  # those by address; the others go by time
+_SCHEDULERS = {1: "fcfs", 2: "sstf", 3: "sstf", 4: "sstf"}  # policies by address are sstf here, and all others sptf
 
 
-#: What is not taken at its word, or could be.
+#: All departures that were tried; those in use are in KEPT.
 Departure = Literal[
     "switch settles",
     "ahead goes on",
@@ -158,7 +159,7 @@ def _buffer(specs: Block, departures: AbstractSet[Departure]) -> dict[str, Any]:
     segments = max(specs.whole("Number of buffer segments", 1), 1) if caching else 1
     apart = specs.whole("Use separate write segment", 0) != 0 and segments > 1
     hits = [*_overheads(specs, "Read hit"), *_overheads(specs, "Write hit")]
-    if "even hits" in departures:  # one that is less than half the other is as the other
+    if "even hits" in departures:  # an overhead of less than half the other is replaced by it
         hits = [max(pair) if 2 * own < max(pair) else own for pair in (hits[:2], hits[2:]) for own in pair]
     return {
         "buffer_segments": segments - apart,

@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"#[^\n]*|(?P<mark>[{}\[\],=])|(?P<words>[^{}\[\],=\n#]+)")
 #: Files name each other; nobody needs more than this.
 _MOST_NESTED = 8
 
-#: Sectors of the largest drives are fewer, and no time in ms is longer.
+#: No number of sectors, and no time in ms, is plausible above this.
 _MOST = 1e10
 
 

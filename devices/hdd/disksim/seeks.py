@@ -16,7 +16,7 @@ from tiersim.units import NS_PER_MS
 
 #: Distance, ms; some files have a deviation, and the times of writes, behind them.
 _POINT = re.compile(r"\s*(\d+)\s*[,\s]\s*(\d+\.?\d*)(?:\s*[,\s]\s*[-\d.]+)*\s*$")
-#: Of a curve that is an equation so many points are kept, evenly on a logarithmic scale.
+#: So many points are taken of a curve that is given as an equation, logarithmically spaced.
 _POINTS = 200
 _THREE = "Single cylinder seek time", "Average seek time", "Full strobe seek time"
 
@@ -46,7 +46,7 @@ def seek_curve(mechanics: Block, cylinders: int) -> list[tuple[int, float]]:
 
 
 def _hpl(mechanics: Block, distance: int, first: list[float]) -> float:
-    """V1: up to where the square root holds; V2 + V3 sqrt(d), then V4 + V5 d; V6: a single cylinder, or -1."""
+    """Below V1: V2 + V3 sqrt(d), beyond: V4 + V5 d. V6: time of a single cylinder, -1: not given."""
     border, offset, root, far_offset, slope, single = _numbers(mechanics, "HPL seek equation values", 6)
     if distance <= len(first):
         return first[distance - 1]

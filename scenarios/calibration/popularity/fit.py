@@ -68,11 +68,11 @@ def residuals(table: AccessedTable, frames: int, expected: Expected) -> list[Res
     found = []
     both = table.index_missed + table.heap_missed
     figures = [
-        ("index pages missed in an access", table.index_missed, expected.index_missed),
-        ("heap pages missed in an access", table.heap_missed, expected.heap_missed),
+        ("index pages missed per access", table.index_missed, expected.index_missed),
+        ("heap pages missed per access", table.heap_missed, expected.heap_missed),
     ]
     if table.together:
-        figures = [("pages missed in an access", both, expected.index_missed + expected.heap_missed)]
+        figures = [("pages missed per access", both, expected.index_missed + expected.heap_missed)]
     for figure, count, predicted in figures:
         if figure.startswith("index") and not table.index_pages:
             continue
@@ -297,8 +297,8 @@ class Evidence:
                 found, least = moved, _CLOSER * score(against)
                 said = [
                     (
-                        f"{table.name}: {moved[place].moved:.0%} of its pages were full; a non-HOT update has moved"
-                        " one row of each of these to another page"
+                        f"{table.name}: {moved[place].moved:.0%} of its pages were full; it is assumed that an update"
+                        " has moved one row of each full page to another page (a non-HOT update)"
                     )
                 ]
                 if not contradicts(against):
@@ -467,7 +467,9 @@ def fit(
         elif against and table.name not in bounded:
             before = laws[place]
             laws, alike = evidence.better(laws, place)
-            used_now = "no other one explains it better" if laws[place] == before else f"used: {_in_words(laws[place])}"
+            used_now = (
+                "no other one explains it better" if laws[place] == before else f"so it uses {_in_words(laws[place])}"
+            )
             said += [f"{against[0]} by Zipf's law alone; {used_now}", *alike]
             residuals = evidence.residuals(laws, place)
             left = contradictions(residuals) if contradicts(residuals) else []

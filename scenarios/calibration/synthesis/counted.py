@@ -445,7 +445,7 @@ LEFT = "execution time minus reads, writes and sampled waits (an upper bound)"
 NOT_TIMED = "unknown: reads and writes of pages were not timed (track_io_timing)"
 FASTEST_COMMIT = "that of the fastest commit; the rest is the wait for the WAL"
 COMMIT_ALONE = (
-    "their execution time, which ends before the WAL flush (the flushes took longer than all commits together)"
+    "their execution time: it does not contain the WAL flush, for the flushes took longer than all commits together"
 )
 LOG_NOT_TIMED = "unknown: flushes of the WAL were not timed (track_wal_io_timing)"
 

@@ -15,12 +15,22 @@ A round is a background request of the station to itself. Averages are counted i
 
 from dataclasses import dataclass
 
+from tiersim.devices.plant import settings_of, values_of
 from tiersim.devices.requests import add_background, add_child
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, WRITE
 from tiersim.simulator.database.buffer_pool.pages import clean, station_of
-from tiersim.simulator.database.database_state import AT_LOG, HAND, LAPS, READING, TAKEN, VALID, Database, record
+from tiersim.simulator.database.database_state import (
+    AT_LOG,
+    HAND,
+    LAPS,
+    READING,
+    TAKEN,
+    VALID,
+    Database,
+    record,
+)
 from tiersim.simulator.database.page_cache import BY_WRITER, hand_on, has_enough, note_write_back
 from tiersim.simulator.database.wal.log import must_flush_for
 
@@ -30,11 +40,23 @@ from tiersim.simulator.database.wal.log import must_flush_for
 _ROUNDS, _FIRST_DENSITY, _WHOLE_POOL_NS = 16, 10, 120_000_000_000
 _BITS = 16
 
+
+@dataclass(frozen=True)
+class BackgroundWriter:
+    """Settings, with PostgreSQL's defaults: bgwriter_delay, bgwriter_lru_maxpages, bgwriter_lru_multiplier,
+    bgwriter_flush_after (on Linux).
+    """
+
+    delay_ns: int = 200_000_000
+    most_pages: int = 100  # of a round
+    multiplier: float = 2.0
+    flush_after_pages: int = 64
+
+
 #: The background writer; averages in 2^-16.
 WRITER = record(
     "station",
-    "delay_ns",
-    "most_pages",  # of a round
+    *settings_of(BackgroundWriter, without=("flush_after_pages",)),
     "multiplier",  # frames that a round provides for each that is taken, in thousandths
     "awake",
     "rounds",
@@ -56,18 +78,6 @@ WRITER = record(
     "idle_rounds",
     indices=("station",),
 )
-
-
-@dataclass(frozen=True)
-class BackgroundWriter:
-    """Settings, with PostgreSQL's defaults: bgwriter_delay, bgwriter_lru_maxpages, bgwriter_lru_multiplier,
-    bgwriter_flush_after (on Linux).
-    """
-
-    delay_ns: int = 200_000_000
-    most_pages: int = 100
-    multiplier: float = 2.0
-    flush_after_pages: int = 64
 
 
 @kernel
@@ -206,8 +216,7 @@ def writer_fields(settings: BackgroundWriter, station: int) -> dict[str, int]:
     """Return what of the writer's row is not 0 at the start."""
     return {
         "station": station,
-        "delay_ns": settings.delay_ns,
-        "most_pages": settings.most_pages,
+        **values_of(WRITER, settings),
         "multiplier": round(settings.multiplier * 1000),
         "density": _FIRST_DENSITY << _BITS,
     }

@@ -13,6 +13,7 @@ A changed page that has to go is written with its neighbours
 
 from dataclasses import dataclass
 
+from tiersim.devices.plant import settings_of
 from tiersim.devices.requests import add_background
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
@@ -39,11 +40,21 @@ MOST_RUNS = 64
 #: The free list is no larger than this part of the pool.
 _POOL_PART = 8
 
+
+@dataclass(frozen=True)
+class LazyWriter:
+    """Settings: how often it comes, how many buffers a worker examines when the free list is short, how many pages one
+    write is for at most.
+    """
+
+    interval_ns: int = 1_000_000_000
+    examined: int = 64
+    gathered_pages: int = GATHERED
+
+
 #: The lazy writer and the free list
 LAZY_WRITER_ROW = record(
-    "interval_ns",
-    "examined",  # pages that a worker looks at when the free list is short
-    "gathered_pages",  # that one write is for at most
+    *settings_of(LazyWriter),
     "awake",
     "taken",  # frames up to the last round
     "runs",  # in ``to_write`` that nobody has posted
@@ -54,15 +65,6 @@ LAZY_WRITER_ROW = record(
     "extended_pages",
     "extension_reads",
 )
-
-
-@dataclass(frozen=True)
-class LazyWriter:
-    """Settings: how often it comes, how many buffers a worker examines, how many pages one write is for at most."""
-
-    interval_ns: int = 1_000_000_000
-    examined: int = 64
-    gathered_pages: int = GATHERED
 
 
 @kernel
@@ -180,12 +182,3 @@ def end_run(d: Database, first: int, pages: int, posted_ns: int) -> None:
         if not d.dirty[frame] and not lru2.was_used_since(d, page, posted_ns):
             lru2.leave(d, frame)
             _free(d, frame)
-
-
-def lazy_writer_fields(settings: LazyWriter) -> dict[str, int]:
-    """Return what of the lazy writer's row is not 0 at the start."""
-    return {
-        "interval_ns": settings.interval_ns,
-        "examined": settings.examined,
-        "gathered_pages": settings.gathered_pages,
-    }

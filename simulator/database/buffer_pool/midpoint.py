@@ -8,6 +8,7 @@ first use. A young page moves to the head only when more than a quarter of the y
 
 from dataclasses import dataclass
 
+from tiersim.devices.plant import settings_of
 from tiersim.kernel import kernel
 from tiersim.simulator.database.buffer_pool import rings
 from tiersim.simulator.database.buffer_pool.frame_lists import _push, _unlink
@@ -21,10 +22,18 @@ WRITTEN, LEAVES = 2, 3
 #: A young page moves when more than this part of the young ones has gone since it last did.
 _QUARTER = 4
 
+
+@dataclass(frozen=True)
+class Midpoint:
+    """Settings: innodb_old_blocks_pct, innodb_old_blocks_time."""
+
+    old_percent: int = 37
+    old_time_ns: int = 1_000_000_000
+
+
 #: The list as a whole.
 MIDPOINT_ROW = record(
-    "old_percent",
-    "old_time_ns",
+    *settings_of(Midpoint),
     "young",  # pages
     "old",
     "evicted",  # so far
@@ -33,14 +42,6 @@ MIDPOINT_ROW = record(
 )
 #: A frame in it: its part, when its page was first used, and how many pages were evicted when it last moved.
 MIDPOINT_FRAME = record("part", "first_ns", "moved")
-
-
-@dataclass(frozen=True)
-class Midpoint:
-    """Settings: innodb_old_blocks_pct, innodb_old_blocks_time."""
-
-    old_percent: int = 37
-    old_time_ns: int = 1_000_000_000
 
 
 @kernel
@@ -162,8 +163,3 @@ def balance(d: Database) -> None:
         _push(d.newer, d.older, int(d.newer[young]), frame)  # behind the last of the young, the list being a ring
         m["young"] += 1
         d.midpoint_frames[frame]["part"] = YOUNG
-
-
-def midpoint_fields(settings: Midpoint) -> dict[str, int]:
-    """Return what of the list's row is not 0 at the start."""
-    return {"old_percent": settings.old_percent, "old_time_ns": settings.old_time_ns}

@@ -22,6 +22,7 @@ READ, which waits for it. All pool instances are one.
 from dataclasses import dataclass
 
 from tiersim.devices import requests
+from tiersim.devices.plant import settings_of, values_of
 from tiersim.devices.requests import add_background, add_child
 from tiersim.devices.station_records import NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
@@ -76,28 +77,43 @@ _SHORT = 2
 #: MariaDB waits for so little more of the log at a time.
 _STEP_BYTES = 1 << 20
 
+
+@dataclass(frozen=True)
+class PageCleaner:
+    """Settings, by default those of MariaDB 10.11 with 96 MiB of redo; ``most_percent`` and ``low_percent`` are
+    innodb_max_dirty_pages_pct and its low mark.
+
+    ``async_bytes``, ``sync_bytes`` and ``most_bytes`` are ages of the checkpoint, ``low_bytes`` that from which on it
+    counts.
+    """
+
+    form: int = MARIADB  # or MYSQL
+    interval_ns: int = 1_000_000_000
+    scan_depth: int = 1536
+    io_capacity: int = 200
+    io_capacity_max: int = 400
+    neighbours: bool = False
+    workers: int = 1
+    batch_pages: int = MOST_BATCH
+    doublewrite: bool = True  # pages go there first
+    flush_doublewrite: bool = True
+    flush_data: bool = True
+    low_percent: float = 0.0
+    most_percent: float = 90.0
+    low_bytes: int = 10 << 20
+    async_bytes: int = 68 << 20
+    sync_bytes: int = 68 << 20
+    most_bytes: int = 78 << 20
+    loops: int = 30  # seconds that averages go over
+
+
 PAGE_CLEANER_ROW = record(
     "station",
     "waiting",  # queue of sessions that wait for room in the log
-    "form",  # MYSQL, MARIADB
-    "interval_ns",
-    "scan_depth",
-    "io_capacity",
-    "io_capacity_max",
-    "neighbours",
-    "workers",
-    "batch_pages",
-    "doublewrite",  # whether pages go there first
+    *settings_of(PageCleaner),
     "doublewrite_station",  # it lies where that volume begins
-    "flush_doublewrite",
-    "flush_data",
     "low_percent",  # of changed pages, in thousandths of a per cent
     "most_percent",
-    "low_bytes",  # of the log, from which on it is looked at
-    "async_bytes",
-    "sync_bytes",
-    "most_bytes",
-    "loops",  # seconds that averages go over
     "armed",
     "called",  # a round for frames is on its way
     "taken",  # frames, when it was called
@@ -125,35 +141,6 @@ PAGE_CLEANER_ROW = record(
     "log_waits",
     indices=("station", "waiting", "doublewrite_station"),
 )
-
-
-@dataclass(frozen=True)
-class PageCleaner:
-    """Settings, by default those of MariaDB 10.11 with 96 MiB of redo; ``most_percent`` and ``low_percent`` are
-    innodb_max_dirty_pages_pct and its low mark.
-
-    ``async_bytes``, ``sync_bytes`` and ``most_bytes`` are ages of the checkpoint, ``low_bytes`` that from which on it
-    counts.
-    """
-
-    form: int = MARIADB
-    interval_ns: int = 1_000_000_000
-    scan_depth: int = 1536
-    io_capacity: int = 200
-    io_capacity_max: int = 400
-    neighbours: bool = False
-    workers: int = 1
-    batch_pages: int = MOST_BATCH
-    doublewrite: bool = True
-    flush_doublewrite: bool = True
-    flush_data: bool = True
-    low_percent: float = 0.0
-    most_percent: float = 90.0
-    low_bytes: int = 10 << 20
-    async_bytes: int = 68 << 20
-    sync_bytes: int = 68 << 20
-    most_bytes: int = 78 << 20
-    loops: int = 30
 
 
 @kernel
@@ -513,22 +500,7 @@ def cleaner_fields(settings: PageCleaner, station: int, waiting: int, doublewrit
         "station": station,
         "waiting": waiting,
         "doublewrite_station": doublewrite_station,
-        "form": settings.form,
-        "interval_ns": settings.interval_ns,
-        "scan_depth": settings.scan_depth,
-        "io_capacity": settings.io_capacity,
-        "io_capacity_max": settings.io_capacity_max,
-        "neighbours": int(settings.neighbours),
-        "workers": settings.workers,
-        "batch_pages": settings.batch_pages,
-        "doublewrite": int(settings.doublewrite),
-        "flush_doublewrite": int(settings.flush_doublewrite),
-        "flush_data": int(settings.flush_data),
+        **values_of(PAGE_CLEANER_ROW, settings),
         "low_percent": round(settings.low_percent * 1000),
         "most_percent": round(settings.most_percent * 1000),
-        "low_bytes": settings.low_bytes,
-        "async_bytes": settings.async_bytes,
-        "sync_bytes": settings.sync_bytes,
-        "most_bytes": settings.most_bytes,
-        "loops": settings.loops,
     }

@@ -23,13 +23,21 @@ files.
 
 from dataclasses import dataclass
 
+from tiersim.devices.plant import values_of
 from tiersim.devices.requests import add_background, add_child
 from tiersim.devices.station_records import PASS_ON_NS, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.buffer_pool.gather_write import GATHERED, gather, last_position
 from tiersim.simulator.database.buffer_pool.pages import is_temporary, station_of, volume_of
-from tiersim.simulator.database.checkpoint.checkpointer import BY_TIME, IDLE, SYNCING, checkpoint_row, note_begun
+from tiersim.simulator.database.checkpoint.checkpointer import (
+    BY_TIME,
+    CHECKPOINTER_ROW,
+    IDLE,
+    SYNCING,
+    checkpoint_row,
+    note_begun,
+)
 from tiersim.simulator.database.database_state import AT_LOG, CHECKPOINT_PENDING, FILL, UNUSED, Database
 
 #: What a run of pages waits for (``phase`` of its hold): nothing yet; the log; the pages.
@@ -262,10 +270,8 @@ def burst_fields(settings: BurstCheckpoints | IndirectCheckpoints, station: int)
     """Return what of the checkpointer's row is not 0 at the start."""
     fields = {
         "station": station,
-        "gathered_pages": settings.gathered_pages,
         "target_pages": settings.most_pages,
-        "most_pages": settings.most_pages,
-        "slow_ns": settings.slow_ns,
+        **values_of(CHECKPOINTER_ROW, settings),
     }
     if isinstance(settings, IndirectCheckpoints):
         return fields | {"timeout_ns": settings.target_ns, "indirect": 1}

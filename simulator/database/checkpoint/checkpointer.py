@@ -19,6 +19,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from tiersim.devices.plant import settings_of, values_of
 from tiersim.devices.requests import add_background, add_child
 from tiersim.devices.station_records import PASS_ON_NS, Plant
 from tiersim.errors import ScenarioError
@@ -48,14 +49,31 @@ _NEXT, _LOGS, _WRITES, _HANDS_ON, _SYNCS = range(5)
 #: CheckpointWriteDelay.
 NAP_NS = 100_000_000
 
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """Settings, with PostgreSQL's defaults: checkpoint_timeout, checkpoint_completion_target, checkpoint_flush_after.
+
+    ``segments`` are those between checkpoints
+    (:func:`tiersim.simulator.database.checkpoint.checkpointer.checkpoint_segments`); ``since_ns`` is how long before
+    the run the last one began. Where a part of a server runs on a part of its device, so that a request takes longer,
+    ``nap_ns`` is longer by the same factor.
+    """
+
+    timeout_ns: int = 300_000_000_000
+    completion_target: float = 0.9
+    segments: int = 33
+    flush_after_pages: int = 32
+    in_file_order: bool = True
+    since_ns: int = 0
+    nap_ns: int = NAP_NS
+
+
 #: The checkpointer
 CHECKPOINTER_ROW = record(
     "station",
-    "timeout_ns",
+    *settings_of(Checkpoints, without=("flush_after_pages", "since_ns")),
     "target",  # share of the time between checkpoints that writing may take, in thousandths
-    "segments",  # of the log between checkpoints
-    "in_file_order",
-    "nap_ns",
     "armed",  # its timer is set
     "due_ns",
     "begun",  # checkpoints so far
@@ -80,25 +98,6 @@ CHECKPOINTER_ROW = record(
     "latency_ns",  # of all these
     indices=("station",),
 )
-
-
-@dataclass(frozen=True)
-class Checkpoints:
-    """Settings, with PostgreSQL's defaults: checkpoint_timeout, checkpoint_completion_target, checkpoint_flush_after.
-
-    ``segments`` are those between checkpoints
-    (:func:`tiersim.simulator.database.checkpoint.checkpointer.checkpoint_segments`); ``since_ns`` is how long before
-    the run the last one began. Where a part of a server runs on a part of its device, so that a request takes longer,
-    ``nap_ns`` is longer by the same factor.
-    """
-
-    timeout_ns: int = 300_000_000_000
-    completion_target: float = 0.9
-    segments: int = 33
-    flush_after_pages: int = 32
-    in_file_order: bool = True
-    since_ns: int = 0
-    nap_ns: int = NAP_NS
 
 
 @kernel
@@ -307,12 +306,9 @@ def checkpointer_fields(settings: Checkpoints, station: int) -> dict[str, int]:
     first_ns = max(settings.timeout_ns - settings.since_ns, 0)
     return {
         "station": station,
-        "timeout_ns": settings.timeout_ns,
+        **values_of(CHECKPOINTER_ROW, settings),
         "due_ns": first_ns,
         "target": round(settings.completion_target * 1000),
-        "segments": settings.segments,
-        "in_file_order": int(settings.in_file_order),
-        "nap_ns": settings.nap_ns,
     }
 
 

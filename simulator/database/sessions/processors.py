@@ -35,7 +35,7 @@ from tiersim.simulator.database.database_state import (
     WAITING_SLICES,
     Database,
 )
-from tiersim.simulator.database.wal.log_threads import wake_writer
+from tiersim.simulator.database.wal.log import wake_log_writer
 
 
 class Costs(NamedTuple):
@@ -186,4 +186,4 @@ def _passed_by(d: Database) -> int:
 def finish_processors(p: Plant, d: Database) -> int:
     """Free a core; what was changed before may wake the log's threads."""
     d.in_service[0] -= 1
-    return wake_writer(p, d)
+    return wake_log_writer(p, d)

@@ -11,6 +11,7 @@ Requests: FLUSH, of one transaction.
 from dataclasses import dataclass
 
 from tiersim.devices import requests
+from tiersim.devices.plant import settings_of, values_of
 from tiersim.devices.requests import add_child
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
@@ -19,24 +20,6 @@ from tiersim.simulator.database.database_state import Database, record
 
 #: What a request does: it is of another's group; it leads one, which is written, and synced.
 _FOLLOWS, _LEADS, _WRITES, _SYNCS = range(4)
-
-BINARY_LOG_ROW = record(
-    "volume",
-    "waiting",  # queue of transactions
-    "file_bytes",
-    "commit_bytes",
-    "sync_every",  # so many groups; 0: never
-    "delay_ns",
-    "busy",
-    "arrived",  # transactions so far
-    "target",  # the last of the group that is on its way
-    "done",
-    "synced",  # up to which they are on the volume
-    "groups",
-    "syncs",
-    "offset",  # where the next bytes go
-    indices=("volume", "waiting"),
-)
 
 
 @dataclass(frozen=True)
@@ -47,9 +30,25 @@ class BinaryLog:
 
     station: int = 0
     commit_bytes: int = 512
-    sync_every: int = 1
+    sync_every: int = 1  # groups; 0: never
     delay_ns: int = 0
     file_bytes: int = 1 << 30
+
+
+BINARY_LOG_ROW = record(
+    "volume",
+    "waiting",  # queue of transactions
+    *settings_of(BinaryLog, without=("station",)),
+    "busy",
+    "arrived",  # transactions so far
+    "target",  # the last of the group that is on its way
+    "done",
+    "synced",  # up to which they are on the volume
+    "groups",
+    "syncs",
+    "offset",  # where the next bytes go
+    indices=("volume", "waiting"),
+)
 
 
 #: It is written in whole pages of the operating system's cache.
@@ -127,11 +126,4 @@ def _end_group(d: Database) -> None:
 
 def binary_log_fields(settings: BinaryLog, waiting: int) -> dict[str, int]:
     """Return what of the binary log's row is not 0 at the start."""
-    return {
-        "volume": settings.station,
-        "waiting": waiting,
-        "file_bytes": settings.file_bytes,
-        "commit_bytes": settings.commit_bytes,
-        "sync_every": settings.sync_every,
-        "delay_ns": settings.delay_ns,
-    }
+    return {"volume": settings.station, "waiting": waiting, **values_of(BINARY_LOG_ROW, settings)}

@@ -21,6 +21,7 @@ ours. It flushes what has come, one flush at a time, each as long as the others.
 from dataclasses import dataclass
 
 from tiersim.devices import requests
+from tiersim.devices.plant import settings_of, values_of
 from tiersim.devices.requests import add_background, add_child, is_background
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
@@ -48,53 +49,6 @@ HOLE_BYTES = 92
 #: The record of an entry of 16 bytes that is put into a leaf: headers of the record, of the block and of the data, the
 #: place, the entry (access/nbtxlog.h, XLOG_BTREE_INSERT_LEAF; access/xlogrecord.h).
 ENTRY_BYTES = 64
-
-#: The log; positions are bytes since the run began.
-LOG_ROW = record(
-    "volume",
-    "waiting",  # queue of requests whose position is not durable
-    "file_bytes",
-    "segment_bytes",
-    "block_bytes",
-    "buffer_bytes",
-    "full_page_writes",
-    "image_bytes",  # of a page
-    "commit_delay_ns",
-    "commit_siblings",
-    "commit_op",  # what a commit asks for
-    "own_op",  # of this log, where a replica or a binary log comes behind it
-    "threads",  # make it durable, no commit does
-    "flushed_later",  # what is written is flushed by the log writer's next round
-    "writer_delay_ns",
-    "writer_awake",
-    "round_trip_ns",
-    "replica_flush_ns",
-    "replica_starts_ns",  # its flush that begins, or began, last
-    "replica_ends_ns",
-    "busy",  # somebody writes or flushes
-    "inserted",
-    "written",
-    "flushed",
-    "target",  # up to where who is busy writes
-    "piece_end",
-    "redo",  # where the last checkpoint began
-    "flushes",
-    "commits",
-    "images",
-    "written_bytes",  # whole blocks
-    "sync_ns",  # how long writes and flushes took together
-    "began_ns",  # the write or flush under way
-    # of a log of blocks, see tiersim.simulator.database.wal.log_blocks
-    "largest_block_bytes",
-    "most_writes",
-    "most_bytes",
-    "writes",  # under way
-    "write_bytes",
-    "first_block",  # the oldest that is not durable, counted since the run began
-    "next_block",
-    "searched",  # what was written and flushed when nobody was found who may go on
-    indices=("volume", "waiting"),
-)
 
 
 @dataclass(frozen=True)
@@ -127,6 +81,44 @@ class Log:
     threads: bool = False  # make it durable, no commit does: see tiersim.simulator.database.wal.log_threads
     writer_delay_ns: int = 200_000_000
     replica: Replica | None = None
+
+
+#: The log; positions are bytes since the run began.
+LOG_ROW = record(
+    "volume",
+    "waiting",  # queue of requests whose position is not durable
+    *settings_of(Log, without=("synchronous_commit",)),
+    "commit_op",  # what a commit asks for
+    "own_op",  # of this log, where a replica or a binary log comes behind it
+    "writer_awake",
+    "round_trip_ns",
+    "replica_flush_ns",
+    "replica_starts_ns",  # its flush that begins, or began, last
+    "replica_ends_ns",
+    "busy",  # somebody writes or flushes
+    "inserted",
+    "written",
+    "flushed",
+    "target",  # up to where who is busy writes
+    "piece_end",
+    "redo",  # where the last checkpoint began
+    "flushes",
+    "commits",
+    "images",
+    "written_bytes",  # whole blocks
+    "sync_ns",  # how long writes and flushes took together
+    "began_ns",  # the write or flush under way
+    # of a log of blocks, see tiersim.simulator.database.wal.log_blocks
+    "largest_block_bytes",
+    "most_writes",
+    "most_bytes",
+    "writes",  # under way
+    "write_bytes",
+    "first_block",  # the oldest that is not durable, counted since the run began
+    "next_block",
+    "searched",  # what was written and flushed when nobody was found who may go on
+    indices=("volume", "waiting"),
+)
 
 
 @kernel
@@ -269,6 +261,18 @@ def finish_log(p: Plant, d: Database, slot: int) -> int:
 
 
 @kernel
+def wake_log_writer(p: Plant, d: Database) -> int:
+    """Let MySQL 8's log writer begin if it rests though there is more; returns how many requests stand in
+    ``children``.
+    """
+    log = d.log[0]
+    if not log["threads"] or log["writer_awake"] or log["inserted"] == log["written"]:
+        return 0
+    log["writer_awake"] = 1
+    return add_background(p, 0, d.stations[AT_LOG], WRITE, 0, 0)
+
+
+@kernel
 def arm_checkpointer(p: Plant, d: Database, made: int) -> int:
     """Set the checkpointer's timer when the log is used first."""
     if d.checkpointer.size == 0 or d.checkpointer[0]["armed"]:
@@ -368,19 +372,9 @@ def log_fields(settings: Log, volume: int, waiting: int, binary_log: bool = Fals
     return {
         "volume": volume,
         "waiting": waiting,
-        "file_bytes": settings.file_bytes,
-        "segment_bytes": settings.segment_bytes,
-        "block_bytes": settings.block_bytes,
-        "buffer_bytes": settings.buffer_bytes,
-        "full_page_writes": int(settings.full_page_writes),
-        "image_bytes": settings.image_bytes,
-        "commit_delay_ns": settings.commit_delay_ns,
-        "commit_siblings": settings.commit_siblings,
+        **values_of(LOG_ROW, settings),
         "commit_op": AWAIT if waits_behind else own_op,
         "own_op": own_op,
-        "threads": int(settings.threads),
-        "flushed_later": int(settings.flushed_later),
-        "writer_delay_ns": settings.writer_delay_ns,
         "round_trip_ns": replica.round_trip_ns,
         "replica_flush_ns": replica.flush_ns,
         "replica_starts_ns": -1,

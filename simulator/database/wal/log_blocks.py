@@ -20,6 +20,7 @@ offset.
 from dataclasses import dataclass
 
 from tiersim.devices import requests
+from tiersim.devices.plant import values_of
 from tiersim.devices.requests import add_background, add_child
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, Plant
 from tiersim.kernel import kernel
@@ -37,7 +38,7 @@ from tiersim.simulator.database.database_state import (
     URGENT,
     Database,
 )
-from tiersim.simulator.database.wal.log import arm_checkpointer
+from tiersim.simulator.database.wal.log import LOG_ROW, arm_checkpointer
 
 #: What a request does (``phase`` of its hold): it waits for others' blocks; or it has one, which the processors issue,
 #: is written, is flushed.
@@ -86,11 +87,9 @@ def is_satisfied(p: Plant, d: Database, slot: int) -> bool:
 def choose_log_blocks(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     """Let go who has what he waits for; else give the next block to the first whose records are not on their way."""
     log = d.log[0]
-    if log["searched"] != log["written"] + log["flushed"]:
-        slot = find_waiting(p, d, True)
-        if slot != NONE:
-            return slot, now + PASS_ON_NS, NEVER
-        log["searched"] = log["written"] + log["flushed"]
+    slot = find_satisfied(p, d)
+    if slot != NONE:
+        return slot, now + PASS_ON_NS, NEVER
     if log["written"] == log["inserted"] or not _has_room(d):
         return NONE, NEVER, NEVER
     slot = find_waiting(p, d, False)
@@ -98,6 +97,21 @@ def choose_log_blocks(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
         return NONE, NEVER, NEVER
     _take_block(d, slot, now + PASS_ON_NS)
     return slot, now + PASS_ON_NS, NEVER
+
+
+@kernel
+def find_satisfied(p: Plant, d: Database) -> int:
+    """Take the first out of the queue who has what he waits for; NONE if there is none. Nobody is looked for again
+    before more has been written or flushed.
+    """
+    log = d.log[0]
+    done = log["written"] + log["flushed"]
+    if log["searched"] == done:
+        return int(NONE)
+    slot = find_waiting(p, d, True)
+    if slot == NONE:
+        log["searched"] = done
+    return slot
 
 
 @kernel
@@ -223,12 +237,9 @@ def log_block_fields(settings: LogBlocks, volume: int, waiting: int) -> dict[str
     return {
         "volume": volume,
         "waiting": waiting,
-        "file_bytes": settings.file_bytes,
+        **values_of(LOG_ROW, settings),
         "block_bytes": settings.sector_bytes,
         "buffer_bytes": settings.largest_block_bytes,
-        "largest_block_bytes": settings.largest_block_bytes,
-        "most_writes": settings.most_writes,
-        "most_bytes": settings.most_bytes,
         "commit_op": PREFETCH if settings.delayed_durability else FLUSH,
         "searched": -1,
     }

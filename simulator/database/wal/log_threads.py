@@ -29,7 +29,8 @@ from tiersim.simulator.database.database_state import (
     URGENT,
     Database,
 )
-from tiersim.simulator.database.wal.log_blocks import find_waiting, is_satisfied
+from tiersim.simulator.database.wal.log import wake_log_writer
+from tiersim.simulator.database.wal.log_blocks import find_satisfied, find_waiting, is_satisfied
 
 #: What a request does (``phase`` of its hold): it is or will be satisfied by the threads, or wakes them; a commit waits
 #: for the log, and then for the binary log; a round of a thread begins, writes, flushes, uses a processor.
@@ -57,11 +58,9 @@ def accept_log_threads(p: Plant, d: Database, slot: int, now: int) -> int:
 def choose_log_threads(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     """Let go who has what he waits for; else let the first wake the writer, if it rests."""
     log = d.log[0]
-    if log["searched"] != log["written"] + log["flushed"]:
-        slot = find_waiting(p, d, True)
-        if slot != NONE:
-            return slot, now + PASS_ON_NS, NEVER
-        log["searched"] = log["written"] + log["flushed"]
+    slot = find_satisfied(p, d)
+    if slot != NONE:
+        return slot, now + PASS_ON_NS, NEVER
     if log["writer_awake"]:
         return NONE, NEVER, NEVER
     slot = find_waiting(p, d, False)
@@ -70,16 +69,6 @@ def choose_log_threads(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
     log["writer_awake"] = 1
     d.holds[slot]["phase"] = _WAKES
     return slot, now + PASS_ON_NS, NEVER
-
-
-@kernel
-def wake_writer(p: Plant, d: Database) -> int:
-    """Let the writer begin if it rests though there is more; returns how many requests stand in ``children``."""
-    log = d.log[0]
-    if not log["threads"] or log["writer_awake"] or log["inserted"] == log["written"]:
-        return 0
-    log["writer_awake"] = 1
-    return add_background(p, 0, d.stations[AT_LOG], WRITE, 0, 0)
 
 
 @kernel
@@ -147,7 +136,7 @@ def resume_log_threads(p: Plant, d: Database, slot: int, now: int) -> int:
     log["flushed"] = log["target"]
     log["flushes"] += 1
     log["sync_ns"] += now - log["began_ns"]
-    made = wake_writer(p, d)
+    made = wake_log_writer(p, d)
     log["busy"] = log["written"] > log["flushed"]
     if log["busy"]:
         made = add_background(p, made, d.stations[AT_LOG], FLUSH, 0, 0)

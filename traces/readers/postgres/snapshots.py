@@ -559,8 +559,8 @@ def complete_names(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
     if changed:
         recorded.inferred.append(
-            f"the schema of {len(changed):,} tables and indexes is missing in one file and taken from another, such as"
-            f" {full[min(changed)]}"
+            f"one file has no schema for {len(changed):,} tables and indexes, such as {full[min(changed)]}; it is taken"
+            " from another file"
         )
 
 
