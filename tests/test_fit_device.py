@@ -24,7 +24,7 @@ from tiersim.scenarios.calibration.fitting.fit import Fit, fit_loops
 from tiersim.scenarios.calibration.fitting.loops import simulate
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, device, device_values, start
 from tiersim.scenarios.calibration.fitting.residuals import Range, Residual
-from tiersim.scenarios.calibration.fitting.targets import Setting, Target, targets
+from tiersim.scenarios.calibration.fitting.targets import Latencies, Setting, Target, targets
 from tiersim.traces.readers.load_generators import measurements
 
 #: The drive that was "measured".
@@ -87,6 +87,19 @@ def of_writes(tmp_path_factory: pytest.TempPathFactory) -> Fit:
     with commands(LONG):
         path.write_text(points(KNOWN, [random_reads(4096, 1), random_reads(4096, 16), mix(8), mix(32), mix(1, 0.0)]))
         return fit_loops(targets(measurements(path))[0])
+
+
+def test_a_read_from_memory_parts_the_flash_from_what_is_beside_it() -> None:
+    """Sequential reads alone that the drive had read ahead."""
+    setting = Setting("sequential", 4096, 1, 1, 1.0, 0)
+    depths = []
+    for depth in (1, 16):
+        rate, latencies = simulate(device(KNOWN), Setting("random", 4096, depth, 1, 1.0, 0), (50.0, 95.0), 4_000)
+        depths.append(Target(Setting("random", 4096, depth, 1, 1.0, 0), rate, latencies, 1))
+    ahead = Target(setting, 50_000, {"read": Latencies(19_000.0, {50.0: 19_000.0})}, 1)
+    values = fit_loops([*depths, ahead]).values
+    assert values["unloaded_read_ns"] - values["sense_ns"] - values["transfer_ns"] == pytest.approx(19_000)
+    assert values["sense_ns"] == pytest.approx(KNOWN["sense_ns"], rel=0.05)
 
 
 def means_ns(values: dict[str, float], setting: Setting) -> dict[str, float]:

@@ -1,18 +1,19 @@
 """Chooses the parameters of a flash drive so that its model takes as long as was measured."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from tiersim.scenarios.calibration.fitting.loops import residuals_of_loops
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, start
-from tiersim.scenarios.calibration.fitting.residuals import Misfit, Range, Residual, measure, misfit, ranges
+from tiersim.scenarios.calibration.fitting.residuals import TRACE, Misfit, Range, Residual, measure, misfit, ranges
 from tiersim.scenarios.calibration.fitting.search import compass
 from tiersim.scenarios.calibration.fitting.targets import Target
 
 #: How many of the shapes that fit best at first are looked at closely.
 _FINALISTS = 4
+_PAGES_OF_A_SPREAD = 2
 _DIES = (1, 2, 4, 8, 16, 32, 64, 128)
 _PLANES = (2, 1, 4)
 _SPREADS = (1, 2, 4, 8, 16)
@@ -61,35 +62,64 @@ def fit_loops(targets: Sequence[Target], progress: Progress = lambda what: None)
     synchronous = [one for one in targets if one.setting.sync_every]
     writes = [one for one in targets if one.setting.read_share < 1 and one not in synchronous]
     writes = [one for one in writes if one.setting.pattern == "random"]
-    values, told = start() | _limits(targets), set[str]()
+    values, told, memory_ns = start() | _limits(targets), set[str](), math.inf
     if small:
         progress("random reads by depth")
-        alone = min(small, key=lambda one: one.setting.depth).latencies["read"]
-        unloaded = alone.percentiles_ns.get(50.0, alone.mean_ns)
+        unloaded = _typical_ns(min(small, key=lambda one: one.setting.depth))
+        memory_ns = _from_memory_ns(targets, least, unloaded)
         fastest = max(one.requests_per_s for one in small)
-        values = fit_shape(values, _measure(small), unloaded, fastest)
+        values = fit_shape(values, _measure(small, memory_ns), unloaded, fastest, memory_ns)
         told |= {*SHAPE_PARAMETERS, "dies", "planes"}
     if len(reads) > len(small):
         progress("random reads by size")
-        values = fit_sizes(values, _measure(reads))
+        values = fit_sizes(values, _measure(reads, memory_ns))
         told |= {"transfer_ns", "page_units", "spread"}
     if writes:
         progress("writes, and reads behind them")
-        values = fit_writes(values, _measure(writes))
+        values = fit_writes(values, _measure(writes, memory_ns))
         told |= {"write_ns", "program_ns", "program_units"}
     if synchronous:
         progress("flushes")
-        values = fit_flushes(values, _measure(synchronous), alone=not writes)
+        values = fit_flushes(values, _measure(synchronous, memory_ns), alone=not writes)
         told |= set(FLUSH_PARAMETERS)
     progress("how sure each number is")
     used = [*reads, *writes, *synchronous]
     beside = [one for one in targets if one not in used]
-    found = ranges(values, told, _measure(used))
+    values = _with_memory(values, memory_ns)
+    found = ranges(values, told, _measure(used, math.inf))
     return Fit(values, found, tuple(residuals_of_loops(used, values)), tuple(residuals_of_loops(beside, values)))
 
 
-def _measure(targets: Sequence[Target]) -> Misfit:
-    return measure(partial(residuals_of_loops, targets))
+def _measure(targets: Sequence[Target], memory_ns: float) -> Misfit:
+    """The misfit of numbers of a drive whose reads from memory take *memory_ns*, if that is known."""
+    found = measure(partial(residuals_of_loops, targets))
+    return lambda values: found(_with_memory(values, memory_ns))
+
+
+def _with_memory(values: Mapping[str, float], memory_ns: float) -> Values:
+    """A read alone takes the flash's time and that of one from memory, if the latter is known."""
+    if memory_ns == math.inf:
+        return {**values}
+    return {**values, "unloaded_read_ns": memory_ns + values["sense_ns"] + values["transfer_ns"]}
+
+
+def _typical_ns(target: Target) -> float:
+    read = target.latencies["read"]
+    return read.percentiles_ns.get(50.0, read.mean_ns)
+
+
+def _from_memory_ns(targets: Sequence[Target], block_bytes: int, unloaded_ns: float) -> float:
+    """What a read takes that needs no flash, which is a sequential one alone on a drive that reads ahead.
+
+    Infinite where none was measured, or where it takes more than half the time of a random read: then it may be flash.
+    """
+    alone = [
+        _typical_ns(one)
+        for one in targets
+        if (one.setting.pattern, one.setting.block_bytes, one.setting.depth) == ("sequential", block_bytes, 1)
+        and one.setting.read_share == 1
+    ]
+    return min((one for one in alone if 2 * one < unloaded_ns), default=math.inf)
 
 
 def _limits(targets: Sequence[Target]) -> Values:
@@ -113,12 +143,19 @@ def limits(large_bytes_per_s: float, commands_per_s: float) -> Values:
     }
 
 
-def fit_shape(values: Values, found: Misfit, unloaded_ns: float, fastest_per_s: float) -> Values:
-    """Fit reads on every number of dies and planes, a little, and on the best of them further."""
+def fit_shape(
+    values: Values, found: Misfit, unloaded_ns: float, fastest_per_s: float, memory_ns: float = math.inf
+) -> Values:
+    """Fit reads on every number of dies and planes, a little, and on the best of them further.
+
+    Of a read alone *memory_ns* are not the flash's, if that is known.
+    """
 
     def shaped(dies: int, planes: int) -> list[tuple[float, int, int, Values]]:
         # the dies must carry the highest rate; what waits on other planes of a die comes almost for nothing
         sense = min(0.85 * unloaded_ns, dies * math.sqrt(planes) * 1e9 / fastest_per_s) - values["transfer_ns"]
+        if memory_ns < math.inf:
+            sense = unloaded_ns - memory_ns - values["transfer_ns"]
         if values["page_units"] < planes:
             return []
         if sense <= PARAMETERS["sense_ns"].low:
@@ -135,14 +172,21 @@ def fit_shape(values: Values, found: Misfit, unloaded_ns: float, fastest_per_s: 
 
 
 def fit_sizes(values: Values, found: Misfit) -> Values:
-    """Fit how large requests lie on the dies, then all of the reads together."""
-    tried = []
+    """Fit how large requests lie on the dies, then all of the reads together.
+
+    The best of each spread are looked at: what is best at first is not what is best with the other numbers at their
+    best. Of spreads that the measurement does not tell apart the least is taken: neighbours fill a page before they go
+    to another die.
+    """
+    likely = []
     for spread in _SPREADS:
-        for page_units in _PAGE_UNITS:
-            guess = values | {"spread": spread, "page_units": page_units}
-            tried.append((found(guess), spread, page_units, guess))
-    chosen = _best(found, tried, ("transfer_ns", "sense_ns"), steps=(1.25, 1.1))
-    return compass(found, chosen, ("transfer_ns", *SHAPE_PARAMETERS))[0]
+        guesses = [values | {"spread": spread, "page_units": page_units} for page_units in _PAGE_UNITS]
+        likely += sorted(guesses, key=found)[:_PAGES_OF_A_SPREAD]
+    nearer = [compass(found, guess, ("transfer_ns", "sense_ns"), steps=(1.25, 1.1)) for guess in likely]
+    finalists = sorted(nearer, key=lambda one: one[1])[:_FINALISTS]
+    fitted = [compass(found, guess, ("transfer_ns", *SHAPE_PARAMETERS)) for guess, _ in finalists]
+    least = min(remaining for _, remaining in fitted)
+    return min((one for one in fitted if one[1] <= least + TRACE), key=lambda one: (one[0]["spread"], one[1]))[0]
 
 
 def fit_writes(values: Values, found: Misfit) -> Values:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, bounded
 
 #: How much the misfit (root mean square of relative errors) may grow before a move has left a trace.
-_TRACE = 0.01
+TRACE = 0.01
 #: A parameter that can move by the last of these factors without a trace cannot be told from the measurement.
 _PROBES = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0)
 _COUNT_PROBES = (2.0, 4.0)
@@ -79,7 +79,7 @@ def ranges(values: Mapping[str, float], names: set[str], found: Misfit) -> dict[
         probes = _COUNT_PROBES if PARAMETERS[name].count else _PROBES
         for direction in (-1, 1):
             moved = [values[name] * probe**direction for probe in probes]
-            first = next((place for place in moved if found({**values, name: place}) > least + _TRACE), None)
+            first = next((place for place in moved if found({**values, name: place}) > least + TRACE), None)
             ends.append(moved[-1] if first is None else first)
             held.append(first is not None)
         every[name] = Range(ends[0], ends[1], all(held))
