@@ -99,7 +99,7 @@ def show_table(
 
 
 def _natural_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    return [max(len(column), *(len(row[index]) for row in rows)) for index, column in enumerate(columns)]
+    return [max([len(column), *(len(row[index]) for row in rows)]) for index, column in enumerate(columns)]
 
 
 def column_widths(columns: Sequence[str], rows: Sequence[Sequence[str]], available: int, gap: int) -> list[int] | None:

@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "a66d398e3fa490c13b0a258280d183ff4f024a3d524722e5fbf3902b10df8921"
+GOLDEN = "aa93fb331d729ad2a80830f69d3b8f7daf32bb99b3f963374206c0217485182f"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

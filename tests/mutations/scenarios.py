@@ -94,8 +94,8 @@ SCENARIOS = (
     Fault(
         "causes-window",
         "scenarios/causes.py",
-        "elif ended > 0 and now - t.end_ns[first + ended - 1] <= window_ns:",
-        "elif ended > 0 and now - t.end_ns[first + ended - 1] >= window_ns:",
+        "elif ended > 0 and now - t.end_ns[ended - 1] <= window_ns:",
+        "elif ended > 0 and now - t.end_ns[ended - 1] >= window_ns:",
         "Commands wait for those that ended long ago, and not for those that just did.",
         ("tests/test_waiting.py::test_closed_streams_on_balanced_stations_are_exact_mva",),
     ),
