@@ -11,11 +11,6 @@ _CONTROL = "pg_control_"
 #: Ends that differ by less are shown as one.
 _ALIKE_PCT = 0.5
 _NO_EFFECT = " has no effect here: "
-#: What an expected error is, and where it comes from: the share of measurements that it held is in docs/accuracy.md.
-MEANING = (
-    "An error of -8 … +9 % is a prediction between 8 % too low and 9 % too high. About 3 of 4 past measurements lay"
-    " within the expected error (docs/accuracy.md)."
-)
 _BASES = {
     "calibrated": "calibrated",
     "extrapolated": "buffer pool larger or CPU busier than recorded",
@@ -58,6 +53,21 @@ def _basis(summary: Summary) -> str:
     return ", ".join(told) or _BASES[basis]
 
 
+def meaning(summaries: Iterable[Summary]) -> str:
+    """Return what an expected error is, by the example of the first one of throughput, and where it comes from: the
+    share of measurements that it held is in docs/accuracy.md. Nothing where no result has one.
+    """
+    found = next((one for summary in summaries if (one := expected_error(summary)) not in ("", "unknown")), "")
+    if not found:
+        return ""
+    low, _, high = found.removeprefix("±").removesuffix(" %").partition(" … ")
+    between = f"between {low.removeprefix('-')} % too low and {(high or low).removeprefix('+')} % too high"
+    return (
+        f"An error of {found} is a prediction {between}. About 3 of 4 past measurements lay within the expected error"
+        " (docs/accuracy.md)."
+    )
+
+
 def is_latency_error_known(summary: Summary) -> bool:
     """Tell whether anybody measured how far latencies of such a result are off; also where a result does not say."""
     found = summary.get("model_error")
@@ -80,7 +90,7 @@ def notes(summaries: Sequence[Summary]) -> list[str]:
         said.replace(_EXPECTED, f"{_EXPECTED} of {', '.join(names)}", 1) if several else said
         for said, names in whose.items()
     ]
-    return [*stamps, *(errors and [f"{errors[0]} {MEANING}", *errors[1:]])]
+    return [*stamps, *(errors and [f"{errors[0]} {meaning(summaries)}".rstrip(), *errors[1:]])]
 
 
 def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:

@@ -207,8 +207,8 @@ def test_lag_and_shortfall_stand_beside_the_latency(open_page: Open) -> None:
     assert "lag 3.00 ms on average" in row
     early = sample(DISKS)
     early.summary["lag_ns"] = {"mean": -2e6, "max": 1e6, "at_end": 0.0}
-    assert "Schedule lag 2.00 ms early on average" in text(open_page(build_page([early], "early")), ".card")
-    assert "Schedule lag 3.00 ms on average" in text(page, ".card >> nth=0")
+    assert "Late start 2.00 ms early on average" in text(open_page(build_page([early], "early")), ".card")
+    assert "Late start 3.00 ms on average" in text(page, ".card >> nth=0")
     assert "3.00 ms on average and 1.20 s at most not in the result" in text(page, "#pair-facts")
     assert "Throughput is 6.4 % below the recording. Lag of request starts against the recording: 3.00 ms" in text(
         page, "#requests-reading"

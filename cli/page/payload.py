@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.verdicts import MEANING, is_latency_error_known, query_text
+from tiersim.cli.verdicts import is_latency_error_known, meaning, query_text
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES
 from tiersim.units import format_bytes
@@ -290,7 +290,7 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
         "sharing": _sharing(results) if any(result.summary.get("shared") for result in results) else [],
         "parts": parts(),
         "wait_names": WAIT_NAMES,
-        "meaning_of_error": MEANING,
+        "meaning_of_error": meaning(result.summary for result in results),
         "ratios": all_ratios(scenarios, {hashed["hash"]: hashed["measured_latency_ns"] for hashed in traces}),
     }
 

@@ -79,7 +79,7 @@ function sentencesOfBlame() {
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
     const always = bottleneck.utilisation >= ALWAYS_BUSY;
     const busy = `${always ? '' : 'the busiest part, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
-    const waits = scenario.verdict.load === 'behind' && !always && ofStatements(scenario) ? '. No part is full: each client waits for its own requests, so their latency limits the throughput' : '';
+    const waits = wait && (scenario.verdict.load === 'behind' || scenario.replay?.keeps === 'clients') ? '. No part is full: clients wait for their own requests, so latency limits the throughput' : '';
     return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}${waits}` };
   });
   const idle = parts.filter(part => part.idle);
@@ -179,7 +179,7 @@ function card(scenario, index) {
       others.map(one => headlineFigure(scenario, one, false)),
       row(ofStatements(scenario) ? 'Transactions' : 'Requests', [rate && known(rate.value) && rate.resolved ? `${count(rate.value)}/s` : 'not resolved',
         isShort(scenario) ? element('span', { className: 'interval' }, shortfall(scenario)) : null]),
-      scenarios().some(hasLag) ? row('Schedule lag', hasLag(scenario) ? lag(scenario)[0] : noLag(scenario)) : null,
+      scenarios().some(hasLag) ? row('Late start', hasLag(scenario) ? lag(scenario)[0] : noLag(scenario)) : null,
       isCached(scenario) ? row('Pool hit ratio', hitRatio(scenario.hit_ratio.pool)) : null,
       poolOf(scenario) ? row('Buffer pool', bytes(poolOf(scenario)), ' ', scenario.extrapolated ? element('span', { className: 'interval' }, 'extrapolated') : null) : null,
       isChanged(scenario) && !isSaturated(scenario) ? row('Checkpoints', checkpointsOf(scenario)) : null,
@@ -264,11 +264,11 @@ function drawComparison() {
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   $('comparison-note').textContent = [
-    `Small figures: random variation of the run (80${NBSP}% interval), left out where it is below the last digit.`,
+    `Small figures: how a figure varies if the run is repeated (80${NBSP}% interval), left out where it is below the last digit. The error of the prediction is above, under How sure is that.`,
     'Not resolved: the recording is too short for one value; a range or a bound (>) stands in its place.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
-    scenarios().some(hasLag) ? 'Lag: how much later than recorded a request starts.' : '',
+    scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',
     POOLS.length ? `Buffer pool: ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the nearest size that has a result' : ''}.` : '',
     rateHead() === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
     data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',

@@ -89,7 +89,7 @@ function recordedFacts() {
 function factsTable() {
   const [a, b] = [factsOf(selected()), compared() ? factsOf(compared()) : recordedFacts()];
   const lags = [selected(), compared()].filter(known).some(hasLag);
-  const rows = [['Verdict', 'verdict'], ['Completed', 'rate'], ['Throughput shortfall', 'shortfall'], ...(lags ? [['Schedule lag', 'lag']] : []), ['Busiest part', 'busiest']];
+  const rows = [['Verdict', 'verdict'], ['Completed', 'rate'], ['Throughput shortfall', 'shortfall'], ...(lags ? [['Late start', 'lag']] : []), ['Busiest part', 'busiest']];
   const cell = (facts, key) => element('td', { className: `text ${key === 'verdict' ? `state ${facts.load}` : ''}` }, facts[key]);
   const head = (letter, mark, name) => element('th', { scope: 'col', className: 'text' }, element('span', { className: 'who' }, mark, `${letter}: ${name}`));
   return element('table', { className: 'facts-table' },
