@@ -112,7 +112,7 @@ const IMPACT = [['transaction', 'mean'], ['transaction', 'p95'], ['commit', 'mea
 
 function stallsCell(stalls) {
   if (!known(stalls)) return unknownCell('not resolved');
-  const number = `${whole.format(stalls.count)} (${count(stalls.low)} to ${count(stalls.high)})`;
+  const number = `${whole.format(stalls.count)} (${Number(stalls.low.toFixed(1))} to ${Number(stalls.high.toFixed(1))})`;
   return cellOf(number, stalls.count ? `longest ${span(stalls.longest_ns / 1e9)}, ${percent(stalls.depth_pct / 100)} below the mean` : null);
 }
 
