@@ -119,9 +119,8 @@ def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> lis
         *first,
         *(row for row in transactions if row[0].endswith(", mean")),
         *_rows_of_time(summaries),
-        *(row for row in transactions if row[0].endswith(", p99")),
-        *(row for row in commits if row[0].endswith((", mean", ", p99"))),
-        *_rows_of_tails(summaries, _TAILS),
+        *(_with_ranges(row, summaries, "transaction") for row in transactions if row[0].endswith(", p99")),
+        *(_with_ranges(row, summaries, "commit") for row in commits if row[0].endswith((", mean", ", p99"))),
         *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
         *_rows_of_rest(summaries),
         *(row for row in rows_of_checkpoints(summaries) if row[0] == DIP),
@@ -212,6 +211,25 @@ def _rows_of_tails(summaries: Sequence[Summary], names: Mapping[str, str]) -> li
         for key, label in names.items()
         if any(key in found for found in tails)
     ]
+
+
+def _with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[str]:
+    """Return a row of 99th percentiles, with its interval in place of each one that is not known to a factor of 2;
+    other rows as they are.
+    """
+    if not row[0].endswith(", p99"):
+        return row
+    found = [(summary.get("tails") or {}).get("p99_ns", {}).get(key) for summary in summaries]
+    ranges = [_range_of(one) for one in found]
+    label = f"{row[0]} or its range" if any(ranges) else row[0]
+    return [label, *(one or cell for one, cell in zip(ranges, row[1:], strict=True))]
+
+
+def _range_of(found: Mapping[str, Any] | None) -> str:
+    """Return the interval of a 99th percentile that is not resolved; nothing of others."""
+    if not found or found["verdict"] == "resolved" or found["low"] is None:
+        return ""
+    return f"{format_ns(found['low'])} – {format_ns(found['high'])}"
 
 
 def _tail(found: Mapping[str, Any] | None) -> str:
@@ -369,6 +387,9 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"], queries))
     notes += verdicts.notes(summaries)
+    tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
+    if any(map(_range_of, tails)):
+        notes.append("A range of p99: 80 % of recorded ones lay within such ranges. One value is not known that well.")
     notes += _ranges(summaries)
     notes += verdicts.caveats(summaries)
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):

@@ -39,7 +39,8 @@ def sentence(summary: Summary) -> str | None:
     if found["basis"] == "unknown":
         return f"{_EXPECTED}: unknown for this engine (docs/innodb.md)."
     figures = found["figures"]
-    parts = [f"{words} {reach(figures[key])}" for key, words in _FIGURES.items() if key in figures]
+    names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
+    parts = [f"{words} {reach(figures[key])}" for key, words in names.items() if key in figures]
     if "other" not in figures and not figures.keys() >= _NAMED:
         parts.append("unknown for other figures")
     return f"{_EXPECTED} ({_basis(summary)}): {', '.join(parts)}."
