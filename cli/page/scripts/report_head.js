@@ -144,7 +144,7 @@ function headlineFigure(scenario, [purpose, statistic], big) {
   const { us, figure, range, word, why } = latency(scenario, purpose, statistic);
   const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
   const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
-  const shown = known(us) ? [value(duration(us), ''), beside(spread(figure, us)), scenario.latency_error_known ? null : beside(' error unknown')]
+  const shown = known(us) ? [value(duration(us), ''), beside(spread(figure, us)), big && !scenario.latency_error_known ? beside(' error unknown') : null]
     : range ? [value(range, 'range'), beside(why ?? word)] : [value(word, 'word')];
   return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `${statistic} of ${plural(purpose)}`), element('dd', {}, shown));
 }
