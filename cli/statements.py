@@ -119,8 +119,8 @@ def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> lis
         *first,
         *(row for row in transactions if row[0].endswith(", mean")),
         *_rows_of_time(summaries),
-        *(_with_ranges(row, summaries, "transaction") for row in transactions if row[0].endswith(", p99")),
-        *(_with_ranges(row, summaries, "commit") for row in commits if row[0].endswith((", mean", ", p99"))),
+        *(with_ranges(row, summaries, "transaction") for row in transactions if row[0].endswith(", p99")),
+        *(with_ranges(row, summaries, "commit") for row in commits if row[0].endswith((", mean", ", p99"))),
         *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
         *_rows_of_rest(summaries),
         *(row for row in rows_of_checkpoints(summaries) if row[0] == DIP),
@@ -213,7 +213,7 @@ def _rows_of_tails(summaries: Sequence[Summary], names: Mapping[str, str]) -> li
     ]
 
 
-def _with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[str]:
+def with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[str]:
     """Return a row of 99th percentiles, with its interval in place of each one that is not known to a factor of 2;
     other rows as they are.
     """

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.real_postgres.tails import report
+from tiersim.cli.statements import with_ranges
 from tiersim.scenarios.tails import SHARE, Cell, cells, held, reach, tail_figures, with_tails
 from tiersim.simulator.result import Result
 
@@ -94,3 +95,16 @@ def test_what_a_run_does_not_resolve_has_no_interval_and_innodb_none_at_all() ->
     assert open_end == {"value": None, "low": None, "high": None, "verdict": "not resolved", "of": None}
     assert "tails" not in with_tails(result(figure(1.0, 1.0, 1.0), error="innodb")).summary
     assert list(tail_figures(result(figure(1.0, 1.0, 1.0)).summary)) == ["transaction"]
+
+
+def test_a_p99_that_is_not_resolved_is_shown_as_its_range() -> None:
+    wide = {"value": 1_400_000, "low": 644_000, "high": 3_030_000, "verdict": "not resolved"}
+    near = {"value": 10_200_000, "low": 8_980_000, "high": 11_600_000, "verdict": "resolved"}
+    open_end = {"value": None, "low": None, "high": None, "verdict": "not resolved"}
+    summaries = [{"tails": {"p99_ns": {"commit": one}}} for one in (near, wide, open_end)] + [{}]
+    row = ["commit, p99", "10.2 ms", "1.4 ms", "> 2 ms", "3 ms"]
+    assert with_ranges(row, summaries, "commit") == [
+        "commit, p99 or its range", "10.2 ms", "644 µs – 3.03 ms", "> 2 ms", "3 ms",
+    ]  # fmt: skip
+    assert with_ranges(row, [{}] * 4, "commit") == row
+    assert with_ranges(["commit, mean", *row[1:]], summaries, "commit") == ["commit, mean", *row[1:]]
