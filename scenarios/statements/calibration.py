@@ -197,17 +197,14 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
     if is_timed and not reads_take_more and not waits:
         if recorded.read_ns is None or found.costs.read_ns >= lowest:
             return replace(found, cpu_range=COUNTED_RANGE, read_range=READ_COUNTED_RANGE)
-        slow = replace(
+        # a device that limits the load where its processors do not hides what clients cost
+        is_told = model.run(found).busy >= _IDLE
+        return replace(
             found,
-            cpu_range=COUNTED_RANGE,
+            cpu_range=COUNTED_RANGE if is_told else ASSUMED_RANGE,
             read_range=(1.0, highest / found.costs.read_ns),
             assumed=(_TOO_SLOW.format(found.costs.read_ns),),
         )
-        if model.run(found).busy >= _IDLE:
-            return slow
-        # the described device limits the load, and hides what clients cost
-        least_ns = 0 if found.pause_ns is None else round(_client_ns(mean_ns))
-        return replace(slow, client_ns=max(found.client_ns, least_ns), cpu_range=ASSUMED_RANGE)
     if time is not None:
         return _by_host_time(load, model, recorded, time)
     no_storage = _NO_STORAGE.format(READ_NS / 1e3, found.costs.read_ns / 1e3)
