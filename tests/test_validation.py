@@ -122,7 +122,6 @@ def test_the_closed_forms_are_right_where_mqsim_was_run() -> None:
         assert buffered == pytest.approx(mqsim.MEASURED[0.7, True, rate, "write"][0], rel=0.02)
 
 
-@pytest.mark.kernels
 def test_a_deeper_queue_of_mqsims_device_gets_slower_and_no_less_done() -> None:
     found = [mqsim.latencies_at_depth_us(depth) for depth in (8, 16, 64, 256)]
     assert found == sorted(found)
