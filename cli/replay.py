@@ -160,7 +160,7 @@ def run_all(
 
     *baseline* is the scenario of the recorded hardware, for calibration; *ranges*: also compute how far calibrated
     results may be off. Scenarios with an engine run statements; of a trace without block requests, all do. *progress*
-    is told of statements in place of a progress bar.
+    is called while statements run; without it a progress bar is shown.
     """
     from tiersim.scenarios.library import refuse_keys_of_statements, runs_statements
 

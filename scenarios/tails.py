@@ -107,8 +107,8 @@ def _tail(p99: Mapping[str, Any], median: float | None, drawn: Mapping[str, floa
     """Return the interval of one: what the run's own requests leave open, what *drawn* runs do, and what was measured,
     which are independent.
 
-    Whether a commit or a query waited is told by the *median* of transactions: a query of microseconds that waited for
-    a core has a percentile of many times its own.
+    The *median* of transactions decides whether a commit or a query waited for the device. Its own median would not do:
+    a query of microseconds that waits for a core has a percentile many times as long.
     """
     low, high = p99["low"], p99["high"]
     if p99["value"] is None or median is None or not low or not high:

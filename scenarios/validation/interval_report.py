@@ -72,8 +72,8 @@ def measurement(experiment: str, basis: Basis, row: Mapping[str, str]) -> Measur
 def of_map(title: str, labels: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Measurement]:
     """Return the pairs of a heat map, its cells in percent, as measurements of throughput.
 
-    Pairs from one recorded cell share its faults, so each recorded cell is an experiment; what goes beyond its
-    recording is told apart.
+    Pairs from one recorded cell share its faults, so each recorded cell is an experiment. Pairs that go beyond
+    their recording have a basis of their own.
     """
     for label, cells in rows:
         for asked, cell in zip(labels, cells, strict=True):

@@ -17,7 +17,7 @@ _DOCUMENT = "a document whose keys readers know, whatever the record is called w
 _INPUT = "a model of what people write becomes a record: most of its fields are changed on the way"
 _ROW = "columns beside them are computed, and fields may be unset"
 _PART = "one record hands on what another asks for, beside fields of its own"
-#: Where fields are carried all the same, and why.
+#: Places that still copy fields by hand, and why.
 KEPT = {
     "devices/cloud/cloud_volume.py:_volume from self": _INPUT,
     "devices/hdd/hdd_geometry.py:zone_rows from zone": _ROW,
