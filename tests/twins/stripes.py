@@ -9,8 +9,9 @@ from tests.twins.stand_in import NEVER, NONE, READ, WRITE, Part, Twin
 class RowLocks(Twin):
     """Passes requests on; a write waits for all earlier ones that lock a part of a row that it locks.
 
-    A write within a unit locks its offsets. Of a longer one every row is locked, but for a first row of which it writes
-    the last unit alone, and a last row of which it writes the first unit alone: there its offsets are.
+    A write within a unit locks its offsets in that row. A longer write locks whole rows, with two exceptions: its first
+    row if it writes the last unit alone there, and its last row if it writes the first unit alone. There it locks
+    offsets.
     """
 
     def __init__(self, rows: Rows, below: int) -> None:

@@ -1,5 +1,5 @@
-"""A drive of tiersim from DiskSim's parameters. Each parameter means what DiskSim defines. A *departure* is an exception:
-drives were measured to do otherwise.
+"""A drive of tiersim from DiskSim's parameters. Each parameter means what DiskSim defines. A *departure* is an
+exception: drives were measured to do otherwise.
 
 What each parameter means: DiskSim 4.0 reference manual, CMU-PDL-08-101, B.4, and ``src/modules/disk.modspec``. With all
 of them at their word a drive that is given one command at a time answers as DiskSim does (``tests/test_disksim.py``).
