@@ -10,7 +10,7 @@ import numpy as np
 
 from tiersim.devices.station_records import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.calibration.host_costs import (
+from tiersim.scenarios.calibration.cpu_and_waits import (
     ASSUMED_RANGE,
     CLIENT_NS,
     CLIENT_SHARE,
