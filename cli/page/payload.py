@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.verdicts import is_latency_error_known, meaning, query_text
+from tiersim.cli.verdicts import is_latency_error_known, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES
 from tiersim.units import format_bytes
@@ -373,8 +373,17 @@ def _traces(results: Sequence[Result]) -> list[dict[str, Any]]:
     for result in results:
         trace = result.summary["trace"]
         entry = traces.setdefault(trace["hash"], {**trace, "measured_latency_ns": {}})
-        entry["measured_latency_ns"].update(finite(result.summary.get("measured_latency_ns") or {}))
+        entry["measured_latency_ns"].update(finite(_measured(result.summary)))
     return list(traces.values())
+
+
+def _measured(summary: dict[str, Any]) -> dict[str, Any]:
+    """Latencies of the recorded hardware: of block requests, or of counted transactions the mean alone."""
+    if summary.get("level") != "statements":
+        return summary.get("measured_latency_ns") or {}
+    transaction = summary.get("calibration", {}).get("classes", {}).get("transaction", {})
+    mean_ns = transaction.get("measured_mean_ns")
+    return {"transaction": {"mean": mean_ns}} if mean_ns else {}
 
 
 def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
@@ -674,7 +683,7 @@ def _time_ns(one: dict[str, Any]) -> float:
 def described(name: str, given: str | None) -> dict[str, Any]:
     """Text and label of a query, cut; what a page cannot carry replaced."""
     text = (given or "").encode("utf-8", "replace").decode()
-    label = query_text(" ".join(text[:MOST_TEXT].split())) or name
+    label = " ".join(text[:MOST_TEXT].split()) or name
     return {
         "id": name,
         "label": label if len(label) <= LABEL else f"{label[: LABEL - 1]}…",

@@ -221,7 +221,7 @@ function recordedRow(trace) {
   const rate = trace.span_ns ? commandsOf(trace) / (trace.span_ns / 1e9) : null;
   return element('tr', { className: 'recorded' },
     element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(measuredStyle()), 'Recorded hardware'), element('small', {}, trace.name)),
-    element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), anyCached() ? element('td', {}, '–') : null, cells, element('td', { className: 'text' }, '–'));
+    element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, trace.transactions ? 'recorded' : 'arrivals')), anyCached() ? element('td', {}, '–') : null, cells, element('td', { className: 'text' }, '–'));
 }
 
 function scenarioRow(scenario) {
