@@ -263,6 +263,7 @@ _OF_STATEMENTS = ("level", "hit_ratio", "host", "engine", "settings_from", "extr
 
 def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
     """Everything that the page knows, ready for JSON; the same for the same results."""
+    results = [replace(one, summary=_with_tails(one.summary)) for one in results]
     queries, asked = query_payload(results)
     drawn = [
         replace(one, latency=without_queries(one.latency), timeline=without_queries(one.timeline)) for one in results
@@ -365,6 +366,25 @@ def _unique(names: Iterable[str]) -> list[str]:
         taken.add(candidate)
         unique.append(candidate)
     return unique
+
+
+def _with_tails(summary: dict[str, Any]) -> dict[str, Any]:
+    """Put the measured interval in place of each 99th percentile that is not known to a factor of 2; the 99.9th is then
+    not known either.
+    """
+    tails = (summary.get("tails") or {}).get("p99_ns", {})
+
+    def ranged(name: str, figures: dict[str, Any]) -> dict[str, Any]:
+        found = tails.get(name)
+        if not found or found["verdict"] == "resolved" or found["low"] is None:
+            return figures
+        unknown = {"value": None, "resolved": False, "low": None, "high": None}
+        ends = {"low": found["low"], "high": found["high"]}
+        return figures | {"p99": figures["p99"] | unknown | ends, "p999": figures["p999"] | unknown}
+
+    latencies = {name: ranged(name, one) for name, one in summary["latency_ns"].items()}
+    queries = {name: ranged(f"query {name}", one) for name, one in (summary.get("queries") or {}).items()}
+    return summary | {"latency_ns": latencies} | ({"queries": queries} if queries else {})
 
 
 def _traces(results: Sequence[Result]) -> list[dict[str, Any]]:

@@ -264,8 +264,8 @@ function drawComparison() {
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   $('comparison-note').textContent = [
-    `Small figures: how a figure varies if the run is repeated (80${NBSP}% interval), left out where it is below the last digit. The error of the prediction is above, under How sure is that.`,
-    'Not resolved: the recording is too short for one value; a range or a bound (>) stands in its place.',
+    `Small figures: the spread of repeated simulations alone (80${NBSP}% interval), left out where it is below the last digit. The error of the model comes on top: see How sure is that.`,
+    'Not resolved: not known well enough for one value, because the recording is short or measured ones scatter by more than a factor of 2; a range or a bound (>) stands in its place.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',
