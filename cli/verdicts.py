@@ -11,12 +11,16 @@ _ALIKE_PCT = 0.5
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",
-    "extrapolated": "buffer pool larger or CPU busier than recorded",
+    "extrapolated": "buffer pool larger, CPU busier or reads more than recorded",
     "assumed": "not calibrated",
     "innodb": "InnoDB",
 }
 #: In what a result goes beyond its recording, by the first words of its reasons.
-_BEYOND = {"a pool": "buffer pool larger than recorded", "processors": "CPU busier than recorded"}
+_BEYOND = {
+    "a pool": "buffer pool larger than recorded",
+    "processors": "CPU busier than recorded",
+    "reads": "CPU limits, reads more than recorded",
+}
 _FIGURES = {
     "throughput": "throughput",
     "mean": "mean latency",
@@ -49,6 +53,8 @@ def _basis(summary: Summary) -> str:
     basis: str = summary["model_error"]["basis"]
     reasons = (summary.get("calibration") or {}).get("beyond", ()) if basis == "extrapolated" else ()
     told = [words for start, words in _BEYOND.items() if any(reason.startswith(start) for reason in reasons)]
+    if summary["verdict"].get("transactions"):
+        told.insert(0, "calibrated for transactions, not for each query")
     return ", ".join(told) or _BASES[basis]
 
 
