@@ -16,7 +16,7 @@ from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.statements.programs import drawn_variants
-from tiersim.scenarios.statements.queries import NO_ENTRIES, Asked, IndexEntries, index_entries
+from tiersim.scenarios.statements.queries import NO_ENTRIES, IndexEntries, QueryWork, index_entries
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
@@ -226,7 +226,7 @@ def test_without_that_counter_pages_of_the_index_tell() -> None:
 def test_inserts_put_in_an_entry_each_and_deletes_none() -> None:
     entries = [IndexEntries(0.2, 0.05, 10.0, others=(40,))]
     for verb, share, room in (("insert", 1_000_000, False), ("update", 50_000, True), ("delete", 0, False)):
-        asked = Asked((1.0,), (0.0,), 1.0, verb != "insert", True, 200.0, 0.0, verb=verb)
+        asked = QueryWork((1.0,), (0.0,), 1.0, verb != "insert", True, 200.0, 0.0, verb=verb)
         changed = drawn_variants(asked, 1, Draws(1), [0], entries).demands[0][-1]
         assert (changed.entry_share, changed.needs_room) == (share, room)
         assert changed.log_bytes == {"insert": 72, "update": 174, "delete": 200}[verb]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tiersim.scenarios.sizing.search import Found, Tried, search
+from tiersim.scenarios.sizing.search import SearchOutcome, Tried, search
 
 CANDIDATES = 500
 MOST_RUNS = CANDIDATES // 5
@@ -58,7 +58,7 @@ def landscape(seed: int, families: int, memories: int, limit: float, *, costs_va
     return made
 
 
-def run(made: Landscape, *, noise: float = 0.01) -> tuple[Found, list[int]]:
+def run(made: Landscape, *, noise: float = 0.01) -> tuple[SearchOutcome, list[int]]:
     runs: list[int] = []
 
     def try_one(place: int) -> Tried:

@@ -24,7 +24,7 @@ from tiersim.scenarios.causes import SESSION, WRITER, Rules, find_owners, infer_
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay, workers_that_fit
-from tiersim.scenarios.survey import Recorded, load_recorded, survey
+from tiersim.scenarios.survey import RecordedCommands, load_recorded, survey
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
@@ -72,7 +72,7 @@ def test_closed_streams_on_balanced_stations_are_exact_mva(clients: int, think_n
     columns = closed_recording(clients, per_stream, 50_000, think_ns or 0)
     generator = np.random.default_rng(3)
     rows = rows_of(**columns, file=generator.integers(0, stations, clients * per_stream))
-    trace = Recorded(
+    trace = RecordedCommands(
         rows.time_ns, rows.time_ns, rows.latency_ns, rows.op, rows.file, rows.stream, rows.purpose, rows.flags,
         rows.offset_bytes, rows.length_bytes,
     )  # fmt: skip

@@ -22,7 +22,7 @@ from tiersim.scenarios.sizing.candidates import CandidatesModel, ListModel, comb
 from tiersim.scenarios.sizing.size import Request, size
 from tiersim.scenarios.sizing.subject import of_source
 from tiersim.scenarios.sizing.targets import parse_target
-from tiersim.scenarios.survey import Survey
+from tiersim.scenarios.survey import TraceSurvey
 from tiersim.scenarios.sweeps.sources import Requests, Source, Statements
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
@@ -61,7 +61,7 @@ def open_recording(bundle: Bundle, draft: Draft, progress: Progress | None = Non
     return Recording(source, sample, source.found.requests, False, usual_class=usual)
 
 
-def _usual_class(found: Survey, mode: str) -> str:
+def _usual_class(found: TraceSurvey, mode: str) -> str:
     """Return of what latencies are asked most: what sessions wait for; a replay by the clock knows no commits."""
     there = found.measured
     if {"log write", "log flush"} <= set(there) and mode != "open":

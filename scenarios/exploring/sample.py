@@ -27,7 +27,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import Playback, replay
 from tiersim.scenarios.statements.calibration import first_of
 from tiersim.scenarios.statements.statement_load import Load
-from tiersim.scenarios.survey import Gathered, Merged, Recorded, Survey, merged_blocks
+from tiersim.scenarios.survey import JoinedCommands, Merged, RecordedCommands, TraceSurvey, merged_blocks
 from tiersim.scenarios.sweeps.sources import Statements
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.result import (
@@ -78,7 +78,7 @@ class Windows:
         """Count what is kept."""
         return sum(map(len, self._kept))
 
-    def sample(self, found: Survey) -> "WindowSample":
+    def sample(self, found: TraceSurvey) -> "WindowSample":
         """Return the sample of the trace that *found* is of."""
         return WindowSample(found, self._kept, self.length_ns)
 
@@ -96,11 +96,11 @@ class Sample(Protocol):
 class WindowSample:
     """The windows of a trace, to be replayed on any scenario."""
 
-    def __init__(self, found: Survey, kept: list[Requests], length_ns: int) -> None:
+    def __init__(self, found: TraceSurvey, kept: list[Requests], length_ns: int) -> None:
         """Join the windows."""
         histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
         sums = np.zeros(len(CATEGORIES), np.int64)
-        gathered = Gathered(sum(map(len, kept)))
+        gathered = JoinedCommands(sum(map(len, kept)))
         for block in kept:
             gathered.add(block)
             count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
@@ -193,7 +193,7 @@ def sample_of_statements(source: Statements, load: Load) -> StatementSample | No
 class _Windowed(Playback):
     """The commands of the windows, in place of those of the whole trace."""
 
-    def __init__(self, found: Survey, merged: list[Merged], recorded: Recorded) -> None:
+    def __init__(self, found: TraceSurvey, merged: list[Merged], recorded: RecordedCommands) -> None:
         super().__init__(found, keep=True, recorded=recorded)
         self._merged = merged
 

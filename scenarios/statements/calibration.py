@@ -29,9 +29,9 @@ from tiersim.scenarios.calibration.host_costs import (
 from tiersim.scenarios.calibration.host_time import HostTime, recorded_host_time
 from tiersim.scenarios.calibration.processor import (
     LIMITING,
+    CalibrationRun,
     Pace,
     ProcessorCosts,
-    Run,
     calibrate_processor,
     loop_sessions,
     pace_of,
@@ -366,7 +366,7 @@ class _Model:
         """How many processors the recorded host has."""
         return self._assembled.settings.cores
 
-    def run(self, costs: ProcessorCosts) -> Run:
+    def run(self, costs: ProcessorCosts) -> CalibrationRun:
         """Run the load once, with *costs*."""
         program, stations = self._assembled.program, self._assembled.builder.stations
         database = _copied(self._assembled.database)
@@ -383,7 +383,7 @@ class _Model:
         processors = next(place for place, station in enumerate(stations) if station.kind == "processors")
         worked_ns = int(plant.work_ns[processors, 0])
         cores = self._assembled.settings.cores
-        return Run(
+        return CalibrationRun(
             pace=pace_of(database, metrics, worked_ns),
             busy=worked_ns / (cores * max(outcome.end_ns, 1)),
             cores=cores,

@@ -22,7 +22,7 @@ from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.statements.queries import NO_ENTRIES, Asked, IndexEntries, pages_of
+from tiersim.scenarios.statements.queries import NO_ENTRIES, IndexEntries, QueryWork, pages_of
 from tiersim.scenarios.statements.statement_load import Load, Schedule, Transactions
 from tiersim.simulator.database.build import Demand, Statements
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, OWN, SCAN
@@ -373,7 +373,7 @@ _Rows = tuple[tuple[int, ...], tuple[int, ...], bool]
 
 
 def drawn_variants(
-    asked: Asked, calls: int, draws: Draws, lock_ranks: Sequence[int], entries: Sequence[IndexEntries] = ()
+    asked: QueryWork, calls: int, draws: Draws, lock_ranks: Sequence[int], entries: Sequence[IndexEntries] = ()
 ) -> Variants:
     """Draw how many rows each of the *calls* of a query looks up, of which only the mean is known; *entries* are those
     that updates put into the index of each table.
@@ -385,7 +385,7 @@ def drawn_variants(
     return Variants(chosen, demands, [asked.other_pages] * count, [0.0] * count, [unattached] * count)
 
 
-def _drawn(asked: Asked, calls: int, draws: Draws) -> tuple[Column, list[_Rows]]:
+def _drawn(asked: QueryWork, calls: int, draws: Draws) -> tuple[Column, list[_Rows]]:
     """Draw how many rows each call looks up: (which variant each is, the variants)."""
     rows = np.array([*asked.lookups, *asked.again])
     share = rows - np.floor(rows)
@@ -414,7 +414,7 @@ def _demands(
     lookups: Sequence[int],
     again: Sequence[int],
     changes: bool,
-    asked: Asked,
+    asked: QueryWork,
     lock_ranks: Sequence[int],
     entries: Sequence[IndexEntries],
 ) -> list[Demand]:
@@ -452,7 +452,7 @@ def _with_entries(change: Demand, verb: str, entries: IndexEntries) -> Demand:
     )
 
 
-def change_bytes(asked: Asked) -> int:
+def change_bytes(asked: QueryWork) -> int:
     """Return the bytes of records in the log for one changed row; changes that only note what is known of rows have
     none.
     """
@@ -460,7 +460,7 @@ def change_bytes(asked: Asked) -> int:
     return max(round(asked.record_bytes / changed), 1) if asked.durable and changed else 0
 
 
-def own_variants(asked: Asked, pages: Column, queries: int, fitted: Fitted, start: int) -> Variants:
+def own_variants(asked: QueryWork, pages: Column, queries: int, fitted: Fitted, start: int) -> Variants:
     """Return what executions of a query ask for that asked for so many *pages* each; *queries* share the number of
     classes.
 
@@ -518,7 +518,7 @@ def _steps(pages: Column, most: int) -> Column:
 
 
 def _own_demands(
-    asked: Asked, tables: Sequence[int], rows: Sequence[int], changed: int, pages: float, fitted: Fitted, start: int
+    asked: QueryWork, tables: Sequence[int], rows: Sequence[int], changed: int, pages: float, fitted: Fitted, start: int
 ) -> list[Demand]:
     demands = [Demand(COMPUTE)]
     if pages >= SCAN_PAGES and asked.scanned >= 0:

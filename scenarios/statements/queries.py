@@ -46,7 +46,7 @@ Amounts = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Asked:
+class QueryWork:
     """One call of a query, on average; by table of the fit.
 
     ``again`` are rows that a statement before it in its transaction has looked up. ``changes`` is the share of calls
@@ -94,7 +94,7 @@ def asked_of(
     columns: Mapping[str, NDArray[np.int64]],
     dirtied: NDArray[np.int64],
     record_bytes: Mapping[str, float],
-) -> tuple[tuple[Asked, ...], list[str]]:
+) -> tuple[tuple[QueryWork, ...], list[str]]:
     """Return what each of *queries* asks for, by code, and sentences about what could not be told.
 
     *columns* are those of executions, *dirtied* pages beside them. *record_bytes* are of the log, by query, where
@@ -209,13 +209,13 @@ def _asked(
     again: Amounts,
     fitted: Fitted,
     record_bytes: float | None,
-) -> Asked:
+) -> QueryWork:
     pages = sum(pages_of(table) * (a + b) for table, a, b in zip(fitted.tables, lookups, again, strict=True))
     rows = float(lookups.sum() + again.sum())
     log_bytes = float(counted.log_bytes[code])
     durable = changes_rows(text) if text is not None else log_bytes > 0
     changes = 1.0 if durable else float(min(counted.dirtied[code] / rows, 1.0)) if rows else 0.0
-    return Asked(
+    return QueryWork(
         lookups=tuple(lookups.tolist()),
         again=tuple(again.tolist()),
         changes=changes,
@@ -370,7 +370,7 @@ def asked_of_executions(
     found: FileAccesses,
     fitted: Fitted,
     log_bytes: float,
-) -> tuple[tuple[Asked, ...], list[str]]:
+) -> tuple[tuple[QueryWork, ...], list[str]]:
     """Return what each of *queries* asks for on average, by code, and sentences about what could not be told.
 
     *columns* are those of executions. *log_bytes* are what all of them put into the log, which is divided by the rows
@@ -402,7 +402,7 @@ def asked_of_executions(
         table = int(found.scanned[code])
         kept = places.index(table) if table in places else -1
         asked.append(
-            Asked(
+            QueryWork(
                 lookups=tuple(rows.tolist()),
                 again=(0.0,) * len(places),
                 changes=float(changing[code]),

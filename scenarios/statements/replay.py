@@ -18,7 +18,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import LRU2
 from tiersim.scenarios.calibration.popularity.recorded import page_cache, recorded_accesses
 from tiersim.scenarios.calibration.popularity.recorded_files import recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.calibration.synthesis import Evidence, synthesise
+from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
@@ -66,7 +66,7 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
         return _load_of_innodb(path, seed)
     if manifest.host.get("engine") == "sqlserver":
         return _load_of_sql_server(path, manifest, recorded_on)
-    evidence = Evidence(path) if recorded_statements(path) is None else None
+    evidence = SnapshotEvidence(path) if recorded_statements(path) is None else None
     counters = read_counters(path) if evidence is None else read_counters(path, evidence)
     accesses = recorded_accesses(counters)
     synthesis = None if evidence is None else synthesise(counters, evidence, seed)
@@ -81,7 +81,7 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
 
 def _load_of_innodb(path: Path, seed: int) -> Load:
     """Return statements synthesised from the digests of MySQL or MariaDB, whose pages are inferred."""
-    evidence, counted = Evidence(path), InnoDBCounters(path)
+    evidence, counted = SnapshotEvidence(path), InnoDBCounters(path)
     counters = read_counters(path, evidence, prepare=counted.with_pages)
     accesses, policy = innodb_accesses(counters, counted)
     synthesis = synthesise(counters, evidence, seed)

@@ -27,8 +27,8 @@ from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.synthesise import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.queries import (
-    Asked,
     IndexEntries,
+    QueryWork,
     asked_of,
     asked_of_executions,
     changes_rows,
@@ -166,7 +166,7 @@ class Load:
     queries: tuple[str, ...]  # by code
     texts: Mapping[str, str]  # by query, where known
     cpu_basis: Mapping[str, str]  # by query
-    asked: tuple[Asked, ...]  # by code
+    asked: tuple[QueryWork, ...]  # by code
     image_bytes: int | None  # of a page in the log; None: not counted
     fitted: Fitted
     pool_bytes: int  # of the recorded buffer pool

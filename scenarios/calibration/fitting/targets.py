@@ -43,7 +43,7 @@ class Latencies:
 
 
 @dataclass(frozen=True)
-class Target:
+class FitTarget:
     """One setting and what was measured with it; *latencies* by operation."""
 
     setting: Setting
@@ -56,7 +56,7 @@ class Target:
 _CONTRADICTION = 0.05
 
 
-def targets(measured: Iterable[Measured]) -> tuple[list[Target], list[str]]:
+def targets(measured: Iterable[Measured]) -> tuple[list[FitTarget], list[str]]:
     """Bring points together: directions of one job, then runs of one setting; sorted by setting.
 
     Returns them and, in a sentence each, what was left out. Raises ScenarioError when there is none that a closed loop
@@ -114,7 +114,7 @@ def _run(setting: Setting, points: Sequence[Measured]) -> tuple[float, dict[str,
     return rate, latencies
 
 
-def _mean(setting: Setting, runs: list[tuple[float, dict[str, Latencies]]]) -> Target:
+def _mean(setting: Setting, runs: list[tuple[float, dict[str, Latencies]]]) -> FitTarget:
     def average(values: list[float]) -> float:
         return sum(values) / len(values)
 
@@ -126,4 +126,4 @@ def _mean(setting: Setting, runs: list[tuple[float, dict[str, Latencies]]]) -> T
             average([one.mean_ns for one in own]),
             {percent: average([one.percentiles_ns[percent] for one in own]) for percent in percents},
         )
-    return Target(setting, average([rate for rate, _ in runs]), latencies, len(runs))
+    return FitTarget(setting, average([rate for rate, _ in runs]), latencies, len(runs))

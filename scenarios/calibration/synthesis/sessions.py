@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.synthesis.counted import Counted, Interval, Names, Role, Samples
+from tiersim.scenarios.calibration.synthesis.counted import CountedQuery, Interval, QueryNames, Role, Samples
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.traces.differences import Change, Differences
 from tiersim.traces.query_text import NamedTables
@@ -36,7 +36,7 @@ _FINDS = 0.05
 Place = tuple[int, str, Decimal, bool, str]
 
 
-def places(entities: Sequence[str], names: Names, found: Differences) -> Mapping[str, Place]:
+def places(entities: Sequence[str], names: QueryNames, found: Differences) -> Mapping[str, Place]:
     """Return by entity what to sort queries by.
 
     Where nobody noted an order, those of large tables come first, and of a table those that miss pages: applications
@@ -109,7 +109,7 @@ ALONE = "every statement is a transaction of its own: there are as many transact
 
 
 def grouping(
-    queries: Sequence[Counted], role: Callable[[str], Role], transactions: int | None, sessions: int
+    queries: Sequence[CountedQuery], role: Callable[[str], Role], transactions: int | None, sessions: int
 ) -> Grouping:
     """Tell how the statements of an interval fall into transactions.
 
@@ -146,7 +146,7 @@ def _as_often(calls: Sequence[int], transactions: int) -> int:
 
 
 def grouped(
-    queries: Sequence[Counted],
+    queries: Sequence[CountedQuery],
     role: Callable[[str], Role],
     order: Mapping[str, Place],
     found: Grouping,
@@ -176,7 +176,7 @@ def grouped(
     return np.concatenate(numbers), np.concatenate(ranks)
 
 
-def _alone(queries: Sequence[Counted], role: Callable[[str], Role], found: Grouping) -> dict[str, int]:
+def _alone(queries: Sequence[CountedQuery], role: Callable[[str], Role], found: Grouping) -> dict[str, int]:
     """Return how many calls of each query stand alone."""
     alone = dict.fromkeys((q.entity for q in queries), 0)
     if not found.explicit:
@@ -200,7 +200,7 @@ def _alone(queries: Sequence[Counted], role: Callable[[str], Role], found: Group
     return alone
 
 
-def _places(queries: Sequence[Counted], role: Callable[[str], Role], order: Mapping[str, Place]) -> dict[str, int]:
+def _places(queries: Sequence[CountedQuery], role: Callable[[str], Role], order: Mapping[str, Place]) -> dict[str, int]:
     """Return the place of each query in a transaction."""
     ordered = sorted(queries, key=lambda query: order[query.entity])
     places = {query.entity: place for place, query in enumerate(ordered)}
@@ -527,7 +527,7 @@ class LoggedTimetable:
         return begin_ns, until_ns
 
 
-class Schedule:
+class IntervalSchedule:
     """Lays out intervals from the last to the first, and remembers what they add up to."""
 
     def __init__(
