@@ -455,7 +455,7 @@ def _elsewhere(part: RecordedCommands, shift_ns: int, crowd: Crowd, copy: int) -
 
 
 @dataclass(frozen=True)
-class Rules:
+class CauseRules:
     """How causes are inferred."""
 
     window_ns: int  # a command that came later than this after the one before it is not caused by it
@@ -465,12 +465,12 @@ class Rules:
     ordered: bool = True  # whether what had ended before must end before
 
 
-def infer_streams(trace: RecordedCommands, owners: Owners, rules: Rules) -> Streams:
+def infer_streams(trace: RecordedCommands, owners: Owners, rules: CauseRules) -> Streams:
     """Turn commands with their owners into streams, see :func:`streams_of`."""
     return streams_of(scale_load(trace, owners, 1.0, 0, (), 0), rules)[0]
 
 
-def streams_of(crowd: Crowd, rules: Rules) -> tuple[Streams, NDArray[np.int64]]:
+def streams_of(crowd: Crowd, rules: CauseRules) -> tuple[Streams, NDArray[np.int64]]:
     """Turn the commands of a crowd into streams, in order of their streams; a run needs what
     :func:`tiersim.simulator.streams.to_run` adds. Returns with them the recorded latency of each command.
 
@@ -660,7 +660,7 @@ def facts(crowd: Crowd, streams: Streams) -> dict[str, Any]:
 #: Causes are inferred when at least this share of the requests has a measured end.
 ENOUGH_MEASURED = 0.5
 #: Nothing waits for anything.
-BY_THE_CLOCK = Rules(-1, None, keep_pace=False, ordered=False)
+BY_THE_CLOCK = CauseRules(-1, None, keep_pace=False, ordered=False)
 _FOREVER_NS = 1 << 60
 
 
@@ -729,9 +729,9 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
     rules, names = scenario.model.replay, found.stream_names
     owners = find_owners(trace, names, rules.clients)
     crowd = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
-    causes = Rules(window_ns=rules.dependency_window, keep_pace=rules.writers == "pace")
+    causes = CauseRules(window_ns=rules.dependency_window, keep_pace=rules.writers == "pace")
     if rules.mode == "closed":
-        causes = Rules(_FOREVER_NS, rules.think, causes.keep_pace, one_at_a_time=rules.clients is not None)
+        causes = CauseRules(_FOREVER_NS, rules.think, causes.keep_pace, one_at_a_time=rules.clients is not None)
         if rules.clients is not None:
             whole, owners = crowd.joined()
             owners = deal_to_clients(whole, owners, rules.clients)

@@ -21,7 +21,7 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import warm
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
 from tiersim.simulator.metrics import new_metrics
@@ -59,7 +59,7 @@ def _made(
     statements = Statements(
         [UPDATES], np.zeros(UPDATES, np.int32), np.full(UPDATES, OWN, np.uint8), nothing, nothing, nothing, flags, flags
     )
-    host = Host(1, frames, log_station=disk, log=Log(image_bytes=_IMAGE))
+    host = DatabaseHost(1, frames, log_station=disk, log=Log(image_bytes=_IMAGE))
     relation = Relation(TABLE_ROWS, (1, LEAVES, HEAP), 0.5, station=disk, updates=seen, indexes=indexes)
     database = add_database(builder, host, [relation], [demands], statements)
     return builder.build(64), database, len(builder.stations)

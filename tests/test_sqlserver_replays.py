@@ -33,7 +33,7 @@ from tiersim.scenarios.statements.replay import load_of, replay_statements_all
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import (
     PLACES,
-    Load,
+    StatementLoad,
     committing,
     in_sessions,
     processor_law,
@@ -64,12 +64,12 @@ def hour(*, physical: bool = False, relations: bool = False) -> Truth:
 
 
 @cache
-def load(*, physical: bool = False, relations: bool = False) -> Load:
+def load(*, physical: bool = False, relations: bool = False) -> StatementLoad:
     """Return it as a load."""
     return load_of(hour(physical=physical, relations=relations).path, 1)
 
 
-def program(of: Load, folder: Path, *changes: str) -> Program:
+def program(of: StatementLoad, folder: Path, *changes: str) -> Program:
     """Return what its sessions do on the recorded hardware."""
     scenario = sql_server_scenario(folder, "recorded", *changes)
     made = settings_of(scenario, of.path, of.manifest, None, of.image_bytes, of.pool_bytes)

@@ -20,7 +20,7 @@ from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios import causes
-from tiersim.scenarios.causes import SESSION, WRITER, Rules, find_owners, infer_streams, scale_load, streams_of
+from tiersim.scenarios.causes import SESSION, WRITER, CauseRules, find_owners, infer_streams, scale_load, streams_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay, workers_that_fit
@@ -77,7 +77,7 @@ def test_closed_streams_on_balanced_stations_are_exact_mva(clients: int, think_n
         rows.offset_bytes, rows.length_bytes,
     )  # fmt: skip
     owners = find_owners(trace, [f"client {number}" for number in range(clients)], None)
-    streams = to_run(infer_streams(trace, owners, Rules(window_ns=1 << 60)))
+    streams = to_run(infer_streams(trace, owners, CauseRules(window_ns=1 << 60)))
     builder = PlantBuilder(5)
     for number in range(stations):
         add_server(builder, f"disk{number}", 1, SERVICE_NS, "exponential")
@@ -400,7 +400,7 @@ def test_streams_of_copies_are_those_of_all_copies_in_order_of_time(
     whole, of_whole = crowd.joined()
     assert (np.diff(whole.time_ns) >= 0).all()
     assert len(whole) == pytest.approx(load * len(trace), rel=0.2)
-    rules = Rules(window_ns=10_000_000)
+    rules = CauseRules(window_ns=10_000_000)
     made, latency_ns = streams_of(crowd, rules)
     again, same_latency_ns = streams_of(scale_load(whole, of_whole, 1.0, found.span_ns, found.files, 7), rules)
     for name, column in made._asdict().items():

@@ -63,7 +63,7 @@ def write_page(inputs: list[Path], output: Path, title: str, *, force: bool) -> 
 
 
 @dataclass(frozen=True)
-class SweepFolder:
+class WrittenSweep:
     """A sweep: its grid, a row for each point that is written, and the whole results of those that
     were kept, by point.
     """
@@ -78,7 +78,7 @@ class SweepFolder:
 class Studies:
     """Everything that is no result of its own, with the name of its file."""
 
-    sweeps: list[SweepFolder] = field(default_factory=list)
+    sweeps: list[WrittenSweep] = field(default_factory=list)
     mrcs: "list[tuple[str, MissRatiosModel]]" = field(default_factory=list)
     loads: "list[tuple[str, LoadModel]]" = field(default_factory=list)
     sizes: "list[tuple[str, SizeModel]]" = field(default_factory=list)
@@ -150,7 +150,7 @@ def _open_document(path: Path) -> "MissRatiosModel | LoadModel | SizeModel":
     return _checked(models[schema], values, path)
 
 
-def _open_sweep(path: Path) -> SweepFolder:
+def _open_sweep(path: Path) -> WrittenSweep:
     from tiersim.cli.page.study_models import RowModel, SweepModel
 
     sweep = _checked(SweepModel, _json(path / "sweep.json"), path / "sweep.json")
@@ -174,7 +174,7 @@ def _open_sweep(path: Path) -> SweepFolder:
                     f"{file}: its {axis.key} is {row.settings.get(axis.key)!r}, which is not on the axis of sweep.json;"
                     " run the sweep again"
                 )
-    return SweepFolder(path.name.removesuffix(".sweep"), sweep, rows, _kept(path))
+    return WrittenSweep(path.name.removesuffix(".sweep"), sweep, rows, _kept(path))
 
 
 def _kept(path: Path) -> "dict[int, Result]":

@@ -18,7 +18,7 @@ from tiersim.cli.page.study_models import CandidateCostModel
 from tiersim.cli.page.study_points import digits, figure_of, point_of
 
 if TYPE_CHECKING:
-    from tiersim.cli.page import Studies, SweepFolder
+    from tiersim.cli.page import Studies, WrittenSweep
     from tiersim.cli.page.study_models import (
         CandidateModel,
         CurvePointModel,
@@ -87,7 +87,7 @@ def _queries(rows: Sequence[RowModel]) -> list[dict[str, Any]]:
     return [described(name, seen[name].text) for name in order]
 
 
-def _sweep(folder: SweepFolder, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
+def _sweep(folder: WrittenSweep, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
     sweep = folder.sweep
     replications: dict[tuple[int, ...], list[RowModel]] = {}
     for row in folder.rows:

@@ -26,9 +26,9 @@ from tiersim.random_numbers import WINDOW_PLACE, random_below
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import Playback, replay
 from tiersim.scenarios.statements.calibration import first_of
-from tiersim.scenarios.statements.statement_load import Load
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.survey import JoinedCommands, Merged, RecordedCommands, TraceSurvey, merged_blocks
-from tiersim.scenarios.sweeps.sources import Statements
+from tiersim.scenarios.sweeps.sources import StatementSource
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.result import (
     BATCHES,
@@ -166,7 +166,7 @@ def _with_caveat(result: Result, caveat: str) -> Result:
 class StatementSample:
     """The first statements of a load that is drawn alike all the time, by way of *source*."""
 
-    def __init__(self, source: Statements, load: Load) -> None:
+    def __init__(self, source: StatementSource, load: StatementLoad) -> None:
         """Take the first of *load*."""
         self._source, self._load = source, first_of(load, SAMPLE_STATEMENTS)
         self.share = len(self._load) / len(load)
@@ -183,7 +183,7 @@ class StatementSample:
         )
 
 
-def sample_of_statements(source: Statements, load: Load) -> StatementSample | None:
+def sample_of_statements(source: StatementSource, load: StatementLoad) -> StatementSample | None:
     """Return a sample of a load; None where it is short, or was recorded statement by statement."""
     if not load.synthetic or len(load) <= SAMPLE_STATEMENTS:
         return None

@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.miss_ratios.asked import KINDS, LRU, Sampling
 from tiersim.scenarios.miss_ratios.references import PageStream
-from tiersim.simulator.miss_ratios import Counts, Curve, ExactCurve, Shards, Simulated, curve_of, knees, size_grid
+from tiersim.simulator.miss_ratios import (
+    Counts,
+    ExactCurve,
+    MissRatioCurve,
+    Shards,
+    Simulated,
+    curve_of,
+    knees,
+    size_grid,
+)
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.references import NAME as REFERENCES
 from tiersim.traces.schema import REFERENCE_KINDS
@@ -233,7 +242,9 @@ def _pages_asked(asked: Sampling, page_bytes: int) -> tuple[int, ...]:
     return tuple(sorted({size // page_bytes for size in asked.sizes_bytes}))
 
 
-def _shown(total: Curve, counts: Counts, sizes: tuple[int, ...], asked: Sampling, method: str) -> NDArray[np.int64]:
+def _shown(
+    total: MissRatioCurve, counts: Counts, sizes: tuple[int, ...], asked: Sampling, method: str
+) -> NDArray[np.int64]:
     """Return which points are shown: those asked for, or from a small part of all pages to all of them."""
     grid = total.sizes
     if sizes or asked.policy != LRU:
@@ -248,7 +259,7 @@ def _shown(total: Curve, counts: Counts, sizes: tuple[int, ...], asked: Sampling
     return np.arange(first, last + 1)
 
 
-def _points(curve: Curve, shown: Iterable[int], page_bytes: int) -> list[dict[str, Any]]:
+def _points(curve: MissRatioCurve, shown: Iterable[int], page_bytes: int) -> list[dict[str, Any]]:
     return [
         {
             "cache_bytes": int(curve.sizes[one]) * page_bytes,
@@ -306,7 +317,7 @@ def _name(stream: PageStream, kind: str, code: int) -> tuple[str, str | None]:
     return query, stream.query_texts.get(query)
 
 
-def _doubts(total: Curve, shown: NDArray[np.int64]) -> Iterator[str]:
+def _doubts(total: MissRatioCurve, shown: NDArray[np.int64]) -> Iterator[str]:
     apart = np.abs(total.miss_ratio - total.plain)[shown]
     if len(apart) and np.nanmax(apart) > _FAR_APART:
         yield (
@@ -315,7 +326,7 @@ def _doubts(total: Curve, shown: NDArray[np.int64]) -> Iterator[str]:
         )
 
 
-def _knees(total: Curve, pages: int, page_bytes: int) -> list[dict[str, Any]]:
+def _knees(total: MissRatioCurve, pages: int, page_bytes: int) -> list[dict[str, Any]]:
     within = (total.sizes <= pages) & ~np.isnan(total.miss_ratio)
     sizes = np.concatenate([[0], total.sizes[within]])
     ratios = np.concatenate([[1.0], total.miss_ratio[within]])

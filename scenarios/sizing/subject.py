@@ -17,7 +17,7 @@ from tiersim.scenarios.library import find_workload
 from tiersim.scenarios.sizing.screen import VolumeDemand
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES
 from tiersim.scenarios.survey import merged_blocks
-from tiersim.scenarios.sweeps.sources import Note, Requests, Source, Statements, open_source
+from tiersim.scenarios.sweeps.sources import Note, RequestSource, StatementSource, SweepSource, open_source
 from tiersim.scenarios.workloads.assembly import Described
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import Result
@@ -76,12 +76,12 @@ def of_path(path: Path, base: NamedScenario, recorded_on: NamedScenario | None =
     return of_source(open_source(path, base, recorded_on, None), base)
 
 
-def of_source(source: Source, base: NamedScenario) -> SizingSubject:
+def of_source(source: SweepSource, base: NamedScenario) -> SizingSubject:
     """Make a recording that was read ready for scenarios like *base*."""
     source.prepare()
-    if isinstance(source, Requests):
+    if isinstance(source, RequestSource):
         return _of_requests(source)
-    assert isinstance(source, Statements)
+    assert isinstance(source, StatementSource)
     return _of_statements(source, base)
 
 
@@ -128,7 +128,7 @@ def scaled_workload(described: Described, load: float) -> Described:
     return replace(described, model=described.model.model_copy(update={"streams": streams}))
 
 
-def _of_requests(source: Requests) -> SizingSubject:
+def _of_requests(source: RequestSource) -> SizingSubject:
     found = source.found
     commands = 0
     asked = np.zeros((2, 2))  # requests and bytes, read and written
@@ -150,7 +150,7 @@ def _of_requests(source: Requests) -> SizingSubject:
     )
 
 
-def _of_statements(source: Statements, base: NamedScenario) -> SizingSubject:
+def _of_statements(source: StatementSource, base: NamedScenario) -> SizingSubject:
     load = source.load(base.model.replay.seed)
     page_bytes = int(load.manifest.host.get("page_bytes", 8192))
     pages = sum(sum(levels(table.index_pages)) + max(table.heap_pages, 1) for table in load.fitted.tables)
@@ -167,5 +167,5 @@ def _of_statements(source: Statements, base: NamedScenario) -> SizingSubject:
     )
 
 
-def _facts(source: Source) -> dict[str, Any]:
+def _facts(source: SweepSource) -> dict[str, Any]:
     return {key: source.trace[key] for key in ("name", "hash", "source_format")}

@@ -45,7 +45,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.scenarios.statements.settings import settings_of_load
-from tiersim.scenarios.statements.statement_load import Load, begins
+from tiersim.scenarios.statements.statement_load import StatementLoad, begins
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, POLICY, SWEEP, UNTIL, Database
@@ -91,7 +91,7 @@ _COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_n
 _Arrays = TypeVar("_Arrays", Database, Plant)
 
 
-def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
+def calibrate(load: StatementLoad, recorded_on: NamedScenario) -> ProcessorCosts:
     """Return what the statements of *load* cost the processors of *recorded_on*, a scenario of the recorded hardware.
 
     Raises ScenarioError when that scenario differs from the recording in what its engine and replay are.
@@ -114,14 +114,14 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
 
 
-def _said_cores(recorded_on: NamedScenario, load: Load) -> int | None:
+def _said_cores(recorded_on: NamedScenario, load: StatementLoad) -> int | None:
     """Return the cores of the recorded host, where its scenario says how many."""
     host = recorded_on.model.host
     is_said = host is not None and (host.cores is not None or host.cpu is not None)
     return settings_of_load(recorded_on, load).cores if is_said else None
 
 
-def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -> ProcessorCosts:
+def _by_host_time(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime) -> ProcessorCosts:
     """Return what statements cost by what the processors did; where these were the limit, so that as many transactions
     end as were recorded.
     """
@@ -164,7 +164,7 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
     return replace(found, client_ns=client_ns, recorded=recorded)
 
 
-def _ios(load: Load, each_per_s: float) -> Ios:
+def _ios(load: StatementLoad, each_per_s: float) -> Ios:
     """Return reads, writes and flushes a second; *each_per_s* is how often in a second something is done that was done
     once.
     """
@@ -174,7 +174,7 @@ def _ios(load: Load, each_per_s: float) -> Ios:
     return Ios(each_per_s * reads, each_per_s * max(of_sessions, reads), each_per_s * max(everybody, reads))
 
 
-def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None) -> ProcessorCosts:
+def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime | None) -> ProcessorCosts:
     """Return what statements cost by how fast they ran, where nobody counted for whom the processors worked.
 
     Where reads take as long as recorded only if their CPU is more, or less, than that of any storage, or as many
@@ -253,7 +253,7 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
     return replace(start, costs=costs, client_ns=client_ns, recorded=recorded, simulated=run.pace)
 
 
-def _reads_pages(load: Load) -> bool:
+def _reads_pages(load: StatementLoad) -> bool:
     """Tell whether reads matter to what the load costs."""
     return float(load.physical_reads.sum()) >= _READS * load.transactions
 
@@ -281,7 +281,7 @@ def _no_log(found: ProcessorCosts) -> str:
     return _NO_LOG.format(found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3)
 
 
-def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
+def _as_recorded(load: StatementLoad, recorded_on: NamedScenario) -> ProcessorCosts:
     """Return the costs of the engine's table, and which part of a statement's CPU is due to other cores that were busy
     beside it.
     """
@@ -300,7 +300,7 @@ def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     return ProcessorCosts({}, 0, costs, basis, unhindered=unhindered)
 
 
-def _charged_ns(load: Load, costs: Costs) -> float:
+def _charged_ns(load: StatementLoad, costs: Costs) -> float:
     """Return the CPU that a model of *costs* charges for all lookups, changes and reads of a load by itself."""
     calls = np.bincount(load.query, minlength=len(load.queries))
     rows = calls @ np.array([sum(one.lookups) for one in load.asked])
@@ -309,7 +309,7 @@ def _charged_ns(load: Load, costs: Costs) -> float:
     return float(rows * costs.lookup_ns + changed * costs.change_ns + read * (costs.read_ns + costs.evict_clean_ns))
 
 
-def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float], hot: float = 1.0) -> dict[str, int]:
+def statement_ns(load: StatementLoad, costs: Costs, locked_ns: Mapping[str, float], hot: float = 1.0) -> dict[str, int]:
     """Return the CPU of one execution of each query besides its pages.
 
     What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in
@@ -326,7 +326,7 @@ def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float], hot: 
     return dict(zip(load.queries, np.rint(own_ns).astype(np.int64).tolist(), strict=True))
 
 
-def _costs(load: Load, scenario: NamedScenario) -> Costs:
+def _costs(load: StatementLoad, scenario: NamedScenario) -> Costs:
     """Return what the engine's work costs on *scenario*, before anything was found out."""
     return settings_of_load(scenario, load).costs
 
@@ -334,7 +334,7 @@ def _costs(load: Load, scenario: NamedScenario) -> Costs:
 class _Model:
     """The load on the recorded hardware: a pool that was filled once, and runs with other costs."""
 
-    def __init__(self, load: Load, scenario: NamedScenario, pause_ns: int | None) -> None:
+    def __init__(self, load: StatementLoad, scenario: NamedScenario, pause_ns: int | None) -> None:
         costs = _costs(load, scenario)
         self.start = ProcessorCosts(
             statement_ns(load, costs, {}),
@@ -412,14 +412,14 @@ def _copied(arrays: _Arrays) -> _Arrays:
     return arrays._replace(**copies)
 
 
-def part_of(load: Load, scenario: NamedScenario) -> Load:
+def part_of(load: StatementLoad, scenario: NamedScenario) -> StatementLoad:
     """Return as much of a load as tells how fast it runs; all of it where the pool fills, and runs are faster and
     faster.
     """
     return first_of(load, _EXECUTIONS) if cache_state_of(scenario, load) == "warm" else load
 
 
-def first_of(load: Load, executions: int) -> Load:
+def first_of(load: StatementLoad, executions: int) -> StatementLoad:
     """Return the transactions that begin first, as many as make so many executions."""
     first = np.flatnonzero(begins(load.session, load.transaction))
     rows = np.diff(first, append=len(load))

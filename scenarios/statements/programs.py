@@ -23,7 +23,7 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.statements.queries import NO_ENTRIES, IndexEntries, QueryWork, pages_of
-from tiersim.scenarios.statements.statement_load import Load, Schedule, Transactions
+from tiersim.scenarios.statements.statement_load import LoadTransactions, StatementLoad, TransactionSchedule
 from tiersim.simulator.database.build import Demand, Statements
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, OWN, SCAN
 from tiersim.simulator.database.sessions.processors import Costs
@@ -51,7 +51,7 @@ _SCAN_DEPTH, _SCAN_BLOCK_PAGES = 4, 64
 Column = NDArray[np.int64]
 
 
-class Rules(NamedTuple):
+class SessionRules(NamedTuple):
     """What of the host and the engine decides what sessions do."""
 
     commits_apart: bool  # a commit is no part of the last statement, as its duration was recorded
@@ -136,7 +136,12 @@ class _Classes:
 
 
 def write_program(
-    load: Load, found: Transactions, plan: Schedule, rules: Rules, processor: ProcessorCosts | None, seed: int
+    load: StatementLoad,
+    found: LoadTransactions,
+    plan: TransactionSchedule,
+    rules: SessionRules,
+    processor: ProcessorCosts | None,
+    seed: int,
 ) -> Program:
     """Write what the sessions of *plan* do, by the *rules* of host and engine."""
     names = _names(load)
@@ -199,21 +204,21 @@ def write_program(
     )
 
 
-def _names(load: Load) -> tuple[str, ...]:
+def _names(load: StatementLoad) -> tuple[str, ...]:
     spent = np.bincount(load.query, weights=load.duration_ns, minlength=len(load.queries))
     most = np.argsort(-spent, kind="stable")[:MOST_QUERIES]
     more = [OTHERS] if len(load.queries) > MOST_QUERIES else []
     return (*(load.queries[code] for code in sorted(most.tolist())), *more, COMMIT)
 
 
-def _gaps(load: Load) -> Column:
+def _gaps(load: StatementLoad) -> Column:
     """Return the time between an execution and the one before it in its transaction."""
     gap_ns = np.zeros(len(load), np.int64)
     gap_ns[1:] = np.maximum(load.start_ns[1:] - load.start_ns[:-1] - load.duration_ns[:-1], 0)
     return gap_ns
 
 
-def _without_commits(load: Load, found: Transactions, durable: NDArray[np.bool_]) -> float:
+def _without_commits(load: StatementLoad, found: LoadTransactions, durable: NDArray[np.bool_]) -> float:
     """Return the share of the time between executions that is not the recorded wait for the log, which a run has again.
 
     Of a closed loop that is all time that nobody counted; other pauses are those of users.
@@ -224,7 +229,7 @@ def _without_commits(load: Load, found: Transactions, durable: NDArray[np.bool_]
     return max(0.0, 1 - load.commit_wait_ns * int(durable.sum()) / between_ns)
 
 
-def _endings(load: Load, found: Transactions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _endings(load: StatementLoad, found: LoadTransactions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Tell of each transaction whether it makes its log durable when it ends, and whether its last execution is that
     end.
     """
@@ -235,10 +240,10 @@ def _endings(load: Load, found: Transactions) -> tuple[NDArray[np.bool_], NDArra
 
 
 def _executions(
-    load: Load,
+    load: StatementLoad,
     execution: Column,
     classes: _Classes,
-    rules: Rules,
+    rules: SessionRules,
     processor: ProcessorCosts | None,
     draws: Draws,
     lock_ranks: Sequence[int],
@@ -294,7 +299,7 @@ def spread(cpu_ns: Column, mean_ns: float) -> Column:
     return found
 
 
-def _lock_ranks(load: Load, found: Transactions) -> list[int]:
+def _lock_ranks(load: StatementLoad, found: LoadTransactions) -> list[int]:
     """Return by table in which order transactions lock their rows, as they come in them on average."""
     place = np.arange(len(load)) - np.repeat(found.first_row, found.rows)
     tables = len(load.fitted.tables)
@@ -311,7 +316,7 @@ def _lock_ranks(load: Load, found: Transactions) -> list[int]:
     return ranks
 
 
-def _charge(demands: Sequence[Demand], load: Load, rules: Rules) -> float:
+def _charge(demands: Sequence[Demand], load: StatementLoad, rules: SessionRules) -> float:
     """Return the CPU that the model charges for lookups whose pages are there, and for scans."""
     costs = rules.costs
     rows = sum(one.rows for one in demands if one.kind in (LOOKUP, AGAIN, LOOKUPS))

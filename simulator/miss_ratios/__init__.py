@@ -5,7 +5,7 @@ it at each size, on samples of the pages in caches as much smaller (`Simulated`)
 int64 numbers that name pages, and of classes, small codes of who asks for them, whose curves are told apart.
 """
 
-from tiersim.simulator.miss_ratios.counts import Counts, Curve, curve_of, size_grid
+from tiersim.simulator.miss_ratios.counts import Counts, MissRatioCurve, curve_of, size_grid
 from tiersim.simulator.miss_ratios.exact import ExactCurve
 from tiersim.simulator.miss_ratios.knees import knees
 from tiersim.simulator.miss_ratios.shards import Shards

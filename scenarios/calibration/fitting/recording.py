@@ -32,7 +32,7 @@ from tiersim.scenarios.calibration.fitting.fit import (
 from tiersim.scenarios.calibration.fitting.model import device, start
 from tiersim.scenarios.calibration.fitting.residuals import Misfit, Residual, measure, ranges
 from tiersim.scenarios.calibration.fitting.search import compass
-from tiersim.scenarios.causes import BY_THE_CLOCK, ENOUGH_MEASURED, Rules, find_owners, infer_streams
+from tiersim.scenarios.causes import BY_THE_CLOCK, ENOUGH_MEASURED, CauseRules, find_owners, infer_streams
 from tiersim.scenarios.model import ReplayModel
 from tiersim.scenarios.survey import RecordedCommands
 from tiersim.simulator.categories import CATEGORIES
@@ -83,7 +83,7 @@ class Recording:
         self.judging = self.measured & (stretch % 2 == 1)
         self.groups = self._groups()
         measured = float(np.mean(self.trace.latency_ns >= 0)) >= ENOUGH_MEASURED
-        rules = Rules(ReplayModel().dependency_window) if measured else BY_THE_CLOCK
+        rules = CauseRules(ReplayModel().dependency_window) if measured else BY_THE_CLOCK
         owners = find_owners(self.trace, stream_names, None)
         self._streams, self._order = infer_streams(self.trace, owners, rules), order_by_code(owners.stream)
         self.span_bytes = int((self.trace.offset_bytes + self.trace.length_bytes).max())
