@@ -44,7 +44,7 @@ from tiersim.scenarios.workloads.model import DatabaseModel, RelationModel, Stat
 from tiersim.scenarios.workloads.steps import VERBS
 from tiersim.simulator.database.sessions.processors import TABLES, Costs
 from tiersim.toml_files import StrictModel
-from tiersim.traces.measurement import Measured
+from tiersim.traces.measurement import MeasuredPoint
 from tiersim.traces.readers.importing import FORMATS, SOURCES
 
 ROOT = Path(__file__).parents[1]
@@ -146,7 +146,7 @@ def test_every_format_is_documented() -> None:
 
 def test_every_field_of_a_measured_point_is_documented() -> None:
     text = (ROOT / "docs" / "load-generators.md").read_text()
-    for field in fields(Measured):
+    for field in fields(MeasuredPoint):
         assert f"`{field.name}`" in text, field.name
 
 

@@ -26,7 +26,7 @@ from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, OWN, Da
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.popularity import first_updates, pages_with_room, updates_before
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Differences, EntityChange
 
 LEAVES, HEAP, TABLE_ROWS, UPDATES = 20, 100, 2000, 150
 _IMAGE, _RECORD, _COMMIT = 1000, 50, 30
@@ -161,9 +161,9 @@ def test_a_warm_pool_holds_pages_of_other_indexes() -> None:
     assert sum(first <= page < first + 41 for page in database.page_of.tolist()) > 30
 
 
-def _changes(values: Mapping[str, Mapping[str, int | str]]) -> dict[str, Change]:
+def _changes(values: Mapping[str, Mapping[str, int | str]]) -> dict[str, EntityChange]:
     return {
-        name: Change(
+        name: EntityChange(
             {key: Decimal(value) for key, value in one.items() if isinstance(value, int)},
             {key: value for key, value in one.items() if isinstance(value, str)},
         )

@@ -20,17 +20,17 @@ from tiersim.scenarios.statements.settings import Settings, settings_of_load
 from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.database_state import LOOKUP, SWEEP
-from tiersim.traces.differences import Change
+from tiersim.traces.differences import EntityChange
 
 PAGE = 8192
 ROWS = 20_000
 
 
-def change(**values: float) -> Change:
-    return Change(grown={name: Decimal(value) for name, value in values.items()}, last={})
+def change(**values: float) -> EntityChange:
+    return EntityChange(grown={name: Decimal(value) for name, value in values.items()}, last={})
 
 
-def read(pages: float, **others: float) -> Change:
+def read(pages: float, **others: float) -> EntityChange:
     return change(**{"reads": pages, "read_bytes": pages * PAGE, **others})
 
 
@@ -61,7 +61,7 @@ def test_it_is_as_large_as_the_simulated_one_that_misses_as_much(frames: int, ca
         ({"sda": change(reads=400, read_bytes=100 * PAGE)}, 100),  # in smaller pieces
     ],
 )
-def test_no_read_is_counted_twice(devices: dict[str, Change], pages: float | None) -> None:
+def test_no_read_is_counted_twice(devices: dict[str, EntityChange], pages: float | None) -> None:
     assert device_pages_read(devices, PAGE) == pages
 
 

@@ -40,7 +40,7 @@ from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.simulator.summary_model import Summary
 from tiersim.traces import statistics
 from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.differences import Change, Differences, read_counters
+from tiersim.traces.differences import Differences, EntityChange, read_counters
 from tiersim.traces.parquet import open_parquet
 from tiersim.units import NS_PER_MS, NS_PER_S
 
@@ -499,7 +499,7 @@ def test_values_come_from_the_scenario_then_the_recording_then_defaults(load: St
     assert settings("host.cores=3").cores == 3
     unknown = settings(recorded=load.manifest)
     assert (unknown.cores, unknown.basis["host.cores"].partition(":")[0]) == (8, "default")
-    counted = Differences({"processor": {"host": Change({}, {"cores": Decimal(2)})}})
+    counted = Differences({"processor": {"host": EntityChange({}, {"cores": Decimal(2)})}})
     assert settings(recorded=with_variables(load.manifest, counted)).cores == 2
     of_recorded_host = replace(ProcessorCosts({}, 0, unknown.costs, "a test"), cores=2)
     assert settings(processor=of_recorded_host).cores == 2
@@ -537,10 +537,10 @@ replica = { round_trip = "0.5 ms", flush = "1 ms" }
 def test_pages_that_lookups_put_into_the_log_are_said(images: int, text: str, is_said: bool) -> None:
     """Rows that were loaded before have no hint bits; what an update does to pages is its own work."""
     grown = {"calls": Decimal(1000), "log_full_page_images": Decimal(images)}
-    said = said_of_earlier_changes(Differences({"query": {"1": Change(grown)}}), [text])
+    said = said_of_earlier_changes(Differences({"query": {"1": EntityChange(grown)}}), [text])
     assert bool(said) == is_said
     assert all(
         line.startswith(f"1,000 statements that only read wrote {images} full-page images into the WAL")
         for line in said
     )
-    assert not said_of_earlier_changes(Differences({"query": {"1": Change(grown)}}), [None])
+    assert not said_of_earlier_changes(Differences({"query": {"1": EntityChange(grown)}}), [None])

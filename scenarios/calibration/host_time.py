@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Differences, EntityChange
 from tiersim.traces.recorders.processes import BACKENDS, HELPERS, KERNEL, LOAD_GENERATOR
 
 _INTERRUPTS = ("interrupt_ms", "soft_interrupt_ms")
@@ -78,11 +78,11 @@ def recorded_host_time(found: Differences, cores: int) -> HostTime | None:
     )
 
 
-def _sum(changes: Iterable[Change], names: Iterable[str]) -> float:
+def _sum(changes: Iterable[EntityChange], names: Iterable[str]) -> float:
     return sum(float(change.grown.get(name, 0)) for change in changes for name in names)
 
 
-def _used(change: Change | None) -> ProcessorUse | None:
+def _used(change: EntityChange | None) -> ProcessorUse | None:
     observed_ms = 0.0 if change is None else float(change.grown.get("observed_ms", 0))
     if change is None or observed_ms <= 0:
         return None

@@ -11,4 +11,4 @@ from tiersim.simulator.miss_ratios.knees import knees
 from tiersim.simulator.miss_ratios.shards import Shards
 from tiersim.simulator.miss_ratios.simulated import Simulated
 
-__all__ = ["Counts", "Curve", "ExactCurve", "Shards", "Simulated", "curve_of", "knees", "size_grid"]
+__all__ = ["Counts", "ExactCurve", "MissRatioCurve", "Shards", "Simulated", "curve_of", "knees", "size_grid"]

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from tiersim.errors import TraceError
-from tiersim.traces.differences import Differences, Step, Stepping
+from tiersim.traces.differences import Differences, SnapshotStep, Stepping
 from tiersim.traces.query_text import Kind, tokens
 from tiersim.traces.recorders.processes import BACKENDS
 from tiersim.traces.statistics import Snapshot, Values, read_queries
@@ -111,11 +111,11 @@ class QueryIntervals:
         return intervals
 
 
-def _transactions(step: Step) -> int:
+def _transactions(step: SnapshotStep) -> int:
     return int(sum((g.get("commits", _ZERO) + g.get("rollbacks", _ZERO) for g in step.grown.values()), _ZERO))
 
 
-def _counted(path: Path, step: Step, entity: str) -> CountedQuery:
+def _counted(path: Path, step: SnapshotStep, entity: str) -> CountedQuery:
     grown, now = step.grown[entity], step.now[entity]
     then: Values = {} if entity in step.reset or step.then is None else step.then.get(entity, {})
 

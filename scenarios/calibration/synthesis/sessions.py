@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.synthesis.counted import CountedQuery, Interval, QueryNames, Role, Samples
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Differences, EntityChange
 from tiersim.traces.query_text import NamedTables
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_KINDS
 from tiersim.traces.statistics import read_statements
@@ -67,7 +67,7 @@ def _script(found: Differences) -> dict[str, int]:
     return {query: place for place, query in reversed(list(enumerate(told[0])))} if len(told) == 1 else {}
 
 
-def _tables(found: Differences) -> dict[str, Change]:
+def _tables(found: Differences) -> dict[str, EntityChange]:
     return {name: change for name, change in found.of("relation").items() if change.last.get("kind") == "table"}
 
 
@@ -76,7 +76,7 @@ def _named(text: str, tables: NamedTables, rows: Mapping[str, Decimal]) -> str:
     return max(tables.within(text), key=lambda name: (rows[name], name), default="")
 
 
-def _missed(change: Change | None) -> float:
+def _missed(change: EntityChange | None) -> float:
     calls = 0 if change is None else change.number("calls") or 0
     return float((change.number("pages_read") or 0) / calls) if change is not None and calls else 0.0
 
