@@ -1,5 +1,7 @@
 """Events of SQL Server become executions: at one level, of logical sessions, each with its own costs and waits."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,11 +29,11 @@ def recorded_of(*events: ExecutionEvent) -> Recorded:
 
 
 def batch(
-    text: str = "select 1", at_ms: int = 0, took_ms: int = 1, session: int = 51, what: What = What.BATCH, **more: int
+    text: str = "select 1", at_ms: int = 0, took_ms: int = 1, session: int = 51, what: What = What.BATCH, **more: Any
 ) -> ExecutionEvent:
     return ExecutionEvent(
         what, text, end_ns=S + (at_ms + took_ms) * MS, duration_ns=took_ms * MS, session=session, **more
-    )  # type: ignore[arg-type]
+    )
 
 
 def test_a_batch_and_its_statements_are_counted_once() -> None:
