@@ -295,7 +295,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     rows = [row for of_class in latencies.values() for row in of_class] + [rate, busiest]
     if any(s["verdict"]["load"] != "steady" for s in summaries):
         rows.append(["in the same time", *blank, *map(_against_recorded, summaries)])
-    rows.append(["load", *blank, *map(verdicts.load_of, summaries)])
+    rows.append(["carries the load", *blank, *map(verdicts.carries, summaries)])
     shown = rows
     if not everything:
         first = sorted(latencies, key=_FIRST.index)[:_MOST_CLASSES]

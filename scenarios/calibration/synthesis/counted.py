@@ -207,6 +207,7 @@ _ROLLS_BACK = frozenset(["rollback", "abort"])
 _STATISTICS = (
     "pg_stat",
     "pg_buffercache",
+    "pg_control_",
     "pg_settings",
     "pg_wait_sampling",
     "pg_current_wal_",
