@@ -83,7 +83,11 @@ def replay(
         bool, typer.Option("--requests", help="Also store the completion time of each block request.")
     ] = False,
     waits: Annotated[
-        bool, typer.Option("--waits", help="Also say which class of block requests delays which, and in which part.")
+        bool,
+        typer.Option(
+            "--waits",
+            help="Also print who waits for whom: in each part, how long e.g. data reads wait behind checkpoint writes.",
+        ),
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Print every row and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,

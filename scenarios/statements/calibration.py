@@ -76,8 +76,8 @@ _NO_CLIENT = (
     " sessions also waited for something else"
 )
 _NO_LOG = (
-    "CPU of a log write: {} assumed; the recording gives {:,.0f} µs, more than the {:g} µs that storage takes: the"
-    " described log device is faster than the recorded one"
+    "CPU of a log write: {} assumed; the recording gives {:,.0f} µs beyond the described log device, more than the"
+    " {:g} µs that any CPU takes: the recorded log device is slower than the described one"
 )
 _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"
