@@ -300,7 +300,7 @@ class PoolEvidence:
                 said = [
                     (
                         f"{table.name}: {moved[place].moved:.0%} of its pages were full when it was loaded; it is"
-                        " assumed that the first update of each, before the recording, moved a row to another page (non-HOT)"
+                        " assumed that the first update of each moved a row to another page (non-HOT)"
                     )
                 ]
                 if not contradicts(against):
