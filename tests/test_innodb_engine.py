@@ -20,7 +20,7 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
 from tiersim.simulator.database.buffer_pool.flush_list import checkpoint_age
 from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (
     COMPUTE,
@@ -136,7 +136,7 @@ def run(
         [(place + 1) * statements for place in range(sessions)], np.zeros(count, np.int32),
         np.full(count, OWN, np.uint8), nothing, nothing, np.full(count, 1000), flags, flags,
     )  # fmt: skip
-    host = Host(
+    host = DatabaseHost(
         8, frames, log_station=volume, log=log or Log(full_page_writes=False, segment_bytes=1 << 40), policy=MIDPOINT,
         page_cleaner=cleaner or PageCleaner(), doublewrite_station=disk,
         binary_log=None if binary_log is None else replace(binary_log, station=volume), page_bytes=16384,
@@ -263,14 +263,14 @@ def test_the_checkpoint_gets_no_older_than_it_may(form: int) -> None:
 
 
 def test_parts_that_do_not_go_together_are_refused() -> None:
-    def make(host: Host) -> None:
+    def make(host: DatabaseHost) -> None:
         nothing = np.zeros(0, np.int64)
         add_database(PlantBuilder(1), host, [], [], Statements([], *[nothing] * 7))  # type: ignore[arg-type]
 
     with pytest.raises(ScenarioError, match="page cleaners free what InnoDB's list lets go"):
-        make(Host(1, 1, policy=LRU, page_cleaner=PageCleaner()))
+        make(DatabaseHost(1, 1, policy=LRU, page_cleaner=PageCleaner()))
     with pytest.raises(ScenarioError, match="leave out the checkpoints"):
-        make(Host(1, 1, policy=MIDPOINT, page_cleaner=PageCleaner(), checkpoints=Checkpoints()))
+        make(DatabaseHost(1, 1, policy=MIDPOINT, page_cleaner=PageCleaner(), checkpoints=Checkpoints()))
 
 
 @pytest.mark.parametrize("took_ms", [0.1, 0.5, 2.0])
