@@ -35,7 +35,7 @@ from math import comb, log2
 from pathlib import Path
 from statistics import median
 
-from tiersim.scenarios.calibration.host_costs import READ_NS
+from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.innodb_bench import (
     MISSING,
