@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from tests import accuracy_document
 from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
-from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, INNODB, model_error_of
+from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, INNODB, MET, model_error_of
 from tiersim.scenarios.validation import interval_report, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (
@@ -253,8 +253,21 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
     assert said.is_latency_error_known({"model_error": near})
     told = {"verdict": verdict, "model_error": far, "calibration": {"beyond": ["processors that are busy for 97% …"]}}
     assert "(CPU busier than recorded): throughput" in said.notes([told])[0]
-    assert "(buffer pool larger or CPU busier than recorded): throughput" in sentence
+    assert "(buffer pool larger, CPU busier or reads more than recorded): throughput" in sentence
     assert "unknown for other figures" in sentence  # only throughput was measured there
+
+
+def test_where_transactions_are_met_and_a_query_is_not_throughput_has_the_error_of_a_calibrated_result() -> None:
+    verdict = {"calibration": "uncalibrated", "reach": "within the recording", "transactions": MET}
+    met, calibrated, assumed = (
+        model_error_of(one)["figures"]
+        for one in (verdict, {"calibration": "calibrated"}, {"calibration": "uncalibrated"})
+    )
+    assert met == assumed | {"throughput": calibrated["throughput"]}
+    beyond = model_error_of(verdict | {"reach": BEYOND})
+    assert beyond == model_error_of({"calibration": "calibrated", "reach": BEYOND})
+    (sentence,) = said.notes([{"verdict": verdict, "model_error": model_error_of(verdict)}])
+    assert "(calibrated for transactions, not for each query): throughput" in sentence
 
 
 def test_no_error_beyond_a_recording_is_narrower_than_the_same_within_it() -> None:
@@ -277,6 +290,8 @@ def test_pairs_of_a_map_are_measurements_by_recorded_cell() -> None:
     labels = ("32 MiB, free", "32 MiB, 250/s", "128 MiB, 250/s")
     rows = [(labels[0], ["", "+10", "-20"]), (labels[1], ["+0", "", "+50"]), (labels[2], ["-5", "+1", ""])]
     found = list(interval_report.of_map("Lookups: predicted", labels, rows))
+    (limited,) = interval_report.of_map("", ("32 MiB, free",), [("128 MiB, free", ["-5"])])
+    assert limited.basis == "extrapolated"  # reads of a smaller pool cost processors more
     beyond = [one for one in found if one.basis == "extrapolated"]
     assert [round(exp(-one.error), 2) for one in beyond] == [0.8, 1.0, 1.5, 0.95]
     assert {one.basis for one in found if one not in beyond} == {"calibrated"}

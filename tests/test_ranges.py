@@ -156,6 +156,12 @@ def test_what_the_models_are_off_widens_a_range(load: Load, tmp_path: Any) -> No
     assert both["transactions_per_s"]["high"] == pytest.approx(1000 * np.exp(np.hypot(0.3, 0.1)), rel=0.02)
 
 
+def test_where_no_error_of_means_is_known_they_are_off_as_throughput_is(load: Load, tmp_path: Any) -> None:
+    costs = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
+    found = ranged(load, scenario(tmp_path), costs, 0.0, off={"throughput": {"low": 0.8, "high": 1.1}})
+    assert found["transaction_mean_ns"] == pytest.approx({"low": 8e6 / 1.1, "high": 8e6 / 0.8})
+
+
 def test_a_range_that_decides_nothing_is_underdetermined(load: Load, tmp_path: Any) -> None:
     found = ranged(load, scenario(tmp_path), processor(), 0.7)
     assert found["verdict"] == "underdetermined"

@@ -25,13 +25,13 @@ def coverage_table(pairs: Sequence[Pair]) -> list[str]:
     return lines + [_row(kind, found) for kind, found in [*kinds, ("all", list(pairs))] if found]
 
 
-_KINDS = ("calibrated", "calibrated, extrapolating", "uncalibrated")
+_KINDS = ("calibrated", "calibrated, extrapolating", "uncalibrated, transactions met", "uncalibrated")
 
 
 def kind_of_result(pair: Pair) -> str:
-    """Say what a result says of itself."""
+    """Say what a result says of itself, and of an uncalibrated one whether it is so for single queries alone."""
     if not pair.calibrated:
-        return "uncalibrated"
+        return "uncalibrated" if pair.basis == "assumed" else "uncalibrated, transactions met"
     return "calibrated, extrapolating" if pair.basis == "extrapolated" else "calibrated"
 
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.simulator.categories import PROCESSOR
+from tiersim.histogram import FINE_EDGES_NS
+from tiersim.scenarios.calibration.cpu_and_waits import LONG_NS
+from tiersim.simulator.categories import PROCESSOR, TRANSACTION
 from tiersim.simulator.database.database_state import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import Metrics
@@ -85,6 +87,7 @@ class Run:
     sessions: int
     reads_per_transaction: float
     statements_per_transaction: float
+    long_waits: float = 0.0  # transactions that took longer than any that is not waiting, as a share
 
 
 def recorded_pace(found: Differences) -> Pace:
@@ -164,6 +167,12 @@ def pace_of(database: Database, metrics: Metrics, processor_ns: int) -> Pace:
 
 def _sums(metrics: Metrics, category: int) -> tuple[int, int]:
     return int(metrics.completions[:, category].sum()), int(metrics.latency_sum_ns[:, category].sum())
+
+
+def long_waits_of(metrics: Metrics) -> float:
+    """Return which share of the transactions of a simulated load took longer than ``LONG_NS``, so that each waited."""
+    took = metrics.latency[TRANSACTION]
+    return float(took[FINE_EDGES_NS[: len(took)] >= LONG_NS].sum() / max(took.sum(), 1))
 
 
 def loop_sessions(database: Database) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASE
 from tiersim.scenarios.calibration.processor import ProcessorCosts, recorded_flushes
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
-from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, model_error_of
+from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, MET, model_error_of
 from tiersim.scenarios.statements.programs import COMMIT
 from tiersim.scenarios.statements.statement_load import Load, begins, is_checkpoint
 from tiersim.simulator.result import Figure, Result
@@ -178,6 +178,7 @@ def _compared(
         "classes": classes,
         "read_error_pct": all_reads_pct,
         "verdict": "calibrated" if agrees else "uncalibrated",
+        "transactions": not reasons and TRANSACTIONS in classes and classes[TRANSACTIONS]["within"],
         "reasons": reasons,
         "tolerance_pct": {"mean": MEAN_TOLERANCE_PCT, "reads": COUNT_TOLERANCE_PCT},
     }
@@ -198,7 +199,10 @@ def _stamped(
     summary = dict(result.summary)
     beyond = _beyond(summary, baseline.summary)
     reach = "within the recording" if not beyond else BEYOND_BY_GUESS if processor.assumed else BEYOND
-    summary["verdict"] = summary["verdict"] | {"calibration": found["verdict"], "reach": reach}
+    said = {"calibration": found["verdict"], "reach": reach}
+    if found["transactions"] and found["verdict"] != "calibrated":
+        said["transactions"] = MET
+    summary["verdict"] = summary["verdict"] | said
     summary["model_error"] = model_error_of(summary["verdict"])
     summary["calibration"] = found | {"beyond": beyond}
     relative: dict[str, dict[str, Figure]] = {}
@@ -211,8 +215,8 @@ def _stamped(
 
 
 def _beyond(summary: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str]:
-    """Say in what a run goes beyond the recording, whose figures it is held against: a larger pool, or processors that
-    are busy where they were not.
+    """Say in what a run goes beyond the recording, whose figures it is held against: a larger pool, processors that are
+    busy where they were not, or that limit a run with more reads.
     """
     found = []
     pools = [one["engine"]["frames"] for one in (baseline, summary)]
@@ -221,6 +225,8 @@ def _beyond(summary: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str
     was, busy = (one["host"]["utilisation"] for one in (baseline, summary))
     if busy > max(_BUSY, _BUSIER * was):
         found.append(f"processors that are busy for {busy:.0%} of the time, and were for {was:.0%}")
+    elif busy > _BUSY and pools[1] < pools[0]:
+        found.append(f"reads of a smaller pool, which cost processors that are busy for {busy:.0%} of the time")
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tiersim.devices.station_records import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.calibration.host_costs import (
+from tiersim.scenarios.calibration.cpu_and_waits import (
     ASSUMED_RANGE,
     CLIENT_NS,
     CLIENT_SHARE,
@@ -33,6 +33,7 @@ from tiersim.scenarios.calibration.processor import (
     ProcessorCosts,
     Run,
     calibrate_processor,
+    long_waits_of,
     loop_sessions,
     pace_of,
     recorded_flushes,
@@ -48,7 +49,7 @@ from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.scenarios.statements.statement_load import Load, begins
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, POLICY, SWEEP, UNTIL, Database
+from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
 from tiersim.simulator.database.sessions.processors import Costs, scaled
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.differences import of_log
@@ -75,8 +76,8 @@ _NO_CLIENT = (
     " sessions also waited for something else"
 )
 _NO_LOG = (
-    "CPU of a log write: none assumed; the recording gives {:,.0f} µs, more than the {:g} µs that storage takes: the"
-    " described log device is faster than the recorded one"
+    "CPU of a log write: {} assumed; the recording gives {:,.0f} µs beyond the described log device, more than the"
+    " {:g} µs that any CPU takes: the recorded log device is slower than the described one"
 )
 _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"
@@ -125,9 +126,28 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
     """Return what statements cost by what the processors did; where these were the limit, so that as many transactions
     end as were recorded.
     """
+    start = _as_counted(load, model, recorded, time, 0.0)
+    start = _as_counted(load, model, recorded, time, model.run(start).long_waits)
+    wanted = replace(recorded, read_ns=None)
+    limits = time.share >= LIMITING  # else only what writes of the log cost is looked for
+    asked = wanted if limits else replace(wanted, transactions_per_s=None)
+    found = calibrate_processor(asked, start, model.run)
+    if found.costs.log_io_ns > READ_RANGE_NS[1]:
+        said = _no_log(found, "none")
+        return replace(start, assumed=(*start.assumed, said), recorded=recorded, simulated=found.simulated)
+    if limits:
+        return found
+    flushes = recorded_flushes(load.counters.found) / max(len(load), 1)
+    client_ns = max(round(start.client_ns - 2 * flushes * found.costs.log_io_ns), 0)
+    return replace(found, client_ns=client_ns, recorded=recorded)
+
+
+def _as_counted(load: Load, model: "_Model", recorded: Pace, time: HostTime, long_waits: float) -> ProcessorCosts:
+    """Return what statements cost by what the processors did, if so many *long_waits* are in a transaction."""
     assert recorded.transactions_per_s is not None
     transactions = max(load.transactions, 1)
-    host = costs_of_host(time, recorded.transactions_per_s, _ios(load, recorded.transactions_per_s / transactions))
+    ios = _ios(load, recorded.transactions_per_s / transactions)
+    host = costs_of_host(time, recorded.transactions_per_s, ios, long_waits)
     model.hot, model.cpu_is_known = host.hot, True
     costs = model.start.costs
     # a page that a session writes to have its frame takes as much as one that is read
@@ -141,7 +161,7 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
     client_ns = max(host.transaction_ns - written_ns - executed_ns, 0.0) / (len(load) / transactions)
     baseline = model.start.basis.rpartition(" on ")[2]
     basis = f"CPU time that {load.path.name} recorded, on {baseline}: {host.said}"
-    start = replace(
+    return replace(
         model.start,
         costs=costs,
         client_ns=round(client_ns),
@@ -150,18 +170,6 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
         cpu_range=host.cpu_range,
         read_range=host.read_range,
     )
-    wanted = replace(recorded, read_ns=None)
-    limits = time.share >= LIMITING  # else only what writes of the log cost is looked for
-    asked = wanted if limits else replace(wanted, transactions_per_s=None)
-    found = calibrate_processor(asked, start, model.run)
-    if found.costs.log_io_ns > READ_RANGE_NS[1]:
-        said = _no_log(found)
-        return replace(start, assumed=(*start.assumed, said), recorded=recorded, simulated=found.simulated)
-    if limits:
-        return found
-    flushes = recorded_flushes(load.counters.found) / max(len(load), 1)
-    client_ns = max(round(start.client_ns - 2 * flushes * found.costs.log_io_ns), 0)
-    return replace(found, client_ns=client_ns, recorded=recorded)
 
 
 def _ios(load: Load, each_per_s: float) -> Ios:
@@ -205,20 +213,20 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
         )
         if model.run(found).busy >= _IDLE:
             return slow
-        # a device that limits the load where its processors do not hides what clients cost; only where a range will say
-        # so is more taken than was recorded: with pairs of InnoDB, which has none, that was measured to be wrong
-        least_ns = round(_client_ns(mean_ns)) if model.is_of_postgresql and found.pause_ns is not None else 0
-        return replace(slow, client_ns=max(found.client_ns, least_ns), cpu_range=ASSUMED_RANGE)
+        # a device that limits the load where its processors do not hides what clients cost: at least what any does
+        return replace(
+            slow,
+            client_ns=max(found.client_ns, 0 if found.pause_ns is None else CLIENT_NS),
+            costs=found.costs._replace(read_ns=READ_NS),
+            cpu_range=ASSUMED_RANGE,
+            read_range=(lowest / READ_NS, highest / READ_NS),
+        )
     if time is not None:
         return _by_host_time(load, model, recorded, time)
     no_storage = _NO_STORAGE.format(READ_NS / 1e3, found.costs.read_ns / 1e3)
     said = waits or [no_storage if is_timed else _NOT_TIMED.format(READ_NS / 1e3)]
-    costs = model.start.costs._replace(read_ns=READ_NS)
-    if not is_timed:  # of what the server writes nobody knows more
-        costs = costs._replace(
-            evict_dirty_ns=costs.evict_clean_ns + READ_NS,
-            log_io_ns=READ_NS if recorded.log_sync_ns is None else costs.log_io_ns,
-        )
+    costs = model.start.costs  # what the server writes takes as much as what it reads
+    costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=READ_NS)
     start = replace(
         model.start,
         costs=costs,
@@ -273,12 +281,12 @@ def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
     if found.client_ns > max(MOST_CLIENT_SHARE * mean_ns, MOST_CLIENT_NS):
         said.append(_NO_CLIENT.format(_client_ns(mean_ns) / 1e3, found.client_ns / 1e3))
     if found.costs.log_io_ns > READ_RANGE_NS[1]:
-        said.append(_no_log(found))
+        said.append(_no_log(found, f"{READ_NS / 1e3:g} µs"))
     return said
 
 
-def _no_log(found: ProcessorCosts) -> str:
-    return _NO_LOG.format(found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3)
+def _no_log(found: ProcessorCosts, assumed: str) -> str:
+    return _NO_LOG.format(assumed, found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3)
 
 
 def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
@@ -352,11 +360,6 @@ class _Model:
         self._plant = self._assembled.plant
 
     @property
-    def is_of_postgresql(self) -> bool:
-        """Tell whether the pool is swept as PostgreSQL's."""
-        return bool(self._assembled.database.replacement[POLICY] == SWEEP)
-
-    @property
     def not_cpu_ns(self) -> Mapping[str, float]:
         """By query, what of the time that reads and writes leave of an execution was a wait for locks."""
         return {} if self.cpu_is_known else self.locked_ns
@@ -390,6 +393,7 @@ class _Model:
             sessions=len(loop_sessions(database)),
             reads_per_transaction=int(metrics.completions[:, DATA_READ].sum()) / program.transactions,
             statements_per_transaction=int(program.executed.sum()) / program.transactions,
+            long_waits=long_waits_of(metrics),
         )
 
 

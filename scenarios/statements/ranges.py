@@ -190,8 +190,10 @@ def _range(
     """Return the interval of transactions/s and of their mean, and which of what is *unknown* makes it so wide."""
     rate = summary["throughput_per_s"]["transactions"]["value"]
     mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
-    off = (multiples_of(summary["model_error"], figure) for figure in ("throughput", "mean"))
-    rates, means = (_widened(column, error) for column, error in zip(drawn[:, :_TAILS].T, off, strict=True))
+    of_rate, of_mean = (multiples_of(summary["model_error"], figure) for figure in ("throughput", "mean"))
+    if of_mean is None and of_rate is not None:  # clients of a closed loop: as much slower as fewer transactions end
+        of_mean = (1 / of_rate[1], 1 / of_rate[0])
+    rates, means = (_widened(column, off) for column, off in zip(drawn[:, :_TAILS].T, (of_rate, of_mean), strict=True))
     logs = np.log(np.maximum(drawn[:, 0], 1e-9))
     shares = {name: _explained(np.array([one.at[name] for one in draws]), logs) for name in unknown}
     mostly = max(shares, key=lambda name: shares[name])

@@ -84,11 +84,11 @@ def of_map(title: str, labels: Sequence[str], rows: Iterable[tuple[str, Sequence
 
 
 def _goes_beyond(recorded: str, asked: str) -> bool:
-    """Tell whether a cell has a larger pool than the recorded one, or no cap where that has one; both as they are
-    labelled.
+    """Tell whether a cell has a larger pool than the recorded one, or no cap, so that processors limit it; both as they
+    are labelled, and not alike.
     """
     pools = [_number(label.partition(" MiB")[0]) for label in (recorded, asked)]
-    return pools[1] > pools[0] or asked.endswith("free") > recorded.endswith("free")
+    return pools[1] > pools[0] or asked.endswith("free")
 
 
 def _number(text: str) -> float:

@@ -15,8 +15,8 @@ const MEANINGS = {
   },
   reach: {
     'within the recording': 'The calibration covers this run: buffer pool and CPU load are not larger than recorded.',
-    'beyond the recording': 'The calibration does not cover this run: the buffer pool is larger or the CPU busier than recorded.',
-    'beyond the recording, with assumed costs': 'The calibration does not cover this run: the buffer pool is larger or the CPU busier than recorded, and CPU costs are assumed.',
+    'beyond the recording': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded.',
+    'beyond the recording, with assumed costs': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded, and CPU costs are assumed.',
   },
   locks: { modelled: 'Row locks are simulated.', 'not modelled': 'Row locks are not simulated.' },
 };
