@@ -20,7 +20,7 @@ import numpy as np
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.replay import replay_statements_all
-from tiersim.scenarios.tails import SHARE, Cell, cells, held, reach
+from tiersim.scenarios.tails import SHARE, TailCell, cells, held, reach
 from tiersim.scenarios.validation.matrix_cells import capped_device, cells_of
 from tiersim.scenarios.validation.pairs import others_of, results_of
 from tiersim.simulator.result import Result
@@ -66,7 +66,7 @@ def main() -> None:
     print(report(found))
 
 
-def report(found: tuple[Cell, ...]) -> str:
+def report(found: tuple[TailCell, ...]) -> str:
     """Return what share of the cells the intervals of other experiments hold, with its 95 % interval by bootstrap."""
     inside = np.array(held(found))
     names = np.array([one.experiment for one in found])
@@ -89,16 +89,16 @@ def report(found: tuple[Cell, ...]) -> str:
     return "\n".join(lines)
 
 
-def write(found: tuple[Cell, ...], path: Path) -> None:
+def write(found: tuple[TailCell, ...], path: Path) -> None:
     """Write a table of cells."""
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow([field.name for field in fields(Cell)])
+        table.writerow([field.name for field in fields(TailCell)])
         for one in sorted(found, key=lambda one: (one.experiment, one.source, one.target)):
             table.writerow([value if isinstance(value, str) else f"{value:.5g}" for value in astuple(one)])
 
 
-def _of_matrix() -> Iterator[Cell]:
+def _of_matrix() -> Iterator[TailCell]:
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         folder = Path(name)
         matrix(folder)
@@ -113,7 +113,7 @@ def _of_matrix() -> Iterator[Cell]:
                 yield from _cell(f"{source.load} of the matrix", source.name, target, result, p99_ms)
 
 
-def _of_others(folder: Path) -> Iterator[Cell]:
+def _of_others(folder: Path) -> Iterator[TailCell]:
     for experiment, (source, pool), targets in _OTHERS:
         with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
             kept = Path(name)
@@ -146,12 +146,12 @@ def _recorded_ms(folder: Path) -> float:
     return float(np.quantile([int(line.split()[2]) for line in lines], 0.99)) / 1e3
 
 
-def _cell(experiment: str, source: str, target: str, result: Result, recorded_ms: float) -> Iterator[Cell]:
+def _cell(experiment: str, source: str, target: str, result: Result, recorded_ms: float) -> Iterator[TailCell]:
     """Yield what was predicted of a cell and recorded, where the run resolves it."""
     figures = result.summary["latency_ns"]["transaction"]
     p50_ns, p99_ns = figures["p50"]["value"], figures["p99"]["value"]
     if p50_ns is not None and p99_ns is not None:
-        yield Cell(experiment, source, target, p50_ns / NS_PER_MS, p99_ns / NS_PER_MS, recorded_ms)
+        yield TailCell(experiment, source, target, p50_ns / NS_PER_MS, p99_ns / NS_PER_MS, recorded_ms)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from tiersim.devices.array.volume import Volume
 from tiersim.devices.catalogue import load_device
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.log_volume import log_bytes_of_run, record_bytes
-from tiersim.scenarios.validation.pgbench import Script, Server, rate
+from tiersim.scenarios.validation.pgbench import PgbenchServer, Script, rate
 from tiersim.units import NS_PER_S
 
 _GIB = 1 << 30
@@ -75,7 +75,7 @@ def _predicted_per_s(
 ) -> float:
     drive = load_device("intel-750-400").model_copy(update={"over_provisioning": over_provisioning})
     volume = Volume("nvme", drive, 1, "single", 1)
-    server = Server(_CORES, _CLIENTS, _POOL_BYTES, _MEMORY_BYTES - _POOL_BYTES - _OTHERS_BYTES, volume)
+    server = PgbenchServer(_CORES, _CLIENTS, _POOL_BYTES, _MEMORY_BYTES - _POOL_BYTES - _OTHERS_BYTES, volume)
     most_per_s = per_s = _CORES * NS_PER_S / cpu_ns
     records = record_bytes() + _MORE_BYTES[script]
     small = scale <= _SMALL
