@@ -316,8 +316,8 @@ _NOTES = {
     "1 between": "measured: dips come closer from 450 to 370 s in the hour, and throughput rises; here nothing changes",
     "100 depth": (
         "published 4,300 to 5,900 a second for 250 s behind each dip, 3,300 with 25 GB; here 1,900, and 2,900: pages"
-        " that lie close are written back together, and the log waits for them. A drive whose log does not wait for data"
-        " does 10,000 a second at all sizes, also where segments of the log that have no file yet are filled first"
+        " that lie close are written back together, and the log waits for them. Where the log does not wait for data it"
+        " is 10,000 a second at all sizes, also where segments of the log that have no file yet are filled first"
     ),
     **dict.fromkeys(("1 low", "5 low", "100 low"), _LOW),
 }
