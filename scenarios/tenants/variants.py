@@ -10,7 +10,7 @@ from tiersim.parallel import Note, side_by_side
 from tiersim.scenarios.causes import from_disk
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario, set_key
-from tiersim.scenarios.replay import , play, workers_that_fit
+from tiersim.scenarios.replay import PlayedRecording, play, workers_that_fit
 from tiersim.scenarios.sweeps.axes import Axis
 from tiersim.scenarios.sweeps.grid import Grid
 from tiersim.scenarios.tenants.model import TenantsModel
@@ -83,7 +83,9 @@ def _model_with(recordings: Recordings, settings: Mapping[str, str]) -> TenantsM
     return validate(TenantsModel, values, "\n".join(own), "--set")
 
 
-def _row(settings: Mapping[str, str], scenario: NamedScenario, parts: Sequence[], note: Note) -> dict[str, Any]:
+def _row(
+    settings: Mapping[str, str], scenario: NamedScenario, parts: Sequence[PlayedRecording], note: Note
+) -> dict[str, Any]:
     """Run one combination; returns its settings and what each tenant gets."""
     played = play(parts, progress=note)
     found = {}
