@@ -442,6 +442,20 @@ def test_the_cheapest_hardware_is_found_and_can_be_used(begin: Begin) -> None:
         explorer.search("as fast as can be")
 
 
+def test_a_search_judges_by_the_whole_what_a_sample_cannot_tell(begin: Begin) -> None:
+    explorer = begin("15k-raid10")
+    until(explorer, is_done(explorer))
+    sample = explorer.recording.sample
+    assert isinstance(sample, WindowSample)
+    sample._bursts = frozenset({"unknown"})
+    explorer.search("p95(unknown) < 1 ms")
+    search = explorer.state.search
+    assert search is not None
+    until(explorer, lambda: bool(search["document"] or search["error"]))
+    assert search["error"] == ""
+    assert any(one["status"] == "chosen" for one in search["document"]["candidates"])
+
+
 def test_statements_are_replayed_as_replay_does(tmp_path: Path) -> None:
     from tiersim.scenarios.statements.replay import replay_statements_all
     from tiersim.traces.readers import import_trace

@@ -19,9 +19,10 @@ from tiersim.scenarios.exploring.draft import Control, Draft, changed, controls_
 from tiersim.scenarios.exploring.sample import Sample, sample_of_statements, windows_of
 from tiersim.scenarios.library import runs_statements
 from tiersim.scenarios.sizing.candidates import CandidatesModel, ListModel, combinations, of_names
+from tiersim.scenarios.sizing.judging import latencies_of
 from tiersim.scenarios.sizing.size import Request, size
 from tiersim.scenarios.sizing.subject import of_source
-from tiersim.scenarios.sizing.targets import parse_target
+from tiersim.scenarios.sizing.targets import Target, parse_target
 from tiersim.scenarios.survey import TraceSurvey
 from tiersim.scenarios.sweeps.sources import RequestSource, StatementSource, SweepSource
 from tiersim.simulator.result import Result
@@ -304,7 +305,9 @@ class Explorer:
             self._tell()
 
     def _cheapest(self, draft: Draft, target: str, version: int, progress: Progress) -> dict[str, Any]:
-        """Search among the drives of the catalogue that have a price, judged on the sample where there is one."""
+        """Search among the drives of the catalogue that have a price, judged on the sample where there is one that has
+        what is asked for.
+        """
         volume = draft.scenario().model.default_volume
         devices = priced_drives()
         load = draft.values.get("replay", {}).get("load", 1.0)
@@ -314,20 +317,29 @@ class Explorer:
         model = CandidatesModel(candidates=[ListModel(volume=volume, device=one.device, count=one.count)
                                             for one in names.candidates])  # fmt: skip
         subject = of_source(self.recording.source, base.scenario())
-        sample = self.recording.sample
+        sample, parsed = self.recording.sample, tuple(parse_target(one) for one in targets)
 
         def run(scenario: Any, factor: float, _: Callable[[int], None]) -> Result:
             def note(_: int) -> None:
                 self._refuse_stale(version)
 
-            return subject.run(scenario, factor, note) if sample is None else sample.run(scenario, note)
+            if sample is not None:
+                result = sample.run(scenario, note)
+                if _tells(result, parsed):
+                    return result
+            return subject.run(scenario, factor, note)
 
         with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
             file = Path(folder) / f"{draft.name}.toml"
             file.write_text(base.toml, encoding="utf-8")
-            parsed = tuple(parse_target(one) for one in targets)
             request = Request(replace(subject, run=run), str(file), (), parsed, model)
             return size(request, combinations(model, str(file), (), Path(folder)), progress=progress)
+
+
+def _tells(result: Result, targets: tuple[Target, ...]) -> bool:
+    """Tell whether a result of a sample has all latencies that *targets* are of."""
+    figures = [own[one.statistic] for one in targets for _, own in latencies_of(one, result.summary)]
+    return all(figure["high"] is not None for figure in figures)
 
 
 def _sentence(error: BaseException) -> str:
