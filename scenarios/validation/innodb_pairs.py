@@ -59,7 +59,8 @@ def _claims(lab: Path) -> Iterator[Claim]:
             yield Claim(
                 f"{_said(source)} to {_said(target)}: transactions", "per s", known, rate, _NEAR_PCT,
                 note=f"range {low:,.0f} .. {high:,.0f}; guesses:"
-                f" the recorded rate {100 * (unchanged / known - 1):+.0f} %, as the cap lets {100 * (scaled / known - 1):+.0f} %",
+                f" the recorded rate {100 * (unchanged / known - 1):+.0f} %,"
+                f" as the cap lets {100 * (scaled / known - 1):+.0f} %",
                 figure="throughput",
             )  # fmt: skip
     for kinds, found in errors.items():
