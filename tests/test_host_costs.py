@@ -154,6 +154,14 @@ def test_writes_and_flushes_cost_what_reads_do_and_are_the_transactions() -> Non
     assert costs.transaction_ns == pytest.approx(costs.hot * (60 + 2 * 20) * US)
 
 
+def test_pages_that_other_processes_write_are_no_part_of_a_transaction() -> None:
+    """A third of 1.5 requests of a transaction: its kernel time is gone, as whoever writes a page is charged for it."""
+    host = busy_host(1000, 1.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
+    all_its, without = (costs_of_host(host, 1000, Ios(1000, 1500, 1500, others)) for others in (0, 500))
+    assert all_its.transaction_ns - without.transaction_ns == pytest.approx(0.5 * 12 * US)
+    assert without.read_ns == all_its.read_ns
+
+
 def test_waits_are_no_part_of_it() -> None:
     """A hundred times as slow a device leaves the processors idle, and the costs as they were but for that."""
     fast, slow = (

@@ -102,12 +102,13 @@ def cpu_range(counted_ns: float, long_waits: float) -> tuple[float, float]:
 @dataclass(frozen=True)
 class Ios:
     """Reads, writes and flushes a second: pages that sessions read, all that sessions did themselves, and all of the
-    server.
+    server; pages that its other processes wrote, which are no part of a transaction.
     """
 
     reads_per_s: float
     of_sessions_per_s: float
     all_per_s: float
+    of_others_per_s: float = 0.0
 
 
 def stolen(time: HostTime) -> tuple[str, ...]:
@@ -156,7 +157,7 @@ def _as_counted(time: HostTime, each_ns: float, ios: Ios) -> tuple[float, float 
     noise_ns = _ALIKE * time.clients.kernel * NS_PER_S / ios.of_sessions_per_s
     told = 1 / (1 + (noise_ns / _READ_SPREAD_NS) ** 2)  # the rest is what is known beforehand
     if lowest <= session_ns + kernel_ns <= highest:
-        rest += of_kernel * (1 - ios.reads_per_s / ios.all_per_s)
+        rest += of_kernel * (1 - (ios.reads_per_s + ios.of_others_per_s) / ios.all_per_s)
         read_ns, said = session_ns + kernel_ns, "kernel time of the sessions and of the kernel's threads"
     elif lowest <= session_ns <= highest:
         read_ns, said = (
