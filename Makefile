@@ -18,7 +18,7 @@ test: $(VENV)/installed-dev
 
 test-long: $(VENV)/installed-dev
 	$(TESTS) -m long
-	TIERSIM_EVERY_EXAMPLE=1 $(TESTS) $$(grep -l 'import examples' tests/test_*.py)
+	TIERSIM_EVERY_EXAMPLE=1 $(TESTS) -m 'hypothesis and not long'
 
 check: $(VENV)/installed-dev
 	$(VENV)/bin/ruff check .

@@ -80,7 +80,13 @@ def row_at(subject: "Subject", on: str, settings: list[str], multiple: float, no
 def _show(document: dict[str, Any], subject: "Subject", loads: "tuple[float, ...]", targets: "list[Target]") -> None:
     rows = [_cells(load, row, subject.counted) for load, row in zip(loads, document["points"], strict=True)]
     classes = _classes(document["points"])
-    columns = ["load", f"{subject.counted}/s", *(f"{name} {key}" for name, key in classes), "busiest part", "verdict"]
+    columns = [
+        "load",
+        f"{subject.counted}/s",
+        *(f"{name} {key}" for name, key in classes),
+        "busiest part",
+        "carries the load",
+    ]
     table = [
         [*cells, *(terminal.figure_text(_figure(row, name, key)) for name, key in classes), *_busiest(row)]
         for cells, row in zip(rows, document["points"], strict=True)
@@ -119,7 +125,7 @@ def _figure(row: "Row", name: str, key: str) -> dict[str, Any] | None:
 
 
 def _busiest(row: "Row") -> list[str]:
-    return [verdicts.busiest(row["summary"]), row["summary"]["verdict"]["load"]]
+    return [verdicts.busiest(row["summary"]), verdicts.carries(row["summary"])]
 
 
 def _notes(document: dict[str, Any], subject: "Subject", targets: "list[Target]") -> list[str]:
@@ -129,15 +135,13 @@ def _notes(document: dict[str, Any], subject: "Subject", targets: "list[Target]"
         notes.append("No knee: throughput ÷ mean latency is largest at an end of these loads.")
     else:
         notes.append(f"Knee: {knee['load']:.2f} × ({knee['low']:g} to {knee['high']:g}): {knee['basis']}.")
-    meets = "steady and meets the targets" if targets else "steady"
+    fails = "the load is not carried, or a target is missed" if targets else "the load is not carried"
     if largest is None:
         notes.append(f"Clients of {subject.name} go on when they are answered: no load is too much for them.")
     elif largest["value"] is None:
         notes.append(f"Largest sustained load: {largest['basis']}.")
     else:
-        notes.append(
-            f"Largest sustained load: {largest['value']:.2f} ×; at {largest['high']:.2f} × a run is no longer {meets}."
-        )
+        notes.append(f"Largest sustained load: {largest['value']:.2f} ×; at {largest['high']:.2f} × {fails}.")
     if document["limited_by"]:
         notes.append(f"Limited by {document['limited_by']}.")
     return notes

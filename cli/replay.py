@@ -83,7 +83,11 @@ def replay(
         bool, typer.Option("--requests", help="Also store the completion time of each block request.")
     ] = False,
     waits: Annotated[
-        bool, typer.Option("--waits", help="Also say which class of block requests delays which, and in which part.")
+        bool,
+        typer.Option(
+            "--waits",
+            help="Also print who waits for whom: in each part, how long e.g. data reads wait behind checkpoint writes.",
+        ),
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Print every row and every note.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
@@ -295,7 +299,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     rows = [row for of_class in latencies.values() for row in of_class] + [rate, busiest]
     if any(s["verdict"]["load"] != "steady" for s in summaries):
         rows.append(["in the same time", *blank, *map(_against_recorded, summaries)])
-    rows.append(["load", *blank, *map(verdicts.load_of, summaries)])
+    rows.append(["carries the load", *blank, *map(verdicts.carries, summaries)])
     shown = rows
     if not everything:
         first = sorted(latencies, key=_FIRST.index)[:_MOST_CLASSES]

@@ -6,8 +6,6 @@ from typing import Any
 Summary = Mapping[str, Any]
 
 _EXPECTED = "Expected error"
-#: Functions that the recorder calls besides views of statistics.
-_CONTROL = "pg_control_"
 #: Ends that differ by less are shown as one.
 _ALIKE_PCT = 0.5
 _NO_EFFECT = " has no effect here: "
@@ -187,15 +185,3 @@ def expected_error(summary: Summary) -> str:
     if not found:
         return ""
     return "unknown" if found["basis"] == "unknown" else reach(found["figures"]["throughput"])
-
-
-def is_of_recorder(text: str) -> bool:
-    """Tell whether a query reads the server's statistics: one of the recorder, or of monitoring."""
-    from tiersim.scenarios.calibration.synthesis.counted import is_of_the_recording
-
-    return is_of_the_recording(text) or _CONTROL in text.lower()
-
-
-def query_text(text: str) -> str:
-    """Return the text of a query as it is shown: that of the recorder is marked."""
-    return f"recorder: {text}" if is_of_recorder(text) else text

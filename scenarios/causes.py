@@ -30,7 +30,7 @@ from tiersim.kernel import kernel, table_set
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, random_below, random_bits
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, Columns, FileUse, Recorded, Survey, moved
+from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, Columns, FileUse, Recorded, Survey
 from tiersim.simulator.categories import CATEGORIES, LOG_FLUSH, LOG_SYNC, LOG_SYNC_DEVICE, categorise
 from tiersim.simulator.result import measured_latencies
 from tiersim.simulator.streams import (
@@ -386,7 +386,7 @@ class Crowd:
         return whole.take(order), Owners(np.concatenate(streams)[order], self.role, self.name, made)
 
 
-#: Commands of a copy that are made at a time.
+#: Commands that are looked at, or of a copy made, at a time.
 _BLOCK = 1 << 20
 
 
@@ -664,9 +664,20 @@ class Waiting:
     measured: dict[str, Any]  # recorded waits for the log, as ``measured_latencies`` has them
 
     def checkpoints(self, streams: Streams, recorded: tuple[Checkpoint, ...]) -> list[Checkpoint]:
-        """When the recorded checkpoints ran in a run of *streams*."""
-        own = streams.category == CHECKPOINT_WRITE
-        return moved(recorded, streams.recorded_ns[own], streams.started_ns[own], streams.done_ns[own])
+        """When the recorded checkpoints, in order, ran in a run of *streams*."""
+        begins_ns, ends_ns = np.array([(one.start_ns, one.end_ns) for one in recorded]).T
+        start_ns = np.full(len(recorded), NEVER)
+        done_ns, writes = np.zeros((2, len(recorded)), np.int64)
+        for first in range(0, streams.commands, _BLOCK):  # whole columns once more would be the most that a run holds
+            own = first + np.flatnonzero(streams.category[first : first + _BLOCK] == CHECKPOINT_WRITE)
+            place = np.searchsorted(begins_ns, streams.recorded_ns[own], "right") - 1
+            within = (place >= 0) & (streams.recorded_ns[own] <= ends_ns[place])
+            own, place = own[within], place[within]
+            np.minimum.at(start_ns, place, streams.started_ns[own])
+            np.maximum.at(done_ns, place, streams.done_ns[own])
+            np.add.at(writes, place, 1)
+        found = np.stack([start_ns, done_ns, writes], axis=1)[writes > 0]
+        return [Checkpoint(*one) for one in found.tolist()]
 
     def sessions(self, streams: Streams) -> Sessions:
         """What a run of *streams* is judged by."""

@@ -229,21 +229,6 @@ class Checkpoints:
         return tuple(found for found in self._found if found.writes >= FEWEST_WRITES)
 
 
-def moved(
-    checkpoints: tuple[Checkpoint, ...],
-    recorded_ns: NDArray[np.int64],
-    started_ns: NDArray[np.int64],
-    done_ns: NDArray[np.int64],
-) -> list[Checkpoint]:
-    """The same checkpoints in a run that started and ended their writes (columns of equal length) at other times."""
-    found = []
-    for checkpoint in checkpoints:
-        own = (recorded_ns >= checkpoint.start_ns) & (recorded_ns <= checkpoint.end_ns)
-        if own.any():
-            found.append(Checkpoint(int(started_ns[own].min()), int(done_ns[own].max()), int(np.count_nonzero(own))))
-    return found
-
-
 #: Touched addresses are noted, and packed, in extents of this size.
 _EXTENT_BITS = 20
 EXTENT_BYTES = 1 << _EXTENT_BITS

@@ -77,7 +77,7 @@ def ios(
     request(0, array, op, offset, length)
     if layout in PARITIES:
         locks = int(plant.parities[0]["locks"])
-        assert plant.pool[locks : locks + LOCKS].tolist() == [NONE] * LOCKS  # every lock is given back
+        assert (plant.pool[locks : locks + LOCKS] == NONE).all()  # every lock is given back
     return found
 
 

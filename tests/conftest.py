@@ -1,5 +1,5 @@
-"""Where recorded data that the project does not ship may lie; that no test asserts how long an example takes; and that
-commands can be interrupted.
+"""Where recorded data that the project does not ship may lie; how many examples a test draws that does not say; that
+none asserts how long one takes; and that commands can be interrupted.
 """
 
 import signal
@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.examples import examples
+
 # From what is loaded already, such as by tests.same.
-settings.register_profile("untimed", settings(), deadline=None)
+settings.register_profile("untimed", settings(), deadline=None, max_examples=examples(100))
 settings.load_profile("untimed")
 
 # What a shell starts in the background ignores SIGINT, and so do the commands that tests start and interrupt.

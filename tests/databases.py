@@ -367,6 +367,7 @@ page_cleaners = st.builds(
     sync_bytes=st.integers(2000, 9000),
     most_bytes=st.integers(3000, 20_000),
     loops=st.integers(1, 4),
+    most_singles=st.integers(0, 3),
 )
 binary_logs = st.builds(
     BinaryLog,

@@ -2,7 +2,13 @@
 
 import os
 
+from tiersim.kernel import jit_enabled
+
 
 def examples(count: int) -> int:
-    """*count* where TIERSIM_EVERY_EXAMPLE is set, as by `make test-long`; a third of it in the tests of every day."""
-    return count if os.environ.get("TIERSIM_EVERY_EXAMPLE") else -(-count // 3)
+    """*count* where TIERSIM_EVERY_EXAMPLE is set, as by `make test-long`; a sixth of it in the tests of every day, half
+    of that where kernels are not compiled.
+    """
+    if os.environ.get("TIERSIM_EVERY_EXAMPLE"):
+        return count
+    return -(-count // (6 if jit_enabled() else 12))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash_kernels import ENTRIES, idle_from, reserve
 from tiersim.devices.station_records import Plant
@@ -45,7 +46,7 @@ def each(taken: list[tuple[int, int]]) -> list[int]:
 STEPS = st.tuples(st.integers(0, 30), st.integers(0, 200), st.integers(1, 20))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(STEPS, max_size=MOST), st.integers(0, 400))
 def test_each_transfer_takes_the_first_time_that_is_left(steps: list[tuple[int, int, int]], asked: int) -> None:
     """Against a set of every ns that was promised."""
@@ -61,7 +62,7 @@ def test_each_transfer_takes_the_first_time_that_is_left(steps: list[tuple[int, 
         assert idle_from(plant, start, now + asked) == next(ns for ns in count(now + asked) if ns not in taken)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9000), st.integers(1, 20)), min_size=MOST, max_size=3 * MOST))
 def test_a_full_calendar_promises_no_time_twice(asked: list[tuple[int, int]]) -> None:
     """It forgets where the farthest gap lies, not how much was promised: that would be time that nobody has."""
@@ -72,7 +73,7 @@ def test_a_full_calendar_promises_no_time_twice(asked: list[tuple[int, int]]) ->
     assert sum(end - begin for begin, end in busy(plant, start)) == sum(length for _, length in asked)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9000), st.integers(1, 20)), max_size=3 * MOST))
 def test_times_stay_in_order_and_apart_while_the_clock_goes_on(steps: list[tuple[int, int, int]]) -> None:
     plant, start = calendar()

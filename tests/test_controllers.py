@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.plants import hdd
 from tests.runs import Run, commands, run
 from tiersim.devices.array.volume import Layout, Volume, add_array
@@ -282,7 +283,7 @@ def sectors_held(plant: Plant, state: str) -> set[int]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_every_dirty_sector_is_destaged_once_unless_it_is_written_again(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 60))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tiersim.traces.readers import delimited
 from tiersim.traces.readers.delimited import (
     DECIMAL,
@@ -98,7 +99,7 @@ good = st.tuples(
 some_lines = st.lists(st.one_of(good, good, good, st.tuples(cells, cells, cells, cells, cells)), max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(some_lines, st.sampled_from(["\n", "\r\n", "\n\n"]), st.booleans())
 def test_both_ways_read_the_same(rows: list[tuple[str, ...]], ends: str, ended: bool) -> None:
     text = (ends.join(",".join(row) for row in rows) + (ends if ended else "")).encode()

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests import naive_description as naive
+from tests.examples import examples
 from tests.naive_description import Row
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle, Requests
@@ -310,7 +311,7 @@ def traces(draw: st.DrawFn) -> list[Row]:
 
 @given(traces())
 @example([Row(1, "read", "a", "p", 0, 512, None)])  # a span of 1 ns
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_twin_agrees(tmp_path_factory: pytest.TempPathFactory, rows: list[Row]) -> None:
     document = of_rows(tmp_path_factory.getbasetemp() / "drawn.trace", rows)
     span_ns = document["span_ns"]

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from tests.examples import examples
 from tests.runs import commands, run
 from tests.twins.hdd_buffer import NaiveDrive
 from tiersim.cli.main import app
@@ -294,7 +295,7 @@ def naive_sectors(scheme: int, slips: list[int], spares: int, unused: int, range
     unused=st.integers(0, 25),
     range_cylinders=st.sampled_from([1, 2, 3, 4]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_layouts_against_a_naive_twin(
     scheme: int, slips: list[int], spares: int, unused: int, range_cylinders: int
 ) -> None:
@@ -339,7 +340,7 @@ def test_what_is_wrong_is_said_with_its_place(folder: Path, name: str, old: str,
 
 
 @given(cut=st.integers(0, len(SPECS) + len(MODEL)), noise=st.binary(max_size=6))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_never_end_in_a_traceback(folder: Path, cut: int, noise: bytes) -> None:
     whole = {"made_up.diskspecs": SPECS.encode(), "made_up.model": MODEL.encode()}
     name = "made_up.diskspecs" if cut < len(SPECS) else "made_up.model"

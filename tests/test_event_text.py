@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.blktrace_records import as_lists, import_paths, same_rows
 from tests.event_lines import Line, import_text
+from tests.examples import examples
 from tiersim.errors import TraceError
 from tiersim.traces.readers import detect_format, import_trace
 from tiersim.traces.readers.event_text import categories_of
@@ -92,7 +93,7 @@ def recordings(draw: st.DrawFn) -> list[Line]:
 
 @pytest.mark.parametrize("printed", PRINTED)
 @given(lines=recordings())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_text_and_binary_of_the_same_events_are_the_same_requests(
     tmp_path_factory: pytest.TempPathFactory, printed: str, lines: list[Line]
 ) -> None:
@@ -347,7 +348,7 @@ WHOLE = [text(LINES, printed).encode() for printed in PRINTED] + [
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_hostile_text_gives_one_sentence_or_requests(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

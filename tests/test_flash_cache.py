@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.runs import Run, commands, run
+from tests.examples import examples
+from tests.runs import Run, commands, needs_jit, run
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NONE
@@ -72,7 +73,7 @@ def naive_lru(blocks: list[list[int]], places: int) -> tuple[list[int], int]:
     return hits, taken
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 90), st.integers(1, 5))
 def test_hits_are_those_of_a_naive_lru(seed: int, places: int, span: int, longest: int) -> None:
     generator = np.random.default_rng(seed)
@@ -92,6 +93,7 @@ def test_hits_are_those_of_a_naive_lru(seed: int, places: int, span: int, longes
     assert figures["promoted_bytes"] == taken * BLOCK
 
 
+@needs_jit
 def test_uniform_reads_hit_with_the_share_that_is_cached() -> None:
     count, places, span = 60_000, 300, 1000
     offsets = np.random.default_rng(1).integers(0, span, count) * BLOCK
@@ -103,6 +105,7 @@ def test_uniform_reads_hit_with_the_share_that_is_cached() -> None:
     assert filled_ns == apart(count)[first_use[places - 1]] + PASS_NS + DISK_NS
 
 
+@needs_jit
 def test_zipf_reads_hit_as_ches_approximation_says() -> None:
     """Che, Tung, Wang, "Hierarchical Web Caching Systems" (2002): hit ratio sum p (1 - exp(-p T)), where T fills the
     cache.
@@ -189,7 +192,7 @@ def test_neighbours_are_written_back_together() -> None:
     assert requests_at(waited, DISK) < 50
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 120), st.sampled_from([BLOCK // 8, BLOCK, 3 * BLOCK]))
 def test_dirty_blocks_are_accounted_for(seed: int, places: int, span: int, length: int) -> None:
     """By the states of the places: each block is in one place, lists hold what they should, and the sums are right."""

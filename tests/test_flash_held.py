@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from tests.examples import examples
 from tests.flash_runs import in_loop, latencies, per_s, random_offsets, read_ns, transfer_ns
 from tests.plants import flash
 from tests.runs import commands, run
@@ -25,7 +26,7 @@ def held(**changes: object) -> Flash:
     return flash(**shape | rules | {"power_loss_protection": True} | changes)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     numbers=st.fixed_dictionaries(
         {

@@ -16,7 +16,6 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import PageMapping, add_ftl, greedy, greedy_valid_units, lru, lru_valid_units
 from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit, write_unit
 from tiersim.devices.station_records import NONE, Plant
-from tiersim.kernel import jit_enabled
 from tiersim.scenarios.validation.write_amplification import (
     HOT_AND_COLD,
     PUBLISHED,
@@ -109,7 +108,7 @@ def small_mappings(draw: st.DrawFn) -> PageMapping:
     st.lists(st.tuples(st.integers(0, 59), st.integers(0, 3), st.integers(0, 7)), max_size=300),
     st.integers(1, 60),
 )
-@settings(max_examples=200 if jit_enabled() else 40, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_every_unit_lies_where_it_was_last_written(
     mapping: PageMapping, steady: bool, steps: list[tuple[int, int, int]], spread: int
 ) -> None:
@@ -143,7 +142,7 @@ def test_the_emptiest_block_is_known_after_each_trim() -> None:
 
 
 @given(small_mappings().filter(lambda mapping: mapping.problem() is None), st.integers(0, 2**32), st.integers(1, 60))
-@settings(max_examples=examples(120 if jit_enabled() else 60), deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_a_fresh_drive_puts_and_copies_as_its_twin(mapping: PageMapping, seed: int, spread: int) -> None:
     """So many writes that what is spare is written several times."""
     draw = np.random.default_rng(seed)
@@ -163,7 +162,7 @@ def test_a_fresh_drive_puts_and_copies_as_its_twin(mapping: PageMapping, seed: i
 
 
 @given(small_mappings().filter(lambda mapping: mapping.problem() is None), st.integers(0, 2**32), st.integers(1, 60))
-@settings(max_examples=examples(120 if jit_enabled() else 60), deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_a_steady_drive_collects_as_its_twin(mapping: PageMapping, seed: int, spread: int) -> None:
     """Both begin with the same full drive, in whose blocks are stale units."""
     plant, ftl = plant_with(mapping, steady=True, seed=seed % 1000)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from tests.examples import examples
 from tests.runs import Run, commands, run
 from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.plant import PlantBuilder
@@ -148,7 +149,7 @@ def naive_joins(offsets: NDArray[Any], lengths: NDArray[Any], op: NDArray[Any], 
 
 
 @given(st.integers(0, 2**32), st.integers(1, 120), st.sampled_from([4096, 16384, 1 << 30]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_joining_against_a_naive_twin(seed: int, count: int, most: int) -> None:
     """One request holds the only place until all others have come; then the others go, one list after the other."""
     generator = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tiersim.errors import OutputError, TraceError
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.recorders.growing import GrowingBundle
@@ -91,7 +92,7 @@ _VALUES = st.dictionaries(
 )
 
 
-@settings(max_examples=30, deadline=None)  # each part is synced to disk
+@settings(max_examples=examples(30), deadline=None)  # each part is synced to disk
 @given(st.lists(st.lists(_VALUES, min_size=1, max_size=4), min_size=1, max_size=5))
 def test_however_it_is_cut_into_parts_it_says_the_same(parts: list[list[dict[tuple[str, str], Values]]]) -> None:
     with TemporaryDirectory() as folder:

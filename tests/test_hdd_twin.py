@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.plants import hdd
 from tests.runs import commands, run
 from tests.twins.hdd_buffer import NaiveDrive
@@ -94,7 +95,7 @@ def check(drive: Drive, seed: int, count: int, sizes: list[int], write_share: fl
 
 
 @pytest.mark.parametrize("make", [hdd, slow_drive])
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(buffer=_BUFFERS, seed=st.integers(0, 2**32 - 1))
 def test_a_drive_answers_as_its_twin(make: Callable[..., Drive], buffer: dict[str, Any], seed: int) -> None:
     check(make(queue_depth=1, **buffer), seed, 80, [1, 8, 16, 40, 60, 400], 0.4)

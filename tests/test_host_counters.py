@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.imported_rows import said
 from tests.recorded_files import DATA, SHARED, read_files, read_or_refused, read_text, values
 from tiersim.errors import TraceError
@@ -56,7 +57,7 @@ def test_a_device_of_proc(tmp_path: Path, more: str) -> None:
     assert recorded.snapshots()[0].time_ns is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.lists(st.integers(0, 10**19 // 512 - 1), min_size=17, max_size=17), min_size=1, max_size=5))
 def test_what_devices_grew_by_is_what_the_files_differ_by(
     tmp_path_factory: pytest.TempPathFactory, devices: list[list[int]]
@@ -375,7 +376,7 @@ def test_metrics_of_several_resources_are_kept_apart(tmp_path: Path) -> None:
 # Damage.
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     name=st.sampled_from(SAMPLES),
     places=st.lists(st.tuples(st.integers(0, 3_000), st.binary(max_size=8), st.integers(0, 100)), max_size=4),
@@ -442,7 +443,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(JSON, st.sampled_from(["iostat", "cloudwatch", "azure-monitor"]))
 def test_any_json_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, document: object, key: str) -> None:
     read_or_refused(tmp_path_factory.mktemp("fuzz"), json.dumps(document).encode(), key)

@@ -209,6 +209,23 @@ def test_a_pool_that_is_changed_all_over_writes_each_page_twice(form: int, flush
     assert (int(c["single_pages"]) > 0) <= (form == MYSQL)
 
 
+@pytest.mark.parametrize(("most", "at_once"), [(1, 1), (2, 2), (4, 4), (0, 5)])
+def test_so_many_sessions_write_a_page_at_once(most: int, at_once: float) -> None:
+    """Nobody else does. A page is written and flushed twice, 4 ms; 8 sessions, which read and commit besides, write 5
+    at once where nobody counts them.
+    """
+    cleaner = PageCleaner(
+        MYSQL, interval_ns=10_000 * _MS, scan_depth=0, io_capacity=1, io_capacity_max=1, most_singles=most
+    )
+    d, _, _ = run(CHANGE, 200, sessions=8, cleaner=cleaner)
+    c = d.page_cleaner[0]
+    assert int(c["written_pages"]) == int(c["singles"]) == 0
+    assert int(d.pages_read.sum()) - 400 == pytest.approx(int(c["single_pages"]), rel=0.01)
+    filled_ms = 400 / 8  # a page each
+    took_ms = int(d.sessions["started_ns"].max()) / _MS - filled_ms
+    assert took_ms == pytest.approx(int(c["single_pages"]) * 4 / at_once, rel=0.1)
+
+
 @pytest.mark.parametrize(("tables", "batch_pages", "least"), [(1, 16, 1), (20, 1, 1), (20, 16, 9), (20, 100, 17)])
 def test_each_data_file_of_a_batch_is_flushed_by_itself(tables: int, batch_pages: int, least: float) -> None:
     """Of 20 files 16 pages that are drawn evenly lie in 11; the last batch of a round is shorter."""

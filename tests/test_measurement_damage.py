@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.fio_documents import DATA, direction, document, job, latency_ns, read
 from tests.test_diskspd_xml import XML
 from tests.test_fio_layouts import FIO_2_21
@@ -59,7 +60,7 @@ def test_cut_off_at_every_byte(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", WHOLE)
 @given(data=st.data())
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_changed_bytes(tmp_path: Path, kind: str, data: st.DataObject) -> None:
     text = bytearray(WHOLE[kind].encode())
     for _ in range(data.draw(st.integers(1, 4))):
@@ -95,7 +96,7 @@ LATENCY_KEYS = ["mean", "max", "min", "stddev", "N", "percentile", "bins"]
         st.sampled_from(["rw", "bs", "iodepth", "numjobs", "sync", "rate"]), st.text(max_size=5), max_size=2
     ),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_values_of_any_kind_in_any_place(
     parts: dict[str, object], latency: dict[str, object], entry: dict[str, object], options: dict[str, str]
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.recorded_files import statements
 from tiersim.traces.readers import recorded as readers_recorded
 from tiersim.traces.readers.recorded import OrderedStatements, Recorded, write_recorded
@@ -19,7 +20,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(ROWS, st.lists(st.integers(0, 60), max_size=4), st.booleans())
 def test_order_and_ties(
     tmp_path_factory: pytest.TempPathFactory,

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.imported_rows import said
 from tests.recorded_files import DATA, SHARED, read_files, read_or_refused, read_text, statements, texts, values
 from tiersim.errors import TraceError
@@ -135,7 +136,7 @@ TRANSACTIONS = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(TRANSACTIONS)
 def test_a_log_becomes_what_it_says(tmp_path_factory: pytest.TempPathFactory, lines: list[tuple[int, ...]]) -> None:
     text = "".join(" ".join(map(str, line)) + "\n" for line in lines)
@@ -155,7 +156,7 @@ def test_a_log_becomes_what_it_says(tmp_path_factory: pytest.TempPathFactory, li
     assert sorted(again) == sorted(lines)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     places=st.lists(st.tuples(st.integers(0, 2_000), st.binary(max_size=6), st.integers(0, 8)), max_size=4),
     name=st.sampled_from(["pgbench_rate.log", "pgbench_failures.log", "pgbench_retries.log", "pgbench_aggregated.log"]),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Requests
 from tiersim.traces.readers import import_trace
@@ -108,7 +109,7 @@ def test_what_no_bundle_holds_is_refused(column: str, value: int) -> None:
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 3 * S)] * 2, st.integers(-1, 3 * S)), min_size=1), st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_cutting_a_trace_in_blocks_changes_nothing(rows: list[tuple[int, int, int]], data: st.DataObject) -> None:
     times, offsets, latencies = (np.array(column) for column in zip(*rows, strict=True))
     whole = block(len(rows), time_ns=np.sort(times), offset_bytes=offsets, latency_ns=latencies)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.imported_rows import said
 from tests.recorded_files import DATA, SHARED, read_files, read_or_refused, read_text, statements, texts, values
 from tiersim.errors import TraceError
@@ -356,7 +357,7 @@ def test_hostile_lines_take_no_longer_than_others(tmp_path: Path, quotes: str) -
         read_text(tmp_path, text, key="postgresql-log")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     name=st.sampled_from(KINDS),
     places=st.lists(st.tuples(st.integers(0, 30_000), st.binary(max_size=8), st.integers(0, 2_000)), max_size=4),

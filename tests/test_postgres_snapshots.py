@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.naive_views import VIEWS, file_of, growth
 from tests.postgres_texts import EXACT, PRINTED, Rows, as_csv
 from tests.postgres_versions import COLUMNS, STATEMENTS
@@ -373,7 +374,7 @@ def test_a_damaged_archive_is_refused_in_a_sentence(tmp_path: Path) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damage_is_told_in_a_sentence_or_left_out(tmp_path: Path, data: st.DataObject) -> None:
     rows = [statement(5), statement(6, 8, query="select a\nfrom b")]
     content = bytearray((EXACT | PRINTED)[data.draw(st.sampled_from([*EXACT, *PRINTED]))](rows).encode())

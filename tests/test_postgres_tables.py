@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.postgres_texts import EXACT, PRINTED, Rows, as_csv, as_unaligned
 from tiersim.traces.readers.postgres.snapshots import tables_of
 from tiersim.traces.readers.views import Row
@@ -72,21 +73,21 @@ def tables(values: st.SearchStrategy[str | None]) -> st.SearchStrategy[Rows]:
 
 @pytest.mark.parametrize("form", EXACT)
 @given(rows=tables(st.none() | TEXTS))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_csv_and_json_give_every_row_back(form: str, rows: Rows) -> None:
     assert rows_of(EXACT[form](rows)) == [rows]
 
 
 @pytest.mark.parametrize("form", PRINTED)
 @given(rows=tables(st.none() | LINES))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_psql_forms_give_every_row_back(form: str, rows: Rows) -> None:
     rows = [{"id": str(number), **row} for number, row in enumerate(rows)]  # a row of nothing is a blank line
     assert rows_of(PRINTED[form](rows)) == [rows]
 
 
 @given(rows=tables(st.none() | PLAIN.map(lambda text: text.replace("|", "!"))))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_unaligned_rows_come_back(rows: Rows) -> None:
     rows = [{"id": str(number), **row} for number, row in enumerate(rows)]
     assert rows_of(as_unaligned(rows)) == [rows]
@@ -118,7 +119,7 @@ def test_rows_say_in_which_line_they_begin() -> None:
 
 
 @given(st.data())
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_no_text_breaks_it(data: st.DataObject) -> None:
     rows = data.draw(tables(st.none() | LINES))
     text = data.draw(st.sampled_from([*EXACT.values(), *PRINTED.values()]))(rows)

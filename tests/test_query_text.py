@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tiersim.traces.query_text import LONGEST, fingerprint, skeleton, without_literals
 
 
@@ -108,7 +109,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     st.lists(_PIECES, max_size=14),
     st.lists(st.sampled_from(["'b c'", "'x'", "7", "8.25", "900"]), min_size=4, max_size=4),

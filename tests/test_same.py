@@ -86,4 +86,4 @@ def test_a_test_ends_when_it_runs_no_new_line_of_a_kernel(tmp_path: Path) -> Non
     path = tmp_path / "test_endless.py"
     path.write_text("def test_endless():\n    while True:\n        pass\n\n\ndef test_wrong():\n    assert False\n")
     more = {"TIERSIM_LINES_OUT": str(tmp_path), "TIERSIM_LINES_SECONDS": "0.1", "NUMBA_DISABLE_JIT": "1"}
-    assert run_tests(ROOT, "lines_plugin", [str(path)], more).startswith("1 failed, 1 passed")
+    assert run_tests(ROOT, "lines_plugin", [str(path), "--numprocesses=0"], more).startswith("1 failed, 1 passed")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tiersim.scenarios.sizing.search import Found, Tried, search
 
 CANDIDATES = 500
@@ -71,7 +72,7 @@ def run(made: Landscape, *, noise: float = 0.01) -> tuple[Found, list[int]]:
     return found, runs
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     shape=st.sampled_from([(5, 1), (5, 5), (10, 1), (10, 5), (20, 5), (25, 4), (25, 1), (50, 1)]),
@@ -90,7 +91,7 @@ def test_the_answer_is_that_of_an_exhaustive_search_by_a_fifth_of_the_runs(
         assert len(runs) <= MOST_RUNS
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32), limit=st.floats(0.05, 50))
 def test_every_fate_is_true(seed: int, limit: float) -> None:
     made = landscape(seed, 10, 5, limit, costs_vary=True)
@@ -118,7 +119,7 @@ def reversed_in(made: Landscape, family: str) -> Landscape:
     return Landscape(made.candidates, made.costs, latency)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(seed=st.integers(0, 2**32), limit=st.floats(0.05, 5))
 def test_a_family_in_which_more_is_worse_is_found_out_and_simulated(seed: int, limit: float) -> None:
     made = reversed_in(landscape(seed, 10, 1, limit, costs_vary=False), "3")
@@ -126,7 +127,7 @@ def test_a_family_in_which_more_is_worse_is_found_out_and_simulated(seed: int, l
     assert found.chosen == made.cheapest()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 2**32), limit=st.floats(0.05, 50))
 def test_on_any_landscape_what_is_chosen_meets_and_contradictions_are_named(seed: int, limit: float) -> None:
     made = landscape(seed, 10, 5, limit, costs_vary=True)

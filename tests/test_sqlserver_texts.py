@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tiersim.traces.query_text import fingerprint
 from tiersim.traces.readers.sqlserver.text_kernels import (
     HANDLE,
@@ -334,7 +335,7 @@ def wrapped(text: str, how: int) -> str:
 
 
 @pytest.mark.kernels
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(alike(), st.integers(0, 6))
 @example(["x - 1", "x - -1"], 0)
 @example(["in (1)", "in (,1)"], 0)

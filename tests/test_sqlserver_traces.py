@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.recorded_files import read_files, read_or_refused, read_text, statements
 from tests.sqlserver_files import trc_event, trc_file
 from tests.sqlserver_texts import EVENTS, Traced, event_data, event_series, event_table, trace_table, trace_xml
@@ -277,7 +278,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     assert peaks[1] < peaks[0] + (24 << 20)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.integers(0, 1 << 32), st.sampled_from(["sqlserver-trace-xml", "sqlserver-event-xml", "sqlserver-trace-table"])
 )

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.imported_rows import said
 from tests.recorded_files import SHARED, read_files, statements, texts
 from tests.sqlserver_files import (
@@ -184,7 +185,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(EVENTS)
 def test_every_column_comes_back(events: list[tuple[str, dict[str, str], int, int]]) -> None:
     data = b"".join(trc_event(name, Duration=long, **strings, SPID=short) for name, strings, long, short in events)

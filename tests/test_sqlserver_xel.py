@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.imported_rows import said
 from tests.recorded_files import SHARED, read_files, read_text, statements, texts
 from tests.sqlserver_files import (
@@ -226,7 +227,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert {query.get("database") for query in recorded.queries.values()} == {"Shop", None}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_every_field_comes_back(data: st.DataObject) -> None:
     written, events = [], []

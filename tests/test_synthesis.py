@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.counted_bundles import Row, Truth, bundle, executions, simple, synthesised
+from tests.examples import examples
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS
@@ -53,7 +54,7 @@ def pair(tmp_path: Path, values: Mapping[tuple[str, str], Values], seconds: int 
     return bundle(tmp_path / "a.trace", [(0, zero), (seconds * S, dict(values))], **more)  # type: ignore[arg-type]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     before=st.integers(0, 300),
     calls=st.integers(1, 400),
@@ -125,7 +126,7 @@ def test_what_was_counted_comes_out_exactly(
     assert ends.max() <= 3600 * S
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(seed=st.integers(0, 1 << 32), reads=st.sampled_from([0.0, 0.3, 2.0]), calls=st.integers(200, 3000))
 def test_durations_have_the_recorded_spread_least_and_most(
     tmp_path_factory: pytest.TempPathFactory, seed: int, reads: float, calls: int
@@ -515,7 +516,7 @@ def test_logged_transactions_keep_their_times_and_sessions(tmp_path: Path) -> No
     assert made.sessions == 2
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(seed=st.integers(0, 1000), work_ms=st.integers(1, 1500))
 def test_logged_transactions_never_overlap_even_when_they_have_too_much_to_do(
     tmp_path_factory: pytest.TempPathFactory, seed: int, work_ms: int

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tiersim.scenarios.calibration.synthesis.counted import Role, is_of_the_recording, kind_of, role_of
 from tiersim.scenarios.calibration.synthesis.draws import (
     Draws,
@@ -119,7 +120,7 @@ def best_variance(count: int, place: float) -> float:
     return float(np.var(numbers[:count]))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     count=st.integers(2, 40) | st.sampled_from([1000, 20_000]),
     seed=st.integers(0, 1 << 20),
@@ -194,7 +195,7 @@ def test_what_is_impossible_is_as_near_as_possible(
     assert least <= sample.min() <= sample.max() <= most
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(seed=st.integers(0, 1 << 30), sessions=st.integers(1, 6), load=st.floats(0.05, 1.5))
 def test_no_session_does_two_things_at_once_and_all_end_in_their_interval(
     seed: int, sessions: int, load: float

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.blktrace_records import content_hash
+from tests.examples import examples
 from tests.imported_rows import Row, import_files, import_text, in_order, said
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle
@@ -461,7 +462,7 @@ def test_nothing_is_of_two_formats(data: bytes) -> None:
     assert len(list(formats_like(data))) <= 1
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     case=st.sampled_from([*TEXTS, "vscsi"]),
     places=st.lists(st.tuples(st.integers(0, 2_000), st.binary(max_size=6), st.integers(0, 8)), min_size=1, max_size=4),
@@ -488,7 +489,7 @@ def test_whatever_is_done_to_a_file_it_is_read_or_refused(
     assert len(rows) == bundle.manifest.requests == len(Bundle(bundle.path).requests())
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(data=st.binary(max_size=300))
 def test_detection_never_fails_but_in_a_sentence(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = tmp_path_factory.mktemp("fuzz") / "recorded"

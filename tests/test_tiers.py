@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.runs import Run, commands, run
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -145,7 +146,7 @@ def test_a_flush_goes_to_both_and_a_request_over_two_extents_to_both() -> None:
     assert tiers_figures(found.plant, 0)["fast_share"] == 0.5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 8), st.integers(1, 12), st.sampled_from([10**6, 10**8, 10**10]))
 def test_no_extent_is_lost(seed: int, fast: int, slow: int, rate: int) -> None:
     generator = np.random.default_rng(seed)

@@ -20,19 +20,28 @@ from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios import causes
-from tiersim.scenarios.causes import SESSION, WRITER, Rules, find_owners, infer_streams, scale_load, streams_of
+from tiersim.scenarios.causes import (
+    SESSION,
+    WRITER,
+    Rules,
+    Waiting,
+    find_owners,
+    infer_streams,
+    scale_load,
+    streams_of,
+)
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay, workers_that_fit
-from tiersim.scenarios.survey import Recorded, load_recorded, survey
+from tiersim.scenarios.survey import Checkpoint, Recorded, load_recorded, survey
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
-from tiersim.simulator.streams import to_run
+from tiersim.simulator.streams import NO_STREAMS, to_run
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
-from tiersim.traces.schema import FLAG_SYNC, LOG_WRITE
+from tiersim.traces.schema import CHECKPOINT_WRITE, DATA_READ, FLAG_SYNC, LOG_WRITE
 
 SERVICE_NS = 1_000_000
 SLOW_READS = """
@@ -407,3 +416,32 @@ def test_streams_of_copies_are_those_of_all_copies_in_order_of_time(
         assert np.array_equal(column, getattr(again, name)), name
     assert np.array_equal(latency_ns, same_latency_ns)
     assert made.sync.any()
+
+
+def test_a_checkpoint_of_a_run_spans_the_writes_of_the_recorded_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever stream issued them, in whatever order, and however many commands are looked at together."""
+    generator = np.random.default_rng(5)
+    recorded_ns = generator.integers(0, 100, 1000)
+    columns = {
+        "category": generator.choice(np.array([CHECKPOINT_WRITE, DATA_READ], np.uint8), 1000),
+        "recorded_ns": recorded_ns,
+        "started_ns": recorded_ns + generator.integers(0, 300, 1000),
+        "done_ns": recorded_ns + generator.integers(300, 900, 1000),
+    }
+    recorded = tuple(Checkpoint(start, end, 50) for start, end in ((3, 20), (40, 40), (60, 99), (150, 160)))
+    nothing = np.zeros(0, np.int32)
+    waiting = Waiting(NO_STREAMS, nothing, None, {}, {})
+    wanted = []
+    for one in recorded:
+        rows = [
+            row
+            for row in range(1000)
+            if columns["category"][row] == CHECKPOINT_WRITE and one.start_ns <= recorded_ns[row] <= one.end_ns
+        ]
+        if rows:
+            started, done = columns["started_ns"][rows], columns["done_ns"][rows]
+            wanted.append(Checkpoint(min(started), max(done), len(rows)))
+    assert len(wanted) == 3
+    for block in (7, 1000):
+        monkeypatch.setattr(causes, "_BLOCK", block)
+        assert waiting.checkpoints(NO_STREAMS._replace(**columns), recorded) == wanted

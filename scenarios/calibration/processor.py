@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.histogram import FINE_EDGES_NS
-from tiersim.scenarios.calibration.host_costs import LONG_NS
+from tiersim.scenarios.calibration.cpu_and_waits import LONG_NS
 from tiersim.simulator.categories import PROCESSOR, TRANSACTION
 from tiersim.simulator.database.database_state import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.database.sessions.processors import Costs

@@ -129,16 +129,17 @@ def _holds(row: Row, counted: str, targets: Sequence[Target]) -> bool:
 
 def _largest(runs: _Runs, counted: str, targets: Sequence[Target]) -> dict[str, Any]:
     """Return the largest load below which every run holds, by bisection between it and the first that does not."""
-    what = "steady" + " and meets the targets" * bool(targets)
+    what = "carries the load" + " and meets the targets" * bool(targets)
+    fails = "does not carry the load" + " or misses a target" * bool(targets)
     ordered = sorted(runs.rows)
     first_bad = next((load for load in ordered if not _holds(runs.rows[load], counted, targets)), None)
     below = [load for load in ordered if first_bad is None or load < first_bad]
     if first_bad is None or not below:
         ends = (ordered[-1], None) if first_bad is None else (None, first_bad)
         basis = (
-            f"every run up to {ordered[-1]:g} × is {what}"
+            f"every run up to {ordered[-1]:g} × {what}"
             if first_bad is None
-            else f"already the run at {first_bad:g} × is not {what}"
+            else f"already the run at {first_bad:g} × {fails}"
         )
         return {"value": None, "low": ends[0], "high": ends[1], "resolved": False, "basis": basis}
     good, bad = below[-1], first_bad
@@ -150,7 +151,7 @@ def _largest(runs: _Runs, counted: str, targets: Sequence[Target]) -> dict[str, 
         "low": good,
         "high": bad,
         "resolved": True,
-        "basis": f"bisection: the run at low is {what}, that at high is not",
+        "basis": f"bisection: the run at low {what}, that at high {fails}",
     }
 
 

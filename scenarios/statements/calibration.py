@@ -10,7 +10,7 @@ import numpy as np
 
 from tiersim.devices.station_records import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.calibration.host_costs import (
+from tiersim.scenarios.calibration.cpu_and_waits import (
     ASSUMED_RANGE,
     CLIENT_NS,
     CLIENT_SHARE,
@@ -77,8 +77,8 @@ _NO_CLIENT = (
     " sessions also waited for something else"
 )
 _NO_LOG = (
-    "CPU of a log write: {} assumed; the recording gives {:,.0f} µs, more than the {:g} µs that storage takes: the"
-    " described log device is faster than the recorded one"
+    "CPU of a log write: {} assumed; the recording gives {:,.0f} µs beyond the described log device, more than the"
+    " {:g} µs that any CPU takes: the recorded log device is slower than the described one"
 )
 _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"

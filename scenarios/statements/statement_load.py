@@ -26,6 +26,7 @@ from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.synthesise import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.statements.autovacuum import said_of_vacuum
 from tiersim.scenarios.statements.queries import (
     Asked,
     IndexEntries,
@@ -359,20 +360,6 @@ def said_of_earlier_changes(found: Differences, texts: Sequence[str | None]) -> 
         f"{calls:,.0f} statements that only read wrote {images:,.0f} full-page images into the WAL, because PostgreSQL"
         " marks a row as committed when it is read for the first time (hint bits). The CPU time of these writes is in"
         " the CPU time of the lookups. To keep it out, run VACUUM before recording"
-    )
-    return [said]
-
-
-def said_of_vacuum(found: Differences) -> list[str]:
-    """Say that tables were vacuumed while a load was recorded: a run does not."""
-    runs = sum(
-        int(change.number(name) or 0) for change in found.of("relation").values() for name in ("vacuums", "autovacuums")
-    )
-    if not runs:
-        return []
-    said = (
-        f"tables were vacuumed {runs:,} times while this was recorded: pages that VACUUM reads and writes, and its WAL,"
-        " are not simulated; what they cost statements is in the recorded times alone"
     )
     return [said]
 

@@ -24,7 +24,7 @@ from itertools import groupby, product
 from pathlib import Path
 from statistics import median
 
-from tiersim.scenarios.calibration.host_costs import READ_NS, idle_factor
+from tiersim.scenarios.calibration.cpu_and_waits import READ_NS, idle_factor
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.innodb_bench import MISSING, Bench, figures
 

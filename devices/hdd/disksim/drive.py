@@ -23,7 +23,7 @@ from tiersim.devices.hdd.disk_drive import ReadAhead
 from tiersim.devices.hdd.disksim.layout import MOST_TRACKS, zones_of
 from tiersim.devices.hdd.disksim.parameters import Block, read_blocks
 from tiersim.devices.hdd.disksim.seeks import seek_curve
-from tiersim.devices.hdd.hdd_kernels import SECTOR_BYTES
+from tiersim.devices.hdd.hdd_geometry import SECTOR_BYTES
 from tiersim.devices.hdd.hdd_measured import MeasuredDrive
 from tiersim.errors import ScenarioError
 from tiersim.toml_files import validate

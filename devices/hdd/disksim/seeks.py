@@ -9,7 +9,7 @@ import re
 import numpy as np
 
 from tiersim.devices.hdd.disksim.parameters import Block, file_beside, is_number
-from tiersim.devices.hdd.hdd_geometry import lee_curve_ns
+from tiersim.devices.hdd.seek_curves import lee_curve_ns
 from tiersim.errors import ScenarioError
 from tiersim.toml_files import read_text
 from tiersim.units import NS_PER_MS

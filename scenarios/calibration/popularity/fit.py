@@ -297,8 +297,8 @@ class Evidence:
                 found, least = moved, _CLOSER * score(against)
                 said = [
                     (
-                        f"{table.name}: {moved[place].moved:.0%} of its pages were full; it is assumed that an update"
-                        " has moved one row of each full page to another page (a non-HOT update)"
+                        f"{table.name}: {moved[place].moved:.0%} of its pages were full when it was loaded; it is"
+                        " assumed that the first update of each moved a row to another page (non-HOT)"
                     )
                 ]
                 if not contradicts(against):
@@ -468,7 +468,9 @@ def fit(
             before = laws[place]
             laws, alike = evidence.better(laws, place)
             used_now = (
-                "no other one explains it better" if laws[place] == before else f"so it uses {_in_words(laws[place])}"
+                "no other one explains it better"
+                if laws[place] == before
+                else f"so the model takes {_in_words(laws[place])}"
             )
             said += [f"{against[0]} by Zipf's law alone; {used_now}", *alike]
             residuals = evidence.residuals(laws, place)

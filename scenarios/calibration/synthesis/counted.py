@@ -207,6 +207,7 @@ _ROLLS_BACK = frozenset(["rollback", "abort"])
 _STATISTICS = (
     "pg_stat",
     "pg_buffercache",
+    "pg_control_",
     "pg_settings",
     "pg_wait_sampling",
     "pg_current_wal_",
@@ -444,9 +445,7 @@ MEASURED = "measured (user and system time)"
 LEFT = "execution time minus reads, writes and sampled waits (an upper bound)"
 NOT_TIMED = "unknown: reads and writes of pages were not timed (track_io_timing)"
 FASTEST_COMMIT = "that of the fastest commit; the rest is the wait for the WAL"
-COMMIT_ALONE = (
-    "their execution time: it does not contain the WAL flush, for the flushes took longer than all commits together"
-)
+COMMIT_ALONE = "their execution time, less no flush of the WAL: the flushes took longer than all commits together"
 LOG_NOT_TIMED = "unknown: flushes of the WAL were not timed (track_wal_io_timing)"
 
 #: Time of a processor that was spent on something.

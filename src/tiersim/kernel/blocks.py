@@ -63,6 +63,10 @@ class SetKind(NamedTuple):
         """Say all of it."""
         return f"{self.name}({', '.join(f'{name} {kind}' for name, kind in self.fields)})"
 
+    def __hash__(self) -> int:
+        """Of the name alone, which few kinds share: each call of a kernel looks kinds up."""
+        return hash(self.name)
+
 
 #: Of an argument; a number is "int", "bool" or "float".
 Kind: TypeAlias = ArrayKind | SetKind | str
@@ -101,6 +105,10 @@ def of_array(array: NDArray[Any]) -> Block:
     """Return the block of an array. The array must live as long as the block is used. Raises TypeError for one whose
     items are not aligned.
     """
+    return Block(*_array(array))
+
+
+def _array(array: NDArray[Any]) -> tuple[ArrayKind, list[int]]:
     flags = array.flags
     contiguous = bool(flags.c_contiguous)
     if not flags.aligned:
@@ -108,7 +116,12 @@ def of_array(array: NDArray[Any]) -> Block:
     words = [array.ctypes.data, *array.shape]
     if not contiguous:
         words += array.strides
-    return Block(_array_kind(array.dtype, array.ndim, contiguous, bool(flags.writeable)), words)
+    return _array_kind(array.dtype, array.ndim, contiguous, bool(flags.writeable)), words
+
+
+def _tables(tables: Any) -> tuple[ArrayKind | SetKind, list[int]]:
+    block = of_tables(tables)
+    return block.kind, block.words.tolist()
 
 
 def of_tables(tables: Any) -> Block:
@@ -120,9 +133,9 @@ def of_tables(tables: Any) -> Block:
             raise TypeError(
                 f"a kernel cannot take {type(tables).__name__}; give numbers, arrays, or a NamedTuple under @table_set"
             ) from None
-        blocks = [of_array(field) if isinstance(field, np.ndarray) else of_tables(field) for field in tables]
-        kind = _set_kind(type(tables).__name__, tables._fields, tuple(block.kind for block in blocks))
-        known = tables._block = Block(kind, [word for block in blocks for word in block.words.tolist()])
+        parts = [_array(field) if isinstance(field, np.ndarray) else _tables(field) for field in tables]
+        kind = _set_kind(type(tables).__name__, tables._fields, tuple(kind for kind, _ in parts))
+        known = tables._block = Block(kind, [word for _, words in parts for word in words])
     return known
 
 

@@ -108,14 +108,14 @@ def _callable(name: str, code: store.Code, address: int, types: list[Any]) -> Ca
     nowhere = ctypes.addressof(scratch)
     letters, is_tuple = code.results.lstrip("("), code.results.startswith("(")
     results_type = _WORD * max(len(letters), 1)
-    read = [_READ[letter] for letter in letters]
+    read, whole = [_READ[letter] for letter in letters], set(letters) <= {"i"}
 
     def run(words: list[Any], scratch: Any = scratch) -> Any:
         found = results_type()
         if call(nowhere, nowhere, found, *words):
             raise IndexError(f"{name}: an index lies outside its table")
         if is_tuple:
-            return tuple([one(word) for one, word in zip(read, found, strict=True)])
+            return tuple(found) if whole else tuple([one(word) for one, word in zip(read, found, strict=True)])
         return read[0](found[0]) if read else None
 
     return run

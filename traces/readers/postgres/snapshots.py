@@ -559,8 +559,8 @@ def complete_names(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
     if changed:
         recorded.inferred.append(
-            f"one file has no schema for {len(changed):,} tables and indexes, such as {full[min(changed)]}; it is taken"
-            " from another file"
+            f"one file names {len(changed):,} tables and indexes without their schema, such as {full[min(changed)]};"
+            " it is taken from another file"
         )
 
 

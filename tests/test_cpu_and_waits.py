@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tiersim.scenarios.calibration.host_costs import (
+from tiersim.scenarios.calibration.cpu_and_waits import (
     COLD_NS,
     COUNTED_RANGE,
     READ_NS,
