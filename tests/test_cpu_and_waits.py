@@ -104,7 +104,7 @@ def test_transactions_and_reads_are_told_apart_at_any_load(transactions_per_s: f
 
 
 def test_what_long_waits_make_colder_is_taken_off_in_proportion() -> None:
-    """One transaction in ten waited long, and its caches were cold: 18 of 70 µs."""
+    """One transaction in ten waited long, and its caches were cold: 20 of 70 µs."""
     host = busy_host(500, 0.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
     costs = costs_of_host(host, 500, Ios(250, 250, 250), 0.1)
     assert costs.hot == pytest.approx(1 - 0.1 * COLD_NS / (70 * US), rel=0.01)
