@@ -10,7 +10,7 @@ from tiersim.cli.import_trace import open_subject
 from tiersim.files import check_target
 
 if TYPE_CHECKING:
-    from tiersim.scenarios.sizing.subject import Subject
+    from tiersim.scenarios.sizing.subject import SizingSubject
     from tiersim.scenarios.sizing.targets import Target
     from tiersim.scenarios.sweeps.rows import Row
     from tiersim.scenarios.sweeps.sources import Note
@@ -67,7 +67,7 @@ def load(
             _show(document, subject, curve.loads, targets)
 
 
-def row_at(subject: "Subject", on: str, settings: list[str], multiple: float, note: "Note") -> "Row":
+def row_at(subject: "SizingSubject", on: str, settings: list[str], multiple: float, note: "Note") -> "Row":
     """Run *subject* on a scenario at a multiple of its load."""
     from tiersim.scenarios.library import load_scenario
     from tiersim.scenarios.sweeps.rows import row_of
@@ -77,7 +77,9 @@ def row_at(subject: "Subject", on: str, settings: list[str], multiple: float, no
     return row_of(subject.run(scenario, multiple, note), settings={"replay.load": f"{multiple:g}"})
 
 
-def _show(document: dict[str, Any], subject: "Subject", loads: "tuple[float, ...]", targets: "list[Target]") -> None:
+def _show(
+    document: dict[str, Any], subject: "SizingSubject", loads: "tuple[float, ...]", targets: "list[Target]"
+) -> None:
     rows = [_cells(load, row, subject.counted) for load, row in zip(loads, document["points"], strict=True)]
     classes = _classes(document["points"])
     columns = [
@@ -128,7 +130,7 @@ def _busiest(row: "Row") -> list[str]:
     return [verdicts.busiest(row["summary"]), verdicts.carries(row["summary"])]
 
 
-def _notes(document: dict[str, Any], subject: "Subject", targets: "list[Target]") -> list[str]:
+def _notes(document: dict[str, Any], subject: "SizingSubject", targets: "list[Target]") -> list[str]:
     knee, largest = document["knee"], document["largest_sustainable"]
     notes = []
     if knee is None:

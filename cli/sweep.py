@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
     from tiersim.scenarios.sweeps.folder import SweepFolder
     from tiersim.scenarios.sweeps.runner import Overview, Workers
-    from tiersim.scenarios.sweeps.sources import Source
+    from tiersim.scenarios.sweeps.sources import SweepSource
 
 
 def sweep(
@@ -149,7 +149,7 @@ def _fail_if_all_failed(folder: "SweepFolder", points: int) -> None:
 @contextmanager
 def _source(
     trace: Path, scenario: "NamedScenario", baseline: "NamedScenario | None", *, cluster: str | None
-) -> "Iterator[tuple[Path, Source]]":
+) -> "Iterator[tuple[Path, SweepSource]]":
     """Yield where what is to be run lies, and itself, read."""
     from tiersim.scenarios.sweeps.sources import open_source
 
@@ -173,7 +173,7 @@ def _source(
 
 def _hands(
     overview: "Overview",
-    source: "Source",
+    source: "SweepSource",
     path: Path,
     baseline: "NamedScenario | None",
     *,

@@ -14,7 +14,7 @@ from tests.page_statements import statement_sample
 from tests.test_cli import CAPTURE, Shell, shell
 from tiersim.cli.comparison import comparison
 from tiersim.cli.explanation import explanation
-from tiersim.cli.measured import Measurement, read_measured
+from tiersim.cli.measured import MeasuredFigure, read_measured
 from tiersim.errors import TraceError
 from tiersim.simulator.result import load_result, save_result
 
@@ -313,7 +313,7 @@ def test_an_unknown_query_is_named(shell: Shell, replayed: Path) -> None:
 
 def test_measured_figures_of_a_recording() -> None:
     found = read_measured(CAPTURE)
-    assert all(isinstance(one, Measurement) and one.value > 0 for one in found)
+    assert all(isinstance(one, MeasuredFigure) and one.value > 0 for one in found)
     assert len({(one.name, one.statistic) for one in found}) == len(found)
 
 

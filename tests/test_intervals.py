@@ -23,7 +23,7 @@ from tiersim.scenarios.validation import interval_report, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (
     CONSTANT,
-    Judged,
+    JudgedMeasurement,
     Measurement,
     coverage_interval,
     judge,
@@ -99,11 +99,11 @@ def test_an_interval_holds_its_prediction_and_its_range() -> None:
 
 def test_the_score_is_the_width_and_ten_times_what_lies_outside() -> None:
     (one,) = measured("e", 0.15)
-    assert Judged(one, -0.2, 0.2).score == pytest.approx(0.4)
-    assert Judged(one, -0.1, 0.1).score == pytest.approx(0.2 + 10 * 0.05)
-    assert Judged(one, 0.2, 0.3).score == pytest.approx(0.1 + 10 * 0.05)
-    assert Judged(one, -0.1, 0.1).constant_score == pytest.approx(CONSTANT[1] - CONSTANT[0])
-    assert Judged(one, log(0.8), log(1.2)).half_width == pytest.approx(0.2)
+    assert JudgedMeasurement(one, -0.2, 0.2).score == pytest.approx(0.4)
+    assert JudgedMeasurement(one, -0.1, 0.1).score == pytest.approx(0.2 + 10 * 0.05)
+    assert JudgedMeasurement(one, 0.2, 0.3).score == pytest.approx(0.1 + 10 * 0.05)
+    assert JudgedMeasurement(one, -0.1, 0.1).constant_score == pytest.approx(CONSTANT[1] - CONSTANT[0])
+    assert JudgedMeasurement(one, log(0.8), log(1.2)).half_width == pytest.approx(0.2)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=5, max_size=12), st.floats(0.1, 10))
@@ -114,7 +114,7 @@ def test_the_best_score_at_the_true_quantiles_is_of_nothing_else(errors: list[fl
     reach = sorted(abs(scale * error) for error in errors)
 
     def total(end: float) -> float:
-        return sum(Judged(measured("e", scale * error)[0], -end, end).score for error in errors)
+        return sum(JudgedMeasurement(measured("e", scale * error)[0], -end, end).score for error in errors)
 
     best = min(total(end) for end in [*reach, reach[-1] * 2])
     rank = -(-8 * len(reach) // 10) - 1
@@ -135,9 +135,9 @@ def test_of_experiments_alike_eighty_percent_are_held() -> None:
 def test_the_interval_of_the_coverage_is_the_same_again_and_wider_for_fewer_experiments() -> None:
     (one,) = measured("e", 0.0)
 
-    def drawn(experiments: int) -> list[Judged]:
+    def drawn(experiments: int) -> list[JudgedMeasurement]:
         of = [replace(one, experiment=f"e{number}", error=0.0 if number % 5 else 1.0) for number in range(experiments)]
-        return [Judged(some, -0.1, 0.1) for some in of]
+        return [JudgedMeasurement(some, -0.1, 0.1) for some in of]
 
     few, many = (coverage_interval(drawn(count), by_experiment=True) for count in (10, 100))
     assert few == coverage_interval(drawn(10), by_experiment=True)

@@ -28,7 +28,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import MOST, Pool, level
 from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded_accesses
 from tiersim.scenarios.calibration.popularity.references import missed_of, referenced_accesses
 from tiersim.simulator.database.buffer_pool.pages import page_at
-from tiersim.simulator.database.build import Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Relation, Statements, add_database
 from tiersim.simulator.policies.misses import misses, numbered
 from tiersim.simulator.popularity import draw_rank, first_updated, laws_of, moved_rows, scattered, zipf
 from tiersim.traces.counters import SUBJECTS
@@ -93,7 +93,7 @@ def test_the_simulator_puts_the_hottest_row_of_a_table_that_grows_at_its_end() -
     statements = Statements([], nothing.astype(np.int32), none, nothing, nothing, nothing, none, none)
     database = add_database(
         PlantBuilder(1),
-        Host(1, 4),
+        DatabaseHost(1, 4),
         [Relation(100, (1, 5, 20), 1.0, recent=True, hot_rows=10, hot_share=0.5)],
         [],
         statements,
@@ -127,7 +127,7 @@ def test_the_simulator_puts_rows_that_moved_behind_the_others() -> None:
     nothing, none = np.zeros(0, np.int64), np.zeros(0, np.uint8)
     statements = Statements([], nothing.astype(np.int32), none, nothing, nothing, nothing, none, none)
     relations = [Relation(1_000, (1, 20, 100), 1.0, moved=share) for share in (0.0, 0.5, 1.0)]
-    database = add_database(PlantBuilder(1), Host(1, 4), relations, [], statements)
+    database = add_database(PlantBuilder(1), DatabaseHost(1, 4), relations, [], statements)
     moved_pages = (0, 5, 10)  # ten rows a page
     assert database.level_pages.tolist() == [1, 20, 100, 1, 20, 105, 1, 20, 110]
     for table, pages in enumerate(moved_pages):

@@ -12,7 +12,7 @@ from tiersim.scenarios.statements.autovacuum import due_after_s, pages_per_s, sa
 from tiersim.scenarios.statements.statement_load import read_load
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.description import describe
-from tiersim.traces.differences import Change, Differences, read_counters
+from tiersim.traces.differences import Differences, EntityChange, read_counters
 from tiersim.units import NS_PER_S
 
 TABLE = next(name for name, found in RELATIONS.items() if found["kind"] == "table")
@@ -53,14 +53,16 @@ def test_a_replay_says_that_it_does_not_vacuum(ran: bool, tmp_path: Path) -> Non
     assert sum("tables were vacuumed 3 times" in said for said in load.inferred) == ran
 
 
-def _table(dead: int, updated: int = 0, hot: int = 0, deleted: int = 0, live: int = 1000, vacuumed: int = 0) -> Change:
+def _table(
+    dead: int, updated: int = 0, hot: int = 0, deleted: int = 0, live: int = 1000, vacuumed: int = 0
+) -> EntityChange:
     grown = {"rows_updated": updated, "rows_hot_updated": hot, "rows_deleted": deleted, "autovacuums": vacuumed}
     last: dict[str, Decimal | str] = {"rows_dead": Decimal(dead), "rows_live": Decimal(live)}
-    return Change({name: Decimal(value) for name, value in grown.items()}, last)
+    return EntityChange({name: Decimal(value) for name, value in grown.items()}, last)
 
 
-def _found(table: Change, **settings: str) -> Differences:
-    said = {name: Change(last={"setting": value}) for name, value in settings.items()}
+def _found(table: EntityChange, **settings: str) -> Differences:
+    said = {name: EntityChange(last={"setting": value}) for name, value in settings.items()}
     return Differences({"relation": {"app.t": table}, "setting": said}, span_ns={"relation": 10 * NS_PER_S})
 
 
@@ -72,10 +74,10 @@ def _found(table: Change, **settings: str) -> Differences:
         (_table(dead=150, updated=300, hot=200), 10),
         (_table(dead=150, updated=300, hot=300, deleted=50), 20),
         (_table(dead=0, updated=300, hot=300), None),
-        (Change(), None),
+        (EntityChange(), None),
     ],
 )
-def test_a_table_is_due_when_its_dead_rows_pass_the_threshold(table: Change, due_s: float | None) -> None:
+def test_a_table_is_due_when_its_dead_rows_pass_the_threshold(table: EntityChange, due_s: float | None) -> None:
     assert due_after_s(table, 10, {}) == due_s
 
 

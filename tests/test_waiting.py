@@ -23,7 +23,7 @@ from tiersim.scenarios import causes
 from tiersim.scenarios.causes import (
     SESSION,
     WRITER,
-    Rules,
+    CauseRules,
     Waiting,
     find_owners,
     infer_streams,
@@ -33,7 +33,7 @@ from tiersim.scenarios.causes import (
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay, workers_that_fit
-from tiersim.scenarios.survey import Checkpoint, Recorded, load_recorded, survey
+from tiersim.scenarios.survey import Checkpoint, RecordedCommands, load_recorded, survey
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
@@ -81,12 +81,12 @@ def test_closed_streams_on_balanced_stations_are_exact_mva(clients: int, think_n
     columns = closed_recording(clients, per_stream, 50_000, think_ns or 0)
     generator = np.random.default_rng(3)
     rows = rows_of(**columns, file=generator.integers(0, stations, clients * per_stream))
-    trace = Recorded(
+    trace = RecordedCommands(
         rows.time_ns, rows.time_ns, rows.latency_ns, rows.op, rows.file, rows.stream, rows.purpose, rows.flags,
         rows.offset_bytes, rows.length_bytes,
     )  # fmt: skip
     owners = find_owners(trace, [f"client {number}" for number in range(clients)], None)
-    streams = to_run(infer_streams(trace, owners, Rules(window_ns=1 << 60)))
+    streams = to_run(infer_streams(trace, owners, CauseRules(window_ns=1 << 60)))
     builder = PlantBuilder(5)
     for number in range(stations):
         add_server(builder, f"disk{number}", 1, SERVICE_NS, "exponential")
@@ -409,7 +409,7 @@ def test_streams_of_copies_are_those_of_all_copies_in_order_of_time(
     whole, of_whole = crowd.joined()
     assert (np.diff(whole.time_ns) >= 0).all()
     assert len(whole) == pytest.approx(load * len(trace), rel=0.2)
-    rules = Rules(window_ns=10_000_000)
+    rules = CauseRules(window_ns=10_000_000)
     made, latency_ns = streams_of(crowd, rules)
     again, same_latency_ns = streams_of(scale_load(whole, of_whole, 1.0, found.span_ns, found.files, 7), rules)
     for name, column in made._asdict().items():

@@ -78,7 +78,7 @@ class ProcessorCosts:
 
 
 @dataclass(frozen=True)
-class Run:
+class CalibrationRun:
     """A simulation of the recorded load on the recorded hardware."""
 
     pace: Pace
@@ -206,7 +206,7 @@ def _transactions_per_s(database: Database) -> float | None:
 
 
 def calibrate_processor(
-    recorded: Pace, start: ProcessorCosts, simulate: Callable[[ProcessorCosts], Run]
+    recorded: Pace, start: ProcessorCosts, simulate: Callable[[ProcessorCosts], CalibrationRun]
 ) -> ProcessorCosts:
     """Return the costs with which *simulate* runs as *recorded*, beginning at *start*.
 
@@ -236,13 +236,13 @@ def calibrate_processor(
     return replace(found, recorded=recorded, simulated=run.pace)
 
 
-def _read_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
+def _read_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts) -> float:
     if recorded.read_ns is None or run.pace.read_ns is None:
         return 0.0
     return max((recorded.read_ns - run.pace.read_ns) / 2, _LEAST_READ_NS - found.costs.read_ns)
 
 
-def _log_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
+def _log_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts) -> float:
     """Return how much more CPU each of the two has to take, the write and the flush; half of what is missing, as of
     reads.
     """
@@ -251,7 +251,7 @@ def _log_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
     return max((recorded.log_sync_ns - run.pace.log_sync_ns) / 4, -found.costs.log_io_ns)
 
 
-def _client_change(recorded: Pace, run: Run, found: ProcessorCosts, read_change: float) -> float:
+def _client_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts, read_change: float) -> float:
     """Return how much more CPU a transaction has to take: all that is missing on busy processors, a share of it on
     others.
 
@@ -264,7 +264,7 @@ def _client_change(recorded: Pace, run: Run, found: ProcessorCosts, read_change:
     return max(change / run.statements_per_transaction, -found.client_ns)
 
 
-def _late_ns(recorded: Pace, run: Run) -> float:
+def _late_ns(recorded: Pace, run: CalibrationRun) -> float:
     """Return how much longer one transaction after the other takes than recorded."""
     wanted, had = _per_transaction_ns(recorded), _per_transaction_ns(run.pace)
     return 0.0 if wanted is None or had is None else had - wanted

@@ -31,7 +31,7 @@ KNEE = (
 
 
 @dataclass(frozen=True)
-class Curve:
+class LimitCurve:
     """Rows by load, the lowest first, and what they say."""
 
     rows: tuple[Row, ...]
@@ -49,7 +49,7 @@ def load_curve(
     paced: bool = True,
     loads: Sequence[float] = LOADS,
     progress: Progress | None = None,
-) -> Curve:
+) -> LimitCurve:
     """Run at every one of *loads*, then where the knee and the largest sustained load are looked for.
 
     *counted* is what a throughput is of. A load is sustained when its run is steady and meets *targets*; without a pace
@@ -61,12 +61,12 @@ def load_curve(
     largest = _largest(runs, counted, targets) if paced or targets else None
     knee = _knee(runs, counted)
     ordered = sorted(runs.rows)
-    return Curve(
+    return LimitCurve(
         tuple(runs.rows[load] for load in ordered), tuple(ordered), knee, largest, _limited_by(runs, counted, targets)
     )  # fmt: skip
 
 
-def document(curve: Curve, trace: Mapping[str, Any], scenario: str, targets: Sequence[Target]) -> dict[str, Any]:
+def document(curve: LimitCurve, trace: Mapping[str, Any], scenario: str, targets: Sequence[Target]) -> dict[str, Any]:
     """The document of a curve."""
     return {
         "schema": SCHEMA,

@@ -9,7 +9,7 @@ what its pages cost, and sleeps for the delay whenever that comes to the limit (
 
 from collections.abc import Mapping
 
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Differences, EntityChange
 from tiersim.units import NS_PER_S
 
 #: Defaults: autovacuum_vacuum_threshold, autovacuum_vacuum_scale_factor (utils/misc/guc_tables.c).
@@ -42,7 +42,7 @@ def said_of_vacuum(found: Differences) -> list[str]:
     return said
 
 
-def due_after_s(relation: Change, span_s: float, settings: Mapping[str, str]) -> float | None:
+def due_after_s(relation: EntityChange, span_s: float, settings: Mapping[str, str]) -> float | None:
     """Return after how many seconds a table is due that goes on as in *span_s*, 0 if it is; None if it never is or its
     dead rows were not counted.
     """
@@ -77,5 +77,5 @@ def _pace(settings: Mapping[str, str]) -> str:
     return f"it reads {read:,.0f} pages/s or changes {changed:,.0f} at most; "
 
 
-def _count(change: Change, name: str) -> int:
+def _count(change: EntityChange, name: str) -> int:
     return int(change.number(name) or 0)

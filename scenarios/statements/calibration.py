@@ -29,9 +29,9 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
 from tiersim.scenarios.calibration.host_time import HostTime, recorded_host_time
 from tiersim.scenarios.calibration.processor import (
     LIMITING,
+    CalibrationRun,
     Pace,
     ProcessorCosts,
-    Run,
     calibrate_processor,
     long_waits_of,
     loop_sessions,
@@ -47,7 +47,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.scenarios.statements.settings import settings_of_load
-from tiersim.scenarios.statements.statement_load import Load, begins
+from tiersim.scenarios.statements.statement_load import StatementLoad, begins
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
@@ -93,7 +93,7 @@ _COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_n
 _Arrays = TypeVar("_Arrays", Database, Plant)
 
 
-def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
+def calibrate(load: StatementLoad, recorded_on: NamedScenario) -> ProcessorCosts:
     """Return what the statements of *load* cost the processors of *recorded_on*, a scenario of the recorded hardware.
 
     Raises ScenarioError when that scenario differs from the recording in what its engine and replay are.
@@ -116,14 +116,14 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
 
 
-def _said_cores(recorded_on: NamedScenario, load: Load) -> int | None:
+def _said_cores(recorded_on: NamedScenario, load: StatementLoad) -> int | None:
     """Return the cores of the recorded host, where its scenario says how many."""
     host = recorded_on.model.host
     is_said = host is not None and (host.cores is not None or host.cpu is not None)
     return settings_of_load(recorded_on, load).cores if is_said else None
 
 
-def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -> ProcessorCosts:
+def _by_host_time(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime) -> ProcessorCosts:
     """Return what statements cost by what the processors did; where these were the limit, so that as many transactions
     end as were recorded.
     """
@@ -143,7 +143,9 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
     return replace(found, client_ns=client_ns, recorded=recorded)
 
 
-def _as_counted(load: Load, model: "_Model", recorded: Pace, time: HostTime, long_waits: float) -> ProcessorCosts:
+def _as_counted(
+    load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime, long_waits: float
+) -> ProcessorCosts:
     """Return what statements cost by what the processors did, if so many *long_waits* are in a transaction."""
     assert recorded.transactions_per_s is not None
     transactions = max(load.transactions, 1)
@@ -173,7 +175,7 @@ def _as_counted(load: Load, model: "_Model", recorded: Pace, time: HostTime, lon
     )
 
 
-def _ios(load: Load, each_per_s: float) -> Ios:
+def _ios(load: StatementLoad, each_per_s: float) -> Ios:
     """Return reads, writes and flushes a second; *each_per_s* is how often in a second something is done that was done
     once.
     """
@@ -184,7 +186,7 @@ def _ios(load: Load, each_per_s: float) -> Ios:
     return Ios(*(each_per_s * count for count in (reads, max(of_sessions, reads), max(everybody, reads), of_others)))
 
 
-def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None) -> ProcessorCosts:
+def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime | None) -> ProcessorCosts:
     """Return what statements cost by how fast they ran, where nobody counted for whom the processors worked.
 
     Where reads take as long as recorded only if their CPU is more, or less, than that of any storage, or as many
@@ -263,7 +265,7 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
     return replace(start, costs=costs, client_ns=client_ns, recorded=recorded, simulated=run.pace)
 
 
-def _reads_pages(load: Load) -> bool:
+def _reads_pages(load: StatementLoad) -> bool:
     """Tell whether reads matter to what the load costs."""
     return float(load.physical_reads.sum()) >= _READS * load.transactions
 
@@ -291,7 +293,7 @@ def _no_log(found: ProcessorCosts, assumed: str) -> str:
     return _NO_LOG.format(assumed, found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3)
 
 
-def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
+def _as_recorded(load: StatementLoad, recorded_on: NamedScenario) -> ProcessorCosts:
     """Return the costs of the engine's table, and which part of a statement's CPU is due to other cores that were busy
     beside it.
     """
@@ -310,7 +312,7 @@ def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     return ProcessorCosts({}, 0, costs, basis, unhindered=unhindered)
 
 
-def _charged_ns(load: Load, costs: Costs) -> float:
+def _charged_ns(load: StatementLoad, costs: Costs) -> float:
     """Return the CPU that a model of *costs* charges for all lookups, changes and reads of a load by itself."""
     calls = np.bincount(load.query, minlength=len(load.queries))
     rows = calls @ np.array([sum(one.lookups) for one in load.asked])
@@ -319,7 +321,7 @@ def _charged_ns(load: Load, costs: Costs) -> float:
     return float(rows * costs.lookup_ns + changed * costs.change_ns + read * (costs.read_ns + costs.evict_clean_ns))
 
 
-def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float], hot: float = 1.0) -> dict[str, int]:
+def statement_ns(load: StatementLoad, costs: Costs, locked_ns: Mapping[str, float], hot: float = 1.0) -> dict[str, int]:
     """Return the CPU of one execution of each query besides its pages.
 
     What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in
@@ -336,7 +338,7 @@ def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float], hot: 
     return dict(zip(load.queries, np.rint(own_ns).astype(np.int64).tolist(), strict=True))
 
 
-def _costs(load: Load, scenario: NamedScenario) -> Costs:
+def _costs(load: StatementLoad, scenario: NamedScenario) -> Costs:
     """Return what the engine's work costs on *scenario*, before anything was found out."""
     return settings_of_load(scenario, load).costs
 
@@ -344,7 +346,7 @@ def _costs(load: Load, scenario: NamedScenario) -> Costs:
 class _Model:
     """The load on the recorded hardware: a pool that was filled once, and runs with other costs."""
 
-    def __init__(self, load: Load, scenario: NamedScenario, pause_ns: int | None) -> None:
+    def __init__(self, load: StatementLoad, scenario: NamedScenario, pause_ns: int | None) -> None:
         costs = _costs(load, scenario)
         self.start = ProcessorCosts(
             statement_ns(load, costs, {}),
@@ -371,7 +373,7 @@ class _Model:
         """How many processors the recorded host has."""
         return self._assembled.settings.cores
 
-    def run(self, costs: ProcessorCosts) -> Run:
+    def run(self, costs: ProcessorCosts) -> CalibrationRun:
         """Run the load once, with *costs*."""
         program, stations = self._assembled.program, self._assembled.builder.stations
         database = _copied(self._assembled.database)
@@ -388,7 +390,7 @@ class _Model:
         processors = next(place for place, station in enumerate(stations) if station.kind == "processors")
         worked_ns = int(plant.work_ns[processors, 0])
         cores = self._assembled.settings.cores
-        return Run(
+        return CalibrationRun(
             pace=pace_of(database, metrics, worked_ns),
             busy=worked_ns / (cores * max(outcome.end_ns, 1)),
             cores=cores,
@@ -418,14 +420,14 @@ def _copied(arrays: _Arrays) -> _Arrays:
     return arrays._replace(**copies)
 
 
-def part_of(load: Load, scenario: NamedScenario) -> Load:
+def part_of(load: StatementLoad, scenario: NamedScenario) -> StatementLoad:
     """Return as much of a load as tells how fast it runs; all of it where the pool fills, and runs are faster and
     faster.
     """
     return first_of(load, _EXECUTIONS) if cache_state_of(scenario, load) == "warm" else load
 
 
-def first_of(load: Load, executions: int) -> Load:
+def first_of(load: StatementLoad, executions: int) -> StatementLoad:
     """Return the transactions that begin first, as many as make so many executions."""
     first = np.flatnonzero(begins(load.session, load.transaction))
     rows = np.diff(first, append=len(load))

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.array.volume import Host as Depth
+from tiersim.devices.array.volume import VolumeHost as Depth
 from tiersim.devices.array.volume import add_queue
 from tiersim.devices.cloud.token_bucket import TokenBucket
 from tiersim.devices.plant import PlantBuilder
@@ -47,7 +47,7 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.warm import hold_all
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import NAP_NS, Checkpoints, distance_segments
 from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, OWN
 from tiersim.simulator.database.wal.log import Log
@@ -266,7 +266,7 @@ def simulate(
         ends=flags,
     )
     segments = distance_segments(_VERSION, max_wal_gb * _GIB // part, _TARGET)
-    host = Host(
+    host = DatabaseHost(
         cores=_CORES,
         frames=_POOL_GIB * _GIB // _PAGE_BYTES // part,
         log_station=device,
