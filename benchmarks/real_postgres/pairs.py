@@ -99,7 +99,7 @@ def table(pairs: Sequence[Pair], by: Sequence[str] = ("kinds", "pools")) -> list
             _median(found, "unchanged"),
             _median(found, "scaled"),
             _median(found, "spread"),
-            _median(found, "source_spread"),
+            f"{median(one.source_spread for one in found):.1%}",
             _median(found, "mean"),
             _median(found, "misses"),
             _median(found, "p95"),
