@@ -159,11 +159,9 @@ def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], l
     rates, *more = rows_of_host(summaries)
     ranges = [row for row in more if row[0] == _RANGE]
     first = [["carries the load", *map(verdicts.carries, summaries)], rates, *ranges]
-    last = [
-        ["limited by", *map(_limit, summaries)],
-        ["busiest part", *map(verdicts.busiest, summaries)],
-        ["expected error of throughput", *map(verdicts.expected_error, summaries)],
-    ]
+    last = [["limited by", *map(_limit, summaries)], ["busiest part", *map(verdicts.busiest, summaries)]]
+    if not all(summary.get("range") for summary in summaries):  # which holds that error, and more
+        last.append(["expected error of throughput", *map(verdicts.expected_error, summaries)])
     return first, last
 
 

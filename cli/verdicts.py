@@ -45,7 +45,8 @@ def sentence(summary: Summary) -> str | None:
     parts = [f"{words} {reach(figures[key])}" for key, words in names.items() if key in figures]
     if "other" not in figures and not figures.keys() >= _NAMED:
         parts.append("unknown for other figures")
-    return f"{_EXPECTED} ({_basis(summary)}): {', '.join(parts)}."
+    more = " A range holds that, and what the recording leaves open." if summary.get("range") else ""
+    return f"{_EXPECTED} ({_basis(summary)}): {', '.join(parts)}.{more}"
 
 
 def _basis(summary: Summary) -> str:

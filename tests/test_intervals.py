@@ -268,6 +268,9 @@ def test_where_transactions_are_met_and_a_query_is_not_throughput_has_the_error_
     assert beyond == model_error_of({"calibration": "calibrated", "reach": BEYOND})
     (sentence,) = said.notes([{"verdict": verdict, "model_error": model_error_of(verdict)}])
     assert "(calibrated for transactions, not for each query): throughput" in sentence
+    assert "range" not in sentence
+    (wider,) = said.notes([{"verdict": verdict, "model_error": model_error_of(verdict), "range": {"share": 0.8}}])
+    assert "A range holds that, and what the recording leaves open." in wider
 
 
 def test_no_error_beyond_a_recording_is_narrower_than_the_same_within_it() -> None:

@@ -2,6 +2,7 @@
 
 import tarfile
 from collections import Counter
+from dataclasses import replace
 from math import log
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from benchmarks.real_postgres.coverage import coverage_table, kind_of_result
 from benchmarks.real_postgres.less import lessened
 from benchmarks.real_postgres.matrix import blocks, chosen
-from benchmarks.real_postgres.pairs import table
+from benchmarks.real_postgres.pairs import _drawn, table
 from benchmarks.real_postgres.plan import read_plan
 from benchmarks.real_postgres.results import pack_cells
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of, kind_of, pools_of, scaled_by_cap
@@ -52,6 +53,7 @@ def pair(error: float, **changes: Any) -> Pair:
         "basis": "calibrated",
         "calibrated": True,
         "spread": 0.0,
+        "source_spread": 0.0,
         "underdetermined": False,
         "mean": 0.05,
         "slow": 0.0,
@@ -167,6 +169,15 @@ def rows_of(lines: list[str]) -> list[list[str]]:
 )
 def test_what_a_result_says_of_itself(calibrated: bool, basis: str, kind: str) -> None:
     assert kind_of_result(pair(0.0, calibrated=calibrated, basis=basis)) == kind
+
+
+def test_drawn_targets_are_the_same_in_every_run_and_not_the_same_of_every_source() -> None:
+    cells = [replace(cell(100.0), name=f"cell {number}") for number in range(12)]
+    of_each = [_drawn(source, [one for one in cells if one is not source], 2) for source in cells]
+    assert of_each == [_drawn(source, [one for one in cells if one is not source], 2) for source in cells]
+    assert {len(found) for found in of_each} == {2}
+    assert len({one.name for found in of_each for one in found}) > 6
+    assert _drawn(cells[0], cells[1:], None) == _drawn(cells[0], cells[1:], 99) == cells[1:]
 
 
 def test_coverage_has_a_row_for_each_kind_of_result_with_the_cells_that_it_is_from() -> None:

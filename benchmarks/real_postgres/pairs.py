@@ -29,6 +29,7 @@ from tiersim.scenarios.validation.pair_figures import FAR, Pair, Predicted, pair
 from tiersim.scenarios.validation.pairs import others_of, predict
 from tiersim.traces.samples import matrix
 
+_SEED = 1
 _HEADING = (
     "pairs",
     "off, median",
@@ -37,6 +38,7 @@ _HEADING = (
     "unchanged",
     "scaled with the cap",
     "spread",
+    "of recorded",
     "mean off",
     "misses off",
     "p95 off",
@@ -97,6 +99,7 @@ def table(pairs: Sequence[Pair], by: Sequence[str] = ("kinds", "pools")) -> list
             _median(found, "unchanged"),
             _median(found, "scaled"),
             _median(found, "spread"),
+            f"{median(one.source_spread for one in found):.1%}",
             _median(found, "mean"),
             _median(found, "misses"),
             _median(found, "p95"),
@@ -110,6 +113,14 @@ def table(pairs: Sequence[Pair], by: Sequence[str] = ("kinds", "pools")) -> list
     return lines
 
 
+def _drawn(source: Cell, targets: Sequence[Cell], count: int | None) -> list[Cell]:
+    """Return so many of the *targets* of a source, the same ones in every run."""
+    if count is None or count >= len(targets):
+        return list(targets)
+    chosen = np.random.default_rng([_SEED, *source.name.encode()]).choice(len(targets), count, replace=False)
+    return [targets[place] for place in sorted(chosen)]
+
+
 def _median(pairs: Sequence[Pair], figure: str) -> str:
     return f"{median(abs(getattr(one, figure)) for one in pairs):.1%}"
 
@@ -121,6 +132,7 @@ def main() -> int:
     parser.add_argument("--load", action="append", help="of reads, updates, tpcb; all by default")
     parser.add_argument("--source", action="append", help="names of cells; all by default")
     parser.add_argument("--target", action="append", help="names of cells to predict; all by default")
+    parser.add_argument("--drawn", type=int, help="of each source so many targets, drawn; all by default")
     parser.add_argument("--again", action="store_true", help="predict all anew")
     parser.add_argument("--ranges", action="store_true", help="also how far each may be off: ten times as long")
     parser.add_argument(
@@ -146,7 +158,7 @@ def main() -> int:
             predict_others,
             [kept] * len(sources),
             sources,
-            [others_of(source, asked) for source in sources],
+            [_drawn(source, others_of(source, asked), arguments.drawn) for source in sources],
             [arguments.again] * len(sources),
             [arguments.ranges] * len(sources),
             [arguments.without] * len(sources),

@@ -21,9 +21,10 @@ from tiersim.units import NS_PER_S
 #: without those of one load, 0.5 to 0.75 and 0.08 to 0.2.
 IDLE, _FADES = 0.75, 0.08
 #: What a transaction takes more that has waited for longer than ``LONG_NS``, and multiples between which that lies.
-#: Read off 27 cells with caps, whose waits are of 10 to 100 ms: 180 to 205 µs without the cells of one load; of single
-#: cells 80 % lie between the multiples. Nobody measured shorter waits (docs/processors.md).
-COLD_NS, COLD_RANGE, LONG_NS = 180_000, (0.6, 1.8), 10_000_000
+#: Read off 27 cells with caps, whose waits are of 10 to 100 ms: 175 µs are best for cells of the same pool, 220 from
+#: every pool to every; of the ten cells with most waits eight lie between the multiples (docs/processors.md). Nobody
+#: measured shorter waits.
+COLD_NS, COLD_RANGE, LONG_NS = 200_000, (0.5, 1.5), 10_000_000
 #: The server's other processes work by the second, whatever the rate: 1 to 13 ms of it in every cell. If they take no
 #: more than this share of the processors, they are no part of a transaction.
 _HELPERS = 0.02
@@ -102,12 +103,13 @@ def cpu_range(counted_ns: float, long_waits: float) -> tuple[float, float]:
 @dataclass(frozen=True)
 class Ios:
     """Reads, writes and flushes a second: pages that sessions read, all that sessions did themselves, and all of the
-    server.
+    server; pages that its other processes wrote, which are no part of a transaction.
     """
 
     reads_per_s: float
     of_sessions_per_s: float
     all_per_s: float
+    of_others_per_s: float = 0.0
 
 
 def stolen(time: HostTime) -> tuple[str, ...]:
@@ -156,7 +158,7 @@ def _as_counted(time: HostTime, each_ns: float, ios: Ios) -> tuple[float, float 
     noise_ns = _ALIKE * time.clients.kernel * NS_PER_S / ios.of_sessions_per_s
     told = 1 / (1 + (noise_ns / _READ_SPREAD_NS) ** 2)  # the rest is what is known beforehand
     if lowest <= session_ns + kernel_ns <= highest:
-        rest += of_kernel * (1 - ios.reads_per_s / ios.all_per_s)
+        rest += of_kernel * (1 - (ios.reads_per_s + ios.of_others_per_s) / ios.all_per_s)
         read_ns, said = session_ns + kernel_ns, "kernel time of the sessions and of the kernel's threads"
     elif lowest <= session_ns <= highest:
         read_ns, said = (

@@ -7,7 +7,7 @@ the log. ``client_ns``, what a statement costs besides itself where clients shar
 that as many transactions end in a second as were recorded. What it costs by itself is known (``docs/synthesis.md``).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,8 +25,8 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Most simulations; fewer when transactions a second and reads are met so closely.
 _MOST_RUNS, _NEAR = 24, 0.002
-#: What sessions do, among the entities of ``io``, and what of that they do with tables.
-_OF_SESSIONS, _OF_TABLES = "client backend/", "client backend/relation/"
+#: What sessions do, among the entities of ``io``, and what is done with tables.
+_OF_SESSIONS, _OF_TABLES = "client backend/", "/relation/"
 #: A session with less than this share of the statements of the busiest one is none of those that the load was measured
 #: by.
 _TAKES_PART = 0.1
@@ -130,8 +130,18 @@ def written_by_sessions(found: Differences) -> float:
     """Return how many pages of tables the sessions wrote themselves, to have their frames; 0 where nobody counted them
     by process.
     """
-    changes = found.of("io").items()
-    return sum(float(change.number("writes") or 0) for entity, change in changes if entity.startswith(_OF_TABLES))
+    return sum(pages for entity, pages in _written(found) if entity.startswith(_OF_SESSIONS))
+
+
+def written_by_others(found: Differences) -> float:
+    """Return how many pages of tables the server's other processes wrote; 0 where nobody counted them by process."""
+    return sum(pages for entity, pages in _written(found) if not entity.startswith(_OF_SESSIONS))
+
+
+def _written(found: Differences) -> Iterator[tuple[str, float]]:
+    for entity, change in found.of("io").items():
+        if _OF_TABLES in entity:
+            yield entity, float(change.number("writes") or 0)
 
 
 def _pause_ns(found: Differences) -> int | None:

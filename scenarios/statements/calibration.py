@@ -39,6 +39,7 @@ from tiersim.scenarios.calibration.processor import (
     recorded_flushes,
     recorded_ios,
     recorded_pace,
+    written_by_others,
     written_by_sessions,
 )
 from tiersim.scenarios.calibration.synthesis.counted import MEASURED
@@ -181,7 +182,8 @@ def _ios(load: StatementLoad, each_per_s: float) -> Ios:
     reads = float(load.physical_reads.sum())
     logged = sum(of_log(load.counters.found, name) for name in ("writes", "flushes"))
     of_sessions, everybody = recorded_ios(load.counters.found) or (reads + logged, reads + logged)
-    return Ios(each_per_s * reads, each_per_s * max(of_sessions, reads), each_per_s * max(everybody, reads))
+    of_others = min(written_by_others(load.counters.found), max(everybody - reads, 0.0))
+    return Ios(*(each_per_s * count for count in (reads, max(of_sessions, reads), max(everybody, reads), of_others)))
 
 
 def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime | None) -> ProcessorCosts:

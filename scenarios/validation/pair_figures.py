@@ -87,6 +87,7 @@ class Pair:
     pools: str
     error: float
     spread: float  # of the target's repeats
+    source_spread: float  # of the source's, of which a prediction sees one
     unchanged: float
     scaled: float
     misses: float
@@ -148,4 +149,5 @@ def _pair(source: Cell, target: Cell, said: Predicted, kinds: str) -> Pair:
         underdetermined=said.underdetermined,
         calibrated=said.calibrated,
         basis=said.basis,
+        source_spread=source.figures["spread"],
     )

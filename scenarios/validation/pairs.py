@@ -110,7 +110,8 @@ def _claims(pairs: Sequence[Pair]) -> Iterator[Claim]:
         blocks.setdefault(f"{pair.kinds}, pool {pair.pools}", []).append(pair)
     for block, found in sorted(blocks.items()):
         off, unchanged, scaled = (_median_pct(found, figure) for figure in ("error", "unchanged", "scaled"))
-        limit = max(_MEDIAN_PCT, _median_pct(found, "spread"))
+        spread, of_recorded = _median_pct(found, "spread"), 100 * median(one.source_spread for one in found)
+        limit = max(_MEDIAN_PCT, spread)  # the recorded repeat is what a prediction is given
         yield Claim(
             f"{block}: transactions, how far off in the median of {len(found)}; published: the better of two guesses",
             "%",
@@ -118,6 +119,9 @@ def _claims(pairs: Sequence[Pair]) -> Iterator[Claim]:
             off,
             0,
             within=(0, min(limit, unchanged, scaled)),
+            note=f"repeats of the asked cells are {spread:.1f} % apart, of the recorded ones {of_recorded:.1f} %"
+            if off > limit
+            else "",
         )
     for what, near, least in (
         (f"transactions: pairs within {FAR:.0%}", [abs(one.error) <= FAR for one in pairs], _NEAR_PCT),
