@@ -121,13 +121,13 @@ def _warm(policy: str) -> Case:
         from benchmarks.test_database_speed import POLICIES
         from tiersim.devices.plant import PlantBuilder
         from tiersim.simulator.database.buffer_pool.warm import warm
-        from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+        from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
         from tiersim.simulator.database.database_state import LOOKUP, OWN
 
         relation = Relation(1_000_000, (1, 10, 2_733, 16_394), 1.05)
         one, zero = np.ones(1, np.uint8), np.zeros(1, np.int64)
         statements = Statements([1], np.zeros(1, np.int32), np.full(1, OWN, np.uint8), zero, zero, zero, one, one)
-        host = Host(1, 3_277, policy=POLICIES[policy])
+        host = DatabaseHost(1, 3_277, policy=POLICIES[policy])
         database = add_database(PlantBuilder(1), host, [relation], [[Demand(LOOKUP)]], statements)
 
         def run() -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tiersim.cli.exploring.view import View
+from tiersim.cli.exploring.view import ExplorationView
 from tiersim.operating_system import give_memory_back
 from tiersim.scenarios.exploring.draft import draft_of
 from tiersim.scenarios.exploring.explorer import Explorer, open_recording
@@ -83,7 +83,7 @@ def measure(recording: Path, tell: Callable[[str], None], changes: tuple[dict[st
     began, cpu = time.monotonic(), time.process_time()
     drafts = [draft_of("pcie-flash"), draft_of("15k-raid10")]
     explorer = Explorer(open_recording(Bundle(recording), drafts[0]), drafts)
-    view = View(explorer, recording.parent)
+    view = ExplorationView(explorer, recording.parent)
     most = 0
     for change in ({}, *changes):
         if change:

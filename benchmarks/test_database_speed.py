@@ -15,7 +15,7 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.warm import warm
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import COMPUTE, LOOKUP, LRU, LRU2, OWN, SWEEP, Database
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ
@@ -38,7 +38,7 @@ def database_of(policy: int, lacking: int, lookups: int) -> tuple[PlantBuilder, 
         [(session + 1) * each for session in range(SESSIONS)], np.zeros(count, np.int32), np.full(count, OWN, np.uint8),
         nothing, nothing, np.full(count, 20_000), flags, flags,
     )  # fmt: skip
-    host = Host(16, sum(LEVELS) - lacking, policy=policy)
+    host = DatabaseHost(16, sum(LEVELS) - lacking, policy=policy)
     relation = Relation(5_000_000, LEVELS, 0.0, station=station)
     return builder, add_database(builder, host, [relation], [[Demand(COMPUTE), Demand(LOOKUP)]], statements)
 
@@ -80,7 +80,7 @@ def test_warm(benchmark: BenchmarkFixture, policy: str) -> None:
     statements = Statements([1], np.zeros(1, np.int32), np.full(1, OWN, np.uint8), zero, zero, zero, one, one)
 
     def fill() -> float:
-        host = Host(1, 32_768, policy=POLICIES[policy])
+        host = DatabaseHost(1, 32_768, policy=POLICIES[policy])
         database = add_database(PlantBuilder(1), host, [relation], [[Demand(LOOKUP)]], statements)
         began = time.process_time()
         done = warm(database)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.test_policy_speed import REFERENCES, SIZES, peer, raw, theirs, timed, trace
-from tiersim.simulator.miss_ratios import Curve, ExactCurve, Shards, Simulated, curve_of
+from tiersim.simulator.miss_ratios import ExactCurve, MissRatioCurve, Shards, Simulated, curve_of
 
 __all__ = ["trace"]  # the fixture
 
@@ -20,7 +20,7 @@ BLOCK = 1 << 20
 WANTED_PER_S = 50_000_000
 
 
-def fed(curve: ExactCurve | Shards) -> Curve:
+def fed(curve: ExactCurve | Shards) -> MissRatioCurve:
     keys, classes = raw(), np.zeros(BLOCK, np.int32)
     for start in range(0, len(keys), BLOCK):
         part = keys[start : start + BLOCK]

@@ -78,7 +78,7 @@ def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
     for label, text in (
         ("busiest part", verdicts.busiest),
         ("calibration", lambda one: one["verdict"]["calibration"]),
-        ("load", lambda one: one["verdict"]["load"]),
+        ("carries the load", verdicts.carries),
     ):
         first, *rest = [text(one) for one in document["results"]]
         rows.append([label, first, *(cell for one in rest for cell in (one, ""))])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tiersim.cli.measured import THROUGHPUT, Measurement
+from tiersim.cli.measured import THROUGHPUT, MeasuredFigure
 from tiersim.cli.page.payload import STATISTICS, ratio
 
 Summary = Mapping[str, Any]
@@ -24,7 +24,7 @@ _COPIED = (
 )
 
 
-def comparison(summaries: Sequence[Summary], measured: Sequence[Measurement] | None, source: str) -> dict[str, Any]:
+def comparison(summaries: Sequence[Summary], measured: Sequence[MeasuredFigure] | None, source: str) -> dict[str, Any]:
     """Return the document ``tiersim.compare/1``: every result against the first, and all of them against *measured*."""
     document: dict[str, Any] = {
         "schema": "tiersim.compare/1",
@@ -105,7 +105,7 @@ def _said(found: Mapping[str, float | None]) -> str:
     return "more" if low is not None and low > 1 else "open"
 
 
-def _against_measured(summaries: Sequence[Summary], measured: Sequence[Measurement], source: str) -> dict[str, Any]:
+def _against_measured(summaries: Sequence[Summary], measured: Sequence[MeasuredFigure], source: str) -> dict[str, Any]:
     rows = []
     for one in measured:
         found = [_predicted(summary, one) for summary in summaries]
@@ -131,7 +131,7 @@ def _against_measured(summaries: Sequence[Summary], measured: Sequence[Measureme
     }
 
 
-def _predicted(summary: Summary, one: Measurement) -> Mapping[str, Any] | None:
+def _predicted(summary: Summary, one: MeasuredFigure) -> Mapping[str, Any] | None:
     """Return the figure of a result that stands for what was measured; None where it has none."""
     if one.name == THROUGHPUT:
         tables: Mapping[str, Any] = {THROUGHPUT: summary["throughput_per_s"]}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.cli import terminal
-from tiersim.cli.verdicts import is_of_recorder, query_text
+from tiersim.scenarios.calibration.synthesis.counted import is_of_the_recording
 from tiersim.units import NS_PER_MS, format_bytes, format_ns
 
 #: Rows of a table; the JSON document has all.
@@ -41,7 +41,7 @@ def show_counted(document: dict[str, Any], everything: bool) -> tuple[list[str],
     """
     span = "span unknown" if document["span_ns"] is None else f"in {format_ns(document['span_ns'])}"
     tables = list(_tables(document, span))
-    queries = sorted(document["queries"], key=lambda row: (is_of_recorder(row["text"] or ""), -_time(row)))[:_FEW]
+    queries = sorted(document["queries"], key=lambda row: (is_of_the_recording(row["text"] or ""), -_time(row)))[:_FEW]
     if everything or not queries:
         shown = tables if everything else tables[:1]
     else:
@@ -122,9 +122,15 @@ def _writes(query: dict[str, Any]) -> float:
     return (query["pages_dirtied"] or 0) + (query["log_bytes"] or 0) / 8192
 
 
+def _text(row: dict[str, Any]) -> str:
+    """Return the text of a query, that of the recorder or of monitoring marked."""
+    text = str(row["text"] or row["entity"])
+    return f"recorder: {text}" if is_of_the_recording(text) else text
+
+
 def _query(row: dict[str, Any]) -> list[str]:
     return [
-        _short(query_text(row["text"] or row["entity"])),
+        _short(_text(row)),
         _count(row["calls"]),
         _ms(row["mean_ms"]),
         _ms(row["exec_ms"]),
@@ -139,7 +145,7 @@ def _query(row: dict[str, Any]) -> list[str]:
 
 def _short_query(row: dict[str, Any]) -> list[str]:
     return [
-        _short(query_text(row["text"] or row["entity"]), _SHORT),
+        _short(_text(row), _SHORT),
         _count(row["calls"]),
         _ms(row["mean_ms"]),
         _share(row["share_of_time"]),

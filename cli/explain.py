@@ -67,7 +67,7 @@ def _show(document: dict[str, Any]) -> None:
             for one in document["stations"]
         ]
         terminal.show_table(
-            "busiest parts", ["part", "busy", "mean requests there", "time of each", "of it waiting"], rows
+            "busiest parts", ["part", "busy", "mean requests there", "time of each request", "of it waiting"], rows
         )
     print(bound_text(document["bound"]))
     if document["changes"]:
@@ -75,11 +75,11 @@ def _show(document: dict[str, Any]) -> None:
             [
                 change["change"],
                 "" if change["mean_at_best_ns"] is None else format_ns(change["mean_at_best_ns"]),
-                f"{change['at_most_share']:.0%}",
+                f"{change['at_most_share']:.0%}" + (", then the CPU is full" if change["then_full"] else ""),
             ]
             for change in document["changes"]
         ]
-        terminal.show_table("what would shorten the mean, at best", ["change", "mean", "saves"], rows)
+        terminal.show_table("what would shorten the mean, at best", ["change", "mean then", "saves"], rows)
     measurement = document["measurement"]
     if measurement is not None:
         print(
@@ -124,7 +124,9 @@ def bound_text(bound: dict[str, Any] | None) -> str:
     part = part_name(bound["station"], bound["resource"])
     said = f"Bottleneck: {part}" if bound["is_short"] else f"No part is short of capacity. Busiest: {part}"
     busy = "" if bound["utilisation"] is None else f", {bound['utilisation']:.0%} of the time"
-    return f"{said}{busy}. The hardware carries at most {bound['ceiling']:.3g} × this load ({bound['basis']})."
+    return (
+        f"{said}{busy}. The hardware carries at most {bound['ceiling']:.3g} × the load of this run ({bound['basis']})."
+    )
 
 
 def change_text(change: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from tiersim.cli.statements import known_parts, time_of_transaction
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.simulator.categories import WAIT_NAMES
+from tiersim.units import NS_PER_S
 
 Summary = Mapping[str, Any]
 
@@ -25,6 +26,8 @@ MOST_STATIONS = 5
 _WHOLE = "transaction"
 #: From this utilisation on a part is short of capacity, as the verdict on load has it.
 _BUSY = 0.8
+#: Parts that more or faster processors shorten.
+_OF_PROCESSORS = frozenset({"cpu", "cpu queue"})
 #: Resources that serve one request at a time: what is there and not served waits.
 _ONE_AT_A_TIME = frozenset({"actuator"})
 
@@ -105,7 +108,7 @@ def explanation(summary: Summary, query: str | None) -> dict[str, Any]:
         "reads": _reads(summary, figures, parts),
         "stations": stations,
         "bound": _bound(summary),
-        "changes": _changes(parts, figures),
+        "changes": _changes(parts, figures, _least_ns(summary, figures) if name == _WHOLE else 0.0),
         "measurement": _measurement(summary, parts, stations),
     }
 
@@ -219,21 +222,39 @@ def _is_short(summary: Summary) -> bool:
     return summary["verdict"]["load"] == "saturated" or (busy is not None and busy >= _BUSY)
 
 
-def _changes(parts: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What would take the largest parts off, and what would be left at best."""
+def _least_ns(summary: Summary, figures: Mapping[str, Any]) -> float:
+    """The mean that transactions of a fixed number of clients do not fall below while each needs as much of the
+    processors: as many clients would keep them busy all the time (asymptotic bound: Lazowska, Zahorjan, Graham and
+    Sevcik, "Quantitative system performance", 1984, chapter 5).
+    """
+    replay, busy = summary.get("replay") or {}, (summary.get("host") or {}).get("utilisation")
+    rate = (summary["throughput_per_s"].get("transactions") or {}).get("value")
+    mean = (figures.get("mean") or {}).get("value")
+    if replay.get("keeps") != "clients" or not busy or not rate or mean is None:
+        return 0.0
+    cycle_ns = replay["sessions"] / rate * NS_PER_S  # by Little's law: a transaction, and the pause before the next
+    return max(float(mean - (1 - busy) * cycle_ns), 0.0)
+
+
+def _changes(parts: Sequence[Mapping[str, Any]], figures: Mapping[str, Any], least_ns: float) -> list[dict[str, Any]]:
+    """What would take the largest parts off, and what would be left at best: *least_ns* where processors stay as they
+    are.
+    """
     mean = (figures.get("mean") or {}).get("value")
     found = []
     for part in parts:
         if part["part"] in _CHANGES and part["share"] >= LEAST_SHARE:
             change, why = _CHANGES[part["part"]]
-            left = None if mean is None else max(mean - part["ns"], 0.0)
+            least = 0.0 if part["part"] in _OF_PROCESSORS else least_ns
+            left = None if mean is None else min(max(mean - part["ns"], least, 0.0), mean)
             found.append(
                 {
                     "part": part["part"],
                     "change": change,
                     "why": why,
-                    "at_most_share": part["share"],
+                    "at_most_share": 1 - left / mean if mean and left is not None else part["share"],
                     "mean_at_best_ns": left,
+                    "then_full": "processors" if least > 0 and left == least else None,
                 }
             )
     return found

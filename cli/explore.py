@@ -41,8 +41,8 @@ def explore(
 
     Example: tiersim explore prod.trace --on pcie-flash
     """
-    from tiersim.cli.exploring.server import Server
-    from tiersim.cli.exploring.view import View
+    from tiersim.cli.exploring.server import ExplorationServer
+    from tiersim.cli.exploring.view import ExplorationView
     from tiersim.scenarios.exploring.draft import draft_of
     from tiersim.scenarios.exploring.explorer import MOST_PINS, Explorer, open_recording
 
@@ -58,7 +58,7 @@ def explore(
         explorer = Explorer(recording, drafts)
         try:
             try:
-                server = Server(View(explorer, output), port, idle * 60)
+                server = ExplorationServer(ExplorationView(explorer, output), port, idle * 60)
             except OSError as error:
                 raise OutputError(f"--port {port}: cannot be used ({reason(error)}); choose another, or 0") from None
             terminal.notice(f"open {server.address} (once; Ctrl-C ends it)")

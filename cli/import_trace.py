@@ -15,7 +15,7 @@ from tiersim.units import format_ns
 
 if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
-    from tiersim.scenarios.sizing.subject import Subject
+    from tiersim.scenarios.sizing.subject import SizingSubject
     from tiersim.traces.bundle import Bundle, Manifest
 
 
@@ -166,7 +166,7 @@ def workload_of(trace: Path, option: str | None) -> Path | None:
 @contextmanager
 def open_subject(
     trace: Path, base: str, settings: Sequence[str], recorded_on: str | None
-) -> "Iterator[Subject]":  # fmt: skip
+) -> "Iterator[SizingSubject]":  # fmt: skip
     """Yield what *trace* is, for scenarios like *base* with *settings*; *recorded_on* is a scenario of the recorded
     hardware.
     """
@@ -185,6 +185,6 @@ def open_subject(
         yield _checked(of_path(bundle.path, scenario, baseline), scenario)
 
 
-def _checked(subject: "Subject", scenario: "NamedScenario") -> "Subject":
+def _checked(subject: "SizingSubject", scenario: "NamedScenario") -> "SizingSubject":
     subject.refuse_load(scenario)
     return subject

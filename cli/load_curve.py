@@ -10,7 +10,7 @@ from tiersim.cli.import_trace import open_subject
 from tiersim.files import check_target
 
 if TYPE_CHECKING:
-    from tiersim.scenarios.sizing.subject import Subject
+    from tiersim.scenarios.sizing.subject import SizingSubject
     from tiersim.scenarios.sizing.targets import Target
     from tiersim.scenarios.sweeps.rows import Row
     from tiersim.scenarios.sweeps.sources import Note
@@ -67,7 +67,7 @@ def load(
             _show(document, subject, curve.loads, targets)
 
 
-def row_at(subject: "Subject", on: str, settings: list[str], multiple: float, note: "Note") -> "Row":
+def row_at(subject: "SizingSubject", on: str, settings: list[str], multiple: float, note: "Note") -> "Row":
     """Run *subject* on a scenario at a multiple of its load."""
     from tiersim.scenarios.library import load_scenario
     from tiersim.scenarios.sweeps.rows import row_of
@@ -77,10 +77,18 @@ def row_at(subject: "Subject", on: str, settings: list[str], multiple: float, no
     return row_of(subject.run(scenario, multiple, note), settings={"replay.load": f"{multiple:g}"})
 
 
-def _show(document: dict[str, Any], subject: "Subject", loads: "tuple[float, ...]", targets: "list[Target]") -> None:
+def _show(
+    document: dict[str, Any], subject: "SizingSubject", loads: "tuple[float, ...]", targets: "list[Target]"
+) -> None:
     rows = [_cells(load, row, subject.counted) for load, row in zip(loads, document["points"], strict=True)]
     classes = _classes(document["points"])
-    columns = ["load", f"{subject.counted}/s", *(f"{name} {key}" for name, key in classes), "busiest part", "verdict"]
+    columns = [
+        "load",
+        f"{subject.counted}/s",
+        *(f"{name} {key}" for name, key in classes),
+        "busiest part",
+        "carries the load",
+    ]
     table = [
         [*cells, *(terminal.figure_text(_figure(row, name, key)) for name, key in classes), *_busiest(row)]
         for cells, row in zip(rows, document["points"], strict=True)
@@ -119,25 +127,23 @@ def _figure(row: "Row", name: str, key: str) -> dict[str, Any] | None:
 
 
 def _busiest(row: "Row") -> list[str]:
-    return [verdicts.busiest(row["summary"]), row["summary"]["verdict"]["load"]]
+    return [verdicts.busiest(row["summary"]), verdicts.carries(row["summary"])]
 
 
-def _notes(document: dict[str, Any], subject: "Subject", targets: "list[Target]") -> list[str]:
+def _notes(document: dict[str, Any], subject: "SizingSubject", targets: "list[Target]") -> list[str]:
     knee, largest = document["knee"], document["largest_sustainable"]
     notes = []
     if knee is None:
         notes.append("No knee: throughput ÷ mean latency is largest at an end of these loads.")
     else:
         notes.append(f"Knee: {knee['load']:.2f} × ({knee['low']:g} to {knee['high']:g}): {knee['basis']}.")
-    meets = "steady and meets the targets" if targets else "steady"
+    fails = "the load is not carried, or a target is missed" if targets else "the load is not carried"
     if largest is None:
         notes.append(f"Clients of {subject.name} go on when they are answered: no load is too much for them.")
     elif largest["value"] is None:
         notes.append(f"Largest sustained load: {largest['basis']}.")
     else:
-        notes.append(
-            f"Largest sustained load: {largest['value']:.2f} ×; at {largest['high']:.2f} × a run is no longer {meets}."
-        )
+        notes.append(f"Largest sustained load: {largest['value']:.2f} ×; at {largest['high']:.2f} × {fails}.")
     if document["limited_by"]:
         notes.append(f"Limited by {document['limited_by']}.")
     return notes

@@ -26,7 +26,7 @@ _NS_PER = {"ns": 1, "us": NS_PER_US, "µs": NS_PER_US, "ms": NS_PER_MS, "s": NS_
 
 
 @dataclass(frozen=True)
-class Measurement:
+class MeasuredFigure:
     """One measured figure: a latency in nanoseconds, or a rate a second where the class is ``throughput``."""
 
     name: str  # a class of latency_ns, ``query ID``, or ``throughput``
@@ -34,7 +34,7 @@ class Measurement:
     value: float
 
 
-def read_measured(path: Path) -> list[Measurement]:
+def read_measured(path: Path) -> list[MeasuredFigure]:
     """Read figures from a table of them (CSV or JSON, ``docs/report.md``) or from what a trace recorded.
 
     Raises TraceError naming the file, the row and the remedy; also when nothing was measured.
@@ -72,7 +72,7 @@ def _table(path: Path) -> list[dict[str, Any]] | None:
     return None
 
 
-def _measurement(row: dict[str, Any], where: str) -> Measurement:
+def _measurement(row: dict[str, Any], where: str) -> MeasuredFigure:
     name, statistic, unit = (str(row.get(column) or "").strip() for column in ("class", "statistic", "unit"))
     statistics = RATES if name == THROUGHPUT else STATISTICS
     units = (PER_S,) if name == THROUGHPUT else tuple(_NS_PER)
@@ -91,10 +91,10 @@ def _measurement(row: dict[str, Any], where: str) -> Measurement:
         raise TraceError(f"{where}: the value {row.get('value')!r} is not a number; correct it") from None
     if not math.isfinite(value) or value <= 0:
         raise TraceError(f"{where}: the value {row.get('value')!r} is not above 0; correct it")
-    return Measurement(name, statistic, value * _NS_PER.get(unit, 1))
+    return MeasuredFigure(name, statistic, value * _NS_PER.get(unit, 1))
 
 
-def _of_trace(path: Path) -> list[Measurement]:
+def _of_trace(path: Path) -> list[MeasuredFigure]:
     """Latencies that a trace recorded: of requests by class, of executions and counted queries by query."""
     from tiersim.cli.import_trace import open_trace
     from tiersim.traces.description import describe
@@ -111,14 +111,14 @@ def _of_trace(path: Path) -> list[Measurement]:
             value = query.get(f"{statistic}_ns")
             if query["query"] is not None and value:
                 of_queries[f"query {query['query']}", statistic] = value
-    return [*found, *(Measurement(name, statistic, value) for (name, statistic), value in of_queries.items())]
+    return [*found, *(MeasuredFigure(name, statistic, value) for (name, statistic), value in of_queries.items())]
 
 
-def _of_requests(bundle: Bundle) -> list[Measurement]:
+def _of_requests(bundle: Bundle) -> list[MeasuredFigure]:
     from tiersim.scenarios.survey import survey
 
     return [
-        Measurement(name, statistic, float(figures[statistic]))
+        MeasuredFigure(name, statistic, float(figures[statistic]))
         for name, figures in survey(bundle).measured.items()
         for statistic in STATISTICS
         if figures.get(statistic)

@@ -80,9 +80,9 @@ def mrc(
     """
     if output is not None:
         check_target(output, force=force)
-    from tiersim.scenarios.miss_ratios import Asked, miss_ratios, parse_sizes
+    from tiersim.scenarios.miss_ratios import Sampling, miss_ratios, parse_sizes
 
-    asked = Asked(
+    asked = Sampling(
         policy=policy,
         rate=sample,
         most_pages=sample_pages,

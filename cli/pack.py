@@ -49,7 +49,7 @@ def pack(
     Example: tiersim pack databases.toml --candidates arrays.toml --slo 'p99(data read) < 10 ms' --growth 0.3
     """
     from tiersim.scenarios.library import is_tenants
-    from tiersim.scenarios.packing.pack import Asked, pack_tenants
+    from tiersim.scenarios.packing.pack import PackingOptions, pack_tenants
     from tiersim.scenarios.sizing.candidates import combinations
     from tiersim.scenarios.sizing.targets import parse_target
 
@@ -64,7 +64,7 @@ def pack(
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="tiersim-")))
         recordings = open_recordings(tenants, stack, folder)
         with terminal.progress_bar("trying each alone") as progress:
-            document = pack_tenants(Asked(recordings, targets, growth, failed_drive), found, progress)
+            document = pack_tenants(PackingOptions(recordings, targets, growth, failed_drive), found, progress)
     if output is not None:
         terminal.write_json(document, output, force=force)
     if json:

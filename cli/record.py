@@ -139,7 +139,7 @@ def sqlserver(
 
     Example: tiersim record sqlserver --dry-run --minutes 30 > record.sql
     """
-    from tiersim.traces.recorders.sqlserver import Plan, script
+    from tiersim.traces.recorders.sqlserver import ScriptPlan, script
 
     if not dry_run:
         raise TraceError(
@@ -149,7 +149,7 @@ def sqlserver(
         most_bytes = parse_bytes(max_size)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="'--max-size'") from None
-    print("\n".join(script(Plan(minutes, most_bytes, folder, statements, files, lossless, buffercache))))
+    print("\n".join(script(ScriptPlan(minutes, most_bytes, folder, statements, files, lossless, buffercache))))
 
 
 @app.command("blktrace")

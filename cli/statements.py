@@ -189,7 +189,7 @@ def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
         ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
         ["busiest part", *map(verdicts.busiest, summaries)],
         ["cache", *(s["verdict"]["cache"] + (", extrapolated" if s["extrapolated"] else "") for s in summaries)],
-        ["load", *map(_load, summaries)],
+        ["carries the load", *map(_load, summaries)],
     ]
 
 
@@ -319,7 +319,9 @@ def breakdown_of(query: Mapping[str, Any] | None) -> str:
 def _load(summary: Summary) -> str:
     """Say whether it is carried, and what of the recorded load is kept."""
     verdict = summary["verdict"]
-    return str(verdict["load"]) + ("" if verdict["arrivals"] == "described" else f", same {summary['replay']['keeps']}")
+    return verdicts.carries(summary) + (
+        "" if verdict["arrivals"] == "described" else f", same {summary['replay']['keeps']}"
+    )
 
 
 def _range(summary: Summary) -> str:
@@ -350,7 +352,7 @@ def _texts(summaries: Sequence[Summary], queries: Mapping[str, str], *, ids: boo
     lines = []
     for query, name in queries.items():
         figures = next(s["queries"][query] for s in summaries if query in s["queries"])
-        text = verdicts.query_text(" ".join((figures["text"] or "text not known").split()))
+        text = " ".join((figures["text"] or "text not known").split())
         head = f"{name} ({query})" if ids else name
         lines.append(f"{head}: {text if len(text) <= _TEXT else text[: _TEXT - 1] + '…'}")
     return lines

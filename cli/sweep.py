@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
     from tiersim.scenarios.sweeps.folder import SweepFolder
     from tiersim.scenarios.sweeps.runner import Overview, Workers
-    from tiersim.scenarios.sweeps.sources import Source
+    from tiersim.scenarios.sweeps.sources import SweepSource
 
 
 def sweep(
@@ -45,7 +45,7 @@ def sweep(
         typer.Option(
             "--set",
             help=(
-                "A key of the scenario and its values: a list a,b,c, or a range A..B (each value twice the last),"
+                "A key of the scenario and its values: a list a,b,c, or a range A..B (A, 2A, 4A … up to B),"
                 " A..B+STEP, A..B*FACTOR. Repeat it for more keys."
             ),
         ),
@@ -68,8 +68,8 @@ def sweep(
             min=0,
             max=1,
             help=(
-                "Skip buffer-pool sizes that hardly help: with 0.01, a size that avoids less than 1 % of the"
-                " misses of a smaller size."
+                "Skip a buffer-pool size that hardly helps: with 0.01, one with less than 1 % fewer misses"
+                " than the next smaller one that is run."
             ),
         ),
     ] = None,
@@ -149,7 +149,7 @@ def _fail_if_all_failed(folder: "SweepFolder", points: int) -> None:
 @contextmanager
 def _source(
     trace: Path, scenario: "NamedScenario", baseline: "NamedScenario | None", *, cluster: str | None
-) -> "Iterator[tuple[Path, Source]]":
+) -> "Iterator[tuple[Path, SweepSource]]":
     """Yield where what is to be run lies, and itself, read."""
     from tiersim.scenarios.sweeps.sources import open_source
 
@@ -173,7 +173,7 @@ def _source(
 
 def _hands(
     overview: "Overview",
-    source: "Source",
+    source: "SweepSource",
     path: Path,
     baseline: "NamedScenario | None",
     *,

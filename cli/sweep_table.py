@@ -48,7 +48,16 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
         combinations.setdefault(one.settings, []).append(one)
     groups = list(combinations.values())
     title = f"{plan['trace']['name']} on {plan['scenario']}: {_counts(shown)}"
-    columns = ["point", *keys, f"{headline or 'latency'}, mean", "p95", "p99", _unit(shown), "busiest part", "load"]
+    columns = [
+        "point",
+        *keys,
+        f"{headline or 'latency'}, mean",
+        "p95",
+        "p99",
+        _unit(shown),
+        "busiest part",
+        "carries the load",
+    ]
     if len(groups) <= most or headline is None:
         cells = [_row(group, headline) for group in groups[:most]]
     else:
@@ -121,7 +130,7 @@ def _row(group: Sequence[_Shown], headline: str | None) -> list[str]:
     latencies = [_range(figures, key) for key in ("mean", "p95", "p99")]
     rates = [_rate(one.summary["throughput_per_s"]) for one in done]
     low, high = f"{min(rates):,.0f}", f"{max(rates):,.0f}"
-    loads = dict.fromkeys(one.summary["verdict"]["load"] for one in done)
+    loads = dict.fromkeys(verdicts.carries(one.summary) for one in done)
     return [
         *begin,
         *latencies,

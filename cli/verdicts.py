@@ -6,19 +6,21 @@ from typing import Any
 Summary = Mapping[str, Any]
 
 _EXPECTED = "Expected error"
-#: Functions that the recorder calls besides views of statistics.
-_CONTROL = "pg_control_"
 #: Ends that differ by less are shown as one.
 _ALIKE_PCT = 0.5
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",
-    "extrapolated": "buffer pool larger or CPU busier than recorded",
+    "extrapolated": "buffer pool larger, CPU busier or reads more than recorded",
     "assumed": "not calibrated",
     "innodb": "InnoDB",
 }
 #: In what a result goes beyond its recording, by the first words of its reasons.
-_BEYOND = {"a pool": "buffer pool larger than recorded", "processors": "CPU busier than recorded"}
+_BEYOND = {
+    "a pool": "buffer pool larger than recorded",
+    "processors": "CPU busier than recorded",
+    "reads": "CPU limits, reads more than recorded",
+}
 _FIGURES = {
     "throughput": "throughput",
     "mean": "mean latency",
@@ -51,6 +53,8 @@ def _basis(summary: Summary) -> str:
     basis: str = summary["model_error"]["basis"]
     reasons = (summary.get("calibration") or {}).get("beyond", ()) if basis == "extrapolated" else ()
     told = [words for start, words in _BEYOND.items() if any(reason.startswith(start) for reason in reasons)]
+    if summary["verdict"].get("transactions"):
+        told.insert(0, "calibrated for transactions, not for each query")
     return ", ".join(told) or _BASES[basis]
 
 
@@ -181,15 +185,3 @@ def expected_error(summary: Summary) -> str:
     if not found:
         return ""
     return "unknown" if found["basis"] == "unknown" else reach(found["figures"]["throughput"])
-
-
-def is_of_recorder(text: str) -> bool:
-    """Tell whether a query reads the server's statistics: one of the recorder, or of monitoring."""
-    from tiersim.scenarios.calibration.synthesis.counted import is_of_the_recording
-
-    return is_of_the_recording(text) or _CONTROL in text.lower()
-
-
-def query_text(text: str) -> str:
-    """Return the text of a query as it is shown: that of the recorder is marked."""
-    return f"recorder: {text}" if is_of_recorder(text) else text

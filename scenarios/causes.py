@@ -30,7 +30,7 @@ from tiersim.kernel import kernel, table_set
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, random_below, random_bits
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, Columns, FileUse, Recorded, Survey, moved
+from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, CommandColumns, FileUse, RecordedCommands, TraceSurvey
 from tiersim.simulator.categories import CATEGORIES, LOG_FLUSH, LOG_SYNC, LOG_SYNC_DEVICE, categorise
 from tiersim.simulator.result import measured_latencies
 from tiersim.simulator.streams import (
@@ -96,7 +96,7 @@ class Owners:
     inferred_sessions: int  # of them, made up because the recording does not tell threads apart
 
 
-def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> Owners:
+def find_owners(trace: RecordedCommands, names: Sequence[str], clients: int | None) -> Owners:
     """Give every command its stream; *names* are those of the recorded streams.
 
     *clients* is the number of sessions among commands whose process is unknown; inferred when None. A process that has
@@ -145,7 +145,7 @@ def find_owners(trace: Recorded, names: Sequence[str], clients: int | None) -> O
     return Owners(stream, role, np.array(labels, np.str_)[used], made)
 
 
-def deal_to_clients(trace: Recorded, owners: Owners, clients: int) -> Owners:
+def deal_to_clients(trace: RecordedCommands, owners: Owners, clients: int) -> Owners:
     """The same with the commands of all sessions, and their bursts, dealt to *clients*, who do one thing at a time."""
     role = owners.role[owners.stream]
     of_sessions = np.flatnonzero((role == SESSION) | (role == BURST))
@@ -177,7 +177,7 @@ class Seen(NamedTuple):
     has_flags: NDArray[np.bool_]  # (1,) whether any command, of a stream or of none, has FLAG_SYNC
 
 
-def _seen(trace: Recorded, streams: int) -> Seen:
+def _seen(trace: RecordedCommands, streams: int) -> Seen:
     counts = np.zeros((2, streams), np.int64)
     crowded, has_flags = np.zeros(streams, np.bool_), np.zeros(1, np.bool_)
     seen = Seen(counts[0], counts[1], crowded, np.zeros((streams, _MANY - 1), np.int64), has_flags)
@@ -186,7 +186,7 @@ def _seen(trace: Recorded, streams: int) -> Seen:
 
 
 @kernel
-def see(c: Columns, seen: Seen) -> None:
+def see(c: CommandColumns, seen: Seen) -> None:
     """Fill *seen*, which is zeros."""
     for row in range(c.time_ns.size):
         stream = c.stream[row]
@@ -208,7 +208,7 @@ def see(c: Columns, seen: Seen) -> None:
 
 
 @kernel
-def end_ns(c: Columns, row: int) -> int:
+def end_ns(c: CommandColumns, row: int) -> int:
     """When a command ended: after it arrived; at once when its latency was not measured."""
     return int(max(c.intended_ns[row] + max(c.latency_ns[row], 1), c.time_ns[row] + 1))
 
@@ -225,12 +225,12 @@ def _roles(seen: Seen, names: Sequence[str]) -> list[int]:
     return [int(role) for role in roles]
 
 
-def _has_flags(trace: Recorded) -> bool:
+def _has_flags(trace: RecordedCommands) -> bool:
     """Whether the recording says which writes somebody waits for: not every source does."""
     return bool((trace.flags & FLAG_SYNC).any())
 
 
-def _is_waited_for(part: Recorded, trace: Recorded) -> NDArray[np.bool_]:
+def _is_waited_for(part: RecordedCommands, trace: RecordedCommands) -> NDArray[np.bool_]:
     """Which commands of unknown processes somebody waits for: all but data writes that a later flush makes durable."""
     waited = np.ones(len(part), np.bool_)
     if _has_flags(trace):
@@ -240,7 +240,7 @@ def _is_waited_for(part: Recorded, trace: Recorded) -> NDArray[np.bool_]:
     return waited
 
 
-def _goes_on(own: Recorded) -> NDArray[np.bool_]:
+def _goes_on(own: RecordedCommands) -> NDArray[np.bool_]:
     """Which commands of a process go on shortly behind the one before: many of those outstanding are one scan, read
     ahead.
     """
@@ -255,7 +255,7 @@ def _ends(intended_ns: NDArray[np.int64], latency_ns: NDArray[np.int64]) -> NDAr
     return intended_ns + np.maximum(latency_ns, 1)
 
 
-def session_count(part: Recorded) -> int:
+def session_count(part: RecordedCommands) -> int:
     """How many sessions commands of unknown threads are taken for, from how many are outstanding at a time.
 
     A lower bound, if anything: a fast device hides how many wait for it at a time on a slow one.
@@ -265,7 +265,7 @@ def session_count(part: Recorded) -> int:
     return int(np.clip(np.quantile(found, _SESSION_QUANTILE, method="lower"), 1, _MOST_SESSIONS))
 
 
-def assign_sessions(part: Recorded, sessions: int) -> NDArray[np.int32]:
+def assign_sessions(part: RecordedCommands, sessions: int) -> NDArray[np.int32]:
     """Deal commands to *sessions*, int32 by command; -1 when all of them were busy.
 
     A log flush belongs to who wrote the log last; everything else to the session that has been idle for longest, which
@@ -332,7 +332,7 @@ class Crowd:
     long as all copies are: they are made as they are asked for.
     """
 
-    trace: Recorded
+    trace: RecordedCommands
     owners: Owners  # of the trace
     copies: tuple[Copy, ...]
     role: NDArray[np.uint8]  # by stream of the crowd
@@ -355,7 +355,7 @@ class Crowd:
             counts[copy.streams[there]] = copy.requests[there]
         return counts
 
-    def blocks(self) -> Iterator[tuple[Recorded, NDArray[np.int32]]]:
+    def blocks(self) -> Iterator[tuple[RecordedCommands, NDArray[np.int32]]]:
         """Yield commands and their streams; those of a stream come in order of time."""
         if self.is_recorded:
             yield self.trace, self.owners.stream
@@ -373,25 +373,28 @@ class Crowd:
                         part = _elsewhere(part, shift_ns, self, copy.number)
                     yield part, copy.streams[self.owners.stream[rows]]
 
-    def joined(self) -> tuple[Recorded, Owners]:
+    def joined(self) -> tuple[RecordedCommands, Owners]:
         """Return all commands in order of time."""
         if self.is_recorded:
             return self.trace, self.owners
         parts, streams = zip(*self.blocks(), strict=True)
-        whole = Recorded(
-            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in Recorded.__dataclass_fields__}
+        whole = RecordedCommands(
+            **{
+                name: np.concatenate([getattr(part, name) for part in parts])
+                for name in RecordedCommands.__dataclass_fields__
+            }
         )
         order = np.argsort(whole.time_ns, kind="stable")
         made = self.owners.inferred_sessions
         return whole.take(order), Owners(np.concatenate(streams)[order], self.role, self.name, made)
 
 
-#: Commands of a copy that are made at a time.
+#: Commands that are looked at, or of a copy made, at a time.
 _BLOCK = 1 << 20
 
 
 def scale_load(
-    trace: Recorded, owners: Owners, load: float, span_ns: int, files: Sequence[FileUse], seed: int
+    trace: RecordedCommands, owners: Owners, load: float, span_ns: int, files: Sequence[FileUse], seed: int
 ) -> Crowd:
     """Clone sessions until there are *load* times as many; of a fraction, a seeded choice of the sessions takes part.
 
@@ -411,7 +414,7 @@ def scale_load(
     return Crowd(trace, owners, tuple(copies), owners.role[all_used], owners.name[all_used], span_ns, files, seed)
 
 
-def _kept(trace: Recorded, owners: Owners, share: float, seed: int, copy: int) -> NDArray[np.bool_] | None:
+def _kept(trace: RecordedCommands, owners: Owners, share: float, seed: int, copy: int) -> NDArray[np.bool_] | None:
     """Which commands a share of the sessions issues; None: all of them."""
     if share >= 1.0:
         return None
@@ -426,7 +429,7 @@ def _kept(trace: Recorded, owners: Owners, share: float, seed: int, copy: int) -
     return np.where(by_writers, evenly, takes_part[owners.stream])
 
 
-def _elsewhere(part: Recorded, shift_ns: int, crowd: Crowd, copy: int) -> Recorded:
+def _elsewhere(part: RecordedCommands, shift_ns: int, crowd: Crowd, copy: int) -> RecordedCommands:
     """Another time and other addresses."""
     span_ns, files, seed = crowd.span_ns, crowd.files, crowd.seed
     gathered = part.time_ns - part.intended_ns
@@ -444,7 +447,7 @@ def _elsewhere(part: Recorded, shift_ns: int, crowd: Crowd, copy: int) -> Record
 
 
 @dataclass(frozen=True)
-class Rules:
+class CauseRules:
     """How causes are inferred."""
 
     window_ns: int  # a command that came later than this after the one before it is not caused by it
@@ -454,12 +457,12 @@ class Rules:
     ordered: bool = True  # whether what had ended before must end before
 
 
-def infer_streams(trace: Recorded, owners: Owners, rules: Rules) -> Streams:
+def infer_streams(trace: RecordedCommands, owners: Owners, rules: CauseRules) -> Streams:
     """Turn commands with their owners into streams, see :func:`streams_of`."""
     return streams_of(scale_load(trace, owners, 1.0, 0, (), 0), rules)[0]
 
 
-def streams_of(crowd: Crowd, rules: Rules) -> tuple[Streams, NDArray[np.int64]]:
+def streams_of(crowd: Crowd, rules: CauseRules) -> tuple[Streams, NDArray[np.int64]]:
     """Turn the commands of a crowd into streams, in order of their streams; a run needs what
     :func:`tiersim.simulator.streams.to_run` adds. Returns with them the recorded latency of each command.
 
@@ -532,7 +535,7 @@ def streams_of(crowd: Crowd, rules: Rules) -> tuple[Streams, NDArray[np.int64]]:
 
 @kernel
 def sort_out(
-    c: Columns,
+    c: CommandColumns,
     owner: NDArray[np.int32],
     category: NDArray[np.uint8],
     places: NDArray[np.int64],
@@ -649,7 +652,7 @@ def facts(crowd: Crowd, streams: Streams) -> dict[str, Any]:
 #: Causes are inferred when at least this share of the requests has a measured end.
 ENOUGH_MEASURED = 0.5
 #: Nothing waits for anything.
-BY_THE_CLOCK = Rules(-1, None, keep_pace=False, ordered=False)
+BY_THE_CLOCK = CauseRules(-1, None, keep_pace=False, ordered=False)
 _FOREVER_NS = 1 << 60
 
 
@@ -664,9 +667,20 @@ class Waiting:
     measured: dict[str, Any]  # recorded waits for the log, as ``measured_latencies`` has them
 
     def checkpoints(self, streams: Streams, recorded: tuple[Checkpoint, ...]) -> list[Checkpoint]:
-        """When the recorded checkpoints ran in a run of *streams*."""
-        own = streams.category == CHECKPOINT_WRITE
-        return moved(recorded, streams.recorded_ns[own], streams.started_ns[own], streams.done_ns[own])
+        """When the recorded checkpoints, in order, ran in a run of *streams*."""
+        begins_ns, ends_ns = np.array([(one.start_ns, one.end_ns) for one in recorded]).T
+        start_ns = np.full(len(recorded), NEVER)
+        done_ns, writes = np.zeros((2, len(recorded)), np.int64)
+        for first in range(0, streams.commands, _BLOCK):  # whole columns once more would be the most that a run holds
+            own = first + np.flatnonzero(streams.category[first : first + _BLOCK] == CHECKPOINT_WRITE)
+            place = np.searchsorted(begins_ns, streams.recorded_ns[own], "right") - 1
+            within = (place >= 0) & (streams.recorded_ns[own] <= ends_ns[place])
+            own, place = own[within], place[within]
+            np.minimum.at(start_ns, place, streams.started_ns[own])
+            np.maximum.at(done_ns, place, streams.done_ns[own])
+            np.add.at(writes, place, 1)
+        found = np.stack([start_ns, done_ns, writes], axis=1)[writes > 0]
+        return [Checkpoint(*one) for one in found.tolist()]
 
     def sessions(self, streams: Streams) -> Sessions:
         """What a run of *streams* is judged by."""
@@ -689,12 +703,12 @@ class Waiting:
         )
 
 
-def measured_share(found: Survey) -> float:
+def measured_share(found: TraceSurvey) -> float:
     """Share of the requests whose latency was measured."""
     return float(sum(figures["count"] for figures in found.measured.values())) / found.requests
 
 
-def by_the_clock(found: Survey, scenario: NamedScenario) -> bool:
+def by_the_clock(found: TraceSurvey, scenario: NamedScenario) -> bool:
     """Whether commands come at their recorded times and nothing else decides; raises ScenarioError when it cannot be
     told.
     """
@@ -708,19 +722,19 @@ def by_the_clock(found: Survey, scenario: NamedScenario) -> bool:
     return rules.mode == "open" or (rules.mode == "partly-open" and unmeasured)
 
 
-def from_disk(found: Survey, scenario: NamedScenario) -> bool:
+def from_disk(found: TraceSurvey, scenario: NamedScenario) -> bool:
     """Whether the trace can pass through block by block; raises ScenarioError, see :func:`by_the_clock`."""
     return by_the_clock(found, scenario) and scenario.model.replay.load == 1.0
 
 
-def make_waiting(trace: Recorded, found: Survey, scenario: NamedScenario) -> Waiting:
+def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedScenario) -> Waiting:
     """Infer the streams of a trace for a replay as *scenario* says; raises ScenarioError, see :func:`by_the_clock`."""
     rules, names = scenario.model.replay, found.stream_names
     owners = find_owners(trace, names, rules.clients)
     crowd = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
-    causes = Rules(window_ns=rules.dependency_window, keep_pace=rules.writers == "pace")
+    causes = CauseRules(window_ns=rules.dependency_window, keep_pace=rules.writers == "pace")
     if rules.mode == "closed":
-        causes = Rules(_FOREVER_NS, rules.think, causes.keep_pace, one_at_a_time=rules.clients is not None)
+        causes = CauseRules(_FOREVER_NS, rules.think, causes.keep_pace, one_at_a_time=rules.clients is not None)
         if rules.clients is not None:
             whole, owners = crowd.joined()
             owners = deal_to_clients(whole, owners, rules.clients)

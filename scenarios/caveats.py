@@ -19,6 +19,9 @@ from tiersim.scenarios.survey import FileUse
 #: nothing told, whose errors are those of guesses.
 BEYOND, BEYOND_BY_GUESS = "beyond the recording", "beyond the recording, with assumed costs"
 
+#: What a result's verdict says of ``transactions`` that take as long as recorded where single queries do not.
+MET = "as recorded"
+
 #: What a result's verdict says of its ``error`` when its engine has errors of its own, whatever the calibration.
 INNODB = "innodb"
 
@@ -27,18 +30,23 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Return between which multiples (``low``, ``high``) of a predicted figure 80 % of the measured ones lay, by kind
     of figure, and of how many.
 
-    *verdict* is that of a result: a calibration that failed is as good as none, and one that goes beyond its recording
-    has errors of its own; so has InnoDB. ``basis`` says what the
-    hardware of those predictions was taken from; ``other`` stands for each figure that is not named. Where nothing was
-    measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
+    *verdict* is that of a result: a calibration that failed is as good as none, but for throughput where it failed for
+    single queries alone; one that goes beyond its recording has errors of its own; so has InnoDB. ``basis`` says what
+    the hardware of those predictions was taken from; ``other`` stands for each figure that is not named. Where nothing
+    was measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
     if verdict.get("error") == "unknown":  # so said results of InnoDB before its errors were learned
         return {"basis": "unknown", "figures": {}}
     if verdict.get("error") == INNODB:
         return {"basis": INNODB, "figures": _learned()[INNODB]}
-    is_beyond = verdict.get("reach") == BEYOND
-    basis = "assumed" if verdict["calibration"] != "calibrated" else "extrapolated" if is_beyond else "calibrated"
-    return {"basis": basis, "figures": _learned()[basis]}
+    is_calibrated = verdict["calibration"] == "calibrated"
+    if not is_calibrated and verdict.get("transactions") != MET:
+        return {"basis": "assumed", "figures": _learned()["assumed"]}
+    if verdict.get("reach") == BEYOND:
+        return {"basis": "extrapolated", "figures": _learned()["extrapolated"]}
+    known = _learned()["calibrated"]
+    figures = known if is_calibrated else _learned()["assumed"] | {"throughput": known["throughput"]}
+    return {"basis": "calibrated", "figures": figures}
 
 
 @cache

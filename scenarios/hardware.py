@@ -10,8 +10,8 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
-from tiersim.devices.array.storage_pool import Neighbour, Pool, add_pool
-from tiersim.devices.array.volume import Host, ReadBalance, TieredVolume, Volume, add_devices, add_host, add_queue
+from tiersim.devices.array.storage_pool import Neighbour, StoragePool, add_pool
+from tiersim.devices.array.volume import ReadBalance, TieredVolume, Volume, VolumeHost, add_devices, add_host, add_queue
 from tiersim.devices.catalogue import load_instance
 from tiersim.devices.cloud.cloud_volume import CloudVolume, OrderError
 from tiersim.devices.cloud.instance import add_instance, limits_of
@@ -102,7 +102,7 @@ class NamedScenario:
         other.model = self.model.model_copy(update=update)
         return other
 
-    def with_devices(self, volumes: Mapping[str, Volume], pools: Mapping[str, Pool]) -> "NamedScenario":
+    def with_devices(self, volumes: Mapping[str, Volume], pools: Mapping[str, StoragePool]) -> "NamedScenario":
         """Return the same scenario with other *volumes* and *pools* of the same names in their place."""
         other = copy(self)
         other.volumes, other.pools = dict(volumes), dict(pools)
@@ -116,17 +116,19 @@ class NamedScenario:
         return alone | {key: pool.hardware for key, pool in self.pools.items()}
 
     @staticmethod
-    def _pool(name: str, model: PoolModel, device: Device | Measured) -> Pool:
+    def _pool(name: str, model: PoolModel, device: Device | Measured) -> StoragePool:
         if isinstance(device, Measured | CloudVolume):
             raise WrongKey(
                 ("pools", name, "device"), "a pool is made of drives; choose one, or a token-bucket of your own"
             )
-        host = Host(drive_queue_depth=model.drive_queue_depth)
+        host = VolumeHost(drive_queue_depth=model.drive_queue_depth)
         hardware = _hardware(name, model, device, host)
         load = model.neighbour
-        return Pool(hardware, None if load is None else Neighbour(load.reads_per_s, load.writes_per_s, load.size))
+        return StoragePool(
+            hardware, None if load is None else Neighbour(load.reads_per_s, load.writes_per_s, load.size)
+        )
 
-    def _check_room(self, key: str, pool: Pool) -> None:
+    def _check_room(self, key: str, pool: StoragePool) -> None:
         """Refuse slices that are larger than their pool, or leave nothing for the neighbour."""
         asked = sum(self.volumes[name].capacity_bytes for name in self.model.on_pool(key))
         room = pool.hardware.capacity_bytes - asked
@@ -151,7 +153,7 @@ class NamedScenario:
             raise WrongKey(("instances", name, "type"), str(error)) from None
         return limits_of(instance.name, instance, instance.sources)
 
-    def _slice(self, name: str, model: VolumeModel, pool: Pool) -> Volume:
+    def _slice(self, name: str, model: VolumeModel, pool: StoragePool) -> Volume:
         return replace(pool.hardware, name=name, host=self._host(model), slice_bytes=model.size)
 
     def _volume(self, name: str, model: VolumeModel, device: Device | Measured) -> Volume:
@@ -164,8 +166,8 @@ class NamedScenario:
         return replace(_hardware(name, model, ordered, host), credits=share)
 
     @staticmethod
-    def _host(model: VolumeModel) -> Host:
-        return Host(
+    def _host(model: VolumeModel) -> VolumeHost:
+        return VolumeHost(
             queue_depth=model.queue_depth,
             drive_queue_depth=model.drive_queue_depth,
             max_request_bytes=model.max_request,
@@ -279,7 +281,7 @@ class NamedScenario:
         return tomli_w.dumps(with_units(self.model))
 
 
-def _hardware(name: str, model: HardwareModel, device: Device | Measured, host: Host) -> Volume:
+def _hardware(name: str, model: HardwareModel, device: Device | Measured, host: VolumeHost) -> Volume:
     balance: ReadBalance = "nearest" if isinstance(device, Drive) else "fewest"
     return Volume(
         name,

@@ -41,7 +41,7 @@ _SETTLING = 0.1
 
 
 @dataclass(frozen=True)
-class Latency:
+class OperationLatency:
     """Of one operation, in ns."""
 
     mean_ns: float
@@ -50,22 +50,22 @@ class Latency:
 
 
 @dataclass(frozen=True)
-class Point:
+class LoadPoint:
     """One load: share of the saturating rate, requests a second, and how long reads and writes took."""
 
     load: float
     per_s: float
-    reads: Latency
-    writes: Latency | None
+    reads: OperationLatency
+    writes: OperationLatency | None
 
 
 @dataclass(frozen=True)
-class Curve:
+class LoadCurve:
     """Latency against load for one mix; *saturated_per_s* is the highest rate that the device keeps up with."""
 
     read_share: float
     saturated_per_s: float
-    points: tuple[Point, ...]
+    points: tuple[LoadPoint, ...]
 
 
 def title(read_share: float) -> str:
@@ -73,7 +73,9 @@ def title(read_share: float) -> str:
     return "random 8 KiB reads" if read_share == 1 else f"random 8 KiB, {read_share:.0%} reads"
 
 
-def load_curve(device: Device, read_share: float = 1.0, progress: Callable[[int, int], None] | None = None) -> Curve:
+def load_curve(
+    device: Device, read_share: float = 1.0, progress: Callable[[int, int], None] | None = None
+) -> LoadCurve:
     """Simulate *device* alone at every load; *read_share* of the requests are reads.
 
     Raises ScenarioError for an offer whose limits follow from an order.
@@ -84,7 +86,7 @@ def load_curve(device: Device, read_share: float = 1.0, progress: Callable[[int,
         points.append(_point(device, read_share, load, most * load))
         if progress is not None:
             progress(number + 1, len(LOADS))
-    return Curve(read_share, most, tuple(points))
+    return LoadCurve(read_share, most, tuple(points))
 
 
 def _built(device: Device) -> tuple[PlantBuilder, int]:
@@ -158,16 +160,16 @@ def _run(device: Device, read_share: float, per_s: float) -> tuple[Any, Any, Any
     return times, outcome.done_ns, op
 
 
-def _point(device: Device, read_share: float, load: float, per_s: float) -> Point:
+def _point(device: Device, read_share: float, load: float, per_s: float) -> LoadPoint:
     times, done_ns, op = _run(device, read_share, per_s)
     settled = np.arange(len(times)) >= len(times) * _SETTLING
     reads, writes = (_latency((done_ns - times)[settled & (op == which)]) for which in (READ, WRITE))
     assert reads is not None
-    return Point(load, per_s, reads, writes)
+    return LoadPoint(load, per_s, reads, writes)
 
 
-def _latency(latency_ns: Any) -> Latency | None:
+def _latency(latency_ns: Any) -> OperationLatency | None:
     if not latency_ns.size:
         return None
     p50, p99 = np.quantile(latency_ns, (0.5, 0.99))
-    return Latency(float(latency_ns.mean()), float(p50), float(p99))
+    return OperationLatency(float(latency_ns.mean()), float(p50), float(p99))

@@ -28,10 +28,10 @@ from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import Home, NamedScenario, place_files
 from tiersim.scenarios.survey import (
     Checkpoint,
-    Gathered,
+    JoinedCommands,
     Merged,
-    Recorded,
-    Survey,
+    RecordedCommands,
+    TraceSurvey,
     latencies_of_files,
     load_recorded,
     merged_blocks,
@@ -126,7 +126,7 @@ _Way = Waiting | list[Merged]
 class Playback:
     """One surveyed trace for several runs, from any thread. Nothing is read before it is asked for."""
 
-    def __init__(self, found: Survey, *, keep: bool = False, recorded: Recorded | None = None) -> None:
+    def __init__(self, found: TraceSurvey, *, keep: bool = False, recorded: RecordedCommands | None = None) -> None:
         """*keep* who waits for whom, and blocks that come by the clock, for the next run: for sweeps, where few
         scenarios differ in them.
 
@@ -134,7 +134,7 @@ class Playback:
         """
         self.found, self._keep = found, keep
         self._surveyed = recorded
-        self._recorded: Newest[Recorded] = Newest(1)
+        self._recorded: Newest[RecordedCommands] = Newest(1)
         self._ways: Newest[_Way] = Newest(_WAYS if found.requests < _LONG else 1)
         self._latencies: Newest[dict[int, NDArray[np.int64]]] = Newest(1)
 
@@ -144,7 +144,7 @@ class Playback:
         return 0 if self._surveyed is None else self._surveyed.nbytes
 
     @property
-    def recorded(self) -> Recorded:
+    def recorded(self) -> RecordedCommands:
         """All commands, in memory."""
         if self._surveyed is not None:
             return self._surveyed
@@ -194,7 +194,7 @@ def survey_to_play(
     rules = [scenario.model.replay for scenario in scenarios]
     if all(one.mode == "open" and one.load == 1.0 for one in rules) or not fits(bundle.rows):
         return Playback(survey(bundle, progress=progress))
-    gathered: Gathered | None = Gathered(bundle.rows)
+    gathered: JoinedCommands | None = JoinedCommands(bundle.rows)
     rows = measured = 0
 
     def gather(block: Requests) -> None:
@@ -220,7 +220,7 @@ _REQUESTS_ALONE = (
 
 
 def replay_all(
-    found: Survey,
+    found: TraceSurvey,
     scenarios: Sequence[NamedScenario],
     *,
     workers: int,
@@ -254,7 +254,7 @@ def replay_all(
 
 
 def replay(
-    found: Survey,
+    found: TraceSurvey,
     scenario: NamedScenario,
     *,
     keep_requests: bool = False,
@@ -270,7 +270,7 @@ def replay(
     called with the number of commands that have
     arrived. Raises ScenarioError when the trace does not fit, or does not have what the mode needs.
     """
-    part = Part(Playback(found) if playback is None else playback, scenario)
+    part = PlayedRecording(Playback(found) if playback is None else playback, scenario)
     played = play([part], keep_requests, progress, waits)
     result = played.result(0, scenario.name, tables=tables)
     if not waits:
@@ -284,7 +284,7 @@ SHARES = "shares"
 
 
 @dataclass(frozen=True)
-class Part:
+class PlayedRecording:
     """One recording in a run: its scenario has the hardware, which all parts share, and where and how it is played."""
 
     playback: Playback
@@ -297,7 +297,7 @@ class Part:
     share: Share = EQUAL_SHARE  # of it
 
     @property
-    def found(self) -> Survey:
+    def found(self) -> TraceSurvey:
         """What was surveyed."""
         return self.playback.found
 
@@ -308,7 +308,7 @@ class Part:
 
 
 def play(
-    parts: Sequence[Part],
+    parts: Sequence[PlayedRecording],
     keep_requests: bool = False,
     progress: Callable[[int], None] | None = None,
     by_class: bool = False,
@@ -356,7 +356,7 @@ def play(
 class Played:
     """A run of recordings side by side; *waiting* and *streams* are there where commands waited for others."""
 
-    parts: Sequence[Part]
+    parts: Sequence[PlayedRecording]
     stations: Sequence[Station]
     plant: Plant
     metrics: Metrics
@@ -461,7 +461,7 @@ class Played:
         )
 
 
-def _played_open(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
+def _played_open(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
     """Why a replay that should keep causes comes by the clock."""
     if scenario.model.replay.mode == "open" or not by_the_clock(found, scenario):
         return {}
@@ -469,7 +469,9 @@ def _played_open(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
     return {"played": "open", "why": f"latency was measured for {share:.0f} % of the requests: who waited is not known"}
 
 
-def _with_shares(builder: PlantBuilder, entry: Mapping[str, int], parts: Sequence[Part]) -> list[Mapping[str, int]]:
+def _with_shares(
+    builder: PlantBuilder, entry: Mapping[str, int], parts: Sequence[PlayedRecording]
+) -> list[Mapping[str, int]]:
     """Put the queue that the parts have shares of, if there is one, before its volumes; returns for each part the
     stations that take its requests, by volume.
     """
@@ -488,7 +490,7 @@ def _with_shares(builder: PlantBuilder, entry: Mapping[str, int], parts: Sequenc
     ]
 
 
-def _entry_of(builder: PlantBuilder, entry: Mapping[str, int], part: Part) -> Mapping[str, int]:
+def _entry_of(builder: PlantBuilder, entry: Mapping[str, int], part: PlayedRecording) -> Mapping[str, int]:
     """Put the limits of one recording before the volumes; returns the stations that take its requests, by volume."""
     shared = []
     if part.limit is not None:
@@ -503,7 +505,9 @@ def _entry_of(builder: PlantBuilder, entry: Mapping[str, int], part: Part) -> Ma
     return entry
 
 
-def _stations(builder: PlantBuilder, entry: Mapping[str, int], part: Part, homes: Sequence[Home]) -> NDArray[np.int32]:
+def _stations(
+    builder: PlantBuilder, entry: Mapping[str, int], part: PlayedRecording, homes: Sequence[Home]
+) -> NDArray[np.int32]:
     """Return the station that takes each file's requests; *entry* has those of volumes."""
     stations = []
     scenario = part.scenario
@@ -531,7 +535,7 @@ def _without_flush_overhead(scenario: NamedScenario, homes: Sequence[Home], wait
     return np.where(given[waiting.file] & (waiting.streams.sync & SYNC_ENDS != 0), 0, waiting.streams.think_ns)
 
 
-def trace_of(found: Survey) -> dict[str, Any]:
+def trace_of(found: TraceSurvey) -> dict[str, Any]:
     """Describe the recording, as summaries do."""
     return {
         "name": found.path.absolute().name.removesuffix(".trace"),
@@ -545,7 +549,7 @@ def trace_of(found: Survey) -> dict[str, Any]:
     }
 
 
-def _described(found: Survey, scenario: NamedScenario) -> dict[str, Any]:
+def _described(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
     """What a summary says besides figures of the run."""
     return {
         "description": scenario.description,

@@ -27,7 +27,7 @@ _CODES = {"op": np.uint8, "file": np.int32, "stream": np.int32, "purpose": np.ui
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedCommands:
     """Commands in order of arrival, columns of equal length; times in ns of the recording.
 
     ``stream`` is the code of who queued it, -1 if that was not recorded; ``latency_ns`` counts from ``intended_ns`` and
@@ -56,13 +56,13 @@ class Recorded:
         return sum(int(column.nbytes) for column in {id(column): column for column in vars(self).values()}.values())
 
     @property
-    def columns(self) -> "Columns":
+    def columns(self) -> "CommandColumns":
         """The columns as kernels take them."""
-        return Columns(**vars(self))
+        return CommandColumns(**vars(self))
 
-    def take(self, rows: NDArray[Any]) -> "Recorded":
+    def take(self, rows: NDArray[Any]) -> "RecordedCommands":
         """The commands at *rows* (a mask or indices), in that order."""
-        return Recorded(**{name: getattr(self, name)[rows] for name in Recorded.__dataclass_fields__})
+        return RecordedCommands(**{name: getattr(self, name)[rows] for name in RecordedCommands.__dataclass_fields__})
 
     @property
     def is_log_write(self) -> NDArray[np.bool_]:
@@ -78,8 +78,8 @@ class Recorded:
 
 
 @table_set
-class Columns(NamedTuple):
-    """The columns of :class:`Recorded`, in its order; kernels take no dataclass."""
+class CommandColumns(NamedTuple):
+    """The columns of :class:`RecordedCommands`, in its order; kernels take no dataclass."""
 
     time_ns: NDArray[np.int64]
     intended_ns: NDArray[np.int64]
@@ -93,7 +93,7 @@ class Columns(NamedTuple):
     length_bytes: NDArray[np.int64]
 
 
-class Gathered:
+class JoinedCommands:
     """Takes the blocks of a trace, of *rows* requests at most, and joins what went to the device as one command (about
     60 bytes a command).
     """
@@ -102,7 +102,7 @@ class Gathered:
         """Make room; memory that is not used yet costs nothing."""
         self._columns: dict[str, NDArray[Any]] = {
             name: np.empty(rows, np.int64 if name.endswith(("_ns", "_bytes")) else _CODES[name])
-            for name in Recorded.__dataclass_fields__
+            for name in RecordedCommands.__dataclass_fields__
         }
         self._commands = 0
         self._are_joined = False  # until then commands arrive when they should, and one column has both times
@@ -121,20 +121,20 @@ class Gathered:
                 column[own] = values
         self._commands = own.stop
 
-    def all(self) -> Recorded:
+    def all(self) -> RecordedCommands:
         """Return the commands of all blocks."""
         columns = {name: column[: self._commands] for name, column in self._columns.items()}
         if not self._are_joined:
             columns["intended_ns"] = columns["time_ns"]
-        whole = Recorded(**columns)
+        whole = RecordedCommands(**columns)
         if (whole.time_ns[1:] < whole.time_ns[:-1]).any():  # a command that was gathered across two blocks
             whole = whole.take(np.argsort(whole.time_ns, kind="stable"))
         return whole
 
 
-def load_recorded(bundle: Bundle) -> Recorded:
-    """Read the whole trace, see :class:`Gathered`."""
-    gathered = Gathered(bundle.rows)
+def load_recorded(bundle: Bundle) -> RecordedCommands:
+    """Read the whole trace, see :class:`JoinedCommands`."""
+    gathered = JoinedCommands(bundle.rows)
     for block in bundle.blocks():
         gathered.add(block)
     return gathered.all()
@@ -206,7 +206,7 @@ class Checkpoint:
     writes: int
 
 
-class Checkpoints:
+class CheckpointTimes:
     """Collects the times of checkpoint writes, block by block in time order."""
 
     def __init__(self) -> None:
@@ -229,21 +229,6 @@ class Checkpoints:
         return tuple(found for found in self._found if found.writes >= FEWEST_WRITES)
 
 
-def moved(
-    checkpoints: tuple[Checkpoint, ...],
-    recorded_ns: NDArray[np.int64],
-    started_ns: NDArray[np.int64],
-    done_ns: NDArray[np.int64],
-) -> list[Checkpoint]:
-    """The same checkpoints in a run that started and ended their writes (columns of equal length) at other times."""
-    found = []
-    for checkpoint in checkpoints:
-        own = (recorded_ns >= checkpoint.start_ns) & (recorded_ns <= checkpoint.end_ns)
-        if own.any():
-            found.append(Checkpoint(int(started_ns[own].min()), int(done_ns[own].max()), int(np.count_nonzero(own))))
-    return found
-
-
 #: Touched addresses are noted, and packed, in extents of this size.
 _EXTENT_BITS = 20
 EXTENT_BYTES = 1 << _EXTENT_BITS
@@ -262,7 +247,7 @@ class FileUse:
 
 
 @dataclass(frozen=True)
-class Survey:
+class TraceSurvey:
     """One trace, surveyed."""
 
     path: Path
@@ -281,7 +266,7 @@ def survey(
     *,
     progress: Callable[[int, int], None] | None = None,
     also: Callable[[Requests], None] | None = None,
-) -> Survey:
+) -> TraceSurvey:
     """Read a trace once; raises TraceError when it holds no requests or is damaged.
 
     *progress* is called with the rows read and the rows there are, *also* with each block.
@@ -290,7 +275,7 @@ def survey(
     digest = hashlib.blake2b(digest_size=16)
     histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
     sums = np.zeros(len(CATEGORIES), np.int64)
-    files, checkpoints = _Files(), Checkpoints()
+    files, checkpoints = _Files(), CheckpointTimes()
     rows, last_ns = 0, -1
     for block in bundle.blocks():
         for column in REQUEST_COLUMNS:
@@ -307,7 +292,7 @@ def survey(
     if last_ns < 0:
         raise TraceError(f"{bundle.path}: holds no requests; import a recording that does")
     digest.update(json.dumps([bundle.file_names, bundle.stream_names]).encode())
-    return Survey(
+    return TraceSurvey(
         path=bundle.path,
         manifest=bundle.manifest,
         requests=bundle.rows,

@@ -29,7 +29,7 @@ WIDE = 2.0
 
 
 @dataclass(frozen=True)
-class Cell:
+class TailCell:
     """A 99th percentile of transactions that was predicted, from the counters of the cell *source*, and recorded."""
 
     experiment: str
@@ -55,7 +55,7 @@ def waits(p50: float, p99: float) -> bool:
     return p99 > HUMPS_APART * p50
 
 
-def reach(cells: Iterable[Cell], *, waiting: bool) -> float:
+def reach(cells: Iterable[TailCell], *, waiting: bool) -> float:
     """Return how far, as a log, 80 % of the percentiles of one hump lie off at most; infinite where there are none."""
     alike = sorted((one for one in cells if one.waits == waiting), key=lambda one: one.off)
     counts = Counter(one.experiment for one in alike)
@@ -68,16 +68,16 @@ def reach(cells: Iterable[Cell], *, waiting: bool) -> float:
 
 
 @cache
-def cells() -> tuple[Cell, ...]:
+def cells() -> tuple[TailCell, ...]:
     """Return the cells that the project ships."""
     text = (files("tiersim.scenarios.validation") / "p99.csv").read_text(encoding="utf-8")
     return read_cells(text)
 
 
-def read_cells(text: str) -> tuple[Cell, ...]:
+def read_cells(text: str) -> tuple[TailCell, ...]:
     """Return the cells of a table."""
     return tuple(
-        Cell(row["experiment"], row["source"], row["target"], *(float(row[name]) for name in _NUMBERS))
+        TailCell(row["experiment"], row["source"], row["target"], *(float(row[name]) for name in _NUMBERS))
         for row in csv.DictReader(text.splitlines())
     )
 
@@ -127,7 +127,7 @@ def _tail(p99: Mapping[str, Any], median: float | None, drawn: Mapping[str, floa
     }
 
 
-def held(known: Sequence[Cell]) -> list[bool]:
+def held(known: Sequence[TailCell]) -> list[bool]:
     """Tell of each cell whether the interval that all other experiments give it holds what was recorded."""
     return [
         one.off <= reach((other for other in known if other.experiment != one.experiment), waiting=one.waits)

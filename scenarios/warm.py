@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tiersim.devices.array.volume import Host, Volume, add_volume
+from tiersim.devices.array.volume import Volume, VolumeHost, add_volume
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.controller.raid_controller import Controller, add_controller
 from tiersim.devices.host.gate import add_gate
@@ -36,8 +36,7 @@ from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.buffer_pool.pages import touch_in_ring
 from tiersim.simulator.database.buffer_pool.rings import close_ring, scans_in_ring
 from tiersim.simulator.database.buffer_pool.warm import settle, warm
-from tiersim.simulator.database.build import NO_DATABASE, Demand, Relation, Statements, add_database
-from tiersim.simulator.database.build import Host as DatabaseHost
+from tiersim.simulator.database.build import NO_DATABASE, DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (
     AGAIN,
@@ -85,7 +84,7 @@ def _plant(*, usual: bool) -> tuple[Plant, int, list[int]]:
     ]
     if not usual:
         queue = add_gate(builder, "adapter", 64)
-        host = Host(queue_depth=2, max_request_bytes=4096, merge=True, journal="ordered")
+        host = VolumeHost(queue_depth=2, max_request_bytes=4096, merge=True, journal="ordered")
         parity = Volume("parity", load_device("seagate-cheetah-15k7-300"), 4, "raid5", 65536)
         queued = Volume("queued", load_device("intel-p3700-800"), 1, "single", 65536, host=host)
         entries += [add_volume(builder, parity), add_volume(builder, queued, [queue])]

@@ -26,7 +26,7 @@ from tiersim.simulator import verdict
 from tiersim.simulator.categories import CATEGORIES, REQUESTS
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.metrics import Metrics
-from tiersim.simulator.verdict import Load, Sessions, judge, judge_waiting, to_blame, utilisation
+from tiersim.simulator.verdict import LoadVerdict, Sessions, judge, judge_waiting, to_blame, utilisation
 from tiersim.traces.parquet import part_of
 from tiersim.units import NS_PER_S
 
@@ -333,7 +333,7 @@ def _lag(metrics: Metrics, outcome: Outcome, span_ns: int) -> dict[str, float]:
     }
 
 
-def latencies(metrics: Metrics, load: Load, names: Sequence[str]) -> dict[str, Any]:
+def latencies(metrics: Metrics, load: LoadVerdict, names: Sequence[str]) -> dict[str, Any]:
     """Figures of each category that something was counted under; *names* are by column of the metrics, "" for those
     left out.
     """

@@ -50,8 +50,13 @@ class VerdictSaid(_Said):
     reach: str | None = Field(
         default=None,
         description="`within the recording`, or `beyond the recording`: the buffer pool is larger, or CPU limits a run "
-        "whose recording had idle CPU (`calibration.beyond` says which). `, with assumed costs` follows if CPU costs "
-        "were not recorded.",
+        "whose recording had idle CPU or fewer reads (`calibration.beyond` says which). `, with assumed costs` follows "
+        "if CPU costs were not recorded.",
+    )
+    transactions: Literal["as recorded"] | None = Field(
+        default=None,
+        description="Of an `uncalibrated` result: the model of the recorded hardware gives the mean of transactions, "
+        "and not that of each query. Its throughput has the error of a calibrated one.",
     )
 
 

@@ -57,7 +57,7 @@ def part_name(station: str, resource: str) -> str:
 
 
 @dataclass(frozen=True)
-class Load:
+class LoadVerdict:
     """The verdict on load; station, resource and time are None for a steady run."""
 
     verdict: Literal["steady", "behind", "saturated"]
@@ -95,7 +95,9 @@ def requests_of(metrics: Metrics) -> Flow:
     return Flow("requests", arrivals, completions)
 
 
-def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: int, flow: Flow | None = None) -> Load:
+def judge(
+    metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: int, flow: Flow | None = None
+) -> LoadVerdict:
     """Judge a run by the *flow* of what comes by the clock, its requests unless another is given.
 
     The timeline has one interval more than the recording's *span_ns* needs; the run ended at *end_ns*.
@@ -105,7 +107,7 @@ def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: i
     arrivals, completions, what_comes = flow.arrivals, flow.completions, flow.what
     arrived, completed = int(arrivals.sum()), int(completions.sum())
     if arrived == 0:
-        return Load("steady", "the recording has no requests", 0.0)
+        return LoadVerdict("steady", "the recording has no requests", 0.0)
     in_plant = np.cumsum(arrivals - completions)
     shortfall = 1 - completed / arrived
     drain_ns = max(0, end_ns - span_ns)
@@ -119,8 +121,8 @@ def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: i
                 f"too slow: {100 * shortfall:.1f} % of the {what_comes} are not done when the recording ends. "
                 f"They take {format_ns(drain_ns)} longer. Bottleneck: {part_name(name, what)}"
             )
-            return Load("behind", text, 100 * shortfall, name, what)
-        return Load(
+            return LoadVerdict("behind", text, 100 * shortfall, name, what)
+        return LoadVerdict(
             "steady", f"every {what_comes.removesuffix('s')} is done in time; no backlog grows", 100 * shortfall
         )
     index, resource = _culprit(metrics, stations, since, intervals - 1)
@@ -132,7 +134,7 @@ def judge(metrics: Metrics, stations: Sequence[Station], span_ns: int, end_ns: i
         f" {format_ns(since_ns)} to the end, where {int(in_plant[-1]):,} {what_comes} wait. Bottleneck:"
         f" {part_name(name, what)}"
     )
-    return Load("saturated", text, 100 * shortfall, name, what, since_ns, done / offered)
+    return LoadVerdict("saturated", text, 100 * shortfall, name, what, since_ns, done / offered)
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ def judge_waiting(
     sessions: Sessions,
     flow: Flow | None = None,
     wait: str | None = None,
-) -> Load:
+) -> LoadVerdict:
     """Judge a run whose *flow*, requests or what is given, waits for others: by how much of the recording it gets
     through in its time; *wait* says what it waits for most.
 
@@ -182,7 +184,7 @@ def judge_waiting(
     drain_ns = max(0, end_ns - span_ns)
     slow = shortfall > 1 - BEHIND_THROUGHPUT and drain_ns > min(_LEAST_LAG_NS, (1 - BEHIND_THROUGHPUT) * span_ns)
     if not slow and 2 * late.size <= sessions.sessions:
-        return Load("steady", _pace(sessions, late, span_ns), 100 * shortfall)
+        return LoadVerdict("steady", _pace(sessions, late, span_ns), 100 * shortfall)
     share, index, resource = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations))
     name, what = stations[index].name, stations[index].resources[resource]
     if wait is not None and share < ALWAYS_BUSY:
@@ -203,7 +205,7 @@ def judge_waiting(
         f"too slow: {_per_s(completed, elapsed_ns)} {flow.what}/s instead of {_per_s(recorded, span_ns)}. "
         f"The whole workload {'would take' if sessions.stopped else 'takes'} {format_ns(drain_ns)} longer. {why}"
     )
-    return Load("behind", text, 100 * shortfall, name, what, None, (1 - shortfall) * sessions.load)
+    return LoadVerdict("behind", text, 100 * shortfall, name, what, None, (1 - shortfall) * sessions.load)
 
 
 def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.synthesis import Evidence, Synthesis, synthesise
+from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, Synthesis, synthesise
 from tiersim.traces.differences import read_counters
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.statistics import QUERIES, STATEMENTS, Snapshot, StatisticsWriter, Values, table_of, write_table
@@ -95,5 +95,5 @@ def bundle(
 
 def synthesised(path: Path, seed: int) -> Synthesis:
     """Executions from the counters of a bundle."""
-    evidence = Evidence(path)
+    evidence = SnapshotEvidence(path)
     return synthesise(read_counters(path, evidence), evidence, seed)

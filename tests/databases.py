@@ -15,7 +15,7 @@ from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
 from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
 from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.buffer_pool.warm import settle, warm
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.checkpoint.checkpointer import NAP_NS, Checkpoints
 from tiersim.simulator.database.database_state import (
@@ -132,7 +132,7 @@ class DatabaseCase:
         ]
         lazy = LazyWriter(self.lazy_ticks * self.tick_ns, examined=2, gathered_pages=3)
         lazy_writer = lazy if self.lazy_ticks and self.policy == LRU2 else None
-        host = Host(
+        host = DatabaseHost(
             cores=self.cores,
             cpu_order=self.seed % 3 if self.policy == SWEEP else IN_ORDER,
             frames=self.frames,
@@ -367,6 +367,7 @@ page_cleaners = st.builds(
     sync_bytes=st.integers(2000, 9000),
     most_bytes=st.integers(3000, 20_000),
     loops=st.integers(1, 4),
+    most_singles=st.integers(0, 3),
 )
 binary_logs = st.builds(
     BinaryLog,

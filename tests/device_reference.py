@@ -21,7 +21,7 @@ _KINDS = {
     "instance": "Limits of a cloud instance on all its volumes: [cloud volumes](cloud-volumes.md).",
 }
 _WRITTEN = {
-    "Step": "tables `[[sizes]]`",
+    "SizeStep": "tables `[[sizes]]`",
     "MeasuredZone": "tables `[[zones]]`",
 }
 _HEAD = """# Device reference

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tests.recordings import closed_recording, rows_of, write_recording
-from tiersim.cli.exploring.server import Server
-from tiersim.cli.exploring.view import View
+from tiersim.cli.exploring.server import ExplorationServer
+from tiersim.cli.exploring.view import ExplorationView
 from tiersim.cli.resources import compile_if_cold
 from tiersim.scenarios.exploring.draft import draft_of
 from tiersim.scenarios.exploring.explorer import Explorer, open_recording
@@ -54,14 +54,14 @@ def is_done(explorer: Explorer) -> Callable[[], bool]:
 @contextmanager
 def serving(
     folder: Path, *names: str, idle_s: float = 600, record: Callable[[Path], Path] = small_recording
-) -> Iterator[Server]:
+) -> Iterator[ExplorationServer]:
     """A server for a recording, by default a small one, on scenarios; saves go into ``folder/saved``."""
     compile_if_cold()
     saved = folder / "saved"
     saved.mkdir()
     drafts = [draft_of(name) for name in names]
     explorer = Explorer(open_recording(Bundle(record(folder)), drafts[0]), drafts)
-    server = Server(View(explorer, saved), 0, idle_s)
+    server = ExplorationServer(ExplorationView(explorer, saved), 0, idle_s)
     thread = Thread(target=server.run, daemon=True)
     thread.start()
     try:
@@ -77,7 +77,7 @@ def serving(
 class Client:
     """A browser without a page: keeps its cookie, and sends the headers that it is told."""
 
-    server: Server
+    server: ExplorationServer
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -116,7 +116,7 @@ class Client:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExplorationServer]:
     """A server of an exploration of two scenarios, simulated whole."""
     with serving(tmp_path_factory.mktemp("explored"), "15k-raid10", "pcie-flash") as one:
         until(one.view.explorer, lambda: bool(one.view.explorer.state.pins) and is_done(one.view.explorer)())

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tiersim.traces.measurement import Measured
+from tiersim.traces.measurement import MeasuredPoint
 from tiersim.traces.readers.load_generators import measurements
 
 DATA = Path(__file__).parent / "data" / "measurements"
@@ -47,14 +47,14 @@ def document(*jobs: dict[str, Any], **more: Any) -> str:
     return json.dumps({"fio version": "fio-3.33", **more, "jobs": list(jobs)}, indent=2) + "\n"
 
 
-def read(folder: Path, text: str | bytes) -> list[Measured]:
+def read(folder: Path, text: str | bytes) -> list[MeasuredPoint]:
     """What is read of a file that holds *text*."""
     path = folder / "measured"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return measurements(path)
 
 
-def read_one(folder: Path, *jobs: dict[str, Any], **more: Any) -> Measured:
+def read_one(folder: Path, *jobs: dict[str, Any], **more: Any) -> MeasuredPoint:
     """The only point of a document."""
     [point] = read(folder, document(*jobs, **more))
     return point

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tiersim.devices import catalogue
 from tiersim.devices.array.storage_pool import Neighbour, add_neighbour
 from tiersim.devices.array.volume import (
-    Host,
     ReadBalance,
     Rebuild,
     StripeLock,
     Volume,
+    VolumeHost,
     add_array,
     add_drive_queues,
     add_host,
@@ -435,13 +435,13 @@ def controlled(draw: st.DrawFn, name: str, stripe: int) -> Volume:
 
 
 @st.composite
-def hosts(draw: st.DrawFn) -> Host:
+def hosts(draw: st.DrawFn) -> VolumeHost:
     """Draw what lies between the database and the hardware; nothing in a third of the cases."""
     if draw(st.integers(0, 2)) == 0:
-        return Host()
+        return VolumeHost()
     depths = st.none() | st.integers(1, 12)
     cut = draw(st.none() | st.sampled_from([4096, 16384, 1 << 20]))
-    return Host(
+    return VolumeHost(
         queue_depth=draw(depths),
         drive_queue_depth=draw(depths),
         max_request_bytes=cut,

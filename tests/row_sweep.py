@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tiersim.kernel import kernel, table_set
 from tiersim.random_numbers import ACCESSED_TABLE, random_bits
 from tiersim.scenarios.calibration.popularity.occupancy import AccessedTable, Law, levels
-from tiersim.simulator.policies.lists import State, new_state
+from tiersim.simulator.policies.lists import PolicyState, new_state
 from tiersim.simulator.policies.simple import _enter_clock
 from tiersim.simulator.popularity import Laws, draw_rank, laws_of, scattered
 
@@ -53,7 +53,7 @@ def sweep_rows(
     share: NDArray[np.int64],
     laws: Laws,
     recent: NDArray[np.int64],
-    state: State,
+    state: PolicyState,
     seed: int,
     begin: int,
     end: int,

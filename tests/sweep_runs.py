@@ -12,7 +12,7 @@ from tiersim.scenarios.sweeps.axes import parse_axes
 from tiersim.scenarios.sweeps.folder import Plan, SweepFolder, open_folder
 from tiersim.scenarios.sweeps.grid import Grid
 from tiersim.scenarios.sweeps.runner import Threads, look_over, plan_of, run_sweep
-from tiersim.scenarios.sweeps.sources import Source, open_source
+from tiersim.scenarios.sweeps.sources import SweepSource, open_source
 
 #: Two axes, of which one asks for a thing that there is not.
 SETTINGS = ("volumes.data.device=intel-p3700-800,nosuch,micron-s650dc-800", "replay.load=1,2")
@@ -32,7 +32,7 @@ def grid_of(*settings: str, on: str = "pcie-flash", replications: int = 1) -> Gr
     return Grid.of(on, parse_axes(settings or SETTINGS), replications)
 
 
-def begin(trace: Path, grid: Grid, *, keep: bool = False) -> tuple[Plan, Source]:
+def begin(trace: Path, grid: Grid, *, keep: bool = False) -> tuple[Plan, SweepSource]:
     """Read the trace and make the plan."""
     overview = look_over(grid)
     source = open_source(trace, overview.first, None, None)

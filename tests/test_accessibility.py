@@ -12,7 +12,7 @@ import pytest
 from tests.explorations import is_done, server, serving, until
 from tests.page_browser import Open, browser, open_page, tabs
 from tests.page_samples import CARD, DISKS, samples
-from tiersim.cli.exploring.server import Server
+from tiersim.cli.exploring.server import ExplorationServer
 from tiersim.cli.page import build_page
 
 pytestmark = pytest.mark.browser
@@ -50,7 +50,7 @@ def test_the_offline_page_has_no_violations(open_page: Open, axe: str, width: in
 
 
 @pytest.fixture(scope="module")
-def explored(browser: Any, server: Server) -> Iterator[Any]:
+def explored(browser: Any, server: ExplorationServer) -> Iterator[Any]:
     context = browser.new_context()
     context.set_default_timeout(60_000)
     page = context.new_page()

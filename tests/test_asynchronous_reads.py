@@ -19,7 +19,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import LOOKUPS, OWN
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import new_metrics
@@ -63,7 +63,7 @@ def simulated_us(depth: int, workers: int, latency_us: float, page_us: float, ah
     one, nothing = np.ones(1, np.uint8), np.zeros(1, np.int64)
     loads = Statements([1], np.zeros(1, np.int32), np.full(1, OWN, np.uint8), nothing, nothing, nothing, one, one)
     costs = Costs(page_ns=round(page_us * 1000), async_read_ns=round(ahead_us * 1000))
-    host = Host(cores=16, frames=PAGES, costs=costs, io_workers=workers)
+    host = DatabaseHost(cores=16, frames=PAGES, costs=costs, io_workers=workers)
     relation = Relation(PAGES * ROWS_PER_PAGE, (1, PAGES), station=drive)
     demand = Demand(LOOKUPS, rows=READ_PAGES, depth=depth)
     database = add_database(builder, host, [relation], [[demand]], loads)

@@ -32,7 +32,7 @@ from tiersim.simulator.database.buffer_pool.background_writer import BackgroundW
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import refer
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2, Database
@@ -68,7 +68,7 @@ def watched(
         builder = PlantBuilder(seed % 1000)
         disk, log = add_server(builder, "disk", 64, READ_NS), add_server(builder, "log", log_volumes, LOG_NS)
         rows, level_pages, exponent = relation
-        given_host = Host(**{"log_station": log} | host)
+        given_host = DatabaseHost(**{"log_station": log} | host)
         database = add_database(
             builder, given_host, [Relation(rows, level_pages, exponent, station=disk)], [demands], load
         )
@@ -93,7 +93,9 @@ def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, se
     def fresh() -> tuple[PlantBuilder, Database, Any, int]:
         builder = PlantBuilder(seed % 1000)
         log = add_server(builder, "log volume", 128, LOG_NS, "fixed", LOG_RATE)
-        database = add_database(builder, Host(**{"log_station": log} | host), [Relation(10, (1,))], [demands], load)
+        database = add_database(
+            builder, DatabaseHost(**{"log_station": log} | host), [Relation(10, (1,))], [demands], load
+        )
         return builder, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9), log
 
     builder, database, metrics, _ = fresh()

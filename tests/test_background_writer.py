@@ -11,7 +11,7 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter, finish_writer, resume_writer
 from tiersim.simulator.database.buffer_pool.warm import refer
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import COMPUTE, LOOKUP, LRU, OWN, TAKEN, Database
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import DATA_READ
@@ -38,7 +38,7 @@ def database_of(
         [count], np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing,
         nothing if think_ns is None else np.array(think_ns), np.array(cpu_ns), flags, flags,
     )  # fmt: skip
-    host = Host(1, frames, background_writer=writer or BackgroundWriter(), os_cache_pages=os_cache_pages)
+    host = DatabaseHost(1, frames, background_writer=writer or BackgroundWriter(), os_cache_pages=os_cache_pages)
     database = add_database(
         builder, host, [Relation(pages, (pages,), station=disk)], [[Demand(COMPUTE), Demand(LOOKUP)]], loads
     )
@@ -193,6 +193,6 @@ def test_it_writes_as_many_pages_as_the_procedure_with_floating_point_numbers(se
 def test_it_goes_ahead_of_a_sweep_only() -> None:
     flags, nothing = np.zeros(0, np.uint8), np.zeros(0, np.int64)
     nobody = Statements([], np.zeros(0, np.int32), flags, nothing, nothing, nothing, flags, flags)
-    host = Host(1, 8, policy=LRU, background_writer=BackgroundWriter())
+    host = DatabaseHost(1, 8, policy=LRU, background_writer=BackgroundWriter())
     with pytest.raises(ScenarioError, match="goes ahead of PostgreSQL's sweep"):
         add_database(PlantBuilder(1), host, [], [], nobody)

@@ -39,7 +39,7 @@ from tests.naive_blktrace import Event
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Requests, RequestWriter
 from tiersim.traces.readers import blktrace
-from tiersim.traces.readers.blktrace import Window, read_blktrace
+from tiersim.traces.readers.blktrace import QueueWindow, read_blktrace
 from tiersim.traces.readers.blktrace_kernels import EVENT_COLUMNS
 from tiersim.traces.readers.importing import formats_like
 from tiersim.traces.readers.opened import find_parts
@@ -392,7 +392,7 @@ def test_a_row_is_given_up_after_a_minute(tmp_path: Path) -> None:
     minute = 60 * 10**9
     records = [record(Q, 1, 0, 4096), record(Q, 2 * minute, 8, 4096), record(C, 2 * minute + 50, 8, 4096)]
     records += [record(C, 2 * minute + 60, 0, 4096)]
-    window = Window()
+    window = QueueWindow()
     blocks = [block for at in records for block in window.add(*events_of_bytes(at))]
     assert not blocks
     assert window.given_up == 1
@@ -620,7 +620,7 @@ def as_arrays(made: Sequence[Event]) -> NDArray[np.int64]:
 
 @given(made=st.composite(events)(), chunk=st.integers(1, 40))
 def test_pairing_agrees_with_the_naive_twin(made: list[Event], chunk: int) -> None:
-    window = Window()
+    window = QueueWindow()
     blocks: list[Requests] = []
     for at in range(0, len(made), chunk):
         part = as_arrays(made[at : at + chunk])

@@ -9,7 +9,7 @@ from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.warm import refer
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.database_state import COMPUTE, DIRTY_PAGES, LOG, LOOKUP, LRU2, OWN, Database
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
@@ -48,7 +48,7 @@ def run(
         [statements], np.zeros(statements, np.int32), np.full(statements, OWN, np.uint8), nothing, nothing,
         np.full(statements, cpu_ns), flags, flags,
     )  # fmt: skip
-    host = Host(2, 2 * pages, log_station=volume, log=LogBlocks(), checkpoints=checkpoints, policy=LRU2)
+    host = DatabaseHost(2, 2 * pages, log_station=volume, log=LogBlocks(), checkpoints=checkpoints, policy=LRU2)
     relations = [Relation(pages * 10, (pages,), station=disk, temp=temp)]
     database = add_database(builder, host, relations, [demands], loads, intervals=intervals)
     for page in range(pages):
@@ -102,7 +102,9 @@ def test_writes_end_at_pages_that_are_clean() -> None:
     loads = Statements(
         [150], np.zeros(150, np.int32), np.full(150, OWN, np.uint8), nothing, nothing, np.full(150, 10 * _MS), one, one
     )
-    host = Host(1, 600, log_station=volume, log=LogBlocks(), checkpoints=BurstCheckpoints(interval_ns=_S), policy=LRU2)
+    host = DatabaseHost(
+        1, 600, log_station=volume, log=LogBlocks(), checkpoints=BurstCheckpoints(interval_ns=_S), policy=LRU2
+    )
     does = [Demand(COMPUTE), Demand(LOG, log_bytes=1)]
     database = add_database(builder, host, [Relation(3000, (300,), station=disk)], [does], loads)
     for page in range(300):

@@ -6,7 +6,7 @@ import pytest
 from tiersim.scenarios.validation import checkpoint_hours
 from tiersim.scenarios.validation.checkpoint_hours import Shape, shape_of, simulate
 
-TAKEN = {"write_backs": 8, "work_ms": 4.5, "buffer_s": 0.25}
+TAKEN = {"write_backs": 7, "work_ms": 4.5, "buffer_s": 0.25, "sets_apart": 10}
 
 
 def _saw(period: int, low: float, high: float) -> np.ndarray:
@@ -55,6 +55,16 @@ def test_checkpoints_that_the_log_asks_for_follow_each_other_as_fast_as_the_devi
 def test_more_log_of_a_transaction_makes_dips_deeper(hours: dict[int, Shape]) -> None:
     more = shape_of(*simulate(25, 320, 158e6, 2.5, TAKEN))
     assert more.depth_pct > hours[320].depth_pct + 5
+
+
+def test_the_files_of_a_set_lie_before_those_of_the_next() -> None:
+    one, names = checkpoint_hours._relations(40, 0, 1)
+    ten, _ = checkpoint_hours._relations(40, 0, 10)
+    assert [relation.rows for relation in ten] == [relation.rows for relation in ten[: len(names)]] * 10
+    assert sum(r.level_pages[0] for r in ten) == pytest.approx(sum(r.level_pages[0] for r in one), rel=0.001)
+    for place, kinds in enumerate(zip(*[iter(checkpoint_hours._transactions_of(10, names, 1.0))] * 5, strict=True)):
+        used = {demand.table for kind in kinds for demand in kind}
+        assert used == set(range(place * len(names), (place + 1) * len(names)))
 
 
 def test_without_the_figures_it_says_so() -> None:

@@ -14,7 +14,7 @@ from tiersim.scenarios.statements.result import (
     log_of,
 )
 from tiersim.simulator.categories import FIRST_CLASS, TRANSACTION
-from tiersim.simulator.database.build import Host, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Statements, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, BY_TIME, IDLE, SYNCING, WRITING, Checkpoints
 from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.metrics import new_metrics, record_sync
@@ -31,7 +31,7 @@ def database(**checkpointer: int) -> Database:
     statements = Statements([], np.zeros(0, np.int32), none, nothing, nothing, nothing, none, none)
     made = add_database(
         PlantBuilder(1),
-        Host(cores=1, frames=1, checkpoints=Checkpoints()),
+        DatabaseHost(cores=1, frames=1, checkpoints=Checkpoints()),
         [],
         [],
         statements,

@@ -9,7 +9,7 @@ from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.warm import refer
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import COMPUTE, DIRTY_PAGES, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.wal.log import Log
@@ -45,7 +45,9 @@ def run(
         [statements], np.zeros(statements, np.int32), np.full(statements, OWN, np.uint8), nothing, nothing,
         np.full(statements, cpu_ns), flags, flags,
     )  # fmt: skip
-    host = Host(2, frames, log_station=volume, log=log or Log(), checkpoints=checkpoints, os_cache_pages=os_cache_pages)
+    host = DatabaseHost(
+        2, frames, log_station=volume, log=log or Log(), checkpoints=checkpoints, os_cache_pages=os_cache_pages
+    )
     relations = [Relation(pages * 10, (pages,), station=disk)]
     database = add_database(builder, host, relations, [demands], loads, intervals=intervals)
     if pages <= frames:

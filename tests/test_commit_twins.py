@@ -20,7 +20,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import Demand, Host, Relation, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.database_state import COMPUTE, LOG, LOOKUP, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.binary_log import BinaryLog
@@ -52,7 +52,9 @@ def test_binary_log(seed: int, sessions: int, sync_every: int, delay_ns: int, co
             add_server(builder, "binary log volume", 1, GROUP_NS),
             add_server(builder, "log", 1, LOG_NS),
         )
-        host = Host(sessions, 8, log_volume, log, binary_log=BinaryLog(volume, commit_bytes, sync_every, delay_ns))
+        host = DatabaseHost(
+            sessions, 8, log_volume, log, binary_log=BinaryLog(volume, commit_bytes, sync_every, delay_ns)
+        )
         demands = [Demand(COMPUTE), Demand(LOG, log_bytes=100)]
         database = add_database(builder, host, [Relation(10, (1,), station=volume)], [demands], load)
         return builder, volume, database

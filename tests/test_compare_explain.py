@@ -14,7 +14,7 @@ from tests.page_statements import statement_sample
 from tests.test_cli import CAPTURE, Shell, shell
 from tiersim.cli.comparison import comparison
 from tiersim.cli.explanation import explanation
-from tiersim.cli.measured import Measurement, read_measured
+from tiersim.cli.measured import MeasuredFigure, read_measured
 from tiersim.errors import TraceError
 from tiersim.simulator.result import load_result, save_result
 
@@ -200,6 +200,26 @@ def test_parts_of_a_query_are_those_of_the_result() -> None:
     assert reading["mean_at_best_ns"] == pytest.approx(max(mean - breakdown["data read"], 0))
 
 
+@pytest.mark.parametrize(
+    ("clients", "least"), [(8, 0.9), (16, 0.8)], ids=["no pauses", "pauses as long as transactions"]
+)
+def test_faster_storage_leaves_the_processors_to_be_filled(clients: int, least: float) -> None:
+    """Processors are busy for 90 % of the time: nothing but they can shorten the mean of these clients by more."""
+    summary = statement_sample(DISKS).summary
+    mean = summary["latency_ns"]["transaction"]["mean"]["value"]
+    summary["replay"] |= {"keeps": "clients", "sessions": clients}
+    summary["throughput_per_s"]["transactions"] = {"value": 8 / mean * 1e9}
+    summary["host"] = {"cores": 2, "utilisation": 0.9}
+    document = explanation(summary, None)
+    (first, *_) = [part for part in document["parts"] if part["part"] not in ("cpu", "cpu queue")]
+    assert first["share"] > 0.2
+    found = {one["part"]: one for one in document["changes"]}
+    assert found[first["part"]]["mean_at_best_ns"] == pytest.approx(least * mean)
+    assert found[first["part"]]["at_most_share"] == pytest.approx(1 - least)
+    assert found[first["part"]]["then_full"] == "processors"
+    assert all(one["then_full"] is None for part, one in found.items() if part.startswith("cpu"))
+
+
 def test_a_transaction_is_the_sum_of_its_queries_and_its_commit() -> None:
     summary = statement_sample(CARD).summary
     document = explanation(summary, None)
@@ -293,7 +313,7 @@ def test_an_unknown_query_is_named(shell: Shell, replayed: Path) -> None:
 
 def test_measured_figures_of_a_recording() -> None:
     found = read_measured(CAPTURE)
-    assert all(isinstance(one, Measurement) and one.value > 0 for one in found)
+    assert all(isinstance(one, MeasuredFigure) and one.value > 0 for one in found)
     assert len({(one.name, one.statistic) for one in found}) == len(found)
 
 

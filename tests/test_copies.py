@@ -10,7 +10,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import PASS_ON_NS, RESOURCES, Plant
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import COPY, OWN, SPENT, Database
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.schema import BACKUP
@@ -63,7 +63,7 @@ def run(
     ]
     relations = relations if other_pages else relations[:1]
     demand = replace(demand, tables=min(demand.tables, len(relations)))
-    database = add_database(builder, Host(cores=cores, frames=10), relations, [[demand]], statements)
+    database = add_database(builder, DatabaseHost(cores=cores, frames=10), relations, [[demand]], statements)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
     plant, outcome = engine.run_database(builder.build(16), database, metrics)
     assert outcome.left == sessions

@@ -24,7 +24,7 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import refer
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import (
     CLOCK,
     COMPUTE,
@@ -79,7 +79,7 @@ def both(
         disk, log = add_server(builder, "disk", 64, READ_NS), add_server(builder, "log volume", 1, LOG_NS)
         rows, level_pages, exponent = table
         relations = [Relation(rows, level_pages, exponent, station=disk)]
-        database = add_database(builder, Host(**{"log_station": log} | host), relations, [demands], load)
+        database = add_database(builder, DatabaseHost(**{"log_station": log} | host), relations, [demands], load)
         for page in range(warm_pages):
             refer(database, page, 0, 0)
         return builder, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)

@@ -18,7 +18,7 @@ from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, STATEMENT, TRANS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
-from tiersim.simulator.database.build import NO_DATABASE, Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import NO_DATABASE, DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import (
     AFTER,
     ASYNC_READ_NS,
@@ -192,7 +192,7 @@ def sessions_of(
         flags,
     )
     relations = [Relation(rows, (1, 40, 400), exponent, station=disk)]
-    host = Host(
+    host = DatabaseHost(
         cores=cores, frames=frames, policy=policy, ramp_pages=ramp_pages, counted_from_ns=counted_from_ns,
         midpoint=Midpoint(old_time_ns=0),
     )  # fmt: skip
@@ -228,7 +228,7 @@ def test_sessions_begin_when_those_before_them_are_over() -> None:
     over, nothing, ones = np.array([0, 0, 0, 3, 3, 5]), np.zeros(6, np.int64), np.ones(6, np.uint8)
     cpu_ns = np.array([2, 3, 1, 2, 1, 1]) * 1_000_000
     loads = Statements(range(1, 7), np.zeros(6, np.int32), waits, over, nothing, cpu_ns, ones, ones)
-    database = add_database(builder, Host(cores=8, frames=1), [Relation(1, (1,))], [[Demand(COMPUTE)]], loads)
+    database = add_database(builder, DatabaseHost(cores=8, frames=1), [Relation(1, (1,))], [[Demand(COMPUTE)]], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
     engine.run_database(builder.build(16), database, metrics)
     assert database.done_ns == pytest.approx(np.array([2, 3, 1, 5, 4, 6]) * 1_000_000, abs=10)
@@ -279,7 +279,7 @@ def test_where_the_time_of_a_statement_went() -> None:
     )
     demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True), Demand(LOG, log_bytes=1)]
     costs = Costs(lookup_ns=4000, page_ns=1000, read_ns=20_000, evict_dirty_ns=3000, change_ns=500)
-    host = Host(cores=1, frames=1, log_station=log, costs=costs, slowdown=(2000,))
+    host = DatabaseHost(cores=1, frames=1, log_station=log, costs=costs, slowdown=(2000,))
     relations = [Relation(1, (1, 1), station=disk)]
     database = add_database(builder, host, relations, [demands], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
@@ -300,7 +300,7 @@ def in_service_order(sessions: int, cpu_order: int, seed: int = 1) -> list[int]:
         range(1, sessions + 1), np.zeros(sessions, np.int32), np.full(sessions, OWN, np.uint8), nothing, nothing,
         np.full(sessions, 100_000), flags, flags,
     )  # fmt: skip
-    host = Host(cores=1, frames=4, cpu_order=cpu_order)
+    host = DatabaseHost(cores=1, frames=4, cpu_order=cpu_order)
     database = add_database(builder, host, [], [[Demand(COMPUTE)]], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
     engine.run_database(builder.build(16), database, metrics)
@@ -361,7 +361,7 @@ def test_a_client_on_the_same_host_takes_its_processors_and_is_no_part_of_the_st
         [1, 2], np.zeros(2, np.int32), np.full(2, OWN, np.uint8), nothing, nothing, np.full(2, 100_000), flags, flags,
         client_ns=np.full(2, 2_500_000),
     )  # fmt: skip
-    database = add_database(builder, Host(cores=1, frames=4), [], [[Demand(COMPUTE)]], loads)
+    database = add_database(builder, DatabaseHost(cores=1, frames=4), [], [[Demand(COMPUTE)]], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
     engine.run_database(builder.build(16), database, metrics)
     assert int(database.done_ns.max()) == 2 * 2_600_001
@@ -376,7 +376,7 @@ def test_a_slice_is_slower_beside_others() -> None:
     loads = Statements(
         [1, 2], np.zeros(2, np.int32), np.full(2, OWN, np.uint8), nothing, nothing, np.full(2, 500_000), flags, flags
     )
-    host = Host(cores=2, frames=4, slowdown=(1000, 1500))
+    host = DatabaseHost(cores=2, frames=4, slowdown=(1000, 1500))
     database = add_database(builder, host, [], [[Demand(COMPUTE)]], loads)
     engine.run_database(
         builder.build(16), database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
@@ -390,7 +390,7 @@ def test_a_commit_is_a_write_and_then_a_flush() -> None:
     flags, nothing = np.ones(1, np.uint8), np.zeros(1, np.int64)
     loads = Statements([1], np.zeros(1, np.int32), np.full(1, OWN, np.uint8), nothing, nothing, nothing, flags, flags)
     database = add_database(
-        builder, Host(cores=1, frames=4, log_station=log), [], [[Demand(LOG, log_bytes=9000)]], loads
+        builder, DatabaseHost(cores=1, frames=4, log_station=log), [], [[Demand(LOG, log_bytes=9000)]], loads
     )
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
     engine.run_database(builder.build(16), database, metrics)
@@ -427,7 +427,9 @@ def test_a_dirty_page_is_written_before_its_frame_is_used_again() -> None:
         [count], np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing, nothing, nothing, flags, flags
     )
     relations = [Relation(1000, (1000,), 0.0, station=disk)]
-    database = add_database(builder, Host(cores=1, frames=2), relations, [[Demand(LOOKUP, dirties=True)]], loads)
+    database = add_database(
+        builder, DatabaseHost(cores=1, frames=2), relations, [[Demand(LOOKUP, dirties=True)]], loads
+    )
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
     plant, _ = engine.run_database(builder.build(16), database, metrics)
     missed = int(metrics.latency[DATA_READ].sum())

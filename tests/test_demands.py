@@ -15,7 +15,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import (
     COMPUTE,
     LOCK,
@@ -65,7 +65,7 @@ def run(
     *,
     sessions: int = 1,
     statements: int = 1,
-    host: Host | None = None,
+    host: DatabaseHost | None = None,
     rows: int = 6400,
     heap: int = PAGES,
     places: int = 64,
@@ -89,7 +89,7 @@ def run(
         ones if ends is None else ends,
     )
     relations = [Relation(rows, (1, 8, heap), station=disk), Relation(8, (1,), station=disk)]
-    host = replace(host or Host(cores=16, frames=4000), log_station=log, temp_station=log)
+    host = replace(host or DatabaseHost(cores=16, frames=4000), log_station=log, temp_station=log)
     database = add_database(builder, host, relations, [demands], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
     plant, _ = engine.run_database(builder.build(16), database, metrics)
@@ -117,13 +117,13 @@ def test_a_scan_of_a_part_goes_round() -> None:
 
 @pytest.mark.parametrize("depth", [1, 3, 8])
 def test_reads_ahead_are_as_many_as_the_depth_says(depth: int) -> None:
-    done = run([Demand(SCAN, full=True, depth=depth)], heap=6400, host=Host(cores=1, frames=40_000))
+    done = run([Demand(SCAN, full=True, depth=depth)], heap=6400, host=DatabaseHost(cores=1, frames=40_000))
     assert done.done_ms == [pytest.approx(400 / depth, rel=0.03, abs=5)]
 
 
 def test_reading_ahead_hides_the_disk_behind_the_processor() -> None:
     costs = Costs(scan_page_ns=100_000, scan_row_ns=2000, scan_read_ns=5000)
-    done = run([Demand(SCAN, depth=8)], host=Host(cores=1, frames=4000, costs=costs))
+    done = run([Demand(SCAN, depth=8)], host=DatabaseHost(cores=1, frames=4000, costs=costs))
     cpu = PAGES * (100_000 + 10 * 2000 + 5000) / MS
     assert done.spent_ms("cpu") == pytest.approx(cpu, rel=1e-3)
     assert done.done_ms == [pytest.approx(cpu, abs=5)]  # the first reads are waited for
@@ -147,13 +147,13 @@ PACED = Demand(SCAN, depth=4, block_pages=64, full=True, paced_ns=50_000)  # dis
 
 
 def test_a_paced_scan_takes_its_time_while_the_pool_fills() -> None:
-    done = run([PACED], heap=6400, host=Host(cores=1, frames=40_000))
+    done = run([PACED], heap=6400, host=DatabaseHost(cores=1, frames=40_000))
     assert done.done_ms == [pytest.approx(99 * 64 * 0.05, rel=1e-3)]  # the last block is there by then
     assert done.spent_ms("data read") == pytest.approx(done.done_ms[0], rel=1e-3)
 
 
 def test_a_paced_scan_is_as_fast_as_others_when_the_pool_is_full() -> None:
-    host = Host(cores=1, frames=1280, policy=LRU)
+    host = DatabaseHost(cores=1, frames=1280, policy=LRU)
     done, other = (run([one], heap=6400, host=host) for one in (PACED, replace(PACED, paced_ns=0)))
     assert other.done_ms == [pytest.approx(25, rel=0.1)]
     assert done.done_ms[0] == pytest.approx(
@@ -162,18 +162,22 @@ def test_a_paced_scan_is_as_fast_as_others_when_the_pool_is_full() -> None:
 
 
 def test_a_paced_scan_of_pages_that_are_there_waits_for_nothing() -> None:
-    done = run([PACED], heap=6400, statements=2, host=Host(cores=1, frames=40_000, costs=Costs(scan_page_ns=1000)))
+    done = run(
+        [PACED], heap=6400, statements=2, host=DatabaseHost(cores=1, frames=40_000, costs=Costs(scan_page_ns=1000))
+    )
     assert done.done_ms[1] - done.done_ms[0] == pytest.approx(6.4, rel=0.01)
 
 
 def test_pages_of_a_scan_cost_what_is_done_with_them() -> None:
-    done = run([Demand(SCAN, depth=8, page_ns=40_000)], host=Host(cores=1, frames=4000, costs=Costs(scan_page_ns=2000)))
+    done = run(
+        [Demand(SCAN, depth=8, page_ns=40_000)], host=DatabaseHost(cores=1, frames=4000, costs=Costs(scan_page_ns=2000))
+    )
     assert done.spent_ms("cpu") == pytest.approx(PAGES * 0.042, rel=1e-3)
 
 
 @pytest.mark.parametrize("frames", [1, 2, 5, 30])
 def test_scans_come_to_an_end_in_a_pool_that_is_too_small(frames: int) -> None:
-    done = run([Demand(SCAN, depth=8, dirties=True)], sessions=3, host=Host(cores=2, frames=frames))
+    done = run([Demand(SCAN, depth=8, dirties=True)], sessions=3, host=DatabaseHost(cores=2, frames=frames))
     assert (done.database.done_ns > 0).all()
     assert done.reads > PAGES  # besides the reads, each page was written when it had to go
 
@@ -197,13 +201,15 @@ def test_rows_that_are_many_are_read_ahead_and_few_are_not() -> None:
 
 
 def test_rows_in_no_order_keep_the_depth_busy() -> None:
-    done = run([Demand(LOOKUPS, rows=1500, depth=8, in_order=False)], heap=100_000, rows=100_000, host=Host(1, 40_000))
+    done = run(
+        [Demand(LOOKUPS, rows=1500, depth=8, in_order=False)], heap=100_000, rows=100_000, host=DatabaseHost(1, 40_000)
+    )
     assert done.done_ms == [pytest.approx(done.reads / 8, rel=0.05)]
 
 
 @pytest.mark.parametrize("workers", [1, 3, 12])
 def test_readers_bound_how_many_reads_are_under_way(workers: int) -> None:
-    host = Host(cores=16, frames=4000, io_workers=workers, costs=Costs(async_read_ns=100_000))
+    host = DatabaseHost(cores=16, frames=4000, io_workers=workers, costs=Costs(async_read_ns=100_000))
     done = run([Demand(LOOKUPS, rows=320, depth=32)], heap=10_000, rows=10_000, host=host)
     assert done.done_ms == [
         pytest.approx(2 * 1.1 + 320 * 1.1 / workers, rel=0.02, abs=5)
@@ -213,7 +219,7 @@ def test_readers_bound_how_many_reads_are_under_way(workers: int) -> None:
 
 def test_who_finds_the_queue_of_the_readers_full_reads_by_itself() -> None:
     scan = Demand(LOOKUPS, rows=200, depth=200, in_order=False)
-    host = Host(cores=16, frames=4000, io_workers=1, costs=Costs(async_read_ns=1000))
+    host = DatabaseHost(cores=16, frames=4000, io_workers=1, costs=Costs(async_read_ns=1000))
     done = run([scan], heap=100_000, rows=100_000, host=host)
     assert done.spent_ms("cpu") == pytest.approx((done.reads - 65 - 9) / 1000 / 2, rel=0.5)
     assert done.done_ms[0] < 0.7 * done.reads
@@ -221,7 +227,7 @@ def test_who_finds_the_queue_of_the_readers_full_reads_by_itself() -> None:
 
 @pytest.mark.parametrize(("degree", "helpers", "shares"), [(1, 3, 1), (2, 3, 2), (4, 3, 4), (4, 1, 2)])
 def test_a_shared_scan_is_as_many_times_faster_as_there_are_helpers(degree: int, helpers: int, shares: int) -> None:
-    host = Host(cores=8, frames=40_000, helpers=helpers, costs=Costs(scan_page_ns=10_000))
+    host = DatabaseHost(cores=8, frames=40_000, helpers=helpers, costs=Costs(scan_page_ns=10_000))
     done = run([Demand(SCAN, degree=degree)], statements=2, heap=6400, host=host)
     assert done.done_ms[1] - done.done_ms[0] == pytest.approx(64 / shares, rel=0.02)
     assert int(done.plant.stations[done.disk]["finished"]) > 400
@@ -230,7 +236,7 @@ def test_a_shared_scan_is_as_many_times_faster_as_there_are_helpers(degree: int,
 
 
 def test_a_scan_goes_on_alone_when_no_helper_is_free() -> None:
-    host = Host(cores=8, frames=40_000, helpers=1, costs=Costs(scan_page_ns=10_000))
+    host = DatabaseHost(cores=8, frames=40_000, helpers=1, costs=Costs(scan_page_ns=10_000))
     done = run([Demand(SCAN, degree=2)], sessions=4, statements=1, heap=640, host=host)
     assert (done.database.done_ns > 0).all()
     assert int(done.database.idle_helpers[0]) == 1
@@ -251,7 +257,7 @@ def test_all_sessions_on_one_row_are_one_server() -> None:
         [(place + 1) * 20 for place in range(8)], np.zeros(count, np.int32), np.full(count, OWN, np.uint8),
         nothing, nothing, np.full(count, MS), flags, flags,
     )  # fmt: skip
-    host = Host(cores=16, frames=10, log_station=log)
+    host = DatabaseHost(cores=16, frames=10, log_station=log)
     relations = [Relation(1, (1,)), Relation(1, (1,), station=log)]
     database = add_database(builder, host, relations, [LOCKED], loads)
     engine.run_database(
@@ -305,7 +311,7 @@ def test_reads_ahead_cost_what_the_table_of_costs_says(kind: str) -> None:
     costs = Costs(
         read_ns=22_700, async_read_ns=13_200, scan_read_ns=4450, scan_page_ns=750, scan_row_ns=50, lookup_ns=4000
     )
-    host = Host(cores=1, frames=40_000, costs=costs)
+    host = DatabaseHost(cores=1, frames=40_000, costs=costs)
     demand: dict[str, Any] = {"rows": 300, "in_order": False} if kind == "rows" else {"full": True}
     done = run(
         [Demand(LOOKUPS if kind == "rows" else SCAN, depth=32, **demand)],

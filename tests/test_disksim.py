@@ -17,7 +17,7 @@ from tiersim.devices.catalogue import load_device
 from tiersim.devices.hdd.disk_drive import add_drive
 from tiersim.devices.hdd.disksim import KEPT, load_drive
 from tiersim.devices.hdd.disksim.layout import zones_of
-from tiersim.devices.hdd.disksim.parameters import Block
+from tiersim.devices.hdd.disksim.parameters import ParameterBlock
 from tiersim.devices.hdd.hdd_measured import MeasuredDrive
 from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import ScenarioError, TiersimError
@@ -253,9 +253,9 @@ def test_a_whole_read_of_the_drive_takes_every_track_once(folder: Path) -> None:
     assert found.latency_ns[0] / 1e6 == pytest.approx(expected, abs=25)  # the way there, and the zones' end
 
 
-def _layout(scheme: int, slips: list[int], spares: int, unused: int, range_cylinders: int) -> Block:
+def _layout(scheme: int, slips: list[int], spares: int, unused: int, range_cylinders: int) -> ParameterBlock:
     here = Path("drive.model")
-    zone = Block(
+    zone = ParameterBlock(
         "dm_layout_g1_zone", "", {
             "First cylinder number": 0, "Last cylinder number": 11, "Blocks per track": 10, "Offset of first block": 0,
             "Empty space at zone front": unused, "Skew for track switch": 1, "Skew for cylinder switch": 1,
@@ -263,7 +263,7 @@ def _layout(scheme: int, slips: list[int], spares: int, unused: int, range_cylin
         }, here, 1,
     )  # fmt: skip
     values = {"Sparing scheme used": scheme, "Rangesize for sparing": range_cylinders, "Zones": [zone]}
-    return Block("dm_layout_g1", "", values, here, 1)
+    return ParameterBlock("dm_layout_g1", "", values, here, 1)
 
 
 def naive_sectors(scheme: int, slips: list[int], spares: int, unused: int, range_cylinders: int) -> list[int]:

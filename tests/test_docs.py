@@ -10,7 +10,7 @@ import pytest
 
 from tests import command_reference, device_reference, scenario_reference, workload_reference
 from tiersim.devices.catalogue import instances, names, processors
-from tiersim.devices.cloud.cloud_volume import CloudVolume, Step
+from tiersim.devices.cloud.cloud_volume import CloudVolume, SizeStep
 from tiersim.devices.cloud.instance import Instance
 from tiersim.devices.cloud.token_bucket import TokenBucket
 from tiersim.devices.controller.links import LINKS
@@ -44,7 +44,7 @@ from tiersim.scenarios.workloads.model import DatabaseModel, RelationModel, Stat
 from tiersim.scenarios.workloads.steps import VERBS
 from tiersim.simulator.database.sessions.processors import TABLES, Costs
 from tiersim.toml_files import StrictModel
-from tiersim.traces.measurement import Measured
+from tiersim.traces.measurement import MeasuredPoint
 from tiersim.traces.readers.importing import FORMATS, SOURCES
 
 ROOT = Path(__file__).parents[1]
@@ -52,7 +52,7 @@ ROOT = Path(__file__).parents[1]
 
 def test_every_key_of_every_device_is_documented() -> None:
     text = (ROOT / "docs" / "device-reference.md").read_text()
-    for model in (Hdd, Flash, TokenBucket, CloudVolume, Step, Instance):
+    for model in (Hdd, Flash, TokenBucket, CloudVolume, SizeStep, Instance):
         for key in model.model_fields.keys() - {"kind", "name", "notes", "sources"}:
             assert f"`{key}`" in text, key
 
@@ -146,7 +146,7 @@ def test_every_format_is_documented() -> None:
 
 def test_every_field_of_a_measured_point_is_documented() -> None:
     text = (ROOT / "docs" / "load-generators.md").read_text()
-    for field in fields(Measured):
+    for field in fields(MeasuredPoint):
         assert f"`{field.name}`" in text, field.name
 
 

@@ -26,7 +26,7 @@ from tiersim.scenarios.exploring.explorer import MOST_PINS, Explorer, open_recor
 from tiersim.scenarios.exploring.sample import WINDOWS, Windows
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay_all, survey_to_play
-from tiersim.scenarios.sweeps.sources import Requests
+from tiersim.scenarios.sweeps.sources import RequestSource
 from tiersim.simulator.result import Figure, Result
 from tiersim.traces.bundle import Bundle
 
@@ -129,13 +129,13 @@ def test_windows_lie_one_in_each_part_and_keep_the_distances_within() -> None:
 def test_of_a_long_trace_one_way_of_replaying_is_kept_and_the_commands_are_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, loads = Requests(Bundle(small_recording(tmp_path)), None, None), (1.0, 1.5, 1.0)
+    source, loads = RequestSource(Bundle(small_recording(tmp_path)), None, None), (1.0, 1.5, 1.0)
     scenarios = [load_scenario("pcie-flash", [f"replay.load={load}"]) for load in loads]
     expected = [source.run(scenario, lambda _: None, tables=True).summary for scenario in scenarios]
     assert len(source._playback._ways._kept) == 2
     monkeypatch.setattr(replaying, "_LONG", 0)
     monkeypatch.setattr(replaying, "_MOST_KEPT_BYTES", 0)
-    source = Requests(Bundle(tmp_path / "made-up.trace"), None, None)
+    source = RequestSource(Bundle(tmp_path / "made-up.trace"), None, None)
     assert [source.run(scenario, lambda _: None, tables=True).summary for scenario in scenarios] == expected
     assert len(source._playback._ways._kept) == 1
     assert not source._playback._recorded._kept

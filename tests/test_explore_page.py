@@ -19,7 +19,7 @@ import pytest
 from tests.explorations import commits_of_pgbench, is_done, server, serving, small_recording, until
 from tests.page_browser import browser, text
 from tests.test_explore import assert_equal
-from tiersim.cli.exploring.server import Server
+from tiersim.cli.exploring.server import ExplorationServer
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay_all, survey_to_play
 from tiersim.traces.bundle import Bundle
@@ -37,7 +37,7 @@ class Tab:
     """The page, and what its browser complained of."""
 
     page: Any
-    server: Server
+    server: ExplorationServer
     complaints: list[str]
 
     @property
@@ -57,7 +57,7 @@ class Tab:
 
 
 @pytest.fixture(scope="module")
-def tab(browser: Any, server: Server) -> Iterator[Tab]:
+def tab(browser: Any, server: ExplorationServer) -> Iterator[Tab]:
     context = browser.new_context(viewport={"width": 1500, "height": 950})
     context.set_default_timeout(60_000)
     page = context.new_page()

@@ -19,8 +19,8 @@ import pytest
 
 from tests.explorations import Client, is_done, serving, small_recording, until
 from tests.faulty import mounted
-from tiersim.cli.exploring.server import Server
-from tiersim.cli.exploring.view import View
+from tiersim.cli.exploring.server import ExplorationServer
+from tiersim.cli.exploring.view import ExplorationView
 from tiersim.errors import OutputError
 from tiersim.scenarios.library import load_scenario
 
@@ -28,20 +28,20 @@ FORBIDDEN, MISDIRECTED = 403, 421
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExplorationServer]:
     with serving(tmp_path_factory.mktemp("explored"), "15k-raid10") as one:
         yield one
 
 
 @pytest.fixture(scope="module")
-def client(server: Server) -> Client:
+def client(server: ExplorationServer) -> Client:
     one = Client(server)
     one.open()
     return one
 
 
 # ---------------------------------------------------------------------------------------------------- who is let in
-def test_it_listens_on_the_loopback_interface_alone(server: Server) -> None:
+def test_it_listens_on_the_loopback_interface_alone(server: ExplorationServer) -> None:
     assert server.server_address[0] == "127.0.0.1"
     assert server.socket.family == socket.AF_INET
 
@@ -66,7 +66,7 @@ def test_the_token_is_spent_once_and_the_cookie_is_for_this_site_alone(tmp_path:
         assert first.get("/")[0] == 200
 
 
-def test_who_has_no_cookie_or_a_wrong_one_gets_nothing(server: Server) -> None:
+def test_who_has_no_cookie_or_a_wrong_one_gets_nothing(server: ExplorationServer) -> None:
     stranger = Client(server)
     for cookie in ("", "x=y", f"{server.gate.cookie_name}=guess", f"{server.gate.cookie_name}=", "\x01;;=,"):
         for path in ("/", "/events", "/save", "/?token=guess", "/?token="):
@@ -239,7 +239,7 @@ def test_on_a_full_disk_nothing_is_half_there_and_a_smaller_file_still_fits(clie
     explorer = client.server.view.explorer
     until(explorer, is_done(explorer))
     with mounted(tmp_path / "small", 64 << 10):
-        view = View(explorer, tmp_path / "small")
+        view = ExplorationView(explorer, tmp_path / "small")
         with pytest.raises(OutputError, match=r"(?i)no space left"):
             view.save_page("page")
         assert list(view.folder.iterdir()) == []

@@ -14,7 +14,7 @@ from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.result import curve
-from tiersim.scenarios.statements.statement_load import Load, read_load
+from tiersim.scenarios.statements.statement_load import StatementLoad, read_load
 from tiersim.traces.differences import read_counters
 from tiersim.units import NS_PER_S
 
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.kernels
 
 
 @pytest.fixture(scope="module")
-def filling(tmp_path_factory: pytest.TempPathFactory) -> Load:
+def filling(tmp_path_factory: pytest.TempPathFactory) -> StatementLoad:
     path = counted_database(tmp_path_factory.mktemp("counted") / "made-up.trace", unused=90)
     return read_load(read_counters(path), synthesised(path, 1), replace(law(), unused=90))
 
 
-def test_a_pool_begins_as_it_was_recorded_if_it_was_filling(filling: Load, tmp_path: Path) -> None:
+def test_a_pool_begins_as_it_was_recorded_if_it_was_filling(filling: StatementLoad, tmp_path: Path) -> None:
     made = scenario(tmp_path)
     assert cache_state_of(made, filling) == "recorded"
     held = np.count_nonzero(assemble(filling, made).database.frame_of)
@@ -37,14 +37,14 @@ def test_a_pool_begins_as_it_was_recorded_if_it_was_filling(filling: Load, tmp_p
     assert np.count_nonzero(assemble(full, made).database.frame_of) == FRAMES
 
 
-def test_a_scenario_may_begin_otherwise(filling: Load, tmp_path: Path) -> None:
+def test_a_scenario_may_begin_otherwise(filling: StatementLoad, tmp_path: Path) -> None:
     cold, warm = (assemble(filling, scenario(tmp_path, f"replay.cache_state={state}")) for state in ("cold", "warm"))
     assert np.count_nonzero(cold.database.frame_of) == 0
     assert np.count_nonzero(warm.database.frame_of) == FRAMES
     assert (cold.warmed, warm.warmed) == (False, True)
 
 
-def test_a_warm_pool_has_a_warm_page_cache_below_it(filling: Load, tmp_path: Path) -> None:
+def test_a_warm_pool_has_a_warm_page_cache_below_it(filling: StatementLoad, tmp_path: Path) -> None:
     def held(state: str) -> int:
         settings = (f"replay.cache_state={state}", "engine.os_cache=400 KiB", "engine.direct_io=false")
         plant = assemble(filling, scenario(tmp_path, *settings)).plant
@@ -54,13 +54,13 @@ def test_a_warm_pool_has_a_warm_page_cache_below_it(filling: Load, tmp_path: Pat
     assert held("recorded") == held("cold") == 0
 
 
-def test_costs_are_looked_for_on_a_pool_that_fills(filling: Load, tmp_path: Path) -> None:
+def test_costs_are_looked_for_on_a_pool_that_fills(filling: StatementLoad, tmp_path: Path) -> None:
     """With the whole load, however long it is, and from an empty pool if the scenario says so."""
     for settings in ((), ("replay.cache_state=cold",)):
         assert calibrate(filling, scenario(tmp_path, *settings)).simulated is not None
 
 
-def test_sessions_that_do_next_to_nothing_are_none_of_the_load(filling: Load, tmp_path: Path) -> None:
+def test_sessions_that_do_next_to_nothing_are_none_of_the_load(filling: StatementLoad, tmp_path: Path) -> None:
     database = assemble(filling, scenario(tmp_path)).database
     everybody = loop_sessions(database)
     assert len(everybody) == len(database.sessions)
@@ -69,14 +69,14 @@ def test_sessions_that_do_next_to_nothing_are_none_of_the_load(filling: Load, tm
     assert len(loop_sessions(database._replace(sessions=short))) == len(everybody) - 1
 
 
-def test_a_result_says_how_fast_each_part_of_it_was(filling: Load, tmp_path: Path) -> None:
+def test_a_result_says_how_fast_each_part_of_it_was(filling: StatementLoad, tmp_path: Path) -> None:
     result = replay_statements(filling.path, scenario(tmp_path), load=filling)
     assert result.summary["verdict"]["cache"] == "as recorded"
     found = result.summary["throughput_over_time"]
     assert found["recorded_transactions_per_s"] is None  # nobody logged when they ended
 
 
-def test_transactions_are_counted_by_steps_of_the_recording_s_time(filling: Load, tmp_path: Path) -> None:
+def test_transactions_are_counted_by_steps_of_the_recording_s_time(filling: StatementLoad, tmp_path: Path) -> None:
     """Whole steps, ten at most; what ends later is in none."""
     database = assemble(filling, scenario(tmp_path)).database
     ends = np.flatnonzero(database.ends)

@@ -23,8 +23,8 @@ from tiersim.scenarios.calibration.fitting.devicefile import (
 from tiersim.scenarios.calibration.fitting.fit import Fit, fit_loops
 from tiersim.scenarios.calibration.fitting.loops import simulate
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, device, device_values, start
-from tiersim.scenarios.calibration.fitting.residuals import Range, Residual
-from tiersim.scenarios.calibration.fitting.targets import Latencies, Setting, Target, targets
+from tiersim.scenarios.calibration.fitting.residuals import FitRange, Residual
+from tiersim.scenarios.calibration.fitting.targets import FitTarget, Latencies, Setting, targets
 from tiersim.traces.readers.load_generators import measurements
 
 #: The drive that was "measured".
@@ -95,8 +95,8 @@ def test_a_read_from_memory_parts_the_flash_from_what_is_beside_it() -> None:
     depths = []
     for depth in (1, 16):
         rate, latencies = simulate(device(KNOWN), Setting("random", 4096, depth, 1, 1.0, 0), (50.0, 95.0), 4_000)
-        depths.append(Target(Setting("random", 4096, depth, 1, 1.0, 0), rate, latencies, 1))
-    ahead = Target(setting, 50_000, {"read": Latencies(19_000.0, {50.0: 19_000.0})}, 1)
+        depths.append(FitTarget(Setting("random", 4096, depth, 1, 1.0, 0), rate, latencies, 1))
+    ahead = FitTarget(setting, 50_000, {"read": Latencies(19_000.0, {50.0: 19_000.0})}, 1)
     values = fit_loops([*depths, ahead]).values
     assert values["unloaded_read_ns"] - values["sense_ns"] - values["transfer_ns"] == pytest.approx(19_000)
     assert values["sense_ns"] == pytest.approx(KNOWN["sense_ns"], rel=0.05)
@@ -175,7 +175,7 @@ def test_the_same_measurement_gives_the_same_fit(tmp_path: Path) -> None:
 def a_fit(told: Sequence[str]) -> Fit:
     """A fit whose numbers lie within a tenth, as far as they were told."""
     values = start()
-    found = {name: Range(0.9 * values[name], 1.1 * values[name], True) for name in told}
+    found = {name: FitRange(0.9 * values[name], 1.1 * values[name], True) for name in told}
     return Fit(values, found, (Residual("random reads", "read", "mean", 100_000, 110_000, 1.0),))
 
 
@@ -206,7 +206,7 @@ def test_sources_say_what_was_told_and_what_is_assumed() -> None:
 
 
 def test_what_is_told_on_one_side_only_is_assumed() -> None:
-    fit = Fit(start(), {"dies": Range(8, 64, False)}, ())
+    fit = Fit(start(), {"dies": FitRange(8, 64, False)}, ())
     assert interval(fit, "dies") == (PARAMETERS["dies"].low, PARAMETERS["dies"].high)
     assert between(fit, "transfer_ns") == ("97.66 MiB/s", "4.096 GB/s")
 
@@ -219,19 +219,19 @@ def test_every_parameter_has_a_measurement_that_would_tell_it() -> None:
 
 
 @pytest.fixture(scope="module")
-def pm981a(shared: Path) -> list[Target]:
+def pm981a(shared: Path) -> list[FitTarget]:
     found, left_out = targets(measurements(shared / "ssd" / "pm981a_fio.csv"))
     assert len(left_out) == 1  # one run that contradicts Little's law
     return [target for target in found if target.setting.pattern == "random"]
 
 
 @pytest.fixture(scope="module")
-def of_pm981a(pm981a: list[Target]) -> Fit:
+def of_pm981a(pm981a: list[FitTarget]) -> Fit:
     with commands(LONG):
         return fit_loops(pm981a)
 
 
-def errors_pct(fit: Fit, target: Target) -> dict[tuple[str, str], float]:
+def errors_pct(fit: Fit, target: FitTarget) -> dict[tuple[str, str], float]:
     """Errors in percent, by operation and figure, of runs as long as fits have."""
     with commands(LONG):
         found = loops.residuals_of_loops([target], fit.values)
@@ -241,7 +241,7 @@ def errors_pct(fit: Fit, target: Target) -> dict[tuple[str, str], float]:
 @pytest.mark.shared
 @pytest.mark.long
 @pytest.mark.parametrize("depth", [1, 4, 32, 128])
-def test_a_depth_that_was_left_out_is_predicted(pm981a: list[Target], depth: int) -> None:
+def test_a_depth_that_was_left_out_is_predicted(pm981a: list[FitTarget], depth: int) -> None:
     reads = [one for one in pm981a if one.setting.read_share == 1 and one.setting.block_bytes == 4096]
     [target] = [one for one in reads if one.setting.depth == depth]
     found = errors_pct(fit_loops([one for one in reads if one is not target]), target)
@@ -251,7 +251,7 @@ def test_a_depth_that_was_left_out_is_predicted(pm981a: list[Target], depth: int
 
 @pytest.mark.shared
 @pytest.mark.long
-def test_block_sizes_and_the_mix_are_met(pm981a: list[Target], of_pm981a: Fit) -> None:
+def test_block_sizes_and_the_mix_are_met(pm981a: list[FitTarget], of_pm981a: Fit) -> None:
     reads = [one for one in pm981a if one.setting.read_share == 1]
     assert {one.setting.block_bytes for one in reads} >= {4096 << shift for shift in range(9) if shift != 1}
     for target in reads:

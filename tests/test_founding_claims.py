@@ -14,7 +14,7 @@ from tiersim.scenarios.statements.engines import EngineSources
 from tiersim.scenarios.statements.postgresql import postgresql
 from tiersim.scenarios.validation import depth_sweep, founding, order_entry, ranges, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
-from tiersim.scenarios.validation.order_entry import Load, Part
+from tiersim.scenarios.validation.order_entry import ArrayRun, LoadOutcome
 from tiersim.scenarios.validation.ranges import Assumed
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 
@@ -141,10 +141,10 @@ def test_other_measurements_of_the_network_move_no_prediction(monkeypatch: pytes
     assert network().published == 2 * before.published
 
 
-def _load(part: Part, users: int, values: Mapping[str, Any] | None = None) -> Load:
+def _load(part: ArrayRun, users: int, values: Mapping[str, Any] | None = None) -> LoadOutcome:
     """Stands for a run: a network that is faster on SSDs."""
     per_min = (30_000 if part is order_entry.ON_SSDS else 1_400) * users / (8 + users / 4)
-    return Load(per_min, 60_000 * users / per_min, (10.0, 20.0))
+    return LoadOutcome(per_min, 60_000 * users / per_min, (10.0, 20.0))
 
 
 def test_other_measurements_of_orders_move_no_prediction(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,8 +166,8 @@ def test_other_measurements_of_a_drive_move_no_prediction(monkeypatch: pytest.Mo
 
 
 SMALL = {
-    "order-entry-hdd": Part("order-entry-hdd", 400, 2, 20, 400),
-    "order-entry-ssd": Part("order-entry-ssd", 400, 2, 2, 9000),
+    "order-entry-hdd": ArrayRun("order-entry-hdd", 400, 2, 20, 400),
+    "order-entry-ssd": ArrayRun("order-entry-ssd", 400, 2, 2, 9000),
 }
 
 

@@ -12,7 +12,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import LOOKUP, LOOKUPS, OWN
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import new_metrics
@@ -54,7 +54,7 @@ def totals(rows: int, statements: int) -> tuple[int, int, int, int]:
     )  # fmt: skip
     demands = [Demand(LOOKUP, table=1), Demand(LOOKUPS, rows=rows, depth=64, in_order=False, threshold=26)]
     relations = [Relation(10**9, (1, LEAF_PAGES), station=disks), Relation(10**9, SEEK_PAGES, station=disks)]
-    database = add_database(builder, Host(cores=8, frames=FRAMES, costs=COSTS), relations, [demands], loads)
+    database = add_database(builder, DatabaseHost(cores=8, frames=FRAMES, costs=COSTS), relations, [demands], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**12)
     plant, _ = engine.run_database(builder.build(), database, metrics)
     station = plant.stations[disks]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.class_names import named_twice
 from tests.house.rooms import SHORT, Rooms, look
 from tests.house.settings import KEPT, carried, written_twice
 
@@ -82,3 +83,14 @@ def row(s):
     return make({"a": s.a, "b": int(s.b), "c": s.c or 0, "d": s.other}, e=s.part.e, f=f)
 """)
     assert carried(tree) == {"row from s": ["a", "b", "c"], "row from s.part": ["e"]}
+
+
+def test_no_name_of_a_public_class_stands_twice() -> None:
+    assert named_twice() == {}
+
+
+def test_a_class_of_the_same_name_is_found(tmp_path: Path) -> None:
+    for folder, text in (("cli", "class Part: ...\nclass _Own: ..."), ("traces", "class Part: ...\nclass _Own: ...")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "some.py").write_text(text)
+    assert named_twice(tmp_path) == {"Part": ["cli/some.py", "traces/some.py"]}

@@ -16,17 +16,17 @@ from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.statements.programs import drawn_variants
-from tiersim.scenarios.statements.queries import NO_ENTRIES, Asked, IndexEntries, index_entries
+from tiersim.scenarios.statements.queries import NO_ENTRIES, IndexEntries, QueryWork, index_entries
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import warm
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.popularity import first_updates, pages_with_room, updates_before
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Differences, EntityChange
 
 LEAVES, HEAP, TABLE_ROWS, UPDATES = 20, 100, 2000, 150
 _IMAGE, _RECORD, _COMMIT = 1000, 50, 30
@@ -59,7 +59,7 @@ def _made(
     statements = Statements(
         [UPDATES], np.zeros(UPDATES, np.int32), np.full(UPDATES, OWN, np.uint8), nothing, nothing, nothing, flags, flags
     )
-    host = Host(1, frames, log_station=disk, log=Log(image_bytes=_IMAGE))
+    host = DatabaseHost(1, frames, log_station=disk, log=Log(image_bytes=_IMAGE))
     relation = Relation(TABLE_ROWS, (1, LEAVES, HEAP), 0.5, station=disk, updates=seen, indexes=indexes)
     database = add_database(builder, host, [relation], [demands], statements)
     return builder.build(64), database, len(builder.stations)
@@ -161,9 +161,9 @@ def test_a_warm_pool_holds_pages_of_other_indexes() -> None:
     assert sum(first <= page < first + 41 for page in database.page_of.tolist()) > 30
 
 
-def _changes(values: Mapping[str, Mapping[str, int | str]]) -> dict[str, Change]:
+def _changes(values: Mapping[str, Mapping[str, int | str]]) -> dict[str, EntityChange]:
     return {
-        name: Change(
+        name: EntityChange(
             {key: Decimal(value) for key, value in one.items() if isinstance(value, int)},
             {key: value for key, value in one.items() if isinstance(value, str)},
         )
@@ -226,7 +226,7 @@ def test_without_that_counter_pages_of_the_index_tell() -> None:
 def test_inserts_put_in_an_entry_each_and_deletes_none() -> None:
     entries = [IndexEntries(0.2, 0.05, 10.0, others=(40,))]
     for verb, share, room in (("insert", 1_000_000, False), ("update", 50_000, True), ("delete", 0, False)):
-        asked = Asked((1.0,), (0.0,), 1.0, verb != "insert", True, 200.0, 0.0, verb=verb)
+        asked = QueryWork((1.0,), (0.0,), 1.0, verb != "insert", True, 200.0, 0.0, verb=verb)
         changed = drawn_variants(asked, 1, Draws(1), [0], entries).demands[0][-1]
         assert (changed.entry_share, changed.needs_room) == (share, room)
         assert changed.log_bytes == {"insert": 72, "update": 174, "delete": 200}[verb]

@@ -18,19 +18,19 @@ from tiersim.scenarios.calibration.popularity.recorded import PageCache, device_
 from tiersim.scenarios.statements.replay import load_of
 from tiersim.scenarios.statements.settings import Settings, settings_of_load
 from tiersim.simulator.database.buffer_pool.warm import warm
-from tiersim.simulator.database.build import Demand, Host, Relation, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.database_state import LOOKUP, SWEEP
-from tiersim.traces.differences import Change
+from tiersim.traces.differences import EntityChange
 
 PAGE = 8192
 ROWS = 20_000
 
 
-def change(**values: float) -> Change:
-    return Change(grown={name: Decimal(value) for name, value in values.items()}, last={})
+def change(**values: float) -> EntityChange:
+    return EntityChange(grown={name: Decimal(value) for name, value in values.items()}, last={})
 
 
-def read(pages: float, **others: float) -> Change:
+def read(pages: float, **others: float) -> EntityChange:
     return change(**{"reads": pages, "read_bytes": pages * PAGE, **others})
 
 
@@ -38,7 +38,7 @@ def read(pages: float, **others: float) -> Change:
 @pytest.mark.parametrize(("frames", "cached"), [(60, 100), (60, 200), (60, 400), (200, 200), (200, 450)])
 def test_it_is_as_large_as_the_simulated_one_that_misses_as_much(frames: int, cached: int) -> None:
     builder = PlantBuilder(1)
-    host = Host(1, frames, policy=SWEEP, os_cache_pages=cached)
+    host = DatabaseHost(1, frames, policy=SWEEP, os_cache_pages=cached)
     relation = Relation(ROWS, (1, 71, 600), 0.9, ordered=False)
     database = add_database(builder, host, [relation], [[Demand(LOOKUP)]], statements_of(1, 1))
     found = warm(database, builder.build(1))
@@ -61,7 +61,7 @@ def test_it_is_as_large_as_the_simulated_one_that_misses_as_much(frames: int, ca
         ({"sda": change(reads=400, read_bytes=100 * PAGE)}, 100),  # in smaller pieces
     ],
 )
-def test_no_read_is_counted_twice(devices: dict[str, Change], pages: float | None) -> None:
+def test_no_read_is_counted_twice(devices: dict[str, EntityChange], pages: float | None) -> None:
     assert device_pages_read(devices, PAGE) == pages
 
 

@@ -20,7 +20,7 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
 from tiersim.simulator.database.buffer_pool.flush_list import checkpoint_age
 from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (
     COMPUTE,
@@ -136,7 +136,7 @@ def run(
         [(place + 1) * statements for place in range(sessions)], np.zeros(count, np.int32),
         np.full(count, OWN, np.uint8), nothing, nothing, np.full(count, 1000), flags, flags,
     )  # fmt: skip
-    host = Host(
+    host = DatabaseHost(
         8, frames, log_station=volume, log=log or Log(full_page_writes=False, segment_bytes=1 << 40), policy=MIDPOINT,
         page_cleaner=cleaner or PageCleaner(), doublewrite_station=disk,
         binary_log=None if binary_log is None else replace(binary_log, station=volume), page_bytes=16384,
@@ -209,6 +209,32 @@ def test_a_pool_that_is_changed_all_over_writes_each_page_twice(form: int, flush
     assert (int(c["single_pages"]) > 0) <= (form == MYSQL)
 
 
+@pytest.mark.parametrize("second_ms", [10, 40])
+def test_rates_of_page_cleaners_are_by_their_second(second_ms: int) -> None:
+    """8 sessions commit in two groups by turns; a group takes a write and a flush of the log, 0.2 ms."""
+    cleaner = PageCleaner(MYSQL, interval_ns=second_ms * _MS, io_capacity=1, io_capacity_max=1, loops=1)
+    d, _, _ = run(CHANGE, 3000, sessions=8, frames=2000, pages=10, cleaner=cleaner)
+    groups = second_ms / (2 * 0.1)
+    assert int(d.page_cleaner[0]["log_rate"]) == pytest.approx(groups * 4 * 110, rel=0.1)
+
+
+@pytest.mark.parametrize(("most", "at_once"), [(1, 1), (2, 2), (4, 4), (0, 5)])
+def test_so_many_sessions_write_a_page_at_once(most: int, at_once: float) -> None:
+    """Nobody else does. A page is written and flushed twice, 4 ms; 8 sessions, which read and commit besides, write 5
+    at once where nobody counts them.
+    """
+    cleaner = PageCleaner(
+        MYSQL, interval_ns=10_000 * _MS, scan_depth=0, io_capacity=1, io_capacity_max=1, most_singles=most
+    )
+    d, _, _ = run(CHANGE, 200, sessions=8, cleaner=cleaner)
+    c = d.page_cleaner[0]
+    assert int(c["written_pages"]) == int(c["singles"]) == 0
+    assert int(d.pages_read.sum()) - 400 == pytest.approx(int(c["single_pages"]), rel=0.01)
+    filled_ms = 400 / 8  # a page each
+    took_ms = int(d.sessions["started_ns"].max()) / _MS - filled_ms
+    assert took_ms == pytest.approx(int(c["single_pages"]) * 4 / at_once, rel=0.1)
+
+
 @pytest.mark.parametrize(("tables", "batch_pages", "least"), [(1, 16, 1), (20, 1, 1), (20, 16, 9), (20, 100, 17)])
 def test_each_data_file_of_a_batch_is_flushed_by_itself(tables: int, batch_pages: int, least: float) -> None:
     """Of 20 files 16 pages that are drawn evenly lie in 11; the last batch of a round is shorter."""
@@ -246,14 +272,14 @@ def test_the_checkpoint_gets_no_older_than_it_may(form: int) -> None:
 
 
 def test_parts_that_do_not_go_together_are_refused() -> None:
-    def make(host: Host) -> None:
+    def make(host: DatabaseHost) -> None:
         nothing = np.zeros(0, np.int64)
         add_database(PlantBuilder(1), host, [], [], Statements([], *[nothing] * 7))  # type: ignore[arg-type]
 
     with pytest.raises(ScenarioError, match="page cleaners free what InnoDB's list lets go"):
-        make(Host(1, 1, policy=LRU, page_cleaner=PageCleaner()))
+        make(DatabaseHost(1, 1, policy=LRU, page_cleaner=PageCleaner()))
     with pytest.raises(ScenarioError, match="leave out the checkpoints"):
-        make(Host(1, 1, policy=MIDPOINT, page_cleaner=PageCleaner(), checkpoints=Checkpoints()))
+        make(DatabaseHost(1, 1, policy=MIDPOINT, page_cleaner=PageCleaner(), checkpoints=Checkpoints()))
 
 
 @pytest.mark.parametrize("took_ms", [0.1, 0.5, 2.0])

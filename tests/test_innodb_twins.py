@@ -22,7 +22,7 @@ from tiersim.simulator.database.buffer_pool.flush_list import BATCH_FIRST, BATCH
 from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.buffer_pool.pages import change, clean
 from tiersim.simulator.database.buffer_pool.warm import refer
-from tiersim.simulator.database.build import Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import MIDPOINT, Database
 from tiersim.simulator.database.wal.log import Log
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.kernels
 def pool(frames: int, pages: int, old_time_ns: int, cleaner: PageCleaner | None = None, tables: int = 1) -> Database:
     none, flags = np.zeros(0, np.int64), np.zeros(0, np.uint8)
     loads = Statements([], np.zeros(0, np.int32), flags, none, none, none, flags, flags)
-    host = Host(
+    host = DatabaseHost(
         1,
         frames,
         policy=MIDPOINT,

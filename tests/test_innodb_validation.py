@@ -2,6 +2,7 @@
 the accuracy document has them.
 """
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,15 @@ from tiersim.scenarios.validation import (
     innodb_sata,
     innodb_tpcc,
 )
-from tiersim.scenarios.validation.innodb_bench import around
+from tiersim.scenarios.validation.innodb_bench import (
+    HAMMERDB_INDEXES,
+    REDO_BYTES,
+    around,
+    scaled,
+    tpcc,
+)
 from tiersim.scenarios.validation.report import counted
+from tiersim.traces.readers.mysql.settings import PAGE_CLEANER_SECOND
 
 ACCURACY = Path(__file__).parents[1] / "docs/accuracy.md"
 
@@ -67,6 +75,29 @@ def test_pages_with_few_zeros_among_the_bits_that_nurand_sets_oftener_are_hot(
             >> np.arange(of_page) & 1).sum(axis=1)  # fmt: skip
     zeros = {0.5: of_page // 2}[hot]
     assert share == pytest.approx((ones >= of_page - zeros).mean(), abs=0.01)
+
+
+def test_a_transaction_logs_what_was_counted_and_enters_what_it_changes_into_indexes() -> None:
+    load = tomllib.loads(tpcc(10, 1000, 8, {"stock": (0.5, 0.75)}, HAMMERDB_INDEXES))
+    mix, logged = load["streams"]["users"]["mix"], 0.0
+    for name, share in mix.items():
+        for step in load["statements"][name]["does"]:
+            each = step.get("log", step.get("commit", "0 B"))
+            logged += share * step.get("rows", 1) * int(each.removesuffix(" B"))
+    assert logged / sum(mix.values()) == pytest.approx(REDO_BYTES, rel=0.01)
+    changed = [step["change"] for step in load["statements"]["order"]["does"] if "change" in step]
+    assert changed == ["stock", "order_customer", "ends"]
+    assert load["relations"]["order_customer"]["rows"] == 530
+    assert "line_item" not in load["relations"]
+
+
+def test_a_scaled_server_has_as_much_shorter_seconds_and_as_much_less_in_them() -> None:
+    assert tomllib.loads(scaled(50, 10_000, 20_000)) == {
+        "innodb_io_capacity": "200",
+        "innodb_io_capacity_max": "400",
+        "innodb_old_blocks_time": "20",
+        PAGE_CLEANER_SECOND: "20000",
+    }
 
 
 def test_a_guess_knows_what_the_cap_lets_a_recorded_transaction_do() -> None:

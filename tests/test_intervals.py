@@ -18,12 +18,12 @@ from typer.testing import CliRunner
 from tests import accuracy_document
 from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
-from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, INNODB, model_error_of
+from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, INNODB, MET, model_error_of
 from tiersim.scenarios.validation import interval_report, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (
     CONSTANT,
-    Judged,
+    JudgedMeasurement,
     Measurement,
     coverage_interval,
     judge,
@@ -99,11 +99,11 @@ def test_an_interval_holds_its_prediction_and_its_range() -> None:
 
 def test_the_score_is_the_width_and_ten_times_what_lies_outside() -> None:
     (one,) = measured("e", 0.15)
-    assert Judged(one, -0.2, 0.2).score == pytest.approx(0.4)
-    assert Judged(one, -0.1, 0.1).score == pytest.approx(0.2 + 10 * 0.05)
-    assert Judged(one, 0.2, 0.3).score == pytest.approx(0.1 + 10 * 0.05)
-    assert Judged(one, -0.1, 0.1).constant_score == pytest.approx(CONSTANT[1] - CONSTANT[0])
-    assert Judged(one, log(0.8), log(1.2)).half_width == pytest.approx(0.2)
+    assert JudgedMeasurement(one, -0.2, 0.2).score == pytest.approx(0.4)
+    assert JudgedMeasurement(one, -0.1, 0.1).score == pytest.approx(0.2 + 10 * 0.05)
+    assert JudgedMeasurement(one, 0.2, 0.3).score == pytest.approx(0.1 + 10 * 0.05)
+    assert JudgedMeasurement(one, -0.1, 0.1).constant_score == pytest.approx(CONSTANT[1] - CONSTANT[0])
+    assert JudgedMeasurement(one, log(0.8), log(1.2)).half_width == pytest.approx(0.2)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=5, max_size=12), st.floats(0.1, 10))
@@ -114,7 +114,7 @@ def test_the_best_score_at_the_true_quantiles_is_of_nothing_else(errors: list[fl
     reach = sorted(abs(scale * error) for error in errors)
 
     def total(end: float) -> float:
-        return sum(Judged(measured("e", scale * error)[0], -end, end).score for error in errors)
+        return sum(JudgedMeasurement(measured("e", scale * error)[0], -end, end).score for error in errors)
 
     best = min(total(end) for end in [*reach, reach[-1] * 2])
     rank = -(-8 * len(reach) // 10) - 1
@@ -135,9 +135,9 @@ def test_of_experiments_alike_eighty_percent_are_held() -> None:
 def test_the_interval_of_the_coverage_is_the_same_again_and_wider_for_fewer_experiments() -> None:
     (one,) = measured("e", 0.0)
 
-    def drawn(experiments: int) -> list[Judged]:
+    def drawn(experiments: int) -> list[JudgedMeasurement]:
         of = [replace(one, experiment=f"e{number}", error=0.0 if number % 5 else 1.0) for number in range(experiments)]
-        return [Judged(some, -0.1, 0.1) for some in of]
+        return [JudgedMeasurement(some, -0.1, 0.1) for some in of]
 
     few, many = (coverage_interval(drawn(count), by_experiment=True) for count in (10, 100))
     assert few == coverage_interval(drawn(10), by_experiment=True)
@@ -253,8 +253,21 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
     assert said.is_latency_error_known({"model_error": near})
     told = {"verdict": verdict, "model_error": far, "calibration": {"beyond": ["processors that are busy for 97% …"]}}
     assert "(CPU busier than recorded): throughput" in said.notes([told])[0]
-    assert "(buffer pool larger or CPU busier than recorded): throughput" in sentence
+    assert "(buffer pool larger, CPU busier or reads more than recorded): throughput" in sentence
     assert "unknown for other figures" in sentence  # only throughput was measured there
+
+
+def test_where_transactions_are_met_and_a_query_is_not_throughput_has_the_error_of_a_calibrated_result() -> None:
+    verdict = {"calibration": "uncalibrated", "reach": "within the recording", "transactions": MET}
+    met, calibrated, assumed = (
+        model_error_of(one)["figures"]
+        for one in (verdict, {"calibration": "calibrated"}, {"calibration": "uncalibrated"})
+    )
+    assert met == assumed | {"throughput": calibrated["throughput"]}
+    beyond = model_error_of(verdict | {"reach": BEYOND})
+    assert beyond == model_error_of({"calibration": "calibrated", "reach": BEYOND})
+    (sentence,) = said.notes([{"verdict": verdict, "model_error": model_error_of(verdict)}])
+    assert "(calibrated for transactions, not for each query): throughput" in sentence
 
 
 def test_no_error_beyond_a_recording_is_narrower_than_the_same_within_it() -> None:
@@ -277,6 +290,8 @@ def test_pairs_of_a_map_are_measurements_by_recorded_cell() -> None:
     labels = ("32 MiB, free", "32 MiB, 250/s", "128 MiB, 250/s")
     rows = [(labels[0], ["", "+10", "-20"]), (labels[1], ["+0", "", "+50"]), (labels[2], ["-5", "+1", ""])]
     found = list(interval_report.of_map("Lookups: predicted", labels, rows))
+    (limited,) = interval_report.of_map("", ("32 MiB, free",), [("128 MiB, free", ["-5"])])
+    assert limited.basis == "extrapolated"  # reads of a smaller pool cost processors more
     beyond = [one for one in found if one.basis == "extrapolated"]
     assert [round(exp(-one.error), 2) for one in beyond] == [0.8, 1.0, 1.5, 0.95]
     assert {one.basis for one in found if one not in beyond} == {"calibrated"}

@@ -212,15 +212,15 @@ def test_an_edited_helper_of_another_module_gives_the_new_answer(tmp_path: Path)
     package = tmp_path / "copy" / "tiersim"
     shutil.copytree(ROOT / "src" / "tiersim", package)
     code = (
-        "from tiersim.devices.hdd.hdd_kernels import angle_at; from tiersim.devices import outer;"
+        "from tiersim.devices.hdd.hdd_geometry import angle_at; from tiersim.devices import outer;"
         " print(outer.twice(10**9))"
     )
     (package / "devices" / "outer.py").write_text(
-        "from tiersim.devices.hdd.hdd_kernels import angle_at\nfrom tiersim.kernel import kernel\n\n"
+        "from tiersim.devices.hdd.hdd_geometry import angle_at\nfrom tiersim.kernel import kernel\n\n"
         "@kernel\ndef twice(now):\n    return 2 * angle_at(now, 4_000_000_000, 7)\n"
     )
     first = python(code, tmp_path / "cache", PYTHONPATH=str(package.parent))
-    helper = package / "devices" / "hdd" / "hdd_kernels.py"
+    helper = package / "devices" / "hdd" / "hdd_geometry.py"
     helper.write_text(helper.read_text().replace("+ phase_ps) % revolution_ps", "+ phase_ps) % revolution_ps + 1"))
     second = python(code, tmp_path / "cache", PYTHONPATH=str(package.parent))
     assert int(second.stdout) == int(first.stdout) + 2, first.stderr + second.stderr

@@ -12,7 +12,7 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
 from tiersim.simulator.database.buffer_pool.warm import warm
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import (
     COMPUTE,
     FOR_EVICTION,
@@ -65,7 +65,7 @@ def run(
         flags,
         flags,
     )
-    host = Host(
+    host = DatabaseHost(
         sessions, frames, log_station=volume, log=LogBlocks(), policy=LRU2, lazy_writer=lazy, costs=costs or Costs(),
         extension_station=extension, extension_pages=extension_pages,
     )  # fmt: skip
@@ -170,6 +170,6 @@ def test_parts_that_do_not_go_together_are_refused() -> None:
     none, flags = np.zeros(0, np.int64), np.zeros(0, np.uint8)
     nothing = Statements([], np.zeros(0, np.int32), flags, none, none, none, flags, flags)
     with pytest.raises(ScenarioError, match="LRU-2"):
-        add_database(builder, Host(1, 1, policy=SWEEP, lazy_writer=LazyWriter()), [], [], nothing)
+        add_database(builder, DatabaseHost(1, 1, policy=SWEEP, lazy_writer=LazyWriter()), [], [], nothing)
     with pytest.raises(ScenarioError, match="extension"):
-        add_database(builder, Host(1, 1, policy=LRU2, extension_pages=1), [], [], nothing)
+        add_database(builder, DatabaseHost(1, 1, policy=LRU2, extension_pages=1), [], [], nothing)

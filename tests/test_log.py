@@ -10,7 +10,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.sessions.processors import Costs
@@ -47,7 +47,9 @@ def run(
         [(place + 1) * commits for place in range(sessions)], np.zeros(count, np.int32), np.full(count, OWN, np.uint8),
         nothing, nothing, np.full(count, cpu_ns), flags, flags,
     )  # fmt: skip
-    host = Host(sessions, frames, log_station=volume, log=log or Log(), costs=costs or Costs(), checkpoints=checkpoints)
+    host = DatabaseHost(
+        sessions, frames, log_station=volume, log=log or Log(), costs=costs or Costs(), checkpoints=checkpoints
+    )
     does = demands or [Demand(COMPUTE), Demand(LOG, log_bytes=log_bytes)]
     relations = [Relation(pages * 10, (pages,), station=disk)]
     database = add_database(builder, host, relations, [does], loads)
@@ -169,7 +171,7 @@ def test_rows_stay_locked_until_the_commit_is_durable() -> None:
         [5, 10, 15, 20], np.zeros(20, np.int32), np.full(20, OWN, np.uint8), nothing, nothing, nothing, flags, flags
     )
     database = add_database(
-        builder, Host(4, 4, log_station=volume), [Relation(1, (1,), station=disk)], [one_row], loads
+        builder, DatabaseHost(4, 4, log_station=volume), [Relation(1, (1,), station=disk)], [one_row], loads
     )
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
     engine.run_database(builder.build(16), database, metrics)

@@ -8,7 +8,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import COMPUTE, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
@@ -42,7 +42,7 @@ def run(
         [(place + 1) * commits for place in range(sessions)], np.zeros(count, np.int32), np.full(count, OWN, np.uint8),
         nothing, nothing, np.full(count, cpu_ns), flags, flags,
     )  # fmt: skip
-    host = Host(sessions, 64, log_station=volume, log=log, costs=costs or Costs())
+    host = DatabaseHost(sessions, 64, log_station=volume, log=log, costs=costs or Costs())
     does = demands or [Demand(COMPUTE), Demand(LOG, log_bytes=log_bytes)]
     database = add_database(builder, host, [Relation(100, (16,), station=volume)], [does], loads)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)

@@ -11,7 +11,7 @@ from tiersim.scenarios import causes
 from tiersim.scenarios.causes import WRITER, find_owners
 from tiersim.scenarios.hardware import Home
 from tiersim.scenarios.replay import addresses
-from tiersim.scenarios.survey import EXTENT_BYTES, Recorded
+from tiersim.scenarios.survey import EXTENT_BYTES, RecordedCommands
 from tiersim.traces.bundle import Requests
 from tiersim.traces.readers.purposes import Purposes
 from tiersim.traces.schema import DATA_WRITE, FLAG_SYNC, LOG_WRITE
@@ -75,7 +75,7 @@ def test_beyond_so_many_files_their_writers_are_shared(monkeypatch: pytest.Monke
     file, number = np.arange(400) % 20, np.arange(400)
     op = np.where(number % 3 == 0, READ, WRITE)
     rows = rows_of(number * 10**6, 1000, file=file, op=op, flags=np.where(op == READ, FLAG_SYNC, 0))
-    trace = Recorded(
+    trace = RecordedCommands(
         rows.time_ns, rows.time_ns, rows.latency_ns, rows.op, rows.file, rows.stream, rows.purpose, rows.flags,
         rows.offset_bytes, rows.length_bytes,
     )  # fmt: skip

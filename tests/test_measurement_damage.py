@@ -15,7 +15,7 @@ from tests.test_diskspd_xml import XML
 from tests.test_fio_layouts import FIO_2_21
 from tests.test_measured_points import TABLE
 from tiersim.errors import TraceError
-from tiersim.traces.measurement import Measured
+from tiersim.traces.measurement import MeasuredPoint
 from tiersim.traces.readers import load_generators
 from tiersim.traces.readers.fio_json import read_fio
 from tiersim.traces.readers.load_generators import measurements
@@ -29,13 +29,13 @@ WHOLE = {
 }
 
 
-def try_read(folder: Path, data: bytes) -> list[Measured]:
+def try_read(folder: Path, data: bytes) -> list[MeasuredPoint]:
     """Read a file that holds *data*, and check what is said if that fails."""
     (folder / "measured").write_bytes(data)
     return try_measure(folder / "measured")
 
 
-def try_measure(path: Path) -> list[Measured]:
+def try_measure(path: Path) -> list[MeasuredPoint]:
     """Read a file, and check what is said if that fails."""
     try:
         return measurements(path)
@@ -110,7 +110,7 @@ def test_values_of_any_kind_in_any_place(
             assert said.startswith("file: ")
 
 
-def check(point: Measured) -> None:
+def check(point: MeasuredPoint) -> None:
     """What holds of every point, whatever it was read from."""
     for value in (point.iops, point.mean_ns, point.stddev_ns, point.least_ns, point.most_ns, point.submission_mean_ns):
         assert value is None or 0 <= value < float("inf")

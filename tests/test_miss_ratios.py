@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tests.runs import needs_jit
 from tiersim.errors import ScenarioError, TraceError
-from tiersim.simulator.miss_ratios import Curve, ExactCurve, Shards, Simulated, curve_of, knees, size_grid
+from tiersim.simulator.miss_ratios import ExactCurve, MissRatioCurve, Shards, Simulated, curve_of, knees, size_grid
 from tiersim.simulator.miss_ratios.distances import FIRST, MOST_PAGES, StackDistances
 from tiersim.simulator.miss_ratios.numbering import PageNumbers
 from tiersim.simulator.miss_ratios.samples import Sampler
@@ -31,7 +31,7 @@ BLOCK = 1 << 20
 keys_drawn = st.one_of(st.integers(0, 12), st.integers(-(2**63), 2**63 - 1), st.integers(0, 3).map(lambda n: n << 47))
 
 
-def fed(curve: ExactCurve | Shards, keys: Keys, block: int = BLOCK) -> Curve:
+def fed(curve: ExactCurve | Shards, keys: Keys, block: int = BLOCK) -> MissRatioCurve:
     for start in range(0, len(keys), block):
         part = keys[start : start + block]
         curve.add(part, np.zeros(len(part), np.int32))
@@ -42,7 +42,7 @@ def exact(keys: Keys, sizes: Keys) -> NDArray[np.float64]:
     return fed(ExactCurve(sizes), keys).miss_ratio
 
 
-def simulated(policy: str, keys: Keys, sizes: Keys, rate: float, seed: int = 1, samples: int = 8) -> Curve:
+def simulated(policy: str, keys: Keys, sizes: Keys, rate: float, seed: int = 1, samples: int = 8) -> MissRatioCurve:
     run = Simulated(policy, rate, samples=samples, seed=seed)
     for start in range(0, len(keys), BLOCK):
         run.add(keys[start : start + BLOCK])
@@ -267,7 +267,7 @@ def test_a_sample_of_a_number_of_pages_has_no_more() -> None:
     assert run.counts().pages == pytest.approx(len(np.unique(keys)), rel=0.05)
 
 
-def mean_error(run: Callable[[int], Curve], expected: NDArray[np.float64], seeds: int) -> tuple[float, float]:
+def mean_error(run: Callable[[int], MissRatioCurve], expected: NDArray[np.float64], seeds: int) -> tuple[float, float]:
     """Mean absolute error over seeds and sizes, and the share of sizes that the error bars hold at."""
     curves = [run(seed) for seed in range(1, seeds + 1)]
     apart = np.abs([curve.miss_ratio - expected for curve in curves])

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from tests.runs import needs_jit
 from tiersim.cli.main import app
 from tiersim.errors import ScenarioError, TiersimError, TraceError
-from tiersim.scenarios.miss_ratios import Asked, miss_ratios, parse_sizes
+from tiersim.scenarios.miss_ratios import Sampling, miss_ratios, parse_sizes
 from tiersim.scenarios.miss_ratios.references import PageStream
 from tiersim.traces.bundle import Bundle, write_bundle
 from tiersim.traces.readers import import_trace
@@ -139,14 +139,14 @@ def test_what_is_no_size_is_a_sentence(text: str, what: str) -> None:
 )
 def test_what_cannot_be_asked_is_a_sentence(asked: dict[str, Any], what: str) -> None:
     with pytest.raises(ScenarioError, match=what):
-        Asked(**asked)
+        Sampling(**asked)
 
 
 # Page references
 
 
 def test_references_give_the_curve_of_the_whole_cache(tmp_path: Path) -> None:
-    document = miss_ratios(references(tmp_path), Asked())
+    document = miss_ratios(references(tmp_path), Sampling())
     assert document["schema"] == "tiersim.mrc/1"
     assert (document["policy"], document["method"], document["page_bytes"]) == ("lru", "exact", PAGE)
     assert (document["references"], document["distinct_pages"]) == (8, 4)
@@ -162,7 +162,7 @@ def test_references_give_the_curve_of_the_whole_cache(tmp_path: Path) -> None:
 
 
 def test_relations_and_operations_share_the_cache(tmp_path: Path) -> None:
-    document = miss_ratios(references(tmp_path), Asked())
+    document = miss_ratios(references(tmp_path), Sampling())
     relations, operations = parts(document, "relation"), parts(document, "operation")
     assert {name: part["references"] for name, part in relations.items()} == {"orders": 6, "lines": 2}
     assert [point["miss_ratio"] for point in relations["lines"]["points"]] == [1, 1, 0.5, 0.5]
@@ -173,7 +173,7 @@ def test_relations_and_operations_share_the_cache(tmp_path: Path) -> None:
 
 
 def test_queries_of_the_statements_that_asked(tmp_path: Path) -> None:
-    document = miss_ratios(with_queries(references(tmp_path)), Asked(by=("query",)))
+    document = miss_ratios(with_queries(references(tmp_path)), Sampling(by=("query",)))
     queries = parts(document, "query")
     assert {name: part["references"] for name, part in queries.items()} == {"aa": 3, "bb": 3}
     assert queries["aa"]["text"] == "SELECT <script>"
@@ -184,36 +184,36 @@ def test_queries_of_the_statements_that_asked(tmp_path: Path) -> None:
 
 def test_more_parts_than_can_be_told_apart_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tiersim.scenarios.miss_ratios.references._MOST_CLASSES", 3)
-    assert miss_ratios(references(tmp_path), Asked(by=("relation",)))["curves"]
+    assert miss_ratios(references(tmp_path), Sampling(by=("relation",)))["curves"]
     with pytest.raises(TraceError, match="4 combinations of relations, queries and operations are too many"):
-        miss_ratios(references(tmp_path / "again"), Asked())
+        miss_ratios(references(tmp_path / "again"), Sampling())
 
 
 def test_curves_that_are_left_out_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tiersim.scenarios.miss_ratios.document._MOST_CURVES", 1)
-    document = miss_ratios(references(tmp_path), Asked())
+    document = miss_ratios(references(tmp_path), Sampling())
     assert list(parts(document, "relation")) == ["orders"]
     assert "of 2 curves by relation the 1 with most references are listed" in document["notes"]
 
 
 def test_asked_sizes_are_the_points(tmp_path: Path) -> None:
-    document = miss_ratios(references(tmp_path), Asked(sizes_bytes=(3 * PAGE + 1, 100 * PAGE)))
+    document = miss_ratios(references(tmp_path), Sampling(sizes_bytes=(3 * PAGE + 1, 100 * PAGE)))
     assert curve(document) == {3: 0.5, 100: 0.5}
     with pytest.raises(ScenarioError, match="a cache of 4 KiB holds no page of 8 KiB"):
-        miss_ratios(references(tmp_path / "again"), Asked(sizes_bytes=(4096,)))
+        miss_ratios(references(tmp_path / "again"), Sampling(sizes_bytes=(4096,)))
 
 
 def test_pages_are_as_large_as_the_trace_says(tmp_path: Path) -> None:
-    document = miss_ratios(references(tmp_path, page_bytes=16384), Asked())
+    document = miss_ratios(references(tmp_path, page_bytes=16384), Sampling())
     assert document["points"][-1]["cache_bytes"] == 4 * 16384
     with pytest.raises(TraceError, match=r"host.page_bytes: 'big' is no size of a page"):
-        miss_ratios(references(tmp_path / "again", page_bytes="big"), Asked())
+        miss_ratios(references(tmp_path / "again", page_bytes="big"), Sampling())
 
 
 @needs_jit
 @pytest.mark.parametrize("policy", ["arc", "fifo"])
 def test_another_policy_is_simulated(tmp_path: Path, policy: str) -> None:
-    document = miss_ratios(references(tmp_path), Asked(policy=policy))
+    document = miss_ratios(references(tmp_path), Sampling(policy=policy))
     assert (document["policy"], document["method"]) == (policy, "exact")
     assert curve(document)[4] == 0.5
     assert document["curves"] == []
@@ -223,23 +223,23 @@ def test_samples_say_what_they_are(tmp_path: Path) -> None:
     luck = np.random.default_rng(1)
     rows = [(int(page), 0, -1, 0) for page in luck.zipf(1.3, 4000) % 3000]
     bundle = references(tmp_path, rows)
-    document = miss_ratios(bundle, Asked(rate=0.1))
+    document = miss_ratios(bundle, Sampling(rate=0.1))
     assert document["method"] == "shards"
     assert document["sample"] == {"rate": 0.1, "most_pages": None, "samples": 8, "seed": 1}
-    whole = miss_ratios(bundle, Asked(sizes_bytes=tuple(point["cache_bytes"] for point in document["points"])))
+    whole = miss_ratios(bundle, Sampling(sizes_bytes=tuple(point["cache_bytes"] for point in document["points"])))
     for found, point in zip(document["points"], whole["points"], strict=True):
         assert found["miss_ratio"] == pytest.approx(point["miss_ratio"], abs=0.1)
         assert found["error"] > 0
-    assert json.dumps(document, allow_nan=False) == json.dumps(miss_ratios(bundle, Asked(rate=0.1, workers=2)))
-    fixed = miss_ratios(bundle, Asked(most_pages=100))
+    assert json.dumps(document, allow_nan=False) == json.dumps(miss_ratios(bundle, Sampling(rate=0.1, workers=2)))
+    fixed = miss_ratios(bundle, Sampling(most_pages=100))
     assert fixed["sample"]["most_pages"] == 100
 
 
 def test_pages_of_any_number_in_one_relation_and_none_beyond_reach_in_several(tmp_path: Path) -> None:
     far = [(-(2**63), 0, -1, 0), (2**63 - 1, 0, -1, 0), (-(2**63), 0, -1, 0)]
-    assert miss_ratios(references(tmp_path, far), Asked())["distinct_pages"] == 2
+    assert miss_ratios(references(tmp_path, far), Sampling())["distinct_pages"] == 2
     with pytest.raises(TraceError, match=r"pages beyond number 2\^47"):
-        miss_ratios(references(tmp_path / "several", [*far, (1, 1, -1, 0)]), Asked())
+        miss_ratios(references(tmp_path / "several", [*far, (1, 1, -1, 0)]), Sampling())
 
 
 def test_damage_and_emptiness_are_sentences(tmp_path: Path) -> None:
@@ -247,13 +247,13 @@ def test_damage_and_emptiness_are_sentences(tmp_path: Path) -> None:
     table = bundle.path / "references.parquet"
     table.write_bytes(table.read_bytes()[:-20])
     with pytest.raises(TraceError, match="is not a whole Parquet file"):
-        miss_ratios(bundle, Asked())
+        miss_ratios(bundle, Sampling())
     with pytest.raises(TraceError, match="asks for no page"):
-        miss_ratios(requests(tmp_path / "a", op=["flush"], offset_bytes=[0], length_bytes=[0]), Asked())
+        miss_ratios(requests(tmp_path / "a", op=["flush"], offset_bytes=[0], length_bytes=[0]), Sampling())
     with write_bundle(tmp_path / "empty.trace"):
         pass
     with pytest.raises(TiersimError):
-        miss_ratios(Bundle(tmp_path / "empty.trace"), Asked())
+        miss_ratios(Bundle(tmp_path / "empty.trace"), Sampling())
 
 
 # Requests
@@ -268,7 +268,7 @@ def test_a_request_is_the_pages_that_it_touches(tmp_path: Path) -> None:
         purpose=["data read", "data write", None, None, None, "log write"],
     )
     assert pages_of(bundle) == [0, 0, 1, 3, 4, 5, 6]
-    document = miss_ratios(bundle, Asked())
+    document = miss_ratios(bundle, Sampling())
     assert "1 log writes are left out: the WAL bypasses the buffer pool" in document["notes"]
     assert {name: part["references"] for name, part in parts(document, "operation").items()} == {"read": 5, "write": 2}
 
@@ -285,12 +285,12 @@ def test_long_requests_come_in_parts(tmp_path: Path) -> None:
 def test_a_request_that_is_too_long_is_named(tmp_path: Path) -> None:
     bundle = requests(tmp_path, offset_bytes=[0, 0], length_bytes=[PAGE, 1 << 50])
     with pytest.raises(TraceError, match="row 1: a request of 1024 TiB is longer than any"):
-        miss_ratios(bundle, Asked())
+        miss_ratios(bundle, Sampling())
 
 
 def test_files_are_told_apart(tmp_path: Path) -> None:
     bundle = requests(tmp_path, offset_bytes=[0, 0, 0], file=["a", "b", "a"])
-    document = miss_ratios(bundle, Asked())
+    document = miss_ratios(bundle, Sampling())
     assert document["distinct_pages"] == 2
     assert {name: part["references"] for name, part in parts(document, "relation").items()} == {"a": 2, "b": 1}
 
@@ -302,7 +302,7 @@ def test_a_block_trace_never_saw_the_hits_of_its_cache(tmp_path: Path, known: bo
         manifest = {"schema": "tiersim.trace/1", "host": {"shared_buffers_bytes": 64 * MIB}}
         (bundle.path / "manifest.json").write_text(json.dumps(manifest))
         bundle = Bundle(bundle.path)
-    recorded = miss_ratios(bundle, Asked())["recorded"]
+    recorded = miss_ratios(bundle, Sampling())["recorded"]
     assert recorded["cache_bytes"] == (64 * MIB if known else None)
     below = "a buffer pool of 64 MiB" if known else "a cache whose size is not known"
     assert recorded["beyond"].startswith(
@@ -324,7 +324,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_jit
 def test_counters_give_the_curve_of_their_law(counted: Path) -> None:
-    document = miss_ratios(Bundle(counted), Asked(by=("relation", "query")))
+    document = miss_ratios(Bundle(counted), Sampling(by=("relation", "query")))
     assert (document["policy"], document["method"], document["synthesised"]) == ("sweep", "law", True)
     ratios = [point["miss_ratio"] for point in document["points"]]
     assert ratios == sorted(ratios, reverse=True)
@@ -343,7 +343,7 @@ def test_counters_give_the_curve_of_their_law(counted: Path) -> None:
 
 
 def test_counters_have_no_pages_to_sample_or_to_simulate(counted: Path) -> None:
-    for asked in (Asked(rate=0.1), Asked(policy="arc"), Asked(most_pages=100)):
+    for asked in (Sampling(rate=0.1), Sampling(policy="arc"), Sampling(most_pages=100)):
         with pytest.raises(ScenarioError, match="leave out --policy and --sample"):
             miss_ratios(Bundle(counted), asked)
 
@@ -387,7 +387,7 @@ def test_the_command_prints_one_document_and_writes_it(trace: Path, tmp_path: Pa
 
 def test_every_key_is_documented(tmp_path: Path) -> None:
     text = (Path(__file__).parents[1] / "docs" / "mrc.md").read_text()
-    document = miss_ratios(with_queries(references(tmp_path)), Asked(by=("query",), rate=0.5))
+    document = miss_ratios(with_queries(references(tmp_path)), Sampling(by=("query",), rate=0.5))
     keys = {*document, *document["sample"], *document["points"][0], *document["curves"][0], *document["recorded"]}
     assert {key for key in keys - {"schema"} if f"`{key}`" not in text} == set()
 

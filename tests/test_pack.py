@@ -16,7 +16,7 @@ from tests.test_replay import write_trace
 from tiersim.cli.main import app
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.packing.boxes import Box
-from tiersim.scenarios.packing.pack import Asked, _cost, _Trial, _usable, pack_tenants, without_a_drive
+from tiersim.scenarios.packing.pack import PackingOptions, _cost, _Trial, _usable, pack_tenants, without_a_drive
 from tiersim.scenarios.sizing.candidates import combinations, read_candidates
 from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.tenants.model import read_tenants
@@ -102,7 +102,7 @@ def partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:
 def test_the_answer_is_the_cheapest_of_all_placements_that_hold_when_each_is_simulated(
     folder: Path, recordings: Any
 ) -> None:
-    asked = Asked(recordings(FOUR), [], 0.0, False)
+    asked = PackingOptions(recordings(FOUR), [], 0.0, False)
     found = candidates(folder)
     document = pack_tenants(asked, found)
     kinds, _ = _usable(found, asked)
@@ -121,10 +121,10 @@ def test_the_answer_is_the_cheapest_of_all_placements_that_hold_when_each_is_sim
 
 def test_tenants_that_are_apart_do_not_share_an_array(folder: Path, recordings: Any) -> None:
     flash = ARRAYS.replace("price = 900", "price = 1")
-    together = pack_tenants(Asked(recordings(FOUR), [], 0.0, False), candidates(folder, flash))
+    together = pack_tenants(PackingOptions(recordings(FOUR), [], 0.0, False), candidates(folder, flash))
     assert len(together["arrays"]) == 1
     text = FOUR.replace("[tenants.bill]", 'apart = ["third"]\n[tenants.bill]')
-    apart = pack_tenants(Asked(recordings(text), [], 0.0, False), candidates(folder, flash))
+    apart = pack_tenants(PackingOptions(recordings(text), [], 0.0, False), candidates(folder, flash))
     assert len(apart["arrays"]) == 2
     assert not any({"shop", "third"} <= set(one["tenants"]) for one in apart["arrays"])
 
@@ -134,12 +134,12 @@ def test_cores_memory_and_size_are_counted(folder: Path, recordings: Any) -> Non
     flash = flash.replace('layout = "raid1"', 'layout = "raid1"\nset = { "host.cores" = [8] }')
     for key in ("cores = 3", 'size = "300 GB"'):
         text = FOUR.replace("recording =", f"{key}\nrecording =")
-        document = pack_tenants(Asked(recordings(text), [], 0.0, False), candidates(folder, flash))
+        document = pack_tenants(PackingOptions(recordings(text), [], 0.0, False), candidates(folder, flash))
         assert len(document["arrays"]) == 2, key
 
 
 def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Path, recordings: Any) -> None:
-    asked = Asked(recordings(FOUR), [parse_target("p99(data read) < 1 us")], 0.0, False)
+    asked = PackingOptions(recordings(FOUR), [parse_target("p99(data read) < 1 us")], 0.0, False)
     document = pack_tenants(asked, candidates(folder))
     assert not document["fits"]
     assert document["arrays"] == []
@@ -148,8 +148,8 @@ def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Pa
 
 
 def test_growth_and_a_failed_drive_cost_more_or_the_same(folder: Path, recordings: Any) -> None:
-    plain = pack_tenants(Asked(recordings(TWO), [], 0.0, False), candidates(folder))
-    spare = pack_tenants(Asked(recordings(TWO), [], 0.5, True), candidates(folder))
+    plain = pack_tenants(PackingOptions(recordings(TWO), [], 0.0, False), candidates(folder))
+    spare = pack_tenants(PackingOptions(recordings(TWO), [], 0.5, True), candidates(folder))
     assert spare["cost"] > plain["cost"]
     texts = [target["text"] for one in spare["arrays"] for own in one["targets"].values() for target in own]
     assert any(text.endswith("with a failed drive") for text in texts)
@@ -164,11 +164,11 @@ def test_an_array_without_a_drive_has_it_failed(folder: Path) -> None:
 
 def test_candidates_that_lose_data_are_left_out(folder: Path, recordings: Any) -> None:
     text = ARRAYS.replace('count = 2\nlayout = "raid1"', "count = 1")
-    document = pack_tenants(Asked(recordings(TWO), [], 0.0, True), candidates(folder, text))
+    document = pack_tenants(PackingOptions(recordings(TWO), [], 0.0, True), candidates(folder, text))
     assert document["left_out"] == [{"name": "1 × micron-s650dc-800", "why": "a drive that fails takes data with it"}]
     text = text.replace('count = [2, 4, 8]\nlayout = "raid10"', "count = 1")
     with pytest.raises(ScenarioError, match=r"no candidate can be used: .* takes data with it"):
-        pack_tenants(Asked(recordings(TWO), [], 0.0, True), candidates(folder, text))
+        pack_tenants(PackingOptions(recordings(TWO), [], 0.0, True), candidates(folder, text))
 
 
 @pytest.mark.parametrize(
@@ -182,14 +182,14 @@ def test_candidates_that_lose_data_are_left_out(folder: Path, recordings: Any) -
 )
 def test_a_mistake_is_named(folder: Path, recordings: Any, text: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
-        pack_tenants(Asked(recordings(text), [], 0.0, False), candidates(folder))
+        pack_tenants(PackingOptions(recordings(text), [], 0.0, False), candidates(folder))
 
 
 def test_recordings_of_statements_are_refused_before_anything_runs(folder: Path, recordings: Any) -> None:
     import_files(sort_files([start(folder) / "select"]), folder / "counted.trace", force=True)
     text = FOUR + '[tenants.counted]\nrecording = "counted.trace"\n'
     with pytest.raises(ScenarioError, match=r"tenants.counted.recording: has statements and no block requests"):
-        pack_tenants(Asked(recordings(text), [], 0.0, False), candidates(folder))
+        pack_tenants(PackingOptions(recordings(text), [], 0.0, False), candidates(folder))
 
 
 def test_the_command_prints_and_writes_the_answer(folder: Path) -> None:

@@ -11,7 +11,7 @@ from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.categories import FIRST_CLASS, STATEMENT
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database, with_slots
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database, with_slots
 from tiersim.simulator.database.database_state import LOOKUP, LRU, OWN, Database
 from tiersim.simulator.database.page_cache import (
     PAGES_AT_ONCE,
@@ -43,7 +43,7 @@ def database_of(
         [statements], np.zeros(statements, np.int32), np.full(statements, OWN, np.uint8), nothing,
         nothing if think_ns is None else np.array(think_ns), nothing, flags, flags,
     )  # fmt: skip
-    host = Host(1, 1, policy=LRU, os_cache_pages=cached)
+    host = DatabaseHost(1, 1, policy=LRU, os_cache_pages=cached)
     demands = [[Demand(LOOKUP, dirties=dirties)]]
     return (
         builder,

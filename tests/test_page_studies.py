@@ -31,7 +31,7 @@ from tests.page_studies import (
 )
 from tiersim.cli.page import Inputs, build_page, open_inputs
 from tiersim.cli.page.payload import MOST_TEXT
-from tiersim.cli.page.study_models import Row
+from tiersim.cli.page.study_models import RowModel
 from tiersim.cli.page.study_points import point_of
 from tiersim.errors import TraceError
 
@@ -142,7 +142,7 @@ def test_the_same_files_give_the_same_bytes(files: list[Path], html: str) -> Non
 # --------------------------------------------------------------------------------------------------------- payload
 def test_replications_are_one_point_whose_interval_holds_all_of_theirs() -> None:
     summaries = [summary_of(CARD, 64 * MIB), summary_of(DISKS, 64 * MIB)]
-    rows = [Row.model_validate(row(0, {}, summary, number)) for number, summary in enumerate(summaries)]
+    rows = [RowModel.model_validate(row(0, {}, summary, number)) for number, summary in enumerate(summaries)]
     point = point_of(rows, {}, ["cpu"])
     figures = [summary["latency_ns"]["transaction"]["p99"] for summary in summaries]
     value, low, high = point["latency"]["transaction"]["ns"]["p99"]
@@ -154,7 +154,7 @@ def test_replications_are_one_point_whose_interval_holds_all_of_theirs() -> None
 def test_of_a_saturated_point_no_latency_is_in_the_page() -> None:
     summary = summary_of(CARD, 64 * MIB)
     summary["verdict"]["load"] = "saturated"
-    point = point_of([Row.model_validate(row(0, {}, summary))], {"7123": 0}, ["cpu"])
+    point = point_of([RowModel.model_validate(row(0, {}, summary))], {"7123": 0}, ["cpu"])
     assert point["latency"]["transaction"]["ns"] == {}
     assert point["queries"]["0"]["us"] is None
 

@@ -6,7 +6,7 @@ import pytest
 
 from tiersim.devices.array.volume import Volume
 from tiersim.devices.catalogue import load_device
-from tiersim.scenarios.validation.pgbench import Script, Server, demands, rate, relations
+from tiersim.scenarios.validation.pgbench import PgbenchServer, Script, demands, rate, relations
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG
 
 US = 1_000
@@ -14,7 +14,7 @@ MIB = 1 << 20
 NVME = Volume("nvme", load_device("intel-750-400"), 1, "single", 65536)
 
 
-def per_s(server: Server, script: Script, scale: int, cpu_us: int) -> float:
+def per_s(server: PgbenchServer, script: Script, scale: int, cpu_us: int) -> float:
     return rate(server, script, scale, cpu_us * US, 300, settle_s=0.02, measure_s=0.1, most_per_s=100_000).per_s
 
 
@@ -41,22 +41,22 @@ def test_scripts_have_their_commands(script: Script, commands: int, locks: int) 
 
 
 def test_what_fits_into_the_pool_is_bound_by_the_processors() -> None:
-    server = Server(2, 8, 64 * MIB, 64 * MIB, NVME)
+    server = PgbenchServer(2, 8, 64 * MIB, 64 * MIB, NVME)
     assert per_s(server, "select-only", 1, 200) == pytest.approx(2 / 200e-6, rel=0.03)
 
 
 def test_updates_of_one_branch_follow_each_other() -> None:
     """From the update of the branch to the end of the commit nobody else has its row."""
-    server = Server(8, 8, 64 * MIB, 64 * MIB, NVME)
+    server = PgbenchServer(8, 8, 64 * MIB, 64 * MIB, NVME)
     assert per_s(server, "tpcb-like", 1, 700) < 0.8 * per_s(server, "tpcb-like", 16, 700) < 8 / 700e-6
 
 
 def test_clients_that_run_out_of_transactions_are_no_rate() -> None:
-    server = Server(2, 8, 64 * MIB, 64 * MIB, NVME)
+    server = PgbenchServer(2, 8, 64 * MIB, 64 * MIB, NVME)
     with pytest.raises(ValueError, match=r"most_per_s: with 1,000 a second"):
         rate(server, "select-only", 1, 200 * US, settle_s=0.02, measure_s=0.1, most_per_s=1_000)
 
 
 def test_what_does_not_fit_waits_for_the_device() -> None:
-    small, large = (Server(8, 8, 8 * MIB, cache, NVME) for cache in (8 * MIB, 128 * MIB))
+    small, large = (PgbenchServer(8, 8, 8 * MIB, cache, NVME) for cache in (8 * MIB, 128 * MIB))
     assert per_s(small, "select-only", 4, 100) < 0.8 * per_s(large, "select-only", 4, 100)

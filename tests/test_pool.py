@@ -15,8 +15,8 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import Plant
 from tiersim.simulator.database.buffer_pool.pages import frame_for, loaded, touch, touch_in_ring, victim
 from tiersim.simulator.database.buffer_pool.rings import close_ring, scans_in_ring
-from tiersim.simulator.database.buffer_pool.warm import Transactions, Warmed, refer, walk, warm
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.buffer_pool.warm import TransactionStarts, Warmed, refer, walk, warm
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import (
     BULK_READ,
     LOOKUP,
@@ -44,7 +44,7 @@ def statements_of(sessions: int, each: int) -> Statements:
     )
 
 
-def pool(host: Host, *relations: Relation, sessions: int = 1, dirties: bool = False, seed: int = 1) -> Database:
+def pool(host: DatabaseHost, *relations: Relation, sessions: int = 1, dirties: bool = False, seed: int = 1) -> Database:
     """A database of single lookups, one of each table in turn for a transaction."""
     demands = [Demand(LOOKUP, table, dirties) for table in range(len(relations))]
     return add_database(PlantBuilder(seed), host, relations, [demands], statements_of(sessions, 1))
@@ -90,7 +90,7 @@ def lru2(references: list[tuple[int, int]], capacity: int, correlated: int, reta
 def test_lru2_is_what_its_authors_say(
     references: list[tuple[int, int]], capacity: int, correlated: int, retained: int
 ) -> None:
-    host = Host(1, capacity, policy=LRU2, correlated_ns=correlated, retained_ns=retained)
+    host = DatabaseHost(1, capacity, policy=LRU2, correlated_ns=correlated, retained_ns=retained)
     database = pool(host, Relation(13, (13,)))
     missed = now = 0
     for page, gap in references:
@@ -101,7 +101,7 @@ def test_lru2_is_what_its_authors_say(
 
 @pytest.mark.parametrize("policy", [SWEEP, LRU, LRU2])
 def test_a_page_that_is_being_read_stays(policy: int) -> None:
-    database = pool(Host(1, 4, policy=policy), Relation(9, (9,)))
+    database = pool(DatabaseHost(1, 4, policy=policy), Relation(9, (9,)))
     for page in range(4):
         refer(database, page, 0, page)
     database.state[:3] = READING
@@ -129,7 +129,7 @@ def read_through_ring(database: Database, page: int, session: int = 0) -> bool:
 
 def hot_pool(frames: int = 800, hot: int = 700) -> Database:
     """A pool that is full: pages that were used more than once, and others that were used once."""
-    database = pool(Host(1, frames), Relation(10_000, (10_000,)), sessions=2)
+    database = pool(DatabaseHost(1, frames), Relation(10_000, (10_000,)), sessions=2)
     database.sessions["ring"] = BULK_READ
     for page in range(frames):
         refer(database, page, 0, 0)
@@ -154,7 +154,7 @@ def test_a_ring_takes_no_more_than_an_eighth_of_the_pool() -> None:
         read_through_ring(database, page)
     assert (database.page_of >= 2000).sum() == 10
     assert database.ring_pages.tolist() == [0, 10]
-    assert pool(Host(1, 1 << 20), Relation(9, (9,))).ring_pages.tolist() == [0, 32]
+    assert pool(DatabaseHost(1, 1 << 20), Relation(9, (9,))).ring_pages.tolist() == [0, 32]
 
 
 def test_a_page_that_somebody_else_used_leaves_the_ring_and_stays() -> None:
@@ -192,7 +192,7 @@ def test_a_ring_that_was_closed_begins_anew() -> None:
 
 
 def test_tables_above_a_quarter_of_the_pool_are_scanned_through_a_ring() -> None:
-    database = pool(Host(1, 800), Relation(9, (9,)))
+    database = pool(DatabaseHost(1, 800), Relation(9, (9,)))
     assert not scans_in_ring(database, 200)
     assert scans_in_ring(database, 201)
 
@@ -254,7 +254,7 @@ def test_a_warm_pool_misses_what_a_real_one_misses() -> None:
     """256 MiB, which the popularity of rows was fitted to: what the recorded server missed is
     known to the third digit.
     """
-    found = warm(pool(Host(1, 32_768), LAB))
+    found = warm(pool(DatabaseHost(1, 32_768), LAB))
     assert found.stationary
     assert found.missed[:3].sum() / found.transactions == pytest.approx(0.1664, rel=0.02)
     assert found.missed[3] / found.transactions == pytest.approx(0.3161, rel=0.02)
@@ -264,7 +264,7 @@ def test_a_warm_pool_misses_what_a_real_one_misses() -> None:
 @pytest.mark.parametrize("policy", [SWEEP, LRU, LRU2])
 def test_warm_tells_when_misses_fall_no_longer(policy: int) -> None:
     relation = Relation(20_000, (1, 10, 600), 0.9)
-    database = pool(Host(1, 100, policy=policy), relation, dirties=True)
+    database = pool(DatabaseHost(1, 100, policy=policy), relation, dirties=True)
     found = warm(database, transaction_ns=1000)
     assert found.stationary
     assert database.dirty.any()
@@ -272,14 +272,14 @@ def test_warm_tells_when_misses_fall_no_longer(policy: int) -> None:
     more, again = np.zeros(3, np.int64), np.zeros(3, np.int64)
     more[:2] = 1 << 40  # what has not been drawn
     one = np.array([0, 1])
-    walk(PLANT, database, Transactions(one, one, one), 1000, 3 * found.transactions, more, again)
+    walk(PLANT, database, TransactionStarts(one, one, one), 1000, 3 * found.transactions, more, again)
     went_on = again.sum() / (more[0] - (1 << 40))
     assert went_on == pytest.approx(found.missed.sum() / found.transactions, rel=0.05)
-    assert not warm(pool(Host(1, 100), relation), most_references=20_000).stationary
+    assert not warm(pool(DatabaseHost(1, 100), relation), most_references=20_000).stationary
 
 
 def test_a_pool_that_holds_everything_misses_nothing() -> None:
-    database = pool(Host(1, 700), Relation(20_000, (1, 10, 600), 0.9))
+    database = pool(DatabaseHost(1, 700), Relation(20_000, (1, 10, 600), 0.9))
     found = warm(database)
     assert found.stationary
     assert not found.missed.any()
@@ -289,7 +289,7 @@ def test_a_pool_that_holds_everything_misses_nothing() -> None:
 def test_changed_pages_are_those_that_were_changed_since_they_came() -> None:
     """Every lookup changes its heap page, so all heap pages are dirty and none of the index is."""
     relation = Relation(20_000, (1, 10, 600), 0.9)
-    database = pool(Host(1, 100), relation, dirties=True)
+    database = pool(DatabaseHost(1, 100), relation, dirties=True)
     warm(database)
     np.testing.assert_array_equal(database.dirty, database.page_of >= 11)
 
@@ -297,7 +297,7 @@ def test_changed_pages_are_those_that_were_changed_since_they_came() -> None:
 def with_page_cache(frames: int, cached: int, *, dirties: bool = False) -> tuple[Database, Plant, Warmed]:
     builder = PlantBuilder(1)
     relations = [Relation(20_000, (1, 10, 600), 0.9)]
-    host = Host(1, frames, policy=LRU, os_cache_pages=cached)
+    host = DatabaseHost(1, frames, policy=LRU, os_cache_pages=cached)
     database = add_database(builder, host, relations, [[Demand(LOOKUP, dirties=dirties)]], statements_of(1, 1))
     plant = builder.build(1)
     return database, plant, warm(database, plant)
@@ -310,7 +310,7 @@ def test_the_page_cache_holds_what_the_pool_has_missed() -> None:
     assert found.stationary
     assert plant.flash_caches[0]["used"] == 200
     assert 0 < found.read < 0.7 * found.missed.sum()
-    alone = warm(pool(Host(1, 200, policy=LRU), Relation(20_000, (1, 10, 600), 0.9)))
+    alone = warm(pool(DatabaseHost(1, 200, policy=LRU), Relation(20_000, (1, 10, 600), 0.9)))
     assert found.read / found.transactions > 0.95 * alone.missed.sum() / alone.transactions
     assert with_page_cache(60, 700)[2].read == 0
 
@@ -322,5 +322,5 @@ def test_changed_pages_go_to_the_page_cache() -> None:
 
 
 def test_a_database_without_lookups_is_warm_at_once() -> None:
-    found = warm(add_database(PlantBuilder(1), Host(1, 4), [], [[]], statements_of(1, 3)))
+    found = warm(add_database(PlantBuilder(1), DatabaseHost(1, 4), [], [[]], statements_of(1, 3)))
     assert (found.stationary, found.references) == (True, 0)

@@ -9,13 +9,13 @@ import pytest
 
 from tests.runs import needs_jit
 from tiersim.scenarios.validation import cells
-from tiersim.scenarios.validation.cell_figures import Conditions, Figures, Measured, read_runs
+from tiersim.scenarios.validation.cell_figures import Conditions, Figures, MeasuredRun, read_runs
 from tiersim.traces.samples import CELLS
 
 pytestmark = [pytest.mark.long, needs_jit]
 
 
-def recorded() -> Measured:
+def recorded() -> MeasuredRun:
     (found,) = (run for run in read_runs(CELLS / "reads") if run.conditions.iops is None)
     return found
 

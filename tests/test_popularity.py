@@ -28,7 +28,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import MOST, Pool, level
 from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded_accesses
 from tiersim.scenarios.calibration.popularity.references import missed_of, referenced_accesses
 from tiersim.simulator.database.buffer_pool.pages import page_at
-from tiersim.simulator.database.build import Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Relation, Statements, add_database
 from tiersim.simulator.policies.misses import misses, numbered
 from tiersim.simulator.popularity import draw_rank, first_updated, laws_of, moved_rows, scattered, zipf
 from tiersim.traces.counters import SUBJECTS
@@ -93,7 +93,7 @@ def test_the_simulator_puts_the_hottest_row_of_a_table_that_grows_at_its_end() -
     statements = Statements([], nothing.astype(np.int32), none, nothing, nothing, nothing, none, none)
     database = add_database(
         PlantBuilder(1),
-        Host(1, 4),
+        DatabaseHost(1, 4),
         [Relation(100, (1, 5, 20), 1.0, recent=True, hot_rows=10, hot_share=0.5)],
         [],
         statements,
@@ -127,7 +127,7 @@ def test_the_simulator_puts_rows_that_moved_behind_the_others() -> None:
     nothing, none = np.zeros(0, np.int64), np.zeros(0, np.uint8)
     statements = Statements([], nothing.astype(np.int32), none, nothing, nothing, nothing, none, none)
     relations = [Relation(1_000, (1, 20, 100), 1.0, moved=share) for share in (0.0, 0.5, 1.0)]
-    database = add_database(PlantBuilder(1), Host(1, 4), relations, [], statements)
+    database = add_database(PlantBuilder(1), DatabaseHost(1, 4), relations, [], statements)
     moved_pages = (0, 5, 10)  # ten rows a page
     assert database.level_pages.tolist() == [1, 20, 100, 1, 20, 105, 1, 20, 110]
     for table, pages in enumerate(moved_pages):
@@ -421,7 +421,7 @@ def test_usage_counts_tell_a_hot_set_from_zipf_s_law() -> None:
     law = Law(0.5, HOT, 0.9)
     table = run(MADE_UP, 2_000, law)
     found = fit([table], 2_000)
-    assert "predicted by Zipf's law alone; so it uses " in found.said[0]
+    assert "predicted by Zipf's law alone; so the model takes " in found.said[0]
     assert found.laws[0].hot_rows == pytest.approx(HOT, rel=0.3)
     assert found.laws[0].hot_share == pytest.approx(0.9, abs=0.07)
     agree(found, MADE_UP, law, 800, rel=0.05)
@@ -455,7 +455,7 @@ def test_a_second_size_tells_a_hot_set_from_zipf_s_law() -> None:
     (truth,) = others[1][0]
     assert predict(zipf_s, 6_000)[0].heap != pytest.approx(truth.heap_missed / truth.accesses, rel=0.1)
     found = fit(*first, others=others)
-    assert "predicted by Zipf's law alone; so it uses " in found.said[0]
+    assert "predicted by Zipf's law alone; so the model takes " in found.said[0]
     assert found.laws[0].hot_rows == pytest.approx(20_000, rel=0.3)
     agree(found, MADE_UP, law, 4_000, rel=0.05)
     assert not extrapolated(found, 20_000)
@@ -790,7 +790,7 @@ def test_pools_of_other_sizes_miss_what_a_trace_s_references_do() -> None:
     counted = missed_of(references, sizes)
     one = fit(*counted[0])
     three = fit(*counted[0], others=counted[1:3])
-    assert "predicted by Zipf's law alone; so it uses " in three.said[0]
+    assert "predicted by Zipf's law alone; so the model takes " in three.said[0]
     for (table,), size in counted:
         missed = table.heap_missed / table.accesses
         assert predict(one, size)[0].heap == pytest.approx(missed, rel=0.12), size

@@ -7,7 +7,7 @@ import pytest
 from tests.postgres_versions import COLUMNS, OTHERS, STATEMENTS
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.readers.postgres.views import VIEWS, values_of
-from tiersim.traces.readers.views import Part, Row, number, view_among
+from tiersim.traces.readers.views import Row, RowPart, number, view_among
 
 ALL = [(name, columns) for name, versions in COLUMNS.items() for columns in versions]
 
@@ -46,7 +46,7 @@ def test_every_view_has_columns_here() -> None:
 
 
 @pytest.mark.parametrize("part", [(view.name, part) for view in VIEWS for part in view.parts], ids=lambda pair: pair[0])
-def test_views_use_the_words_of_their_subject(part: tuple[str, Part]) -> None:
+def test_views_use_the_words_of_their_subject(part: tuple[str, RowPart]) -> None:
     _, known = part
     subject = SUBJECTS[known.subject]
     assert set(known.numbers) <= subject.counters | subject.gauges

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tiersim.scenarios.calibration.processor import Pace, ProcessorCosts, Run, calibrate_processor
+from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
 from tiersim.scenarios.validation import point_reads
 from tiersim.simulator.database.sessions.processors import Costs
 
@@ -21,13 +21,13 @@ class Loop:
     device_ns: float = 120_000
     statement_ns: float = 20_000
 
-    def run(self, costs: ProcessorCosts) -> Run:
+    def run(self, costs: ProcessorCosts) -> CalibrationRun:
         demand_ns = self.statement_ns + costs.client_ns + self.reads * costs.costs.read_ns
         cycle_ns = demand_ns + self.reads * self.device_ns
         rate = min(self.cores / demand_ns, self.sessions / cycle_ns)
         queued_ns = max(self.sessions / rate - cycle_ns, 0) / (1 + self.reads)
         pace = Pace(rate * 1e9, costs.costs.read_ns + self.device_ns + queued_ns)
-        return Run(pace, rate * demand_ns / self.cores, self.cores, self.sessions, self.reads, 1.0)
+        return CalibrationRun(pace, rate * demand_ns / self.cores, self.cores, self.sessions, self.reads, 1.0)
 
 
 def _costs(client_ns: int, read_ns: int, pause_ns: int | None = 0) -> ProcessorCosts:
@@ -61,7 +61,7 @@ def test_a_search_that_is_too_fast_and_too_slow_in_turn_takes_smaller_steps() ->
     """A loop that answers changes of its clients four times as strongly as asymptotic bounds do."""
     loop = Loop()
 
-    def strongly(costs: ProcessorCosts) -> Run:
+    def strongly(costs: ProcessorCosts) -> CalibrationRun:
         return loop.run(ProcessorCosts({}, 4 * costs.client_ns, costs.costs, "a test", 0))
 
     recorded = strongly(_costs(20_000, 50_000)).pace

@@ -14,7 +14,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import AccessedTable, La
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, UNKNOWNS, draws_of, with_range
-from tiersim.scenarios.statements.statement_load import Load
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.database.database_state import IN_ORDER
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.result import Result
@@ -45,7 +45,7 @@ def recorded(law: Law, frames: int, *, counts: bool = True) -> Fitted:
     return fit([replace(TABLE, **missed, **(held if counts else {}))], frames)
 
 
-def test_each_unknown_takes_each_part_of_its_range_once(load: Load) -> None:
+def test_each_unknown_takes_each_part_of_its_range_once(load: StatementLoad) -> None:
     draws = draws_of(load, processor(), 1)
     assert len(draws) == DRAWS
     assert len({one.laws for one in draws}) <= LAWS
@@ -57,7 +57,7 @@ def test_each_unknown_takes_each_part_of_its_range_once(load: Load) -> None:
     assert [one.at for one in draws] != [one.at for one in draws_of(load, processor(), 2)]
 
 
-def test_costs_lie_between_the_ends_of_their_ranges(load: Load) -> None:
+def test_costs_lie_between_the_ends_of_their_ranges(load: StatementLoad) -> None:
     for one in draws_of(load, processor(), 1):
         assert 0.8 * 40_000 <= one.processor.statement_ns["q"] <= 1.25 * 40_000
         assert one.processor.client_ns == pytest.approx(one.processor.statement_ns["q"] / 2, abs=1)
@@ -65,7 +65,7 @@ def test_costs_lie_between_the_ends_of_their_ranges(load: Load) -> None:
         assert (one.processor.costs.read_ns > 25_000) == (one.at["read"] > 0)
 
 
-def test_what_is_known_is_not_drawn(load: Load) -> None:
+def test_what_is_known_is_not_drawn(load: StatementLoad) -> None:
     known = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
     assert {(one.processor.statement_ns["q"], one.processor.costs.read_ns) for one in draws_of(load, known, 1)} == {
         (40_000, 25_000)
@@ -91,7 +91,7 @@ def test_without_usage_counts_rows_may_have_moved_or_not() -> None:
 
 
 def ranged(
-    load: Load,
+    load: StatementLoad,
     made: NamedScenario,
     costs: ProcessorCosts,
     share_of_reads: float,
@@ -102,7 +102,7 @@ def ranged(
     these serve in order of arrival. Models are *off* by as much.
     """
 
-    def run(_: NamedScenario, __: Load, one: ProcessorCosts) -> Result:
+    def run(_: NamedScenario, __: StatementLoad, one: ProcessorCosts) -> Result:
         demand = (1 + (one.cpu_order == IN_ORDER)) * one.client_ns / 20_000 * (
             1 - share_of_reads
         ) + one.costs.read_ns / 25_000 * share_of_reads
@@ -121,7 +121,7 @@ def ranged(
     return found
 
 
-def test_a_range_holds_the_prediction_and_names_what_makes_it_wide(load: Load, tmp_path: Any) -> None:
+def test_a_range_holds_the_prediction_and_names_what_makes_it_wide(load: StatementLoad, tmp_path: Any) -> None:
     made = scenario(tmp_path)
     found = ranged(load, made, processor(), 0.0)
     assert found["transactions_per_s"]["low"] < 1000 < found["transactions_per_s"]["high"]
@@ -134,7 +134,9 @@ def test_a_range_holds_the_prediction_and_names_what_makes_it_wide(load: Load, t
     assert tail["high"] == pytest.approx(4e10 / found["transactions_per_s"]["low"], rel=1e-3)
 
 
-def test_whom_the_scheduler_serves_next_is_drawn_where_its_choices_were_not_recorded(load: Load, tmp_path: Any) -> None:
+def test_whom_the_scheduler_serves_next_is_drawn_where_its_choices_were_not_recorded(
+    load: StatementLoad, tmp_path: Any
+) -> None:
     known = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
     two, eight = (ranged(load, scenario(tmp_path), known, 0.0, cores) for cores in (2, 8))
     assert two["transactions_per_s"] == pytest.approx({"low": 1000, "high": 1000})
@@ -143,7 +145,7 @@ def test_whom_the_scheduler_serves_next_is_drawn_where_its_choices_were_not_reco
     assert eight["mostly"] == UNKNOWNS["order"][0]
 
 
-def test_what_the_models_are_off_widens_a_range(load: Load, tmp_path: Any) -> None:
+def test_what_the_models_are_off_widens_a_range(load: StatementLoad, tmp_path: Any) -> None:
     """Logs of 3/10 and 4/10, which are independent, make 5/10."""
     costs = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
     error = {"throughput": {"low": np.exp(-0.4), "high": np.exp(0.1)}, "mean": {"low": 0.8, "high": 1.25}}
@@ -156,7 +158,13 @@ def test_what_the_models_are_off_widens_a_range(load: Load, tmp_path: Any) -> No
     assert both["transactions_per_s"]["high"] == pytest.approx(1000 * np.exp(np.hypot(0.3, 0.1)), rel=0.02)
 
 
-def test_a_range_that_decides_nothing_is_underdetermined(load: Load, tmp_path: Any) -> None:
+def test_where_no_error_of_means_is_known_they_are_off_as_throughput_is(load: StatementLoad, tmp_path: Any) -> None:
+    costs = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
+    found = ranged(load, scenario(tmp_path), costs, 0.0, off={"throughput": {"low": 0.8, "high": 1.1}})
+    assert found["transaction_mean_ns"] == pytest.approx({"low": 8e6 / 1.1, "high": 8e6 / 0.8})
+
+
+def test_a_range_that_decides_nothing_is_underdetermined(load: StatementLoad, tmp_path: Any) -> None:
     found = ranged(load, scenario(tmp_path), processor(), 0.7)
     assert found["verdict"] == "underdetermined"
     assert found["mostly"] == UNKNOWNS["read"][0]

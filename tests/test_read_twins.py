@@ -26,7 +26,7 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import COMPUTE, COPY, LOOKUP, SCAN, Database
 from tiersim.simulator.database.sessions.copies import NOTHING
 from tiersim.simulator.database.sessions.processors import Costs
@@ -55,7 +55,7 @@ def read_by(
         builder = PlantBuilder(seed % 1000)
         disk = add_server(builder, "disk", places, READ_NS)
         tables = [Relation(levels[-1] * 10, levels, station=disk) for levels in relations]
-        database = add_database(builder, Host(**host), tables, classes, load)
+        database = add_database(builder, DatabaseHost(**host), tables, classes, load)
         return (
             builder,
             database,
@@ -212,7 +212,7 @@ def test_copies(
             station=target if kind in ("backup", "restore") else NOTHING, restores=kind in ("restore", "new"),
         )  # fmt: skip
         tables = [Relation(10, (1, count), station=disks[place if apart else 0]) for place, count in enumerate(pages)]
-        database = add_database(builder, Host(cores, 8), tables, [[Demand(COMPUTE), copy]], load)
+        database = add_database(builder, DatabaseHost(cores, 8), tables, [[Demand(COMPUTE), copy]], load)
         return builder, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
 
     builder, database, metrics = fresh()

@@ -21,7 +21,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.statements.queries import index_entries
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import LOCK, LOOKUP, OWN
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
 from tiersim.simulator.metrics import new_metrics
@@ -86,7 +86,7 @@ def _predicted(server: PostgresServer, updates: int) -> int:
     load = Statements(
         [updates], np.zeros(updates, np.int32), np.full(updates, OWN, np.uint8), nothing, nothing, nothing, flags, flags
     )
-    host = Host(1, sum(sizes.values()), log_station=disk, log=Log(image_bytes=1))
+    host = DatabaseHost(1, sum(sizes.values()), log_station=disk, log=Log(image_bytes=1))
     database = add_database(builder, host, [table], [demands], load)
     plant = builder.build(64)
     engine.run_database(plant, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9))

@@ -12,7 +12,7 @@ from benchmarks.real_postgres.accuracy import PLANS, recordings_first
 from benchmarks.real_postgres.plan import Cell, cells, read_plan
 from benchmarks.real_postgres.runs import conditions_of, keep_runs
 from benchmarks.real_postgres.scores import Compared, document, table, verdicts
-from tiersim.scenarios.validation.cell_figures import Conditions, Figures, Measured, read_runs, slow_share
+from tiersim.scenarios.validation.cell_figures import Conditions, Figures, MeasuredRun, read_runs, slow_share
 from tiersim.traces.samples import CELLS
 
 BENCH = Path(__file__).parents[1] / "benchmarks" / "real_postgres"
@@ -142,7 +142,7 @@ def test_runs_are_kept_small(tmp_path: Path) -> None:
     (tmp_path / "out" / "updates-64-300-1").mkdir(parents=True)
     (tmp_path / "out" / "updates-64-300-1" / "result.json").write_text(json.dumps(result))
     results = keep_runs(tmp_path / "out", tmp_path / "results")
-    assert read_runs(results) == [Measured("updates-64-300-1", CONDITIONS, 6.5, 60_000, KNOWN)]
+    assert read_runs(results) == [MeasuredRun("updates-64-300-1", CONDITIONS, 6.5, 60_000, KNOWN)]
 
 
 @pytest.mark.parametrize("name", PLANS)

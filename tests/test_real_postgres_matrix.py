@@ -162,7 +162,7 @@ def rows_of(lines: list[str]) -> list[list[str]]:
         (True, "calibrated", "calibrated"),
         (True, "extrapolated", "calibrated, extrapolating"),
         (False, "assumed", "uncalibrated"),
-        (False, "extrapolated", "uncalibrated"),
+        (False, "extrapolated", "uncalibrated, transactions met"),
     ],
 )
 def test_what_a_result_says_of_itself(calibrated: bool, basis: str, kind: str) -> None:
@@ -170,7 +170,7 @@ def test_what_a_result_says_of_itself(calibrated: bool, basis: str, kind: str) -
 
 
 def test_coverage_has_a_row_for_each_kind_of_result_with_the_cells_that_it_is_from() -> None:
-    missed = pair(-0.3, low=0.6, high=0.72, calibrated=False, source="another")
+    missed = pair(-0.3, low=0.6, high=0.72, calibrated=False, basis="assumed", source="another")
     calibrated, uncalibrated, everything = rows_of(coverage_table([pair(0.0), pair(0.01), missed]))
     assert calibrated[:5] == ["calibrated", "2", "1", "100%", "100% .. 100%"]
     assert uncalibrated[:5] == ["uncalibrated", "1", "1", "0%", "0% .. 0%"]

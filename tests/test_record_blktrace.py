@@ -280,7 +280,7 @@ NOTE = struct.pack("=IIQQIIIIIHH", 0x65617407, 0, 1000, 0, 0, 0x0400_0000, 7, 0,
 def test_what_cannot_be_imported_is_said_and_not_taken_for_an_idle_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raw: bytes, fault: str, said: str
 ) -> None:
-    def recorded(_: block.Device, folder: Path, __: block.Bounds) -> block.Raw:
+    def recorded(_: block.BlockDevice, folder: Path, __: block.Bounds) -> block.Raw:
         file = folder / "recorded.blktrace.0"
         file.write_bytes(raw)
         return block.Raw([file], [])
@@ -288,7 +288,7 @@ def test_what_cannot_be_imported_is_said_and_not_taken_for_an_idle_device(
     def refuse(*_: object, **__: object) -> None:
         raise TraceError(fault)
 
-    monkeypatch.setattr(block, "block_device", lambda path: block.Device(path, 7, 0))
+    monkeypatch.setattr(block, "block_device", lambda path: block.BlockDevice(path, 7, 0))
     monkeypatch.setattr(block, "_recorded", recorded)
     if fault:
         monkeypatch.setattr(block, "import_trace", refuse)

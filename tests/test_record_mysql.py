@@ -185,9 +185,10 @@ def test_a_missing_grant_is_a_sentence_and_the_rest_is_recorded(server: MariadbS
 
 
 def test_the_session_can_change_nothing(server: MariadbServer) -> None:
-    from tiersim.traces.recorders.mysql.connection import NotShownError, Server
+    from tiersim.traces.recorders.mysql.connection import MysqlConnection
+    from tiersim.traces.recorders.rounds import NotShownError
 
-    session = Server(server.dsn)
+    session = MysqlConnection(server.dsn)
     with pytest.raises(NotShownError):
         session.rows("UPDATE shop.items SET k = 1")
     session.close()

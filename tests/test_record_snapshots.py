@@ -5,8 +5,9 @@ from typing import cast
 
 from tiersim.traces.differences import differences
 from tiersim.traces.recorders.postgres.advice import reach
-from tiersim.traces.recorders.postgres.connection import NotShownError, Row, Server
-from tiersim.traces.recorders.postgres.snapshots import Snapshots
+from tiersim.traces.recorders.postgres.connection import PostgresConnection, Row
+from tiersim.traces.recorders.postgres.snapshots import PostgresSnapshots
+from tiersim.traces.recorders.rounds import NotShownError
 
 Answer = Callable[[int], list[Row]]
 
@@ -49,7 +50,7 @@ def pages(moment: int) -> list[Row]:
 
 def test_a_view_that_fails_once_leaves_its_subject_out_of_that_snapshot() -> None:
     server = Scripted(pg_stat_all_tables=tables, pg_statio_all_tables=pages)
-    snapshots = Snapshots(cast(Server, server), with_pool=False)
+    snapshots = PostgresSnapshots(cast(PostgresConnection, server), with_pool=False)
     taken = [snapshots.take() for _ in range(3)]
     relation = differences(taken).of("relation")["public.t"].grown
     assert relation["pages_read"] == 20
@@ -61,7 +62,7 @@ def test_a_view_that_fails_once_leaves_its_subject_out_of_that_snapshot() -> Non
 
 def test_a_view_that_fails_at_first_is_not_asked_again() -> None:
     server = Scripted(pg_stat_all_tables=tables, pg_statio_all_tables=refused)
-    snapshots = Snapshots(cast(Server, server), with_pool=False)
+    snapshots = PostgresSnapshots(cast(PostgresConnection, server), with_pool=False)
     taken = [snapshots.take() for _ in range(3)]
     assert len([sql for sql in server.asked if "pg_statio_all_tables" in sql]) == 1
     assert all(("relation", "public.t") in snapshot.values for snapshot in taken)
@@ -77,14 +78,14 @@ def test_what_a_view_without_rows_counts_later_counts_from_0() -> None:
         return [{"event_type": "IO", "event": "DataFileRead", "queryid": None, "count": "5"}] if moment else []
 
     server = Scripted(pg_extension=extensions, **{"public.pg_wait_sampling_profile": waits})
-    snapshots = Snapshots(cast(Server, server), with_pool=False)
+    snapshots = PostgresSnapshots(cast(PostgresConnection, server), with_pool=False)
     grown = differences([snapshots.take(), snapshots.take()]).of("wait")["IO/DataFileRead"].grown
     assert grown == {"samples": 5}
 
 
 def test_a_value_that_is_none_costs_its_view_and_nothing_else() -> None:
     server = Scripted(pg_stat_wal=lambda moment: [{"wal_records": "many", "wal_bytes": "1"}], pg_stat_all_tables=tables)
-    snapshots = Snapshots(cast(Server, server), with_pool=False)
+    snapshots = PostgresSnapshots(cast(PostgresConnection, server), with_pool=False)
     taken = snapshots.take()
     assert ("relation", "public.t") in taken.values
     assert snapshots.recorded.warnings == ["pg_stat_wal is not recorded: wal_records: 'many' is no number"]
@@ -104,7 +105,7 @@ def test_times_are_the_servers_to_the_microsecond() -> None:
             }
         ]
     )
-    sample = Snapshots(cast(Server, server), with_pool=False).sample()
+    sample = PostgresSnapshots(cast(PostgresConnection, server), with_pool=False).sample()
     assert sample is not None
     assert sample.time_ns == 1_795_000_000_123_457_000
     assert {key: {name: int(str(n)) for name, n in values.items()} for key, values in sample.values.items()} == {

@@ -11,7 +11,7 @@ from tests.sqlserver_texts import event_series
 from tiersim.cli.main import app
 from tiersim.traces.differences import differences
 from tiersim.traces.readers.sqlserver.settings import KEPT
-from tiersim.traces.recorders.sqlserver import VIEWS, Plan, View, file_name, script
+from tiersim.traces.recorders.sqlserver import VIEWS, ScriptPlan, ScriptQuery, file_name, script
 
 #: What a server says in columns that are no numbers, as sqlcmd prints it.
 _TEXTS = {
@@ -45,7 +45,7 @@ _TEXTS = {
 }
 
 
-def printed(view: View, moment: str) -> str:
+def printed(view: ScriptQuery, moment: str) -> str:
     """A file of the script, of one row, as ``sqlcmd -s , -W`` writes it."""
     number, minute = ("7", "00") if moment == "before" else ("12", "10")
     values = [_TEXTS.get(name, number).format(minute=minute) for _, name in view.columns]
@@ -54,7 +54,7 @@ def printed(view: View, moment: str) -> str:
     return "".join(",".join(row) + "\r\n" for row in (names, rule, values))
 
 
-def files(folder: Path, plan: Plan) -> list[Path]:
+def files(folder: Path, plan: ScriptPlan) -> list[Path]:
     """The files that the script says it writes."""
     text = "\n".join(script(plan))
     written = []
@@ -73,7 +73,7 @@ def files(folder: Path, plan: Plan) -> list[Path]:
 
 
 def test_every_file_that_the_script_writes_is_imported(tmp_path: Path) -> None:
-    written = files(tmp_path, Plan(buffers=True))
+    written = files(tmp_path, ScriptPlan(buffers=True))
     events = tmp_path / "tiersim.xml"
     events.write_text(event_series(), encoding="utf-8")
     recorded = read_files(*written, events)
@@ -112,7 +112,7 @@ def test_columns_of_the_script_are_those_that_are_read() -> None:
 
 @pytest.mark.parametrize("lossless", [False, True])
 def test_the_session_is_bounded_in_time_and_size(lossless: bool) -> None:
-    text = "\n".join(script(Plan(minutes=90, max_bytes=300 << 20, folder="D:\\traces", lossless=lossless)))
+    text = "\n".join(script(ScriptPlan(minutes=90, max_bytes=300 << 20, folder="D:\\traces", lossless=lossless)))
     size, count = re.findall(r"max_file_size = \((\d+)\), max_rollover_files = \((\d+)\)", text)[0]
     assert int(size) * int(count) <= 300
     assert "filename = N'D:\\traces\\tiersim.xel'" in text
@@ -123,7 +123,9 @@ def test_the_session_is_bounded_in_time_and_size(lossless: bool) -> None:
 
 
 def test_what_is_costly_is_asked_for() -> None:
-    least, most = ("\n".join(script(plan)) for plan in (Plan(), Plan(statements=True, files=True, buffers=True)))
+    least, most = (
+        "\n".join(script(plan)) for plan in (ScriptPlan(), ScriptPlan(statements=True, files=True, buffers=True))
+    )
     for costly in ("sql_statement_completed", "file_read_completed", "sys.dm_os_buffer_descriptors"):
         assert costly not in least
         assert costly in most

@@ -24,9 +24,9 @@ from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.sizing.candidates import CandidatesModel, combinations, read_candidates
 from tiersim.scenarios.sizing.endurance import endurance_of
 from tiersim.scenarios.sizing.load_limit import load_curve
-from tiersim.scenarios.sizing.screen import Demand, certain_failure
+from tiersim.scenarios.sizing.screen import VolumeDemand, certain_failure
 from tiersim.scenarios.sizing.size import Request, size
-from tiersim.scenarios.sizing.subject import Subject, of_path
+from tiersim.scenarios.sizing.subject import SizingSubject, of_path
 from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.sweeps.rows import Row, row_of
 from tiersim.scenarios.validation import orders
@@ -111,7 +111,7 @@ def recording(folder: Path, per_s: float = 400.0, count: int = 4000) -> Path:
     return write_recording(folder, rows)
 
 
-def subject_of(folder: Path, base: str, *settings: str) -> Subject:
+def subject_of(folder: Path, base: str, *settings: str) -> SizingSubject:
     return of_path(recording(folder), load_scenario(base, ["replay.mode=open", *settings]))
 
 
@@ -218,16 +218,16 @@ def test_a_device_that_is_too_slow_by_its_description_is_not_run(tmp_path: Path)
 def test_the_utilisation_law_excludes_what_is_asked_too_much() -> None:
     four = load_scenario(SSD, ["volumes.data.count=4", "volumes.data.layout=raid10"])
     # 200,000 commands a second each; a write is two
-    assert certain_failure(four, Demand(1.0, 0.0, 0.0, 0.0), 799_000) is None
-    assert "800,000 at most" in (certain_failure(four, Demand(1.0, 0.0, 0.0, 0.0), 801_000) or "")
-    assert certain_failure(four, Demand(0.0, 0.0, 1.0, 0.0), 401_000) is not None
+    assert certain_failure(four, VolumeDemand(1.0, 0.0, 0.0, 0.0), 799_000) is None
+    assert "800,000 at most" in (certain_failure(four, VolumeDemand(1.0, 0.0, 0.0, 0.0), 801_000) or "")
+    assert certain_failure(four, VolumeDemand(0.0, 0.0, 1.0, 0.0), 401_000) is not None
     # 1.2 GB/s each
-    assert certain_failure(four, Demand(0.0, 8192.0, 0.0, 0.0), 4.7e9 / 8192) is None
-    assert certain_failure(four, Demand(0.0, 8192.0, 0.0, 0.0), 4.9e9 / 8192) is not None
+    assert certain_failure(four, VolumeDemand(0.0, 8192.0, 0.0, 0.0), 4.7e9 / 8192) is None
+    assert certain_failure(four, VolumeDemand(0.0, 8192.0, 0.0, 0.0), 4.9e9 / 8192) is not None
     merged = load_scenario(
         SSD, ["volumes.data.merge=true", "volumes.data.queue_depth=32", 'volumes.data.max_request="1 MiB"']
     )
-    assert certain_failure(merged, Demand(1.0, 0.0, 0.0, 0.0), 1e6) is None
+    assert certain_failure(merged, VolumeDemand(1.0, 0.0, 0.0, 0.0), 1e6) is None
 
 
 def test_endurance_by_hand(tmp_path: Path) -> None:

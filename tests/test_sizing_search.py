@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tiersim.scenarios.sizing.search import Found, Tried, search
+from tiersim.scenarios.sizing.search import SearchOutcome, Tried, search
 
 CANDIDATES = 500
 MOST_RUNS = CANDIDATES // 5
@@ -59,7 +59,7 @@ def landscape(seed: int, families: int, memories: int, limit: float, *, costs_va
     return made
 
 
-def run(made: Landscape, *, noise: float = 0.01) -> tuple[Found, list[int]]:
+def run(made: Landscape, *, noise: float = 0.01) -> tuple[SearchOutcome, list[int]]:
     runs: list[int] = []
 
     def try_one(place: int) -> Tried:

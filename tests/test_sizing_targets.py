@@ -11,7 +11,7 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios.caveats import BEYOND, model_error_of, multiples_of
 from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.judging import check_targets, doubts_of, judge_hardware, judge_run, load_for, needed_bytes
-from tiersim.scenarios.sizing.subject import Subject
+from tiersim.scenarios.sizing.subject import SizingSubject
 from tiersim.scenarios.sizing.targets import Target, parse_target
 
 MS = 1_000_000
@@ -159,11 +159,11 @@ def test_hardware_is_judged_without_a_run() -> None:
     assert not judge_hardware(parse_target("survives 2 drive failures"), 0, 1, 0).met
 
 
-def subject(*, queries: tuple[str, ...] = ("checkout",), per_s: float | None = 1000.0) -> Subject:
+def subject(*, queries: tuple[str, ...] = ("checkout",), per_s: float | None = 1000.0) -> SizingSubject:
     def run(*_: object) -> Any:
         raise AssertionError("nothing is run here")
 
-    return Subject(
+    return SizingSubject(
         "made up", {}, "transactions" if queries else "requests", queries, 10**9, per_s, None, "replay.load", run
     )
 
@@ -188,7 +188,7 @@ def test_the_load_is_as_large_as_the_largest_target_needs() -> None:
         ("throughput >= 2x", subject(per_s=None), "throughput >= 1000/s"),
     ],
 )
-def test_a_target_that_nothing_can_be_judged_by_is_refused(text: str, of: Subject, says: str) -> None:
+def test_a_target_that_nothing_can_be_judged_by_is_refused(text: str, of: SizingSubject, says: str) -> None:
     with pytest.raises(ScenarioError) as error:
         check_targets([parse_target(text)], of)
     assert says in str(error.value)

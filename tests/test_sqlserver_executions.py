@@ -1,5 +1,7 @@
 """Events of SQL Server become executions: at one level, of logical sessions, each with its own costs and waits."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from tests.recorded_files import statements, texts
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.sqlserver.events import CLASSES, COLUMN_NAMES, Wait, What, wait_class
 from tiersim.traces.readers.sqlserver.execution_kernels import WHAT
-from tiersim.traces.readers.sqlserver.executions import Event, Executions, finish_executions, new_events
+from tiersim.traces.readers.sqlserver.executions import ExecutionEvent, Executions, finish_executions, new_events
 
 pytestmark = pytest.mark.kernels
 
@@ -16,7 +18,7 @@ S = 1_795_000_000_000_000_000
 MS = 1_000_000
 
 
-def recorded_of(*events: Event) -> Recorded:
+def recorded_of(*events: ExecutionEvent) -> Recorded:
     recorded = Recorded()
     executions = recorded.of(Executions)
     for event in events:
@@ -27,9 +29,11 @@ def recorded_of(*events: Event) -> Recorded:
 
 
 def batch(
-    text: str = "select 1", at_ms: int = 0, took_ms: int = 1, session: int = 51, what: What = What.BATCH, **more: int
-) -> Event:
-    return Event(what, text, end_ns=S + (at_ms + took_ms) * MS, duration_ns=took_ms * MS, session=session, **more)  # type: ignore[arg-type]
+    text: str = "select 1", at_ms: int = 0, took_ms: int = 1, session: int = 51, what: What = What.BATCH, **more: Any
+) -> ExecutionEvent:
+    return ExecutionEvent(
+        what, text, end_ns=S + (at_ms + took_ms) * MS, duration_ns=took_ms * MS, session=session, **more
+    )
 
 
 def test_a_batch_and_its_statements_are_counted_once() -> None:
@@ -45,7 +49,7 @@ def test_a_batch_and_its_statements_are_counted_once() -> None:
 
 
 def test_statements_are_executions_where_nothing_else_is_complete() -> None:
-    recorded = recorded_of(Event(What.BEGINNING, "select 1"), batch(what=What.STATEMENT))
+    recorded = recorded_of(ExecutionEvent(What.BEGINNING, "select 1"), batch(what=What.STATEMENT))
     assert len(statements(recorded)) == 1
     assert recorded.dropped == {"starts of batches, calls and statements": 1}
     assert said("executions are statements; no batch or remote procedure call", recorded.inferred)
@@ -82,9 +86,9 @@ def test_a_caller_that_was_not_recorded_takes_nothing_from_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "end", [Event(What.LOGIN, session=51), batch("exec sp_reset_connection ", 1, 0, what=What.RPC)]
+    "end", [ExecutionEvent(What.LOGIN, session=51), batch("exec sp_reset_connection ", 1, 0, what=What.RPC)]
 )
-def test_a_session_ends_where_its_connection_is_given_to_somebody_else(end: Event) -> None:
+def test_a_session_ends_where_its_connection_is_given_to_somebody_else(end: ExecutionEvent) -> None:
     recorded = recorded_of(end, batch(at_ms=0), batch(at_ms=1, session=52), end, end, batch(at_ms=2), batch(at_ms=4))
     assert [row["session"] for row in statements(recorded)] == ["51.1", "52.1", "51.2", "51.2"]
 
@@ -105,13 +109,13 @@ def test_prepared_statements_are_what_was_prepared() -> None:
 
 def test_waits_and_page_reads_are_those_of_the_execution_that_ends_next() -> None:
     recorded = recorded_of(
-        Event(What.WAIT, session=51, duration_ns=300, wait=Wait.IO),
-        Event(What.WAIT, session=51, duration_ns=200, wait=Wait.LOG),
-        Event(What.WAIT, session=52, duration_ns=900, wait=Wait.LOCK),
-        Event(What.WAIT, duration_ns=900, wait=Wait.LOCK),
-        Event(What.PAGE_READ, session=51),
-        Event(What.PAGE_READ, session=51),
-        Event(What.PAGE_READ),
+        ExecutionEvent(What.WAIT, session=51, duration_ns=300, wait=Wait.IO),
+        ExecutionEvent(What.WAIT, session=51, duration_ns=200, wait=Wait.LOG),
+        ExecutionEvent(What.WAIT, session=52, duration_ns=900, wait=Wait.LOCK),
+        ExecutionEvent(What.WAIT, duration_ns=900, wait=Wait.LOCK),
+        ExecutionEvent(What.PAGE_READ, session=51),
+        ExecutionEvent(What.PAGE_READ, session=51),
+        ExecutionEvent(What.PAGE_READ),
         batch(at_ms=0),
         batch(at_ms=1),
         batch(at_ms=2, session=52, physical_reads=9),
@@ -130,7 +134,9 @@ def test_what_was_not_recorded_is_not_known() -> None:
     (row,) = statements(recorded_of(batch()))
     assert set(row) == {"time_ns", "duration_ns", "session", "kind", "query"}
     recorded = recorded_of(
-        Event(What.BATCH, "select 1", session=51, end_ns=S), Event(What.BATCH, "x", duration_ns=1), batch(session=-1)
+        ExecutionEvent(What.BATCH, "select 1", session=51, end_ns=S),
+        ExecutionEvent(What.BATCH, "x", duration_ns=1),
+        batch(session=-1),
     )
     assert recorded.dropped == {"events of executions without a duration or a time": 2}
     assert "session" not in statements(recorded)[0]
@@ -163,7 +169,7 @@ def test_events_are_those_of_the_server() -> None:
 
 
 def test_a_statement_has_no_more_waits_than_it_took() -> None:
-    recorded = recorded_of(Event(What.WAIT, session=51, duration_ns=5 * MS, wait=Wait.LOCK), batch(took_ms=2))
+    recorded = recorded_of(ExecutionEvent(What.WAIT, session=51, duration_ns=5 * MS, wait=Wait.LOCK), batch(took_ms=2))
     assert statements(recorded)[0]["lock_wait_ns"] == 2 * MS
 
 

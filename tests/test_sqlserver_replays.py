@@ -28,12 +28,12 @@ from tiersim.scenarios.statements import assembly
 from tiersim.scenarios.statements.assembly import Shared, assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
 from tiersim.scenarios.statements.programs import COMMIT, Program, own_variants
-from tiersim.scenarios.statements.queries import Asked
+from tiersim.scenarios.statements.queries import QueryWork
 from tiersim.scenarios.statements.replay import load_of, replay_statements_all
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import (
     PLACES,
-    Load,
+    StatementLoad,
     committing,
     in_sessions,
     processor_law,
@@ -77,12 +77,12 @@ def hour(*, physical: bool = False, relations: bool = False) -> Truth:
 
 
 @cache
-def load(*, physical: bool = False, relations: bool = False) -> Load:
+def load(*, physical: bool = False, relations: bool = False) -> StatementLoad:
     """Return it as a load."""
     return load_of(hour(physical=physical, relations=relations).path, 1)
 
 
-def program(of: Load, folder: Path, *changes: str) -> Program:
+def program(of: StatementLoad, folder: Path, *changes: str) -> Program:
     """Return what its sessions do on the recorded hardware."""
     scenario = sql_server_scenario(folder, "recorded", *changes)
     made = settings_of(scenario, of.path, of.manifest, None, of.image_bytes, of.pool_bytes)
@@ -211,7 +211,7 @@ def test_rows_of_a_query_add_up(pages: np.ndarray, means: list[float], changed: 
     fitted = Fitted(
         tables, 100, (Law(),) * len(tables), (Missed(0.0, 0.5),) * len(tables), (), 1, heap_held=(50.0,) * len(tables)
     )
-    asked = Asked(tuple(means), (0.0,) * len(means), 1.0, False, True, 900.0, 0.0, changed, 0, 1.0)
+    asked = QueryWork(tuple(means), (0.0,) * len(means), 1.0, False, True, 900.0, 0.0, changed, 0, 1.0)
     found = own_variants(asked, pages, 1, fitted, 5_999)
     assert len(found.chosen) == len(pages)
     assert len(found.demands) <= 129 * (len(means) + 2)

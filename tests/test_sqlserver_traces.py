@@ -19,7 +19,7 @@ from tiersim.errors import TraceError
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.sqlserver.event_times import EventTimes
 from tiersim.traces.readers.sqlserver.events import What
-from tiersim.traces.readers.sqlserver.executions import Event, Executions
+from tiersim.traces.readers.sqlserver.executions import ExecutionEvent, Executions
 from tiersim.traces.readers.sqlserver.xml_events import LONGEST_ELEMENT
 from tiersim.units import NS_PER_MS, NS_PER_US
 
@@ -33,7 +33,7 @@ def executed(events: tuple[Traced, ...] = EVENTS, *, physical_reads: int = -1) -
     for event in events:
         timed = event.event_class != 14
         executions.take(
-            Event(
+            ExecutionEvent(
                 _WHAT[event.event_class],
                 event.text,
                 event.start_ms * NS_PER_MS,

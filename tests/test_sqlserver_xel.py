@@ -46,7 +46,7 @@ from tiersim.traces.readers.sqlserver.xel_kernels import (
     PLACE,
     SCAN_COUNTS,
     TICKS,
-    Wanted,
+    WantedEvents,
     block_of,
     is_block,
     scan,
@@ -102,7 +102,7 @@ def _events(array: Any, at: int, end: int, dictionary: Dictionary) -> list[dict[
         np.array([package << 16 | number for (package, number), _ in some], np.int64) for some in (events, actions)
     )
     values, counts = np.empty((10_000, FIRST_FIELD + most + len(actions)), np.int64), np.zeros(SCAN_COUNTS, np.int64)
-    stop, rows = scan(array, at, end, Wanted(keys, fields, action_keys, action_fields), values, 0, counts)
+    stop, rows = scan(array, at, end, WantedEvents(keys, fields, action_keys, action_fields), values, 0, counts)
     assert (stop, counts[LOST_BYTES]) == (end, 0)
     found = []
     for row in values[:rows].tolist():

@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.counted_bundles import bundle, synthesised
 from tests.recorded_files import read_files, values
-from tiersim.scenarios.calibration.synthesis.counted import Names
+from tiersim.scenarios.calibration.synthesis.counted import QueryNames
 from tiersim.scenarios.calibration.synthesis.sessions import places
 from tiersim.scenarios.statements.programs import spread
 from tiersim.traces.differences import differences
@@ -62,7 +62,7 @@ def test_a_script_goes_before_everything_else() -> None:
     """A query that it does not have comes behind those that it has."""
     told: Values = {"statements": "z x z"}
     found = differences([Snapshot(0, {("client", "pgbench"): told}), Snapshot(1, {("client", "pgbench"): told})])
-    keys = places(["1", "2", "3"], Names(queries={"1": "x", "2": "y", "3": "z"}), found)
+    keys = places(["1", "2", "3"], QueryNames(queries={"1": "x", "2": "y", "3": "z"}), found)
     assert sorted(keys, key=lambda entity: keys[entity]) == ["3", "1", "2"]
 
 

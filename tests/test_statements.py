@@ -28,7 +28,7 @@ from tiersim.scenarios.statements.replay import (
     replay_statements_all,
 )
 from tiersim.scenarios.statements.settings import Settings, settings_of, with_variables
-from tiersim.scenarios.statements.statement_load import Load, read_load, said_of_earlier_changes
+from tiersim.scenarios.statements.statement_load import StatementLoad, read_load, said_of_earlier_changes
 from tiersim.scenarios.survey import survey
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
@@ -40,13 +40,13 @@ from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.simulator.summary_model import Summary
 from tiersim.traces import statistics
 from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.differences import Change, Differences, read_counters
+from tiersim.traces.differences import Differences, EntityChange, read_counters
 from tiersim.traces.parquet import open_parquet
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 
 @pytest.fixture(scope="module")
-def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
+def load(tmp_path_factory: pytest.TempPathFactory) -> StatementLoad:
     path = counted_database(tmp_path_factory.mktemp("counted") / "made-up.trace")
     return read_load(read_counters(path), synthesised(path, 1), law())
 
@@ -57,7 +57,7 @@ def scenario(folder: Path, *settings: str, latency: str = "200 us", text: str = 
     return load_scenario(str(folder / "other.toml"), settings)
 
 
-def run(load: Load, folder: Path, *settings: str, latency: str = "200 us", **more: Any) -> Result:
+def run(load: StatementLoad, folder: Path, *settings: str, latency: str = "200 us", **more: Any) -> Result:
     made = scenario(
         folder, "replay.cache_state=cold", *settings, latency=latency
     )  # warming takes long when kernels are not compiled
@@ -72,12 +72,12 @@ def kinds(assembled: Assembled, name: str) -> list[list[int]]:
     return [[demand.kind for demand in demands[1:]] for demands, category in pairs if category == of]
 
 
-def named(load: Load, name: str) -> str:
+def named(load: StatementLoad, name: str) -> str:
     """The query whose text holds *name*."""
     return next(query for query, text in load.texts.items() if name in text)
 
 
-def test_queries_look_up_what_tables_and_queries_counted(load: Load, tmp_path: Path) -> None:
+def test_queries_look_up_what_tables_and_queries_counted(load: StatementLoad, tmp_path: Path) -> None:
     assembled = assemble(load, scenario(tmp_path, "replay.cache_state=cold"))
     assert kinds(assembled, named(load, "UPDATE")) == [[LOOKUP, LOCK]]
     assert kinds(assembled, named(load, "SELECT balance FROM accounts WHERE id")) == [[AGAIN]]
@@ -88,7 +88,7 @@ def test_queries_look_up_what_tables_and_queries_counted(load: Load, tmp_path: P
     assert (update[1].dirties, update[2].dirties) == (False, True)  # it changes a row when it has locked it
 
 
-def test_calls_and_pages_are_those_that_were_counted(load: Load, tmp_path: Path) -> None:
+def test_calls_and_pages_are_those_that_were_counted(load: StatementLoad, tmp_path: Path) -> None:
     program = assemble(load, scenario(tmp_path, "replay.cache_state=cold")).program
     assert int(program.executed.sum()) == sum(counters["calls"] for counters in QUERIES.values())
     assert program.transactions == TRANSACTIONS
@@ -100,7 +100,7 @@ def test_calls_and_pages_are_those_that_were_counted(load: Load, tmp_path: Path)
     assert looked_up.sum() == pytest.approx(TRANSACTIONS + ALONE / 3, abs=8)
 
 
-def test_a_run_ends_and_its_sums_are_kept(load: Load, tmp_path: Path) -> None:
+def test_a_run_ends_and_its_sums_are_kept(load: StatementLoad, tmp_path: Path) -> None:
     found = run(load, tmp_path).summary
     assert {query: figures["count"] for query, figures in found["queries"].items()} == {
         query: calls["calls"]
@@ -127,16 +127,16 @@ def test_a_run_ends_and_its_sums_are_kept(load: Load, tmp_path: Path) -> None:
     assert found["engine"]["frames"] == FRAMES
 
 
-def test_the_same_seed_gives_the_same_result(load: Load, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_result(load: StatementLoad, tmp_path: Path) -> None:
     assert run(load, tmp_path).summary == run(load, tmp_path).summary
 
 
-def mean_ns(result: Result, load: Load, name: str = "UPDATE") -> float:
+def mean_ns(result: Result, load: StatementLoad, name: str = "UPDATE") -> float:
     """Mean latency of a query."""
     return float(sum(result.summary["queries"][named(load, name)]["breakdown_ns"].values()))
 
 
-def test_a_faster_device_and_a_larger_pool_lower_the_latency(load: Load, tmp_path: Path) -> None:
+def test_a_faster_device_and_a_larger_pool_lower_the_latency(load: StatementLoad, tmp_path: Path) -> None:
     slow, fast = run(load, tmp_path, latency="2 ms"), run(load, tmp_path)
     small, large = (run(load, tmp_path, f"engine.buffer_pool={size}") for size in ("160KiB", "2MiB"))
     assert mean_ns(fast, load) < 0.5 * mean_ns(slow, load)
@@ -146,7 +146,7 @@ def test_a_faster_device_and_a_larger_pool_lower_the_latency(load: Load, tmp_pat
     assert (large.summary["extrapolated"], small.summary["extrapolated"]) == (False, True)
 
 
-def test_a_cold_pool_misses_more_than_a_warm_one(load: Load, tmp_path: Path) -> None:
+def test_a_cold_pool_misses_more_than_a_warm_one(load: StatementLoad, tmp_path: Path) -> None:
     cold, warm = (run(load, tmp_path, f"replay.cache_state={state}") for state in ("cold", "warm"))
     assert cold.summary["verdict"]["cache"] == "cold"
     assert cold.summary["hit_ratio"]["pool"] < warm.summary["hit_ratio"]["pool"]
@@ -160,13 +160,13 @@ def test_a_recorded_pool_is_as_full_as_it_was(tmp_path: Path) -> None:
     assert np.count_nonzero(assemble(found, scenario(tmp_path)).database.frame_of) == FRAMES
 
 
-def test_a_commit_waits_for_its_log(load: Load, tmp_path: Path) -> None:
+def test_a_commit_waits_for_its_log(load: StatementLoad, tmp_path: Path) -> None:
     found = run(load, tmp_path, latency="1 ms").summary
     assert found["latency_ns"]["commit"]["p50"]["low"] >= 2 * NS_PER_MS  # a write and a flush
     assert found["latency_ns"]["log sync"]["count"] == TRANSACTIONS
 
 
-def test_the_recorded_wait_for_the_log_is_not_think_time(load: Load, tmp_path: Path) -> None:
+def test_the_recorded_wait_for_the_log_is_not_think_time(load: StatementLoad, tmp_path: Path) -> None:
     """Nobody counted it in a commit, so it is in what the clients took outside of executions, and
     a run has it again.
     """
@@ -178,7 +178,7 @@ def test_the_recorded_wait_for_the_log_is_not_think_time(load: Load, tmp_path: P
     assert plain_ns.sum() - think_ns.sum() == pytest.approx(TRANSACTIONS * 1_500_000, rel=0.01)
 
 
-def test_what_was_counted_as_cpu_is_used_once(load: Load, tmp_path: Path) -> None:
+def test_what_was_counted_as_cpu_is_used_once(load: StatementLoad, tmp_path: Path) -> None:
     """A cost that the model charges by itself is taken off the statements."""
 
     def cpu_ns(*settings: str) -> Any:
@@ -192,7 +192,7 @@ def test_what_was_counted_as_cpu_is_used_once(load: Load, tmp_path: Path) -> Non
     assert faster.sum() == pytest.approx(plain.sum() / 2, rel=1e-3)
 
 
-def test_costs_of_a_calibration_take_the_place_of_what_was_counted(load: Load, tmp_path: Path) -> None:
+def test_costs_of_a_calibration_take_the_place_of_what_was_counted(load: StatementLoad, tmp_path: Path) -> None:
     update = named(load, "UPDATE")
     costs = ProcessorCosts({update: 70_000}, 30_000, Costs(read_ns=5_000), "a test", pause_ns=0)
     assembled = assemble(load, scenario(tmp_path, "replay.cache_state=cold"), costs)
@@ -208,20 +208,20 @@ def test_costs_of_a_calibration_take_the_place_of_what_was_counted(load: Load, t
     assert found["settings_from"]["host.costs"] == "a test"
 
 
-def test_clones_are_more_sessions_with_other_rows(load: Load, tmp_path: Path) -> None:
+def test_clones_are_more_sessions_with_other_rows(load: StatementLoad, tmp_path: Path) -> None:
     once, twice, less = (run(load, tmp_path, f"replay.load={k}").summary for k in (1, 2, 0.5))
     assert twice["replay"]["sessions"] == 2 * once["replay"]["sessions"] == 8
     assert twice["replay"]["transactions"] == 2 * once["replay"]["transactions"]
     assert less["replay"]["sessions"] == 2
 
 
-def test_clients_run_one_transaction_after_the_other(load: Load, tmp_path: Path) -> None:
+def test_clients_run_one_transaction_after_the_other(load: StatementLoad, tmp_path: Path) -> None:
     found = run(load, tmp_path, "replay.mode=closed", "replay.clients=8", "replay.think=1ms").summary
     assert found["replay"]["sessions"] == 8
     assert found["replay"]["transactions"] == 8 * round(TRANSACTIONS / 4)
 
 
-def test_open_transactions_come_at_their_times(load: Load, tmp_path: Path) -> None:
+def test_open_transactions_come_at_their_times(load: StatementLoad, tmp_path: Path) -> None:
     assembled = assemble(load, scenario(tmp_path, "replay.mode=open", "replay.cache_state=cold"))
     statements = assembled.program.statements
     begins = statements.begins == 1
@@ -243,7 +243,7 @@ def test_sessions_that_nobody_saw_start_by_the_clock(tmp_path: Path) -> None:
         assemble(found, scenario(tmp_path, "replay.mode=closed"))
 
 
-def test_a_long_pause_is_a_new_visit(load: Load, tmp_path: Path) -> None:
+def test_a_long_pause_is_a_new_visit(load: StatementLoad, tmp_path: Path) -> None:
     """Of sessions that were recorded, not of a benchmark."""
     later = load.start_ns + np.where(load.transaction > load.transaction.max() // 2, 40 * NS_PER_S, 0)
     pausing = replace(load, start_ns=later, closed=False, span_ns=41 * NS_PER_S)
@@ -254,12 +254,12 @@ def test_a_long_pause_is_a_new_visit(load: Load, tmp_path: Path) -> None:
     assert statements.think_ns[~by_clock].max() < 30 * NS_PER_S
 
 
-def test_statements_in_the_warm_up_are_not_counted(load: Load, tmp_path: Path) -> None:
+def test_statements_in_the_warm_up_are_not_counted(load: StatementLoad, tmp_path: Path) -> None:
     found = run(load, tmp_path, 'replay.warmup="500 ms"', goes_on=False).summary
     assert 0 < found["latency_ns"]["transaction"]["count"] < TRANSACTIONS
 
 
-def test_clients_that_do_not_get_through_are_stopped_and_behind(load: Load, tmp_path: Path) -> None:
+def test_clients_that_do_not_get_through_are_stopped_and_behind(load: StatementLoad, tmp_path: Path) -> None:
     """They go round until the time of the recording is over, so what was not done is nobody's latency."""
     found = run(load, tmp_path, latency="50 ms").summary
     done = found["replay"]["transactions_done"]
@@ -272,7 +272,7 @@ def test_clients_that_do_not_get_through_are_stopped_and_behind(load: Load, tmp_
 
 
 def test_clients_that_are_through_early_go_on_until_the_time_of_the_recording_is_over(
-    load: Load, tmp_path: Path
+    load: StatementLoad, tmp_path: Path
 ) -> None:
     """So a run on faster hardware sees what comes late, as checkpoints do; each round looks up other rows."""
     once, whole = (
@@ -288,7 +288,7 @@ def test_clients_that_are_through_early_go_on_until_the_time_of_the_recording_is
     assert whole["throughput_shortfall_pct"] < 0
 
 
-def test_the_time_of_the_recording_comes_behind_the_warm_up(load: Load, tmp_path: Path) -> None:
+def test_the_time_of_the_recording_comes_behind_the_warm_up(load: StatementLoad, tmp_path: Path) -> None:
     """Of clients that go round; the timeline covers both."""
     found = run(load, tmp_path, 'replay.warmup="200 ms"', latency="20 ms")
     counted = found.summary["replay"]["counted_ns"]
@@ -304,7 +304,7 @@ def test_the_time_of_the_recording_comes_behind_the_warm_up(load: Load, tmp_path
     assert rate == pytest.approx(count / load.span_ns * NS_PER_S, rel=0.1)
 
 
-def test_a_result_shows_the_log_and_the_pool_over_time(load: Load, tmp_path: Path) -> None:
+def test_a_result_shows_the_log_and_the_pool_over_time(load: StatementLoad, tmp_path: Path) -> None:
     found = run(load, tmp_path)
     log, database = found.summary["log"], found.database
     assert log["commits"] == TRANSACTIONS
@@ -324,7 +324,7 @@ def test_a_result_shows_the_log_and_the_pool_over_time(load: Load, tmp_path: Pat
     assert kept.equals(database)
 
 
-def test_checkpoints_are_in_the_result(load: Load, tmp_path: Path) -> None:
+def test_checkpoints_are_in_the_result(load: StatementLoad, tmp_path: Path) -> None:
     """By time: the last one began 299.9 s before the run."""
     found = run(load, tmp_path, "engine.checkpoint_timeout=300s", "replay.since_checkpoint=299.9s").summary
     (checkpoint,) = found["checkpoints"]
@@ -340,7 +340,7 @@ def test_checkpoints_are_in_the_result(load: Load, tmp_path: Path) -> None:
     assert impact["inside"]["duration_ns"] + impact["outside"]["duration_ns"] <= load.span_ns
 
 
-def statements_of(load: Load) -> tuple[dict[str, int | str | None], ...]:
+def statements_of(load: StatementLoad) -> tuple[dict[str, int | str | None], ...]:
     return tuple(
         {
             "time_ns": 1000 * number,
@@ -357,7 +357,7 @@ def statements_of(load: Load) -> tuple[dict[str, int | str | None], ...]:
     )
 
 
-def test_statements_that_were_recorded_one_by_one_need_no_synthesis(load: Load, tmp_path: Path) -> None:
+def test_statements_that_were_recorded_one_by_one_need_no_synthesis(load: StatementLoad, tmp_path: Path) -> None:
     path = counted_database(tmp_path / "made-up.trace", statements=statements_of(load))
     found = read_load(read_counters(path), None, law())
     assert (len(found), found.synthetic, found.closed, found.pooled) == (90, False, False, False)
@@ -394,13 +394,13 @@ MISTAKES: Sequence[tuple[Sequence[str], str, str]] = [
 
 @pytest.mark.parametrize(("settings", "text", "message"), MISTAKES)
 def test_a_scenario_that_does_not_fit_is_a_sentence(
-    load: Load, tmp_path: Path, settings: Sequence[str], text: str, message: str
+    load: StatementLoad, tmp_path: Path, settings: Sequence[str], text: str, message: str
 ) -> None:
     with pytest.raises(ScenarioError, match=message):
         assemble(load, scenario(tmp_path, *settings, text=text))
 
 
-def test_relations_may_lie_on_volumes_of_their_own(load: Load, tmp_path: Path) -> None:
+def test_relations_may_lie_on_volumes_of_their_own(load: StatementLoad, tmp_path: Path) -> None:
     text = '[volumes.flash]\ndevice = "device.toml"\n[placement]\n"relation:accounts" = "flash"\ndefault = "data"\n'
     result = replay_statements(load.path, scenario(tmp_path, "replay.cache_state=cold", text=text), load=load).summary
     requests = {name: station["requests"] for name, station in result["stations"].items()}
@@ -408,7 +408,7 @@ def test_relations_may_lie_on_volumes_of_their_own(load: Load, tmp_path: Path) -
     assert requests["data"] == 2 * TRANSACTIONS  # the log
 
 
-def test_what_a_bundle_lacks_is_a_sentence(load: Load, tmp_path: Path) -> None:
+def test_what_a_bundle_lacks_is_a_sentence(load: StatementLoad, tmp_path: Path) -> None:
     path = counted_database(tmp_path / "a.trace", relations=False)
     with pytest.raises(TraceError, match="has no table that pages were missed of"):
         load_of(path, 1)
@@ -416,7 +416,7 @@ def test_what_a_bundle_lacks_is_a_sentence(load: Load, tmp_path: Path) -> None:
         read_load(read_counters(counted_database(tmp_path / "b.trace")), None, law())
 
 
-def test_assembling_again_with_other_costs_needs_no_other_load(load: Load, tmp_path: Path) -> None:
+def test_assembling_again_with_other_costs_needs_no_other_load(load: StatementLoad, tmp_path: Path) -> None:
     made = assemble(read_load(read_counters(load.path), synthesised(load.path, 1), law()), scenario(tmp_path))
     again = assemble(load, scenario(tmp_path))
     for name in ("page_of", "used", "dirty"):
@@ -456,7 +456,7 @@ def test_a_bundle_of_counters_goes_from_end_to_end(tmp_path: Path) -> None:
     assert found["latency_ns"]["transaction"]["count"] == TRANSACTIONS
 
 
-def test_both_engines_run_a_load_alike(load: Load, tmp_path: Path) -> None:
+def test_both_engines_run_a_load_alike(load: StatementLoad, tmp_path: Path) -> None:
     first, second = (assemble(load, scenario(tmp_path, "replay.cache_state=cold")) for _ in range(2))
 
     def empty(assembled: Assembled) -> Metrics:
@@ -486,7 +486,7 @@ def test_an_engine_or_a_lack_of_requests_asks_for_statements(tmp_path: Path) -> 
             refuse_keys_of_statements(scenario(tmp_path, f"replay.{key}"))
 
 
-def test_values_come_from_the_scenario_then_the_recording_then_defaults(load: Load, tmp_path: Path) -> None:
+def test_values_come_from_the_scenario_then_the_recording_then_defaults(load: StatementLoad, tmp_path: Path) -> None:
     (tmp_path / "device.toml").write_text(token_bucket(latency="1 ms", iops=1_000_000))
     (tmp_path / "bare.toml").write_text('[volumes.data]\ndevice = "device.toml"\n')
     manifest = replace(load.manifest, host={**load.manifest.host, "cores": 6, "version": "18.4"})
@@ -499,7 +499,7 @@ def test_values_come_from_the_scenario_then_the_recording_then_defaults(load: Lo
     assert settings("host.cores=3").cores == 3
     unknown = settings(recorded=load.manifest)
     assert (unknown.cores, unknown.basis["host.cores"].partition(":")[0]) == (8, "default")
-    counted = Differences({"processor": {"host": Change({}, {"cores": Decimal(2)})}})
+    counted = Differences({"processor": {"host": EntityChange({}, {"cores": Decimal(2)})}})
     assert settings(recorded=with_variables(load.manifest, counted)).cores == 2
     of_recorded_host = replace(ProcessorCosts({}, 0, unknown.costs, "a test"), cores=2)
     assert settings(processor=of_recorded_host).cores == 2
@@ -537,10 +537,10 @@ replica = { round_trip = "0.5 ms", flush = "1 ms" }
 def test_pages_that_lookups_put_into_the_log_are_said(images: int, text: str, is_said: bool) -> None:
     """Rows that were loaded before have no hint bits; what an update does to pages is its own work."""
     grown = {"calls": Decimal(1000), "log_full_page_images": Decimal(images)}
-    said = said_of_earlier_changes(Differences({"query": {"1": Change(grown)}}), [text])
+    said = said_of_earlier_changes(Differences({"query": {"1": EntityChange(grown)}}), [text])
     assert bool(said) == is_said
     assert all(
         line.startswith(f"1,000 statements that only read wrote {images} full-page images into the WAL")
         for line in said
     )
-    assert not said_of_earlier_changes(Differences({"query": {"1": Change(grown)}}), [None])
+    assert not said_of_earlier_changes(Differences({"query": {"1": EntityChange(grown)}}), [None])

@@ -21,7 +21,7 @@ from tiersim.scenarios.sweeps.folder import open_folder
 from tiersim.scenarios.sweeps.grid import Grid
 from tiersim.scenarios.sweeps.runner import Threads, look_over, run_sweep
 from tiersim.scenarios.sweeps.screening import stand_ins
-from tiersim.scenarios.sweeps.sources import Statements, open_source
+from tiersim.scenarios.sweeps.sources import StatementSource, open_source
 from tiersim.simulator.result import load_result
 from tiersim.traces.bundle import Bundle
 
@@ -238,7 +238,7 @@ def test_pools_whose_misses_are_alike_are_stood_for_by_the_smaller(counted: Path
     grid = statements_grid("engine.buffer_pool=256KiB..64MiB", "volumes.data.device=intel-p3700-800,micron-s650dc-800")
     overview = look_over(grid)
     source = open_source(counted, overview.first, None, None)
-    assert isinstance(source, Statements)
+    assert isinstance(source, StatementSource)
     found = stand_ins(grid, source, 0.01)
     sizes = [grid.point(number).settings["engine.buffer_pool"] for number in range(len(grid))]
     assert found, "64 MiB hold the whole database, as 32 MiB do"

@@ -8,14 +8,14 @@ import pytest
 
 from benchmarks.real_postgres.tails import report
 from tiersim.cli.statements import with_ranges
-from tiersim.scenarios.tails import SHARE, Cell, cells, held, reach, tail_figures, with_tails
+from tiersim.scenarios.tails import SHARE, TailCell, cells, held, reach, tail_figures, with_tails
 from tiersim.simulator.result import Result
 
 NOTHING = pa.table({})
 
 
-def cell(experiment: str, p50: float, p99: float, recorded: float) -> Cell:
-    return Cell(experiment, "a", "b", p50, p99, recorded)
+def cell(experiment: str, p50: float, p99: float, recorded: float) -> TailCell:
+    return TailCell(experiment, "a", "b", p50, p99, recorded)
 
 
 def figure(value: float | None, low: float | None, high: float | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-"""``describe`` counts VACUUM that ran during a recording apart from the statements."""
+"""``describe`` counts VACUUM that ran during a recording apart from the statements; a replay says when it is due."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -7,10 +8,12 @@ import pytest
 from tests.counted_bundles import synthesised
 from tests.counted_databases import RELATIONS, counted_database, law
 from tests.test_cli import Shell, shell  # noqa: F401 - a fixture
+from tiersim.scenarios.statements.autovacuum import due_after_s, pages_per_s, said_of_vacuum
 from tiersim.scenarios.statements.statement_load import read_load
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.description import describe
-from tiersim.traces.differences import read_counters
+from tiersim.traces.differences import Differences, EntityChange, read_counters
+from tiersim.units import NS_PER_S
 
 TABLE = next(name for name, found in RELATIONS.items() if found["kind"] == "table")
 RUNS = {"autovacuums": 2, "vacuums": 1, "analyzes": 0, "autoanalyzes": 3, "rows_dead": 70}
@@ -48,3 +51,60 @@ def test_a_replay_says_that_it_does_not_vacuum(ran: bool, tmp_path: Path) -> Non
     path = recorded(tmp_path / "v.trace") if ran else counted_database(tmp_path / "v.trace")
     load = read_load(read_counters(path), synthesised(path, 1), law())
     assert sum("tables were vacuumed 3 times" in said for said in load.inferred) == ran
+
+
+def _table(
+    dead: int, updated: int = 0, hot: int = 0, deleted: int = 0, live: int = 1000, vacuumed: int = 0
+) -> EntityChange:
+    grown = {"rows_updated": updated, "rows_hot_updated": hot, "rows_deleted": deleted, "autovacuums": vacuumed}
+    last: dict[str, Decimal | str] = {"rows_dead": Decimal(dead), "rows_live": Decimal(live)}
+    return EntityChange({name: Decimal(value) for name, value in grown.items()}, last)
+
+
+def _found(table: EntityChange, **settings: str) -> Differences:
+    said = {name: EntityChange(last={"setting": value}) for name, value in settings.items()}
+    return Differences({"relation": {"app.t": table}, "setting": said}, span_ns={"relation": 10 * NS_PER_S})
+
+
+@pytest.mark.parametrize(
+    ("table", "due_s"),
+    [
+        (_table(dead=251), 0),  # 50 and a fifth of 1,000 rows is the limit
+        (_table(dead=250), None),  # nothing more dies
+        (_table(dead=150, updated=300, hot=200), 10),
+        (_table(dead=150, updated=300, hot=300, deleted=50), 20),
+        (_table(dead=0, updated=300, hot=300), None),
+        (EntityChange(), None),
+    ],
+)
+def test_a_table_is_due_when_its_dead_rows_pass_the_threshold(table: EntityChange, due_s: float | None) -> None:
+    assert due_after_s(table, 10, {}) == due_s
+
+
+def test_recorded_thresholds_count() -> None:
+    settings = {"autovacuum_vacuum_threshold": "100", "autovacuum_vacuum_scale_factor": "0.4"}
+    assert due_after_s(_table(dead=150, deleted=100), 10, settings) == 35
+
+
+def test_what_is_due_before_the_load_has_gone_on_as_long_again_is_said() -> None:
+    (said,) = said_of_vacuum(_found(_table(dead=200, deleted=100)))
+    assert said == (
+        "app.t: autovacuum is due when the recorded load goes on for 5 s; its pages and its WAL are not simulated"
+    )
+    assert not said_of_vacuum(_found(_table(dead=100, deleted=100)))  # after 15 s
+    assert not said_of_vacuum(_found(_table(dead=200, deleted=100), autovacuum="off"))
+    (ran,) = said_of_vacuum(_found(_table(dead=200, deleted=100, vacuumed=1)))
+    assert "were vacuumed 1 times" in ran
+
+
+@pytest.mark.parametrize(("limit", "said_of_pace"), [("-1", True), ("200", True), ("0", False)])
+def test_how_fast_vacuum_is_follows_its_costs(limit: str, said_of_pace: bool) -> None:
+    assert (pages_per_s(200, 2, 2), pages_per_s(200, 2, 20)) == (50_000, 5_000)
+    costs = {
+        "autovacuum_vacuum_cost_delay": "2", "autovacuum_vacuum_cost_limit": limit, "vacuum_cost_page_miss": "2",
+        "vacuum_cost_page_dirty": "20",
+    }  # fmt: skip
+    if limit == "-1":
+        costs["vacuum_cost_limit"] = "200"
+    (said,) = said_of_vacuum(_found(_table(dead=251), **costs))
+    assert ("it reads 50,000 pages/s or changes 5,000 at most; " in said) is said_of_pace

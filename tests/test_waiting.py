@@ -20,19 +20,28 @@ from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios import causes
-from tiersim.scenarios.causes import SESSION, WRITER, Rules, find_owners, infer_streams, scale_load, streams_of
+from tiersim.scenarios.causes import (
+    SESSION,
+    WRITER,
+    CauseRules,
+    Waiting,
+    find_owners,
+    infer_streams,
+    scale_load,
+    streams_of,
+)
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay, workers_that_fit
-from tiersim.scenarios.survey import Recorded, load_recorded, survey
+from tiersim.scenarios.survey import Checkpoint, RecordedCommands, load_recorded, survey
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Result
-from tiersim.simulator.streams import to_run
+from tiersim.simulator.streams import NO_STREAMS, to_run
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
-from tiersim.traces.schema import FLAG_SYNC, LOG_WRITE
+from tiersim.traces.schema import CHECKPOINT_WRITE, DATA_READ, FLAG_SYNC, LOG_WRITE
 
 SERVICE_NS = 1_000_000
 SLOW_READS = """
@@ -72,12 +81,12 @@ def test_closed_streams_on_balanced_stations_are_exact_mva(clients: int, think_n
     columns = closed_recording(clients, per_stream, 50_000, think_ns or 0)
     generator = np.random.default_rng(3)
     rows = rows_of(**columns, file=generator.integers(0, stations, clients * per_stream))
-    trace = Recorded(
+    trace = RecordedCommands(
         rows.time_ns, rows.time_ns, rows.latency_ns, rows.op, rows.file, rows.stream, rows.purpose, rows.flags,
         rows.offset_bytes, rows.length_bytes,
     )  # fmt: skip
     owners = find_owners(trace, [f"client {number}" for number in range(clients)], None)
-    streams = to_run(infer_streams(trace, owners, Rules(window_ns=1 << 60)))
+    streams = to_run(infer_streams(trace, owners, CauseRules(window_ns=1 << 60)))
     builder = PlantBuilder(5)
     for number in range(stations):
         add_server(builder, f"disk{number}", 1, SERVICE_NS, "exponential")
@@ -400,10 +409,39 @@ def test_streams_of_copies_are_those_of_all_copies_in_order_of_time(
     whole, of_whole = crowd.joined()
     assert (np.diff(whole.time_ns) >= 0).all()
     assert len(whole) == pytest.approx(load * len(trace), rel=0.2)
-    rules = Rules(window_ns=10_000_000)
+    rules = CauseRules(window_ns=10_000_000)
     made, latency_ns = streams_of(crowd, rules)
     again, same_latency_ns = streams_of(scale_load(whole, of_whole, 1.0, found.span_ns, found.files, 7), rules)
     for name, column in made._asdict().items():
         assert np.array_equal(column, getattr(again, name)), name
     assert np.array_equal(latency_ns, same_latency_ns)
     assert made.sync.any()
+
+
+def test_a_checkpoint_of_a_run_spans_the_writes_of_the_recorded_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever stream issued them, in whatever order, and however many commands are looked at together."""
+    generator = np.random.default_rng(5)
+    recorded_ns = generator.integers(0, 100, 1000)
+    columns = {
+        "category": generator.choice(np.array([CHECKPOINT_WRITE, DATA_READ], np.uint8), 1000),
+        "recorded_ns": recorded_ns,
+        "started_ns": recorded_ns + generator.integers(0, 300, 1000),
+        "done_ns": recorded_ns + generator.integers(300, 900, 1000),
+    }
+    recorded = tuple(Checkpoint(start, end, 50) for start, end in ((3, 20), (40, 40), (60, 99), (150, 160)))
+    nothing = np.zeros(0, np.int32)
+    waiting = Waiting(NO_STREAMS, nothing, None, {}, {})
+    wanted = []
+    for one in recorded:
+        rows = [
+            row
+            for row in range(1000)
+            if columns["category"][row] == CHECKPOINT_WRITE and one.start_ns <= recorded_ns[row] <= one.end_ns
+        ]
+        if rows:
+            started, done = columns["started_ns"][rows], columns["done_ns"][rows]
+            wanted.append(Checkpoint(min(started), max(done), len(rows)))
+    assert len(wanted) == 3
+    for block in (7, 1000):
+        monkeypatch.setattr(causes, "_BLOCK", block)
+        assert waiting.checkpoints(NO_STREAMS._replace(**columns), recorded) == wanted

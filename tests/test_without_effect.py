@@ -14,7 +14,7 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay, survey_to_play
 from tiersim.scenarios.statements.replay import replay_statements
-from tiersim.scenarios.statements.statement_load import Load, read_load
+from tiersim.scenarios.statements.statement_load import StatementLoad, read_load
 from tiersim.simulator.database.sessions.processors import TABLES, scaled
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
@@ -35,7 +35,7 @@ def requests(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
+def load(tmp_path_factory: pytest.TempPathFactory) -> StatementLoad:
     path = counted_database(tmp_path_factory.mktemp("counted") / "made-up.trace")
     return read_load(read_counters(path), synthesised(path, 1), law())
 
@@ -49,7 +49,7 @@ def _run_requests(trace: Path, folder: Path, text: str, settings: list[str]) -> 
 
 
 def _run_statements(
-    load: Load, folder: Path, text: str, settings: list[str], processor: ProcessorCosts | None = None
+    load: StatementLoad, folder: Path, text: str, settings: list[str], processor: ProcessorCosts | None = None
 ) -> Result:
     (folder / "device.toml").write_text(token_bucket(latency="200 us", iops=1_000_000))
     (folder / "s.toml").write_text(f'[host]\ncores = 2\n[volumes.data]\ndevice = "device.toml"\n{text}')
@@ -88,7 +88,7 @@ def test_a_key_that_makes_no_difference_to_requests_is_named(
     _same(plain, found)
 
 
-def test_a_volume_that_nothing_lies_on_is_named(requests: Path, load: Load, tmp_path: Path) -> None:
+def test_a_volume_that_nothing_lies_on_is_named(requests: Path, load: StatementLoad, tmp_path: Path) -> None:
     assert _named(_run_requests(requests, tmp_path, _OTHER_VOLUME, [])) == ["volumes.other"]
     assert _named(_run_statements(load, tmp_path, _OTHER_VOLUME, [])) == ["volumes.other"]
     assert _named(_run_statements(load, tmp_path, f'{_OTHER_VOLUME}log = "other"\n', [])) == []
@@ -107,7 +107,7 @@ def test_a_volume_that_nothing_lies_on_is_named(requests: Path, load: Load, tmp_
     ],
 )
 def test_a_key_that_makes_no_difference_to_statements_is_named(
-    load: Load, tmp_path: Path, text: str, settings: list[str], key: str
+    load: StatementLoad, tmp_path: Path, text: str, settings: list[str], key: str
 ) -> None:
     plain = _run_statements(load, tmp_path, "", ["engine.direct_io=true"])
     found = _run_statements(load, tmp_path, text, ["engine.direct_io=true", *settings])
@@ -116,7 +116,7 @@ def test_a_key_that_makes_no_difference_to_statements_is_named(
     _same(plain, found)
 
 
-def test_a_page_cache_is_named_where_the_recorded_server_read_past_it(load: Load, tmp_path: Path) -> None:
+def test_a_page_cache_is_named_where_the_recorded_server_read_past_it(load: StatementLoad, tmp_path: Path) -> None:
     host = {**load.manifest.host, "debug_io_direct": "data,wal"}
     direct = replace(load, manifest=replace(load.manifest, host=host))
     plain = _run_statements(direct, tmp_path, "", [])
@@ -135,7 +135,7 @@ def test_a_page_cache_is_named_where_the_recorded_server_read_past_it(load: Load
     ],
 )
 def test_clients_run_where_the_scenario_of_the_recorded_hardware_has_them(
-    load: Load, tmp_path: Path, pause_ns: int | None, asked: str, named: list[str]
+    load: StatementLoad, tmp_path: Path, pause_ns: int | None, asked: str, named: list[str]
 ) -> None:
     costs = replace(ProcessorCosts({}, 0, scaled(TABLES["postgresql"], 1.0), "a test"), pause_ns=pause_ns)
     plain = _run_statements(load, tmp_path, "", [], costs)

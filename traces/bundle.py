@@ -101,13 +101,13 @@ class Requests:
         return len(self.time_ns)
 
     @property
-    def columns(self) -> "Columns":
+    def columns(self) -> "RequestColumns":
         """The columns as kernels take them."""
-        return Columns(**vars(self))
+        return RequestColumns(**vars(self))
 
 
 @table_set
-class Columns(NamedTuple):
+class RequestColumns(NamedTuple):
     """The columns of :class:`Requests`, in its order; kernels take no dataclass."""
 
     time_ns: NDArray[np.int64]

@@ -21,7 +21,7 @@ _STORE = "query store"  # where queries are kept
 
 
 @dataclass
-class Change:
+class EntityChange:
     """One entity over a recording: what its counters grew by, and what it said last of all else."""
 
     grown: dict[str, Decimal] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Differences:
     noted; ``snapshots`` how many there were of it. Of a subject that was seen once nothing has grown.
     """
 
-    changes: dict[str, dict[str, Change]] = field(default_factory=dict)
+    changes: dict[str, dict[str, EntityChange]] = field(default_factory=dict)
     snapshots: dict[str, int] = field(default_factory=dict)
     span_ns: dict[str, int | None] = field(default_factory=dict)
     resets: dict[str, list[str]] = field(
@@ -50,7 +50,7 @@ class Differences:
     evicted: dict[str, list[str]] = field(default_factory=dict)  # were there and are not
     restarts: int = 0
 
-    def of(self, subject: str) -> dict[str, Change]:
+    def of(self, subject: str) -> dict[str, EntityChange]:
         """Return the changes of a subject by entity."""
         return self.changes.get(subject, {})
 
@@ -82,7 +82,7 @@ def _named(entities: list[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Step:
+class SnapshotStep:
     """One subject from a snapshot to the next one that has it; before the first there is none (``then`` is None).
 
     Snapshots that count and those of gauges alone, which another tool took in between, follow each other apart.
@@ -105,7 +105,7 @@ _Track = tuple[str, bool]
 _Before = dict[_Track, tuple[int | None, dict[str, Values]]]
 
 
-def steps(snapshots: Iterable[Snapshot]) -> Iterator[Step]:
+def steps(snapshots: Iterable[Snapshot]) -> Iterator[SnapshotStep]:
     """Yield what the counters of each subject grew by, snapshot by snapshot; memory is that of two snapshots.
 
     What began anew between two snapshots (its ``since``, or that of the store of queries, is another, or a counter
@@ -124,12 +124,12 @@ class Stepping:
         """Begin before the first."""
         self._before: _Before = {}
 
-    def to(self, snapshot: Snapshot) -> Iterator[Step]:
+    def to(self, snapshot: Snapshot) -> Iterator[SnapshotStep]:
         """Yield the steps to the next snapshot; all of them have to be taken."""
         return _steps_to(snapshot, self._before)
 
 
-def _steps_to(snapshot: Snapshot, before: _Before) -> Iterator[Step]:
+def _steps_to(snapshot: Snapshot, before: _Before) -> Iterator[SnapshotStep]:
     """Yield the steps to *snapshot*, which *before* then holds in place of the one before."""
     now: dict[str, dict[str, Values]] = {}
     for (subject, entity), values in snapshot.values.items():
@@ -160,7 +160,7 @@ class Differencing:
         for step in self._stepping.to(snapshot):
             self._add(step)
 
-    def _add(self, step: Step) -> None:
+    def _add(self, step: SnapshotStep) -> None:
         found, subject, track = self.found, step.subject, (step.subject, step.counts)
         found.restarts += subject == "server" and _changed(step.then or {}, step.now, "server", "started_at")
         self._seen[track] = self._seen.get(track, 0) + 1
@@ -173,7 +173,7 @@ class Differencing:
             for gone in changes.keys() - step.now.keys():
                 del changes[gone]
         for entity, values in step.now.items():
-            change = changes.setdefault(entity, Change())
+            change = changes.setdefault(entity, EntityChange())
             grown = step.grown[entity]
             change.last.update({name: value for name, value in values.items() if name not in grown})
             for name, value in grown.items():
@@ -213,7 +213,7 @@ def _step(
     now: Mapping[str, Values],
     *,
     emptied: bool,
-) -> Step:
+) -> SnapshotStep:
     """Return what a subject's entities grew by since the snapshot before, of which there may be none.
 
     *emptied*: all of them were removed in between, and those that do not say themselves since when they count began
@@ -238,7 +238,7 @@ def _step(
             if isinstance(start := starts[name], Decimal)
         }
     evicted = tuple(entity for entity in then if entity not in now) if then is not None and counts else ()
-    return Step(subject, counts, start_ns, end_ns, then, now, grown, tuple(reset), evicted)
+    return SnapshotStep(subject, counts, start_ns, end_ns, then, now, grown, tuple(reset), evicted)
 
 
 def _began_anew(then: Values, values: Values, numbers: dict[str, Decimal]) -> bool:

@@ -8,7 +8,7 @@ Percentiles = tuple[tuple[float, int], ...]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPoint:
     """One point of a measurement. What is not known is None, never 0; percentiles that are not known are ()."""
 
     file: str  # that was read

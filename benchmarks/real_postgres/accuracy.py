@@ -15,7 +15,7 @@ from benchmarks.real_postgres.plan import Cell, cells, read_plan
 from benchmarks.real_postgres.processes import interrupt_once, told
 from benchmarks.real_postgres.runs import conditions_of, keep_runs
 from benchmarks.real_postgres.scores import Compared, document, scatters, table, verdicts
-from tiersim.scenarios.validation.cell_figures import Conditions, Figures, Measured, read_runs
+from tiersim.scenarios.validation.cell_figures import Conditions, Figures, MeasuredRun, read_runs
 from tiersim.scenarios.validation.cells import foresee
 from tiersim.traces.samples import CELLS
 
@@ -100,7 +100,7 @@ def _predict(results: Path, wanted: Sequence[Conditions]) -> dict[Conditions, Fi
     }
 
 
-def _compare(runs: Sequence[Measured], predictions: Mapping[Conditions, Figures]) -> list[Compared]:
+def _compare(runs: Sequence[MeasuredRun], predictions: Mapping[Conditions, Figures]) -> list[Compared]:
     return [
         Compared(conditions, tuple(run.figures for run in runs if run.conditions == conditions), figures)
         for conditions, figures in predictions.items()

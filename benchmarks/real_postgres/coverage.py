@@ -12,7 +12,7 @@ from statistics import mean
 
 import numpy as np
 
-from tiersim.scenarios.validation.intervals import COVERAGE, Judged, Measurement, coverage_interval
+from tiersim.scenarios.validation.intervals import COVERAGE, JudgedMeasurement, Measurement, coverage_interval
 from tiersim.scenarios.validation.pair_figures import Pair
 
 _COLUMNS = ("results", "pairs", "from cells", "held", "of 95 %", "score", "of ±20 %", "of one width from other loads")
@@ -25,13 +25,13 @@ def coverage_table(pairs: Sequence[Pair]) -> list[str]:
     return lines + [_row(kind, found) for kind, found in [*kinds, ("all", list(pairs))] if found]
 
 
-_KINDS = ("calibrated", "calibrated, extrapolating", "uncalibrated")
+_KINDS = ("calibrated", "calibrated, extrapolating", "uncalibrated, transactions met", "uncalibrated")
 
 
 def kind_of_result(pair: Pair) -> str:
-    """Say what a result says of itself."""
+    """Say what a result says of itself, and of an uncalibrated one whether it is so for single queries alone."""
     if not pair.calibrated:
-        return "uncalibrated"
+        return "uncalibrated" if pair.basis == "assumed" else "uncalibrated, transactions met"
     return "calibrated, extrapolating" if pair.basis == "extrapolated" else "calibrated"
 
 
@@ -52,14 +52,14 @@ def _row(kind: str, pairs: Sequence[Pair]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def _judged(pair: Pair) -> Judged:
+def _judged(pair: Pair) -> JudgedMeasurement:
     """Return a pair with its interval, as logs over what was predicted."""
     predicted = 1 + pair.error
     one = Measurement(pair.source, "calibrated", "throughput", -log(predicted))
-    return Judged(one, log(pair.low / predicted), log(pair.high / predicted))
+    return JudgedMeasurement(one, log(pair.low / predicted), log(pair.high / predicted))
 
 
-def _of_one_width(pairs: Sequence[Pair]) -> Iterator[Judged]:
+def _of_one_width(pairs: Sequence[Pair]) -> Iterator[JudgedMeasurement]:
     """Return pairs with as much to either side as holds 80 % of the other loads; none if there are no others."""
     for load in sorted({one.load for one in pairs}):
         others = [abs(log(1 + one.error)) for one in pairs if one.load != load]

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.real_postgres.plan import Cell
 from benchmarks.real_postgres.results import pack
-from tiersim.scenarios.validation.cell_figures import RUNS, Conditions, Figures, Measured
+from tiersim.scenarios.validation.cell_figures import RUNS, Conditions, Figures, MeasuredRun
 
 
 def conditions_of(cell: Cell) -> Conditions:
@@ -15,11 +15,11 @@ def conditions_of(cell: Cell) -> Conditions:
     return Conditions(cell.script, cell.settings["shared_buffers"], cell.iops, cell.run_s)
 
 
-def measured_of(result: dict[str, Any]) -> Measured:
+def measured_of(result: dict[str, Any]) -> MeasuredRun:
     """Take a run from a cell's ``result.json``."""
     cell = result["cell"]
     conditions = Conditions(cell["script"], cell["settings"]["shared_buffers"], cell["iops"], cell["run_s"])
-    return Measured(
+    return MeasuredRun(
         cell["name"], conditions, result["since_checkpoint_s"], result["device_latency_ns"], Figures.measured(result)
     )  # fmt: skip
 

@@ -20,8 +20,8 @@ import numpy as np
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.replay import replay_statements_all
-from tiersim.scenarios.tails import SHARE, Cell, cells, held, reach
-from tiersim.scenarios.validation.matrix_cells import cells_of
+from tiersim.scenarios.tails import SHARE, TailCell, cells, held, reach
+from tiersim.scenarios.validation.matrix_cells import capped_device, cells_of
 from tiersim.scenarios.validation.pairs import others_of, results_of
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
@@ -29,7 +29,6 @@ from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import matrix
 from tiersim.units import NS_PER_MS
 
-_NO_CAP = 10_000_000
 _DRAWS, _SEED = 10_000, 1
 #: Of the other benches: the experiment, its recording without a cap and the pool of that in MiB, then each cell with
 #: its pool and its caps of reads and of writes; pools of ``ab`` are as recorded.
@@ -37,30 +36,12 @@ _OTHERS = (
     (
         "lab lookups",
         ("lab/select_zipf_sb256_free", 256),
-        (("lab/select_zipf_sb64_r500", 64, 500, _NO_CAP), ("lab/select_zipf_sb1024_r2000", 1024, 2000, _NO_CAP)),
+        (("lab/select_zipf_sb64_r500", 64, 500, None), ("lab/select_zipf_sb1024_r2000", 1024, 2000, None)),
     ),
     ("lab updates", ("lab/update_zipf_sb512_free", 512), (("lab/update_zipf_sb512_rw300", 512, 300, 300),)),
-    ("ab lookups", ("ab/sel_fast_1", None), (("ab/sel_read400_1", None, 400, _NO_CAP),)),
-    ("ab tpcb", ("ab/tpcb_fast_1", None), (("ab/tpcb_read400_1", None, 400, _NO_CAP),)),
+    ("ab lookups", ("ab/sel_fast_1", None), (("ab/sel_read400_1", None, 400, None),)),
+    ("ab tpcb", ("ab/tpcb_fast_1", None), (("ab/tpcb_read400_1", None, 400, None),)),
 )
-_DEVICE = """\
-kind = "token-bucket"
-name = "a loop device on a file"
-capacity = "8 GiB"
-read_iops = {reads}
-write_iops = {writes}
-refill_interval = "100 ms"
-carry_over = "0 s"
-latency = "0.1 ms"
-
-[sources]
-capacity = "measured: the file's size"
-read_iops = "measured: as it was set"
-write_iops = "measured: as it was set"
-refill_interval = "measured: the kernel's throttle"
-carry_over = "measured: the kernel's throttle"
-latency = "measured: 0.1 to 0.2 ms for 8 KiB"
-"""
 _HOST = """\
 [host]
 cores = 2
@@ -85,7 +66,7 @@ def main() -> None:
     print(report(found))
 
 
-def report(found: tuple[Cell, ...]) -> str:
+def report(found: tuple[TailCell, ...]) -> str:
     """Return what share of the cells the intervals of other experiments hold, with its 95 % interval by bootstrap."""
     inside = np.array(held(found))
     names = np.array([one.experiment for one in found])
@@ -108,16 +89,16 @@ def report(found: tuple[Cell, ...]) -> str:
     return "\n".join(lines)
 
 
-def write(found: tuple[Cell, ...], path: Path) -> None:
+def write(found: tuple[TailCell, ...], path: Path) -> None:
     """Write a table of cells."""
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow([field.name for field in fields(Cell)])
+        table.writerow([field.name for field in fields(TailCell)])
         for one in sorted(found, key=lambda one: (one.experiment, one.source, one.target)):
             table.writerow([value if isinstance(value, str) else f"{value:.5g}" for value in astuple(one)])
 
 
-def _of_matrix() -> Iterator[Cell]:
+def _of_matrix() -> Iterator[TailCell]:
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         folder = Path(name)
         matrix(folder)
@@ -132,12 +113,12 @@ def _of_matrix() -> Iterator[Cell]:
                 yield from _cell(f"{source.load} of the matrix", source.name, target, result, p99_ms)
 
 
-def _of_others(folder: Path) -> Iterator[Cell]:
+def _of_others(folder: Path) -> Iterator[TailCell]:
     for experiment, (source, pool), targets in _OTHERS:
         with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
             kept = Path(name)
             import_trace([folder / source], kept / "recorded.trace")
-            recorded_on = _scenario(kept / "recorded", pool, _NO_CAP, _NO_CAP)
+            recorded_on = _scenario(kept / "recorded", pool, None, None)
             scenarios = [_scenario(kept / Path(target).name, *caps) for target, *caps in targets]
             results = replay_statements_all(
                 Bundle(kept / "recorded.trace"), [recorded_on, *scenarios], recorded_on=recorded_on, ranges=False
@@ -146,9 +127,10 @@ def _of_others(folder: Path) -> Iterator[Cell]:
             yield from _cell(experiment, Path(source).name, Path(target).name, result, _recorded_ms(folder / target))
 
 
-def _scenario(folder: Path, pool_mib: int | None, reads: int, writes: int) -> NamedScenario:
+def _scenario(folder: Path, pool_mib: int | None, reads: int | None, writes: int | None) -> NamedScenario:
     folder.mkdir()
-    (folder / "device.toml").write_text(_DEVICE.format(reads=reads, writes=writes), encoding="utf-8")
+    text = capped_device(reads, writes, NS_PER_MS // 10, "0.1 to 0.2 ms")
+    (folder / "device.toml").write_text(text, encoding="utf-8")
     pool = "" if pool_mib is None else f'[engine]\nbuffer_pool = "{pool_mib} MiB"\n'
     path = folder / "host.toml"
     path.write_text(_HOST + pool, encoding="utf-8")
@@ -164,12 +146,12 @@ def _recorded_ms(folder: Path) -> float:
     return float(np.quantile([int(line.split()[2]) for line in lines], 0.99)) / 1e3
 
 
-def _cell(experiment: str, source: str, target: str, result: Result, recorded_ms: float) -> Iterator[Cell]:
+def _cell(experiment: str, source: str, target: str, result: Result, recorded_ms: float) -> Iterator[TailCell]:
     """Yield what was predicted of a cell and recorded, where the run resolves it."""
     figures = result.summary["latency_ns"]["transaction"]
     p50_ns, p99_ns = figures["p50"]["value"], figures["p99"]["value"]
     if p50_ns is not None and p99_ns is not None:
-        yield Cell(experiment, source, target, p50_ns / NS_PER_MS, p99_ns / NS_PER_MS, recorded_ms)
+        yield TailCell(experiment, source, target, p50_ns / NS_PER_MS, p99_ns / NS_PER_MS, recorded_ms)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.exploring.sample import WINDOWS, Windows
 from tiersim.scenarios.library import load_scenario
-from tiersim.scenarios.sweeps.sources import Requests
+from tiersim.scenarios.sweeps.sources import RequestSource
 from tiersim.traces.bundle import Bundle
 
 SCENARIOS = (
@@ -58,7 +58,7 @@ def pairs_of(bundle: Path) -> Iterator[Pair]:
     """Run the sample and the whole of a recording on each scenario under each load; what does not fit is passed by."""
     trace = Bundle(bundle)
     windows = Windows(trace.rows, trace.manifest.span_ns, most=max(trace.rows // _PART, WINDOWS))
-    source = Requests(trace, None, None, also=windows.add)
+    source = RequestSource(trace, None, None, also=windows.add)
     sample = windows.sample(source.found)
     for name in SCENARIOS:
         for load in LOADS:

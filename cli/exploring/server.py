@@ -19,7 +19,7 @@ from threading import Lock, Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tiersim.cli.exploring.view import View
+from tiersim.cli.exploring.view import ExplorationView
 from tiersim.devices import catalogue
 from tiersim.errors import ScenarioError, TiersimError, did_you_mean
 from tiersim.scenarios import library
@@ -86,10 +86,10 @@ class Gate:
         return "" if found is None else found.value
 
 
-class Server(ThreadingHTTPServer):
+class ExplorationServer(ThreadingHTTPServer):
     """Serves one exploration until nobody has asked anything for a while."""
 
-    def __init__(self, view: View, port: int, idle_s: float) -> None:
+    def __init__(self, view: ExplorationView, port: int, idle_s: float) -> None:
         """Listen on the loopback interface; *port* 0 is any that is free. Raises OSError."""
         self.view, self.idle_s = view, idle_s
         super().__init__(("127.0.0.1", port), Handler)
@@ -125,7 +125,7 @@ class Server(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     """Answers one connection."""
 
-    server: Server
+    server: ExplorationServer
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "tiersim", ""
 
@@ -237,7 +237,7 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing on the terminal: the token is in the first address."""
 
 
-def answered(view: View, path: str, asked: Mapping[str, Any]) -> _Answer | None:
+def answered(view: ExplorationView, path: str, asked: Mapping[str, Any]) -> _Answer | None:
     """Do what the page sends to *path* and return the answer; None if no action has that path. Raises TiersimError."""
     explorer = view.explorer
     questions: dict[str, Callable[[], object]] = {

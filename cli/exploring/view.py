@@ -28,7 +28,7 @@ _FIGURES = ("id", "name", "kind", "interface", "capacity_bytes", "random_read_ns
             "price_date")  # fmt: skip
 
 
-class View:
+class ExplorationView:
     """An exploration as its page sees it; what is saved goes into *folder*."""
 
     def __init__(self, explorer: Explorer, folder: Path) -> None:

@@ -24,7 +24,7 @@ from tiersim.simulator.categories import WAIT_NAMES
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from tiersim.cli.page.study_models import Load, MissRatios, Row, Size, Sweep
+    from tiersim.cli.page.study_models import LoadModel, MissRatiosModel, RowModel, SizeModel, SweepModel
     from tiersim.simulator.result import Result
 
 
@@ -63,14 +63,14 @@ def write_page(inputs: list[Path], output: Path, title: str, *, force: bool) -> 
 
 
 @dataclass(frozen=True)
-class SweepFolder:
+class WrittenSweep:
     """A sweep: its grid, a row for each point that is written, and the whole results of those that
     were kept, by point.
     """
 
     name: str
-    sweep: "Sweep"
-    rows: "list[Row]"
+    sweep: "SweepModel"
+    rows: "list[RowModel]"
     kept: "dict[int, Result]"
 
 
@@ -78,10 +78,10 @@ class SweepFolder:
 class Studies:
     """Everything that is no result of its own, with the name of its file."""
 
-    sweeps: list[SweepFolder] = field(default_factory=list)
-    mrcs: "list[tuple[str, MissRatios]]" = field(default_factory=list)
-    loads: "list[tuple[str, Load]]" = field(default_factory=list)
-    sizes: "list[tuple[str, Size]]" = field(default_factory=list)
+    sweeps: list[WrittenSweep] = field(default_factory=list)
+    mrcs: "list[tuple[str, MissRatiosModel]]" = field(default_factory=list)
+    loads: "list[tuple[str, LoadModel]]" = field(default_factory=list)
+    sizes: "list[tuple[str, SizeModel]]" = field(default_factory=list)
 
     def __bool__(self) -> bool:
         """Tell whether there is anything."""
@@ -90,7 +90,7 @@ class Studies:
     @property
     def trace_name(self) -> str:
         """Name of the first trace."""
-        documents: list[Sweep | MissRatios | Load | Size] = [
+        documents: list[SweepModel | MissRatiosModel | LoadModel | SizeModel] = [
             *(folder.sweep for folder in self.sweeps),
             *(document for _, document in self.mrcs),
             *(document for _, document in self.loads),
@@ -109,7 +109,7 @@ class Inputs:
 
 def open_inputs(paths: Sequence[Path]) -> Inputs:
     """Read all of *paths*; raises TraceError naming the file, the place in it and the remedy."""
-    from tiersim.cli.page.study_models import Load, MissRatios
+    from tiersim.cli.page.study_models import LoadModel, MissRatiosModel
     from tiersim.simulator.result import load_result
 
     found = Inputs()
@@ -122,22 +122,22 @@ def open_inputs(paths: Sequence[Path]) -> Inputs:
             continue
         document = _open_document(path)
         name = path.name.removesuffix(".json").rsplit(".", 1)[0]
-        if isinstance(document, MissRatios):
+        if isinstance(document, MissRatiosModel):
             found.studies.mrcs.append((name, document))
-        elif isinstance(document, Load):
+        elif isinstance(document, LoadModel):
             found.studies.loads.append((name, document))
         else:
             found.studies.sizes.append((name, document))
     return found
 
 
-def _open_document(path: Path) -> "MissRatios | Load | Size":
-    from tiersim.cli.page.study_models import Load, MissRatios, Size
+def _open_document(path: Path) -> "MissRatiosModel | LoadModel | SizeModel":
+    from tiersim.cli.page.study_models import LoadModel, MissRatiosModel, SizeModel
 
-    models: dict[str, type[MissRatios | Load | Size]] = {
-        "tiersim.mrc/1": MissRatios,
-        "tiersim.load/1": Load,
-        "tiersim.size/1": Size,
+    models: dict[str, type[MissRatiosModel | LoadModel | SizeModel]] = {
+        "tiersim.mrc/1": MissRatiosModel,
+        "tiersim.load/1": LoadModel,
+        "tiersim.size/1": SizeModel,
     }
     values = _json(path)
     schema = values.get("schema")
@@ -150,10 +150,10 @@ def _open_document(path: Path) -> "MissRatios | Load | Size":
     return _checked(models[schema], values, path)
 
 
-def _open_sweep(path: Path) -> SweepFolder:
-    from tiersim.cli.page.study_models import Row, Sweep
+def _open_sweep(path: Path) -> WrittenSweep:
+    from tiersim.cli.page.study_models import RowModel, SweepModel
 
-    sweep = _checked(Sweep, _json(path / "sweep.json"), path / "sweep.json")
+    sweep = _checked(SweepModel, _json(path / "sweep.json"), path / "sweep.json")
     for axis in sweep.axes:
         if axis.numbers is not None and len(axis.numbers) != len(axis.values):
             raise TraceError(
@@ -161,7 +161,7 @@ def _open_sweep(path: Path) -> SweepFolder:
                 " numbers; run the sweep again"
             )
     files = sorted((path / "points").glob("*.json")) if (path / "points").is_dir() else []
-    rows = [_checked(Row, _json(file), file) for file in files]
+    rows = [_checked(RowModel, _json(file), file) for file in files]
     for row, file in zip(rows, files, strict=True):
         if (row.status == "done") != (row.summary is not None and bool(row.summary.latency_ns or row.summary.name)):
             raise TraceError(
@@ -174,7 +174,7 @@ def _open_sweep(path: Path) -> SweepFolder:
                     f"{file}: its {axis.key} is {row.settings.get(axis.key)!r}, which is not on the axis of sweep.json;"
                     " run the sweep again"
                 )
-    return SweepFolder(path.name.removesuffix(".sweep"), sweep, rows, _kept(path))
+    return WrittenSweep(path.name.removesuffix(".sweep"), sweep, rows, _kept(path))
 
 
 def _kept(path: Path) -> "dict[int, Result]":

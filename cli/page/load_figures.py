@@ -12,7 +12,7 @@ from tiersim.units import format_ns
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-    from tiersim.scenarios.load_curve import Curve
+    from tiersim.scenarios.load_curve import LoadCurve
 
 _STATISTICS = (("mean", "mean_ns", "solid"), ("p50", "p50_ns", "dash"), ("p99", "p99_ns", "dot"))
 _STYLE = f"""
@@ -25,7 +25,7 @@ p {{ color: {SOFT}; }}
 """
 
 
-def load_latency(curves: Sequence[Curve], title: str = "") -> Figure:
+def load_latency(curves: Sequence[LoadCurve], title: str = "") -> Figure:
     """Latency of reads against requests per second: mean, median and 99th percentile for every mix."""
     traces = []
     for index, curve in enumerate(curves):
@@ -48,7 +48,7 @@ def load_latency(curves: Sequence[Curve], title: str = "") -> Figure:
     return figure(traces, title, x, y, legend={"orientation": "h", "y": -0.2})
 
 
-def build_load_page(curves: Sequence[Curve], name: str) -> str:
+def build_load_page(curves: Sequence[LoadCurve], name: str) -> str:
     """One HTML file that needs no network: the plot of *curves* and their numbers; the same for the same curves."""
     drawn = load_latency(curves, f"{name}: latency against load")
     drawn.update_layout(height=560)
@@ -64,7 +64,7 @@ Arrivals are Poisson, from 5 to 95 % of the highest rate that it keeps up with.<
 """
 
 
-def _table(curve: Curve) -> str:
+def _table(curve: LoadCurve) -> str:
     from tiersim.scenarios.load_curve import title
 
     sides = ("reads", "writes") if curve.points[0].writes else ("reads",)

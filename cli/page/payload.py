@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.verdicts import is_latency_error_known, meaning, query_text
+from tiersim.cli.verdicts import is_latency_error_known, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES
 from tiersim.units import format_bytes
@@ -263,6 +263,7 @@ _OF_STATEMENTS = ("level", "hit_ratio", "host", "engine", "settings_from", "extr
 
 def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
     """Everything that the page knows, ready for JSON; the same for the same results."""
+    results = [replace(one, summary=_with_tails(one.summary)) for one in results]
     queries, asked = query_payload(results)
     drawn = [
         replace(one, latency=without_queries(one.latency), timeline=without_queries(one.timeline)) for one in results
@@ -367,14 +368,42 @@ def _unique(names: Iterable[str]) -> list[str]:
     return unique
 
 
+def _with_tails(summary: dict[str, Any]) -> dict[str, Any]:
+    """Put the measured interval in place of each 99th percentile that is not known to a factor of 2; the 99.9th is then
+    not known either.
+    """
+    tails = (summary.get("tails") or {}).get("p99_ns", {})
+
+    def ranged(name: str, figures: dict[str, Any]) -> dict[str, Any]:
+        found = tails.get(name)
+        if not found or found["verdict"] == "resolved" or found["low"] is None:
+            return figures
+        unknown = {"value": None, "resolved": False, "low": None, "high": None}
+        ends = {"low": found["low"], "high": found["high"]}
+        return figures | {"p99": figures["p99"] | unknown | ends, "p999": figures["p999"] | unknown}
+
+    latencies = {name: ranged(name, one) for name, one in summary["latency_ns"].items()}
+    queries = {name: ranged(f"query {name}", one) for name, one in (summary.get("queries") or {}).items()}
+    return summary | {"latency_ns": latencies} | ({"queries": queries} if queries else {})
+
+
 def _traces(results: Sequence[Result]) -> list[dict[str, Any]]:
     """The traces that were replayed, each once, with what was measured on the recorded hardware."""
     traces: dict[str, dict[str, Any]] = {}
     for result in results:
         trace = result.summary["trace"]
         entry = traces.setdefault(trace["hash"], {**trace, "measured_latency_ns": {}})
-        entry["measured_latency_ns"].update(finite(result.summary.get("measured_latency_ns") or {}))
+        entry["measured_latency_ns"].update(finite(_measured(result.summary)))
     return list(traces.values())
+
+
+def _measured(summary: dict[str, Any]) -> dict[str, Any]:
+    """Latencies of the recorded hardware: of block requests, or of counted transactions the mean alone."""
+    if summary.get("level") != "statements":
+        return summary.get("measured_latency_ns") or {}
+    transaction = summary.get("calibration", {}).get("classes", {}).get("transaction", {})
+    mean_ns = transaction.get("measured_mean_ns")
+    return {"transaction": {"mean": mean_ns}} if mean_ns else {}
 
 
 def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
@@ -674,7 +703,7 @@ def _time_ns(one: dict[str, Any]) -> float:
 def described(name: str, given: str | None) -> dict[str, Any]:
     """Text and label of a query, cut; what a page cannot carry replaced."""
     text = (given or "").encode("utf-8", "replace").decode()
-    label = query_text(" ".join(text[:MOST_TEXT].split())) or name
+    label = " ".join(text[:MOST_TEXT].split()) or name
     return {
         "id": name,
         "label": label if len(label) <= LABEL else f"{label[: LABEL - 1]}…",

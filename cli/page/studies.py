@@ -14,12 +14,20 @@ from tiersim.cli.page.payload import (
     over_time,
     whole,
 )
-from tiersim.cli.page.study_models import CandidateCost
+from tiersim.cli.page.study_models import CandidateCostModel
 from tiersim.cli.page.study_points import digits, figure_of, point_of
 
 if TYPE_CHECKING:
-    from tiersim.cli.page import Studies, SweepFolder
-    from tiersim.cli.page.study_models import Candidate, CurvePoint, Load, MissRatios, Query, Row, Size
+    from tiersim.cli.page import Studies, WrittenSweep
+    from tiersim.cli.page.study_models import (
+        CandidateModel,
+        CurvePointModel,
+        LoadModel,
+        MissRatiosModel,
+        QueryModel,
+        RowModel,
+        SizeModel,
+    )
     from tiersim.simulator.result import Result
 
 #: Latencies of queries that a page holds: points × queries, so that it stays small however many points there are.
@@ -56,7 +64,7 @@ def _place(purpose: str) -> int:
     return PURPOSES.index(purpose) if purpose in PURPOSES else len(PURPOSES)
 
 
-def _rows(studies: Studies) -> Iterator[Row]:
+def _rows(studies: Studies) -> Iterator[RowModel]:
     for folder in studies.sweeps:
         yield from folder.rows
     for _, load in studies.loads:
@@ -65,10 +73,10 @@ def _rows(studies: Studies) -> Iterator[Row]:
         yield from (candidate.row for candidate in size.candidates if candidate.row)
 
 
-def _queries(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def _queries(rows: Sequence[RowModel]) -> list[dict[str, Any]]:
     """Return the queries that take most time over all points, each with its text once."""
     time_ns: dict[str, float] = {}
-    seen: dict[str, Query] = {}
+    seen: dict[str, QueryModel] = {}
     for row in rows:
         for name, query in (row.summary.queries if row.summary else {}).items():
             time_ns[name] = time_ns.get(name, 0.0) + query.count * sum(ns or 0.0 for ns in query.breakdown_ns.values())
@@ -79,9 +87,9 @@ def _queries(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [described(name, seen[name].text) for name in order]
 
 
-def _sweep(folder: SweepFolder, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
+def _sweep(folder: WrittenSweep, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
     sweep = folder.sweep
-    replications: dict[tuple[int, ...], list[Row]] = {}
+    replications: dict[tuple[int, ...], list[RowModel]] = {}
     for row in folder.rows:
         at = tuple(axis.values.index(row.settings[axis.key]) for axis in sweep.axes)
         replications.setdefault(at, []).append(row)
@@ -136,7 +144,7 @@ def _dirty_pages(result: Result, merged: int) -> dict[str, list[float]] | None:
     }
 
 
-def _curves(name: str, document: MissRatios) -> dict[str, Any]:
+def _curves(name: str, document: MissRatiosModel) -> dict[str, Any]:
     whole_curve = {
         "kind": "all",
         "name": "all references",
@@ -170,7 +178,7 @@ def _curves(name: str, document: MissRatios) -> dict[str, Any]:
     }
 
 
-def _curve(points: Sequence[CurvePoint]) -> dict[str, list[float | None]]:
+def _curve(points: Sequence[CurvePointModel]) -> dict[str, list[float | None]]:
     known = (point for point in points if point.miss_ratio is not None)
     ordered = sorted(known, key=lambda point: point.cache_bytes)
     return {
@@ -180,8 +188,8 @@ def _curve(points: Sequence[CurvePoint]) -> dict[str, list[float | None]]:
     }
 
 
-def _load(name: str, document: Load, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
-    by_load: dict[float, list[Row]] = {}
+def _load(name: str, document: LoadModel, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
+    by_load: dict[float, list[RowModel]] = {}
     for row in document.points:
         by_load.setdefault(_load_of(row.settings), []).append(row)
     return {
@@ -205,7 +213,7 @@ def _load_of(settings: Mapping[str, str]) -> float:
         return 1.0
 
 
-def _size(name: str, document: Size, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
+def _size(name: str, document: SizeModel, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
     return {
         "name": name,
         "trace": document.trace.model_dump(),
@@ -217,7 +225,7 @@ def _size(name: str, document: Size, places: Mapping[str, int], parts: Sequence[
     }
 
 
-def _candidate(candidate: Candidate, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
+def _candidate(candidate: CandidateModel, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
     return {
         "name": candidate.name,
         "settings": candidate.settings,
@@ -233,11 +241,11 @@ def _candidate(candidate: Candidate, places: Mapping[str, int], parts: Sequence[
     }
 
 
-def _bill(cost: CandidateCost | None) -> dict[str, Any]:
+def _bill(cost: CandidateCostModel | None) -> dict[str, Any]:
     """Return what a candidate costs; ``price`` is what it is judged by: all that is paid over its years of use, or
     once.
     """
-    found: dict[str, Any] = (cost or CandidateCost()).model_dump()
+    found: dict[str, Any] = (cost or CandidateCostModel()).model_dump()
     return {**found, "price": found["capex"] if found["total"] is None else found["total"]}
 
 

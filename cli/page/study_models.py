@@ -17,7 +17,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class Figure(_Part):
+class FigureModel(_Part):
     """A predicted number with its 80 % interval; ``value`` is None where the sample does not resolve it."""
 
     value: FiniteFloat | None = None
@@ -27,18 +27,18 @@ class Figure(_Part):
     basis: str = ""
 
 
-class Latency(_Part):
+class LatencyModel(_Part):
     """Latency of one class, in nanoseconds."""
 
     count: int = 0
-    mean: Figure | None = None
-    p50: Figure | None = None
-    p95: Figure | None = None
-    p99: Figure | None = None
-    p999: Figure | None = None
+    mean: FigureModel | None = None
+    p50: FigureModel | None = None
+    p95: FigureModel | None = None
+    p99: FigureModel | None = None
+    p999: FigureModel | None = None
 
 
-class Query(Latency):
+class QueryModel(LatencyModel):
     """A query of one point."""
 
     text: str | None = None
@@ -46,7 +46,7 @@ class Query(Latency):
     physical_reads_per_call: FiniteFloat | None = None
 
 
-class Bottleneck(_Part):
+class BottleneckModel(_Part):
     """The busiest resource."""
 
     station: str | None = None
@@ -54,7 +54,7 @@ class Bottleneck(_Part):
     utilisation: FiniteFloat | None = None
 
 
-class LoadVerdict(_Part):
+class LoadVerdictModel(_Part):
     """Why the verdict on load is what it is."""
 
     explanation: str = ""
@@ -63,21 +63,21 @@ class LoadVerdict(_Part):
     sustainable_load: FiniteFloat | None = None
 
 
-class HitRatio(_Part):
+class HitRatioModel(_Part):
     """Shares of the pages that were found."""
 
     pool: Ratio | None = None
     os_cache: Ratio | None = None
 
 
-class Station(_Part):
+class StationModel(_Part):
     """A station's share of busy time by resource, and how many wait on average."""
 
     utilisation: dict[str, float | None] = {}
     queue_mean: FiniteFloat | None = None
 
 
-class Cost(_Part):
+class CostModel(_Part):
     """What a point costs."""
 
     capex: FiniteFloat | None = None
@@ -86,33 +86,33 @@ class Cost(_Part):
     price_date: str | None = None
 
 
-class Summary(_Part):
+class SummaryModel(_Part):
     """The part of a result's summary that a row holds."""
 
     name: str = ""
     verdict: dict[str, str | None] = {}
-    load: LoadVerdict = LoadVerdict()
-    bottleneck: Bottleneck | None = None
-    throughput_per_s: dict[str, Figure | None] = {}
+    load: LoadVerdictModel = LoadVerdictModel()
+    bottleneck: BottleneckModel | None = None
+    throughput_per_s: dict[str, FigureModel | None] = {}
     throughput_shortfall_pct: FiniteFloat | None = None
-    hit_ratio: HitRatio | None = None
-    latency_ns: dict[str, Latency] = {}
-    queries: dict[str, Query] = {}
+    hit_ratio: HitRatioModel | None = None
+    latency_ns: dict[str, LatencyModel] = {}
+    queries: dict[str, QueryModel] = {}
     commit_breakdown_ns: dict[str, float | None] | None = None
     checkpoints: list[dict[str, Any]] | None = None
-    stations: dict[str, Station] = {}
+    stations: dict[str, StationModel] = {}
     extrapolated: bool = False
-    cost: Cost | None = None
+    cost: CostModel | None = None
 
 
-class Screened(_Part):
+class ScreenedModel(_Part):
     """Why a point was not simulated, and the one that gives the same."""
 
     by_point: int
     why: str = ""
 
 
-class Row(_Part):
+class RowModel(_Part):
     """One simulated point (``docs/sweeps.md``)."""
 
     point: int = 0
@@ -120,11 +120,11 @@ class Row(_Part):
     settings: dict[str, str] = {}
     status: Literal["done", "failed", "screened"]
     error: str | None = None
-    summary: Summary | None = None
-    screened: Screened | None = None
+    summary: SummaryModel | None = None
+    screened: ScreenedModel | None = None
 
 
-class Trace(_Part):
+class TraceModel(_Part):
     """Which trace was replayed, and what of it was recorded."""
 
     name: str = ""
@@ -133,7 +133,7 @@ class Trace(_Part):
     references: int | None = None
 
 
-class Axis(_Part):
+class AxisModel(_Part):
     """One key of the grid with its values; ``numbers`` where they can be put on a scale."""
 
     key: str
@@ -142,17 +142,17 @@ class Axis(_Part):
     unit: str | None = None
 
 
-class Sweep(_Part):
+class SweepModel(_Part):
     """``NAME.sweep/sweep.json``."""
 
     schema_: Literal["tiersim.sweep/1"] = Field(alias="schema")
-    trace: Trace = Trace()
+    trace: TraceModel = TraceModel()
     scenario: str = ""
-    axes: list[Axis] = []
+    axes: list[AxisModel] = []
     replications: int = 1
 
 
-class CurvePoint(_Part):
+class CurvePointModel(_Part):
     """The miss ratio of a cache of this size, and half the width of its 80 % interval."""
 
     cache_bytes: Annotated[float, Field(gt=0)]
@@ -160,46 +160,46 @@ class CurvePoint(_Part):
     error: Annotated[float, Field(ge=0)] | None = None
 
 
-class Curve(_Part):
+class CurveModel(_Part):
     """Misses of a part of the references."""
 
     kind: str
     name: str
     text: str | None = None
     references: int | None = None
-    points: list[CurvePoint] = []
+    points: list[CurvePointModel] = []
 
 
-class Knee(_Part):
+class KneeModel(_Part):
     """Where a curve bends."""
 
     cache_bytes: Annotated[float, Field(gt=0)]
     miss_ratio: Ratio
 
 
-class Recorded(_Part):
+class RecordedModel(_Part):
     """The size of the recorded cache, and what a curve beyond it means."""
 
     cache_bytes: Annotated[float, Field(gt=0)] | None = None
     beyond: str | None = None
 
 
-class MissRatios(_Part):
+class MissRatiosModel(_Part):
     """``NAME.mrc.json``."""
 
     schema_: Literal["tiersim.mrc/1"] = Field(alias="schema")
-    trace: Trace = Trace()
+    trace: TraceModel = TraceModel()
     policy: str = ""
     method: str = ""
     page_bytes: int | None = None
     references: int | None = None
     distinct_pages: int | None = None
     compulsory_miss_ratio: Ratio | None = None
-    points: list[CurvePoint] = Field(min_length=1)
-    curves: list[Curve] = []
-    knees: list[Knee] = []
+    points: list[CurvePointModel] = Field(min_length=1)
+    curves: list[CurveModel] = []
+    knees: list[KneeModel] = []
     notes: list[str] = []
-    recorded: Recorded = Recorded()
+    recorded: RecordedModel = RecordedModel()
 
     @property
     def is_behind(self) -> bool:
@@ -207,32 +207,32 @@ class MissRatios(_Part):
         return self.method != "law" and bool(self.trace.requests) and not self.trace.references
 
 
-class LoadKnee(_Part):
+class LoadKneeModel(_Part):
     """Where latency begins to climb."""
 
     load: FiniteFloat
     basis: str = ""
 
 
-class Load(_Part):
+class LoadModel(_Part):
     """``NAME.load.json``."""
 
     schema_: Literal["tiersim.load/1"] = Field(alias="schema")
-    trace: Trace = Trace()
+    trace: TraceModel = TraceModel()
     scenario: str = ""
-    points: list[Row] = Field(min_length=1)
-    knee: LoadKnee | None = None
-    largest_sustainable: Figure | None = None
+    points: list[RowModel] = Field(min_length=1)
+    knee: LoadKneeModel | None = None
+    largest_sustainable: FigureModel | None = None
     limited_by: str | None = None
 
 
-class Target(_Part):
+class TargetModel(_Part):
     """What a candidate has to meet."""
 
     text: str
 
 
-class CostPart(_Part):
+class CostPartModel(_Part):
     """One line of an offer."""
 
     what: str
@@ -241,37 +241,37 @@ class CostPart(_Part):
     source: str | None = None
 
 
-class CandidateCost(Cost):
+class CandidateCostModel(CostModel):
     """The price of a candidate, line by line."""
 
     total: FiniteFloat | None = None
     years: FiniteFloat | None = None
-    parts: list[CostPart] = []
+    parts: list[CostPartModel] = []
 
 
-class Candidate(_Part):
+class CandidateModel(_Part):
     """Hardware that could be bought, and whether it does."""
 
     name: str
     settings: dict[str, str] = {}
-    cost: CandidateCost | None = None
+    cost: CandidateCostModel | None = None
     power_w: FiniteFloat | None = None
-    endurance_years: Figure | None = None
+    endurance_years: FigureModel | None = None
     capacity_bytes: FiniteFloat | None = None
     survives_drive_failure: bool | None = None
     status: str
     why: list[str] = []
     doubts: list[str] = []
-    row: Row | None = None
+    row: RowModel | None = None
 
 
-class Size(_Part):
+class SizeModel(_Part):
     """``NAME.size.json``."""
 
     schema_: Literal["tiersim.size/1"] = Field(alias="schema")
-    trace: Trace = Trace()
-    targets: list[Target] = []
-    candidates: list[Candidate] = Field(min_length=1)
+    trace: TraceModel = TraceModel()
+    targets: list[TargetModel] = []
+    candidates: list[CandidateModel] = Field(min_length=1)
     chosen: str | None = None
     simulated: int | None = None
     pareto_of: str | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.cli.page.payload import STATISTICS
 
 if TYPE_CHECKING:
-    from tiersim.cli.page.study_models import Figure, Latency, Row, Summary
+    from tiersim.cli.page.study_models import FigureModel, LatencyModel, RowModel, SummaryModel
 
 #: Stations of a point that a page shows: the busiest ones.
 MOST_STATIONS = 12
@@ -22,7 +22,7 @@ _LOADS = ("steady", "behind", "saturated")
 Triple = list[float | None]
 
 
-def point_of(rows: Sequence[Row], places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
+def point_of(rows: Sequence[RowModel], places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
     """Return what a page shows of one point; *rows* are its replications, *places* says where each query stands."""
     done = [row for row in rows if row.status == "done" and row.summary is not None]
     if not done:
@@ -34,7 +34,7 @@ def point_of(rows: Sequence[Row], places: Mapping[str, int], parts: Sequence[str
     return {"status": "done", "replications": len(points), "failed": len(rows) - len(done), **point}
 
 
-def figure_of(figure: Figure | None) -> Triple:
+def figure_of(figure: FigureModel | None) -> Triple:
     """Return a figure as ``[value, low, high]``."""
     if figure is None:
         return [None, None, None]
@@ -46,7 +46,7 @@ def digits(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def _point(summary: Summary, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
+def _point(summary: SummaryModel, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
     steady = summary.verdict.get("load") != "saturated"
     return {
         "name": summary.name,
@@ -76,7 +76,7 @@ def _point(summary: Summary, places: Mapping[str, int], parts: Sequence[str]) ->
     }
 
 
-def _latency(figures: Latency, *, steady: bool) -> dict[str, Any]:
+def _latency(figures: LatencyModel, *, steady: bool) -> dict[str, Any]:
     """Return how many there were and, of a system that has a steady state, how long they took."""
     found = {key: figure_of(getattr(figures, key)) for key in STATISTICS if getattr(figures, key) is not None}
     return {"count": figures.count, "ns": found if steady else {}}
@@ -86,7 +86,7 @@ def _us(breakdown_ns: Mapping[str, float | None], parts: Sequence[str]) -> list[
     return [digits((breakdown_ns.get(part) or 0.0) / 1e3) for part in parts]
 
 
-def _stations(summary: Summary) -> list[list[Any]]:
+def _stations(summary: SummaryModel) -> list[list[Any]]:
     """Return name, busiest resource, its utilisation and the mean queue of the busiest stations."""
     rows: list[tuple[float, list[Any]]] = []
     for name, station in summary.stations.items():

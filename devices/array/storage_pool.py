@@ -21,14 +21,14 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
-class Pool:
+class StoragePool:
     """*hardware* under the pool's name, and the load of others on it."""
 
     hardware: Volume
     neighbour: Neighbour | None = None
 
 
-def add_pool(builder: PlantBuilder, pool: Pool, slices: Mapping[str, Volume]) -> dict[str, int]:
+def add_pool(builder: PlantBuilder, pool: StoragePool, slices: Mapping[str, Volume]) -> dict[str, int]:
     """Put a pool into the plant; returns the station that takes the requests of each volume in *slices*.
 
     The volumes lie behind each other from the beginning of the pool; they need what they hold, and a neighbour needs

@@ -196,7 +196,7 @@ def usable_bytes(member_bytes: int, count: int, layout: Layout, stripe_bytes: in
 
 
 @dataclass(frozen=True)
-class Host:
+class VolumeHost:
     """How the host sends requests to a volume; the default adds nothing."""
 
     queue_depth: int | None = None  # most requests outstanding at the volume
@@ -207,7 +207,7 @@ class Host:
     journal: Journal = "none"
 
 
-def add_host(builder: PlantBuilder, name: str, host: Host, below: int, queues: Sequence[int] = ()) -> int:
+def add_host(builder: PlantBuilder, name: str, host: VolumeHost, below: int, queues: Sequence[int] = ()) -> int:
     """Put the host's part of volume *name*, whose own queue is at station *below*, into the plant; return its entry.
 
     *queues* are the stations of shared gates that requests pass on their way, the first one first.
@@ -224,7 +224,7 @@ def add_host(builder: PlantBuilder, name: str, host: Host, below: int, queues: S
     return below
 
 
-def add_queue(builder: PlantBuilder, name: str, host: Host, below: int) -> int:
+def add_queue(builder: PlantBuilder, name: str, host: VolumeHost, below: int) -> int:
     """Put the queue of volume *name*, if it has one, before its devices at station *below*; return
     what takes requests.
     """
@@ -234,7 +234,7 @@ def add_queue(builder: PlantBuilder, name: str, host: Host, below: int) -> int:
     return add_gate(builder, f"{name}.queue", host.queue_depth, below, merge_bytes or 0)
 
 
-def add_drive_queues(builder: PlantBuilder, host: Host, drives: Sequence[int]) -> list[int]:
+def add_drive_queues(builder: PlantBuilder, host: VolumeHost, drives: Sequence[int]) -> list[int]:
     """Put the queues of an array's drives, if they have any, before them; return what takes the requests of each."""
     if host.drive_queue_depth is None:
         return list(drives)
@@ -255,7 +255,7 @@ class Volume:
     layout: Layout
     stripe_bytes: int
     controller_overhead_ns: int = PASS_ON_NS
-    host: Host = field(default_factory=Host)
+    host: VolumeHost = field(default_factory=VolumeHost)
     credits: float = 1.0  # share of a full balance of burst credits that each device starts with
     slice_bytes: int | None = None  # its part of a pool, if it lies on one
     failed: tuple[int, ...] = ()
@@ -288,7 +288,7 @@ class TieredVolume:
     fast: Volume
     slow: Volume
     migration: Migration
-    host: Host
+    host: VolumeHost
 
     @property
     def capacity_bytes(self) -> int:

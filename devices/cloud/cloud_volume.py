@@ -25,7 +25,7 @@ class OrderError(ValueError):
         self.key = key
 
 
-class Step(StrictModel):
+class SizeStep(StrictModel):
     """What a volume of up to some size has."""
 
     up_to: Bytes = Field(gt=0, description="Largest size of this step.")
@@ -54,7 +54,7 @@ class CloudVolume(Sourced):
         default=None, gt=0, description="Included requests a second for each GiB, if that is more."
     )
     throughput: BytesPerSecond | None = Field(default=None, gt=0, description="Bytes a second that are included.")
-    sizes: tuple[Step, ...] | None = Field(
+    sizes: tuple[SizeStep, ...] | None = Field(
         default=None, min_length=1, description="Steps: a volume of up to a size has these limits."
     )
     provisioned: tuple[Literal["iops", "throughput"], ...] | None = Field(
@@ -121,7 +121,7 @@ class CloudVolume(Sourced):
                 raise ValueError(f"most_{key}: is missing, and {key} can be provisioned; write how far")
             if not found and key not in ordered:
                 raise ValueError(f"{key}: is neither included nor provisioned; write {key}, or add it to provisioned")
-        bursts: tuple[CloudVolume | Step, ...] = (self, *steps)
+        bursts: tuple[CloudVolume | SizeStep, ...] = (self, *steps)
         if any(one.burst_iops for one in bursts) and not (self.burst_credits or self.burst_time):
             raise ValueError("burst_iops: needs burst_credits or burst_time, for how long it lasts")
         if any(one.burst_throughput for one in bursts) and not self.burst_time:

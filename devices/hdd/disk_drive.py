@@ -15,8 +15,9 @@ from tiersim.devices.hdd.hdd_buffer_kernels import (
     AHEAD_TRACK,
     MILLION,
 )
-from tiersim.devices.hdd.hdd_geometry import Geometry, Zone, hint_table, lee_curve_ns, seek_table_ns
-from tiersim.devices.hdd.hdd_kernels import BY_DISTANCE, BY_TIME, SECTOR_BYTES
+from tiersim.devices.hdd.hdd_geometry import SECTOR_BYTES, Geometry, Zone, hint_table
+from tiersim.devices.hdd.hdd_kernels import BY_DISTANCE, BY_TIME
+from tiersim.devices.hdd.seek_curves import lee_curve_ns, seek_table_ns
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced, hdd_reasons
 from tiersim.devices.station_records import DRIVE, NONE

@@ -11,26 +11,21 @@ disk buffer). Where measured response times contradict it, the model follows the
 """
 
 from tiersim.devices import requests
+from tiersim.devices.hdd.hdd_geometry import SECTOR_BYTES, angle_at, locate, passage, place_of_request, transfer
 from tiersim.devices.hdd.hdd_kernels import (
-    PS_PER_NS,
-    SECTOR_BYTES,
-    angle_at,
     can_start,
     choose_plain,
     cost_of,
     go_to,
     go_to_end,
-    locate,
     move_ns,
     overhead_ns,
-    passage,
-    place_of_request,
     positioning_ns,
-    transfer,
 )
 from tiersim.devices.station_records import NEVER, NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
+from tiersim.units import PS_PER_NS
 
 #: How far a drive reads ahead: not; to the end of the track; of the next track if the segment began before this one; of
 #: the cylinder; until the segment is full.

@@ -1,15 +1,19 @@
-"""Where sectors lie on a disk drive, and how long its arm takes: tables for the kernels, from a datasheet or a
-measurement.
-"""
+"""Where sectors lie on a disk drive, and when they pass a head: zones; cylinder, head and angle of a sector."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.hdd.hdd_kernels import SECTOR_BYTES, SEEK_EXACT, SEEK_STEP_BITS
+from tiersim.devices.station_records import Plant
+from tiersim.kernel import kernel
+from tiersim.units import PS_PER_NS
 
+SECTOR_BYTES = 512
+#: Times below this can be counted in ps.
+_COUNTABLE_NS = (1 << 62) // PS_PER_NS
 #: The zone of a sector is looked up by its leading bits, at least 2^HINT_BITS entries over the capacity.
 HINT_BITS = 10
 
@@ -73,6 +77,16 @@ class Geometry:
         return rows
 
 
+class Place(NamedTuple):
+    """Where a sector lies."""
+
+    zone: int  # index into ZONE
+    cylinder: int
+    track: int  # cylinder x surfaces + head
+    within: int  # number of the sector on its track
+    angle_ps: int
+
+
 def hint_table(starts: Sequence[int], sectors: int) -> tuple[NDArray[np.int64], int]:
     """Index of the last start at or before each multiple of 2^shift: (table, shift)."""
     bits = max(HINT_BITS, len(starts).bit_length())
@@ -81,40 +95,122 @@ def hint_table(starts: Sequence[int], sectors: int) -> tuple[NDArray[np.int64], 
     return np.searchsorted(np.asarray(starts), entries, "right") - 1, shift
 
 
-def seek_table_ns(curve_ns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A seek curve as the kernels read it: every distance below SEEK_EXACT, then every 2^SEEK_STEP_BITS-th, int64.
+@kernel
+def angle_at(now_ns: int, revolution_ps: int, phase_ps: int) -> int:
+    """Angle under the head at a time, in ps of rotation."""
+    if now_ns >= _COUNTABLE_NS:
+        now_ns %= revolution_ps  # so many ns are a thousand turns, which leave the angle as it is
+    return (now_ns * PS_PER_NS + phase_ps) % revolution_ps
 
-    Straight lines between the knots are within 0.1 us of a datasheet's curve.
+
+@kernel(hot=True)
+def locate(p: Plant, drive: int, sector: int) -> Place:
+    """Where a sector lies."""
+    d = p.drives[drive]
+    zone = d["first_zone"] + p.pool[d["zone_hint"] + (sector >> d["hint_shift"])]
+    last = d["first_zone"] + d["zones"] - 1
+    while zone < last and p.zones[zone]["end_sector"] <= sector:
+        zone += 1
+    z = p.zones[zone]
+    per_track = z["sectors_per_track"]
+    physical = z["first_physical"] + sector - z["first_sector"]
+    tracks = physical // per_track
+    place = physical - tracks * per_track
+    cylinder = tracks // d["surfaces"]
+    head = tracks - cylinder * d["surfaces"]
+    skew = head * z["track_skew_ps"] + cylinder * z["cylinder_skew_ps"]
+    angle = (z["first_angle_ps"] + skew + place * z["sector_ps"]) % d["revolution_ps"]
+    if d["serpentine"] == 1 and (cylinder + z["flip"]) & 1 == 1:
+        head = d["surfaces"] - 1 - head
+    cylinder += z["first_cylinder"]
+    return Place(zone, cylinder, cylinder * d["surfaces"] + head, place, angle)
+
+
+@kernel(hot=True)
+def transfer(p: Plant, drive: int, sector: int, sectors: int, at: Place) -> tuple[int, int]:
+    """Time of a transfer that begins at a sector, which lies *at* a place, and the track that it ends on: (ps, track).
+
+    Over the end of a track, or a bad sector, it goes on where the next sector comes under a head: skew is chosen so
+    that this hides the switch to the next track.
     """
-    last = len(curve_ns) - 1
-    knots = np.arange(SEEK_EXACT, len(curve_ns) + (2 << SEEK_STEP_BITS), 1 << SEEK_STEP_BITS)
-    exact = curve_ns[np.minimum(np.arange(SEEK_EXACT), last)]
-    return np.concatenate([exact, curve_ns[np.minimum(knots, last)]])
+    z = p.zones[at.zone]
+    passed = 0
+    taken = min(sectors, z["sectors_per_track"] - at.within, max(z["end_sector"] - sector, 1))
+    while taken < sectors:
+        passed += taken * z["sector_ps"]
+        sectors -= taken
+        sector += taken
+        reached = at.angle_ps + taken * z["sector_ps"]
+        at = locate(p, drive, sector)
+        passed += (at.angle_ps - reached) % p.drives[drive]["revolution_ps"]
+        z = p.zones[at.zone]
+        taken = min(sectors, z["sectors_per_track"] - at.within, max(z["end_sector"] - sector, 1))
+    return passed + taken * z["sector_ps"], at.track
 
 
-def lee_curve_ns(cylinders: int, least: int, average: int, most: int) -> NDArray[np.int64]:
-    """Seek time by distance in cylinders through three datasheet points in ns, int64[cylinders].
+@kernel(hot=True)
+def passage(
+    p: Plant, drive: int, sector: int, sectors: int, at: Place, mark: int, interface_ps: int
+) -> tuple[int, int, int]:
+    """When data can pass the interface, in ps from the start of a transfer that begins at a sector, which lies *at* a
+    place.
 
-    t(d) = c + a sqrt(d - 1) + b (d - 1), with a and b such that the mean over random pairs of cylinders is the average
-    (DiskSim 4.0 reference manual, B.5.1; E. Lee, UCB/CSD-93-778).
+    Of a read: when *mark* sectors are in, and when the last is through if none leaves before it was read. Of a write:
+    how long before the start data must have begun to come for each sector to be there when the head is.
     """
-    n = cylinders
-    a = (-10 * least + 15 * average - 5 * most) / (3 * n**0.5)
-    b = (7 * least - 15 * average + 8 * most) / (3 * n)
-    distance = np.arange(n, dtype=np.float64)
-    curve = least + a * np.sqrt(np.maximum(distance - 1, 0)) + b * (distance - 1)
-    curve[0] = 0
-    return np.rint(np.maximum.accumulate(curve)).astype(np.int64)
+    z = p.zones[at.zone]
+    if sectors > min(z["sectors_per_track"] - at.within, z["end_sector"] - sector):
+        return _passage_over_tracks(p, drive, sector, sectors, at, mark, interface_ps)
+    sector_ps = z["sector_ps"]
+    read_ps = sectors * sector_ps
+    bus_ps = sectors * interface_ps
+    return mark * sector_ps, max(sector_ps + bus_ps, read_ps + interface_ps), max(bus_ps - read_ps + sector_ps, 0)
 
 
-def measured_curve_ns(cylinders: int, points: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
-    """Seek time by distance in cylinders on straight lines between measured (distance, ns), and beyond;
-    int64[cylinders].
-    """
-    distances, times = (list(column) for column in zip((0, 0), *points, strict=True))
-    slope = (times[-1] - times[-2]) / (distances[-1] - distances[-2])
-    beyond = max(cylinders, distances[-1] + 1)
-    curve: NDArray[np.float64] = np.interp(
-        np.arange(cylinders), [*distances, beyond], [*times, times[-1] + max(slope, 0) * (beyond - distances[-1])]
-    )
-    return np.rint(curve).astype(np.int64)
+@kernel
+def _passage_over_tracks(
+    p: Plant, drive: int, sector: int, sectors: int, at: Place, mark: int, interface_ps: int
+) -> tuple[int, int, int]:
+    """:func:`passage` of a transfer in several pieces."""
+    passed = 0
+    done = 0
+    marked = 0
+    through = 0
+    lead = 0
+    while done < sectors:
+        z = p.zones[at.zone]
+        sector_ps = z["sector_ps"]
+        taken = min(sectors - done, z["sectors_per_track"] - at.within, max(z["end_sector"] - sector, 1))
+        through = max(through, passed + sector_ps + (sectors - done) * interface_ps)
+        if done < mark <= done + taken:
+            marked = passed + (mark - done) * sector_ps
+        passed += taken * sector_ps
+        done += taken
+        lead = max(lead, done * interface_ps - passed + sector_ps)
+        if done < sectors:
+            sector += taken
+            reached = at.angle_ps + taken * sector_ps
+            at = locate(p, drive, sector)
+            passed += (at.angle_ps - reached) % p.drives[drive]["revolution_ps"]
+    return marked, max(through, passed + interface_ps), lead
+
+
+@kernel
+def place_request(p: Plant, drive: int, slot: int, sector: int, sectors: int) -> None:
+    """Note in the LINK of *slot* where a request lies, and how long its transfer takes."""
+    at = locate(p, drive, sector)
+    link = p.links[slot]
+    link["zone"] = at.zone
+    link["cylinder"] = at.cylinder
+    link["track"] = at.track
+    link["within"] = at.within
+    link["angle_ps"] = at.angle_ps
+    link["transfer_ps"], link["end_track"] = transfer(p, drive, sector, sectors, at)
+
+
+@kernel
+def place_of_request(p: Plant, slot: int) -> Place:
+    """Return what was noted in the LINK of *slot* of where its request lies."""
+    link = p.links[slot]
+    zone, within = int(np.int64(link["zone"])), int(np.int64(link["within"]))
+    return Place(zone, link["cylinder"], link["track"], within, link["angle_ps"])

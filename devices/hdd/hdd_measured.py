@@ -6,7 +6,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from tiersim.devices.hdd.disk_drive import Drive
-from tiersim.devices.hdd.hdd_geometry import Geometry, Zone, measured_curve_ns
+from tiersim.devices.hdd.hdd_geometry import Geometry, Zone
+from tiersim.devices.hdd.seek_curves import measured_curve_ns
 from tiersim.toml_files import Nanoseconds, SignedNanoseconds, StrictModel
 
 

@@ -108,7 +108,7 @@ PS_PER_NS = 1_000
 CONTROLLER, CHANNELS, DIES, LINK, HOST_CPU = 0, 1, 2, 3, 4
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     """What is read of a page."""
 
     die: int
@@ -290,7 +290,7 @@ def _read_placed(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
             units = (end_here - 1 - first) // spread + 1
             place = (first - group * group_units) // spread
             planes = (2 << (place + units - 1) // plane_units) - (1 << place // plane_units)
-            part = Part(placed_die(p, flash, first), group, units, planes)
+            part = PagePart(placed_die(p, flash, first), group, units, planes)
             ready = max(ready, _read_part(p, station, flash, now, at_ns, part))
         unit = end_here
     return ready
@@ -316,7 +316,7 @@ def _read_mapped(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
                 planes |= 1 << (place + units) % page_units // plane_units
                 units += 1
                 unit += 1
-            part = Part(die_of(p, f["ftl"], place), page, units, planes)
+            part = PagePart(die_of(p, f["ftl"], place), page, units, planes)
             ready = max(ready, _read_part(p, station, flash, now, at_ns, part))
     return ready
 
@@ -336,7 +336,7 @@ def placed_die(p: Plant, flash: int, unit: int) -> int:
 
 
 @kernel
-def _read_part(p: Plant, station: int, flash: int, now: int, at_ns: int, part: Part) -> int:
+def _read_part(p: Plant, station: int, flash: int, now: int, at_ns: int, part: PagePart) -> int:
     """Read a part of a page; returns when it has left over the channel.
 
     What the die sensed last is still in its registers. A read of other pages joins the last one that has not begun,

@@ -19,7 +19,7 @@ from tiersim.operations import READ, WRITE
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.replay import Playback, replay
-from tiersim.scenarios.survey import Survey
+from tiersim.scenarios.survey import TraceSurvey
 from tiersim.traces.schema import FLAG_HELD_BACK
 from tiersim.units import NS_PER_MS
 
@@ -45,7 +45,12 @@ class Responses:
 
 
 def respond(
-    found: Survey, name: str, device: Device, *, seeds: int = SEEDS, progress: Callable[[int, int], None] | None = None
+    found: TraceSurvey,
+    name: str,
+    device: Device,
+    *,
+    seeds: int = SEEDS,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Responses:
     """Replay a trace on one *device*, with seeds 1 to *seeds*.
 
@@ -81,7 +86,12 @@ def respond(
 
 
 def score(
-    found: Survey, name: str, device: Device, *, seeds: int = SEEDS, progress: Callable[[int, int], None] | None = None
+    found: TraceSurvey,
+    name: str,
+    device: Device,
+    *,
+    seeds: int = SEEDS,
+    progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Score the response times of a device on a trace, see :func:`respond`: ``tiersim.demerit/1``."""
     return summary(respond(found, name, device, seeds=seeds, progress=progress), name)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Differences, EntityChange
 from tiersim.traces.recorders.processes import BACKENDS, HELPERS, KERNEL, LOAD_GENERATOR
 
 _INTERRUPTS = ("interrupt_ms", "soft_interrupt_ms")
@@ -12,7 +12,7 @@ _ALL = (*_BUSY, "idle_ms", "io_wait_ms", "steal_ms")
 
 
 @dataclass(frozen=True)
-class Used:
+class ProcessorUse:
     """Processors that one kind of process kept busy on average: all of their time, that in the kernel, and how many
     more they waited for.
     """
@@ -30,10 +30,10 @@ class HostTime:
     busy: float
     interrupts: float
     stolen: float  # by other virtual machines
-    backends: Used | None = None
-    helpers: Used | None = None
-    clients: Used | None = None
-    threads: Used | None = None  # of the kernel
+    backends: ProcessorUse | None = None
+    helpers: ProcessorUse | None = None
+    clients: ProcessorUse | None = None
+    threads: ProcessorUse | None = None  # of the kernel
 
     @property
     def told(self) -> float:
@@ -78,15 +78,15 @@ def recorded_host_time(found: Differences, cores: int) -> HostTime | None:
     )
 
 
-def _sum(changes: Iterable[Change], names: Iterable[str]) -> float:
+def _sum(changes: Iterable[EntityChange], names: Iterable[str]) -> float:
     return sum(float(change.grown.get(name, 0)) for change in changes for name in names)
 
 
-def _used(change: Change | None) -> Used | None:
+def _used(change: EntityChange | None) -> ProcessorUse | None:
     observed_ms = 0.0 if change is None else float(change.grown.get("observed_ms", 0))
     if change is None or observed_ms <= 0:
         return None
     cpu, kernel, waited = (
         float(change.grown.get(name, 0)) / observed_ms for name in ("cpu_ms", "system_ms", "run_queue_ms")
     )
-    return Used(cpu, min(kernel, cpu), waited)
+    return ProcessorUse(cpu, min(kernel, cpu), waited)

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.simulator.categories import PROCESSOR
+from tiersim.histogram import FINE_EDGES_NS
+from tiersim.scenarios.calibration.cpu_and_waits import LONG_NS
+from tiersim.simulator.categories import PROCESSOR, TRANSACTION
 from tiersim.simulator.database.database_state import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import Metrics
@@ -76,7 +78,7 @@ class ProcessorCosts:
 
 
 @dataclass(frozen=True)
-class Run:
+class CalibrationRun:
     """A simulation of the recorded load on the recorded hardware."""
 
     pace: Pace
@@ -85,6 +87,7 @@ class Run:
     sessions: int
     reads_per_transaction: float
     statements_per_transaction: float
+    long_waits: float = 0.0  # transactions that took longer than any that is not waiting, as a share
 
 
 def recorded_pace(found: Differences) -> Pace:
@@ -166,6 +169,12 @@ def _sums(metrics: Metrics, category: int) -> tuple[int, int]:
     return int(metrics.completions[:, category].sum()), int(metrics.latency_sum_ns[:, category].sum())
 
 
+def long_waits_of(metrics: Metrics) -> float:
+    """Return which share of the transactions of a simulated load took longer than ``LONG_NS``, so that each waited."""
+    took = metrics.latency[TRANSACTION]
+    return float(took[FINE_EDGES_NS[: len(took)] >= LONG_NS].sum() / max(took.sum(), 1))
+
+
 def loop_sessions(database: Database) -> NDArray[np.int64]:
     """Return the last statement of each session that takes part in the load: others do little beside it, or help."""
     ends = database.sessions["end"][: database.first_helper[0]].astype(np.int64)
@@ -187,7 +196,7 @@ def _transactions_per_s(database: Database) -> float | None:
 
 
 def calibrate_processor(
-    recorded: Pace, start: ProcessorCosts, simulate: Callable[[ProcessorCosts], Run]
+    recorded: Pace, start: ProcessorCosts, simulate: Callable[[ProcessorCosts], CalibrationRun]
 ) -> ProcessorCosts:
     """Return the costs with which *simulate* runs as *recorded*, beginning at *start*.
 
@@ -217,13 +226,13 @@ def calibrate_processor(
     return replace(found, recorded=recorded, simulated=run.pace)
 
 
-def _read_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
+def _read_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts) -> float:
     if recorded.read_ns is None or run.pace.read_ns is None:
         return 0.0
     return max((recorded.read_ns - run.pace.read_ns) / 2, _LEAST_READ_NS - found.costs.read_ns)
 
 
-def _log_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
+def _log_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts) -> float:
     """Return how much more CPU each of the two has to take, the write and the flush; half of what is missing, as of
     reads.
     """
@@ -232,7 +241,7 @@ def _log_change(recorded: Pace, run: Run, found: ProcessorCosts) -> float:
     return max((recorded.log_sync_ns - run.pace.log_sync_ns) / 4, -found.costs.log_io_ns)
 
 
-def _client_change(recorded: Pace, run: Run, found: ProcessorCosts, read_change: float) -> float:
+def _client_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts, read_change: float) -> float:
     """Return how much more CPU a transaction has to take: all that is missing on busy processors, a share of it on
     others.
 
@@ -245,7 +254,7 @@ def _client_change(recorded: Pace, run: Run, found: ProcessorCosts, read_change:
     return max(change / run.statements_per_transaction, -found.client_ns)
 
 
-def _late_ns(recorded: Pace, run: Run) -> float:
+def _late_ns(recorded: Pace, run: CalibrationRun) -> float:
     """Return how much longer one transaction after the other takes than recorded."""
     wanted, had = _per_transaction_ns(recorded), _per_transaction_ns(run.pace)
     return 0.0 if wanted is None or had is None else had - wanted

@@ -22,8 +22,8 @@ from tiersim.scenarios.sizing.candidates import CandidatesModel, ListModel, comb
 from tiersim.scenarios.sizing.size import Request, size
 from tiersim.scenarios.sizing.subject import of_source
 from tiersim.scenarios.sizing.targets import parse_target
-from tiersim.scenarios.survey import Survey
-from tiersim.scenarios.sweeps.sources import Requests, Source, Statements
+from tiersim.scenarios.survey import TraceSurvey
+from tiersim.scenarios.sweeps.sources import RequestSource, StatementSource, SweepSource
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 
@@ -35,10 +35,10 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Recording:
+class ExploredRecording:
     """What is explored: the whole, and a sample of it where it is long."""
 
-    source: Source
+    source: SweepSource
     sample: Sample | None
     total: int  # of what a run's progress counts: requests or statements
     statements: bool
@@ -46,22 +46,22 @@ class Recording:
     usual_class: str = "commit"  # of latencies
 
 
-def open_recording(bundle: Bundle, draft: Draft, progress: Progress | None = None) -> Recording:
+def open_recording(bundle: Bundle, draft: Draft, progress: Progress | None = None) -> ExploredRecording:
     """Read a bundle for drafts that begin with *draft*; raises TraceError or ScenarioError."""
     scenario = draft.scenario()
     if runs_statements(bundle, scenario):
-        statements = Statements(bundle, scenario.model.replay.seed, None)
+        statements = StatementSource(bundle, scenario.model.replay.seed, None)
         load = statements.load(scenario.model.replay.seed)
         first = sample_of_statements(statements, load)
-        return Recording(statements, first, len(load), True, bundle.manifest.buffer_pool_bytes)
+        return ExploredRecording(statements, first, len(load), True, bundle.manifest.buffer_pool_bytes)
     windows = windows_of(bundle)
-    source = Requests(bundle, None, progress, also=None if windows is None else windows.add)
+    source = RequestSource(bundle, None, progress, also=None if windows is None else windows.add)
     sample = windows.sample(source.found) if windows is not None and windows.requests else None
     usual = _usual_class(source.found, scenario.model.replay.mode)
-    return Recording(source, sample, source.found.requests, False, usual_class=usual)
+    return ExploredRecording(source, sample, source.found.requests, False, usual_class=usual)
 
 
-def _usual_class(found: Survey, mode: str) -> str:
+def _usual_class(found: TraceSurvey, mode: str) -> str:
     """Return of what latencies are asked most: what sessions wait for; a replay by the clock knows no commits."""
     there = found.measured
     if {"log write", "log flush"} <= set(there) and mode != "open":
@@ -80,7 +80,7 @@ class Picture:
 
 
 @dataclass
-class State:
+class ExplorationState:
     """What an exploration shows; ``version`` counts the changes of the draft, ``tick`` those of everything."""
 
     draft: Draft
@@ -102,11 +102,11 @@ class _Stale(Exception):
 class Explorer:
     """Holds the state, and simulates it in two threads, one for samples and one for the whole and for searches."""
 
-    def __init__(self, recording: Recording, drafts: list[Draft]) -> None:
+    def __init__(self, recording: ExploredRecording, drafts: list[Draft]) -> None:
         """Begin with the first of *drafts*; the others are simulated and pinned first."""
         self.recording = recording
         self.changed = Condition()  # notified at each tick
-        self.state = State(drafts[0])
+        self.state = ExplorationState(drafts[0])
         self._kept: dict[str, Result] = {}
         self._samples, self._wholes = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self._ended = False

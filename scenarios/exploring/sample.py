@@ -26,9 +26,9 @@ from tiersim.random_numbers import WINDOW_PLACE, random_below
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import Playback, replay
 from tiersim.scenarios.statements.calibration import first_of
-from tiersim.scenarios.statements.statement_load import Load
-from tiersim.scenarios.survey import Gathered, Merged, Recorded, Survey, merged_blocks
-from tiersim.scenarios.sweeps.sources import Statements
+from tiersim.scenarios.statements.statement_load import StatementLoad
+from tiersim.scenarios.survey import JoinedCommands, Merged, RecordedCommands, TraceSurvey, merged_blocks
+from tiersim.scenarios.sweeps.sources import StatementSource
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.result import (
     BATCHES,
@@ -78,7 +78,7 @@ class Windows:
         """Count what is kept."""
         return sum(map(len, self._kept))
 
-    def sample(self, found: Survey) -> "WindowSample":
+    def sample(self, found: TraceSurvey) -> "WindowSample":
         """Return the sample of the trace that *found* is of."""
         return WindowSample(found, self._kept, self.length_ns)
 
@@ -96,11 +96,11 @@ class Sample(Protocol):
 class WindowSample:
     """The windows of a trace, to be replayed on any scenario."""
 
-    def __init__(self, found: Survey, kept: list[Requests], length_ns: int) -> None:
+    def __init__(self, found: TraceSurvey, kept: list[Requests], length_ns: int) -> None:
         """Join the windows."""
         histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
         sums = np.zeros(len(CATEGORIES), np.int64)
-        gathered = Gathered(sum(map(len, kept)))
+        gathered = JoinedCommands(sum(map(len, kept)))
         for block in kept:
             gathered.add(block)
             count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
@@ -166,7 +166,7 @@ def _with_caveat(result: Result, caveat: str) -> Result:
 class StatementSample:
     """The first statements of a load that is drawn alike all the time, by way of *source*."""
 
-    def __init__(self, source: Statements, load: Load) -> None:
+    def __init__(self, source: StatementSource, load: StatementLoad) -> None:
         """Take the first of *load*."""
         self._source, self._load = source, first_of(load, SAMPLE_STATEMENTS)
         self.share = len(self._load) / len(load)
@@ -183,7 +183,7 @@ class StatementSample:
         )
 
 
-def sample_of_statements(source: Statements, load: Load) -> StatementSample | None:
+def sample_of_statements(source: StatementSource, load: StatementLoad) -> StatementSample | None:
     """Return a sample of a load; None where it is short, or was recorded statement by statement."""
     if not load.synthetic or len(load) <= SAMPLE_STATEMENTS:
         return None
@@ -193,7 +193,7 @@ def sample_of_statements(source: Statements, load: Load) -> StatementSample | No
 class _Windowed(Playback):
     """The commands of the windows, in place of those of the whole trace."""
 
-    def __init__(self, found: Survey, merged: list[Merged], recorded: Recorded) -> None:
+    def __init__(self, found: TraceSurvey, merged: list[Merged], recorded: RecordedCommands) -> None:
         super().__init__(found, keep=True, recorded=recorded)
         self._merged = merged
 

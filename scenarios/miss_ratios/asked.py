@@ -12,7 +12,7 @@ KINDS = ("relation", "query", "operation")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Sampling:
     """*rate*: the share of the pages that each sample has; *most_pages*: how many it has at most; neither: all
     references are taken.
     """

@@ -8,9 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError, TraceError
-from tiersim.scenarios.miss_ratios.asked import KINDS, LRU, Asked
+from tiersim.scenarios.miss_ratios.asked import KINDS, LRU, Sampling
 from tiersim.scenarios.miss_ratios.references import PageStream
-from tiersim.simulator.miss_ratios import Counts, Curve, ExactCurve, Shards, Simulated, curve_of, knees, size_grid
+from tiersim.simulator.miss_ratios import (
+    Counts,
+    ExactCurve,
+    MissRatioCurve,
+    Shards,
+    Simulated,
+    curve_of,
+    knees,
+    size_grid,
+)
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.references import NAME as REFERENCES
 from tiersim.traces.schema import REFERENCE_KINDS
@@ -46,7 +55,7 @@ _NOT_OF_SCALE = ("sieve",)
 _FAR_APART = 0.02
 
 
-def miss_ratios(bundle: Bundle, asked: Asked, progress: Progress | None = None) -> dict[str, Any]:
+def miss_ratios(bundle: Bundle, asked: Sampling, progress: Progress | None = None) -> dict[str, Any]:
     """Return the curve of *bundle* as a document of schema ``tiersim.mrc/1``.
 
     *progress* is called with how much is done and how much there is. Raises TraceError or ScenarioError when the bundle
@@ -58,7 +67,7 @@ def miss_ratios(bundle: Bundle, asked: Asked, progress: Progress | None = None) 
     return _by_law(bundle, asked)
 
 
-def _counted(bundle: Bundle, asked: Asked, progress: Progress | None) -> dict[str, Any]:
+def _counted(bundle: Bundle, asked: Sampling, progress: Progress | None) -> dict[str, Any]:
     page_bytes = _page_bytes(bundle)
     sizes = _pages_asked(asked, page_bytes)
     stream = PageStream(bundle, page_bytes, asked.by if asked.policy == LRU else ())
@@ -94,7 +103,7 @@ def _counted(bundle: Bundle, asked: Asked, progress: Progress | None) -> dict[st
 
 
 def _distances(
-    stream: PageStream, asked: Asked, sizes: tuple[int, ...], progress: Progress | None
+    stream: PageStream, asked: Sampling, sizes: tuple[int, ...], progress: Progress | None
 ) -> tuple[Counts, str]:
     grid = size_grid(sizes)
     sampled = asked.most_pages is not None or asked.rate not in (None, 1.0)
@@ -114,7 +123,7 @@ def _distances(
 
 
 def _simulated(
-    stream: PageStream, asked: Asked, sizes: tuple[int, ...], progress: Progress | None
+    stream: PageStream, asked: Sampling, sizes: tuple[int, ...], progress: Progress | None
 ) -> tuple[Counts, str]:
     rate = 1.0 if asked.rate is None else asked.rate
     policy = Simulated(asked.policy, rate, samples=asked.samples, seed=asked.seed)
@@ -135,7 +144,7 @@ def _simulated(
     )
 
 
-def _by_law(bundle: Bundle, asked: Asked) -> dict[str, Any]:
+def _by_law(bundle: Bundle, asked: Sampling) -> dict[str, Any]:
     from tiersim.scenarios.miss_ratios.law import law_curves, load_and_frames
 
     if asked.policy != LRU or asked.rate is not None or asked.most_pages is not None:
@@ -181,7 +190,7 @@ def _by_law(bundle: Bundle, asked: Asked) -> dict[str, Any]:
 
 
 def _head(
-    bundle: Bundle, content_hash: str | None, asked: Asked, method: str, page_bytes: int, said: Sequence[str]
+    bundle: Bundle, content_hash: str | None, asked: Sampling, method: str, page_bytes: int, said: Sequence[str]
 ) -> dict[str, Any]:
     sampled = method in ("shards", "mini-simulation")
     manifest = bundle.manifest
@@ -223,7 +232,7 @@ def _page_bytes(bundle: Bundle) -> int:
     return found
 
 
-def _pages_asked(asked: Asked, page_bytes: int) -> tuple[int, ...]:
+def _pages_asked(asked: Sampling, page_bytes: int) -> tuple[int, ...]:
     for size in asked.sizes_bytes:
         if size < page_bytes:
             raise ScenarioError(
@@ -233,7 +242,9 @@ def _pages_asked(asked: Asked, page_bytes: int) -> tuple[int, ...]:
     return tuple(sorted({size // page_bytes for size in asked.sizes_bytes}))
 
 
-def _shown(total: Curve, counts: Counts, sizes: tuple[int, ...], asked: Asked, method: str) -> NDArray[np.int64]:
+def _shown(
+    total: MissRatioCurve, counts: Counts, sizes: tuple[int, ...], asked: Sampling, method: str
+) -> NDArray[np.int64]:
     """Return which points are shown: those asked for, or from a small part of all pages to all of them."""
     grid = total.sizes
     if sizes or asked.policy != LRU:
@@ -248,7 +259,7 @@ def _shown(total: Curve, counts: Counts, sizes: tuple[int, ...], asked: Asked, m
     return np.arange(first, last + 1)
 
 
-def _points(curve: Curve, shown: Iterable[int], page_bytes: int) -> list[dict[str, Any]]:
+def _points(curve: MissRatioCurve, shown: Iterable[int], page_bytes: int) -> list[dict[str, Any]]:
     return [
         {
             "cache_bytes": int(curve.sizes[one]) * page_bytes,
@@ -306,7 +317,7 @@ def _name(stream: PageStream, kind: str, code: int) -> tuple[str, str | None]:
     return query, stream.query_texts.get(query)
 
 
-def _doubts(total: Curve, shown: NDArray[np.int64]) -> Iterator[str]:
+def _doubts(total: MissRatioCurve, shown: NDArray[np.int64]) -> Iterator[str]:
     apart = np.abs(total.miss_ratio - total.plain)[shown]
     if len(apart) and np.nanmax(apart) > _FAR_APART:
         yield (
@@ -315,7 +326,7 @@ def _doubts(total: Curve, shown: NDArray[np.int64]) -> Iterator[str]:
         )
 
 
-def _knees(total: Curve, pages: int, page_bytes: int) -> list[dict[str, Any]]:
+def _knees(total: MissRatioCurve, pages: int, page_bytes: int) -> list[dict[str, Any]]:
     within = (total.sizes <= pages) & ~np.isnan(total.miss_ratio)
     sizes = np.concatenate([[0], total.sizes[within]])
     ratios = np.concatenate([[1.0], total.miss_ratio[within]])

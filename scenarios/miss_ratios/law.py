@@ -16,7 +16,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import Pool
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES
 from tiersim.scenarios.statements.queries import pages_of
 from tiersim.scenarios.statements.replay import load_of
-from tiersim.scenarios.statements.statement_load import Load
+from tiersim.scenarios.statements.statement_load import StatementLoad
 
 Amounts = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ Amounts = NDArray[np.float64]
 class LawCurves:
     """Misses and references by table and by query, at pools of *frames* pages."""
 
-    load: Load
+    load: StatementLoad
     frames: tuple[int, ...]
     extrapolated: tuple[bool, ...]
     table_references: Amounts  # (tables,)
@@ -41,7 +41,7 @@ class LawCurves:
         return ratio
 
 
-def load_and_frames(path: Path, seed: int) -> tuple[Load, int]:
+def load_and_frames(path: Path, seed: int) -> tuple[StatementLoad, int]:
     """Return what was executed at *path*, its tables fitted, and the pages of the recorded pool that were theirs;
     raises TraceError.
     """
@@ -49,7 +49,7 @@ def load_and_frames(path: Path, seed: int) -> tuple[Load, int]:
     return load, load.fitted.frames
 
 
-def law_curves(load: Load, frames: Sequence[int]) -> LawCurves:
+def law_curves(load: StatementLoad, frames: Sequence[int]) -> LawCurves:
     """Return what pools of *frames* pages miss in the long run."""
     fitted = load.fitted
     calls = np.bincount(load.query, minlength=len(load.queries)).astype(np.float64)
@@ -84,7 +84,7 @@ def law_curves(load: Load, frames: Sequence[int]) -> LawCurves:
     )
 
 
-def _scanned_pages(load: Load, tables: int) -> Amounts:
+def _scanned_pages(load: StatementLoad, tables: int) -> Amounts:
     """Return the pages that scans of each query go through in each table (queries, tables), where executions say how
     many they asked for.
     """

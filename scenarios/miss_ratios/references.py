@@ -29,7 +29,7 @@ _MOST_COMBINATIONS, _MOST_CLASSES = 1 << 26, 1 << 14
 _OPERATIONS = 3  # read, write, not known
 
 
-class Block(NamedTuple):
+class ReferenceBlock(NamedTuple):
     """References in their order."""
 
     keys: NDArray[np.int64]  # which name pages
@@ -116,7 +116,7 @@ class PageStream:
         """Return a hash of the references that were read, and of nothing else."""
         return self._digest.hexdigest()
 
-    def blocks(self, progress: Callable[[int, int], None] | None = None) -> Iterator[Block]:
+    def blocks(self, progress: Callable[[int, int], None] | None = None) -> Iterator[ReferenceBlock]:
         """Yield all references; raises TraceError naming what cannot be read. *progress* is called with the rows read
         and those there are.
         """
@@ -124,7 +124,7 @@ class PageStream:
         for rows, keys, classes in self._of_requests() if self._table is None else self._of_references(self._table):
             self._digest.update(keys.tobytes())
             if len(keys):
-                yield Block(keys, classes)
+                yield ReferenceBlock(keys, classes)
             done += rows
             if progress is not None:
                 progress(done, self.rows)

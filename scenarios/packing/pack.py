@@ -21,7 +21,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.packing.boxes import Box, Packing, pack
 from tiersim.scenarios.replay import INTERVALS, Played, play
 from tiersim.scenarios.sizing.candidates import Candidate, capacity_bytes
-from tiersim.scenarios.sizing.judging import Judged, judge_run
+from tiersim.scenarios.sizing.judging import JudgedTarget, judge_run
 from tiersim.scenarios.sizing.targets import Target, parse_target
 from tiersim.scenarios.survey import EXTENT_BYTES
 from tiersim.scenarios.tenants.demands import worked_ns
@@ -39,7 +39,7 @@ _MOST_ROUNDS = 60
 
 
 @dataclass(frozen=True)
-class Asked:
+class PackingOptions:
     """What is to be packed, and with what to spare."""
 
     recordings: Recordings
@@ -56,7 +56,7 @@ class Asked:
 class _Trial:
     """Tenants and arrays, what was simulated of them, and why it failed."""
 
-    def __init__(self, asked: Asked, kinds: Sequence[Candidate]) -> None:
+    def __init__(self, asked: PackingOptions, kinds: Sequence[Candidate]) -> None:
         self.asked, self.kinds = asked, kinds
         self.tenants = _grown(asked, kinds[0])
         self.names = [tenant.name for tenant in self.tenants]
@@ -120,7 +120,7 @@ class _Trial:
         assert scenario is not None
         return scenario
 
-    def _judged(self, name: str, result: Result) -> list[Judged]:
+    def _judged(self, name: str, result: Result) -> list[JudgedTarget]:
         return [judge_run(target, result.summary, "requests", None) for target in self.targets[name]]
 
     def _busy(self, kind: int, number: int, played: Played, result: Result) -> NDArray[np.float64]:
@@ -150,7 +150,7 @@ def _share(asked: float | None, there: float | None) -> float:
     return 0.0 if not asked or there is None else asked / there
 
 
-def _grown(asked: Asked, first: Candidate) -> list[Tenant]:
+def _grown(asked: PackingOptions, first: Candidate) -> list[Tenant]:
     """Return the tenants with the load that is asked for; raises ScenarioError."""
     assert first.scenario is not None
     recordings = asked.recordings
@@ -189,7 +189,7 @@ def _is_redundant(layout: str) -> bool:
 
 
 def pack_tenants(
-    asked: Asked, candidates: Sequence[Candidate], progress: Callable[[int, int], None] | None = None
+    asked: PackingOptions, candidates: Sequence[Candidate], progress: Callable[[int, int], None] | None = None
 ) -> dict[str, Any]:
     """Return the document of ``tiersim pack``; raises TiersimError."""
     kinds, left_out = _usable(candidates, asked)
@@ -248,7 +248,7 @@ def _least_failing(trial: _Trial, box: Box) -> frozenset[int]:
     return frozenset(items)
 
 
-def _usable(candidates: Sequence[Candidate], asked: Asked) -> tuple[list[Candidate], list[dict[str, Any]]]:
+def _usable(candidates: Sequence[Candidate], asked: PackingOptions) -> tuple[list[Candidate], list[dict[str, Any]]]:
     """Return the candidates that can be bought, and why the others cannot."""
     usable, left_out = [], []
     for one in candidates:

@@ -26,7 +26,7 @@ _NO_BAY = ("card", "M.2", "rack")
 
 
 @dataclass(frozen=True)
-class Part:
+class CostLine:
     """A line of the bill; ``each`` is None where nobody knows the price."""
 
     what: str
@@ -46,7 +46,7 @@ class Part:
 class Cost:
     """A bill; ``unknown`` is what it lacks, a few words each."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[CostLine, ...]
     currency: str
     years: float
     power_w: float | None
@@ -88,7 +88,7 @@ class Cost:
         }
 
 
-def _sum(parts: Iterator[Part]) -> float | None:
+def _sum(parts: Iterator[CostLine]) -> float | None:
     costs = [part.cost for part in parts]
     return None if None in costs else math.fsum(cost for cost in costs if cost is not None)
 
@@ -100,7 +100,7 @@ def cost_of(scenario: NamedScenario, prices: PricesModel, beside: Path) -> Cost:
     """
     devices = {name: (device_of(scenario, name, beside), count) for name, count in _counts(scenario).items()}
     ids = {name: _id_of(scenario, name) for name in devices}
-    parts: list[Part] = []
+    parts: list[CostLine] = []
     unknown: list[str] = []
     watts: list[float | None] = []
     drives = 0
@@ -121,7 +121,7 @@ def cost_of(scenario: NamedScenario, prices: PricesModel, beside: Path) -> Cost:
     known = math.fsum(one for one in watts if one is not None)
     if prices.power is not None:
         kwh = known / 1000 * prices.power.overhead * _HOURS_A_MONTH
-        parts.append(Part("energy, kWh", kwh, prices.power.price_per_kwh, "month", "[power]", prices.price_date))
+        parts.append(CostLine("energy, kWh", kwh, prices.power.price_per_kwh, "month", "[power]", prices.price_date))
     unknown += [f"price of {part.what}" for part in parts if part.each is None]
     return Cost(
         tuple(parts), prices.currency, prices.years, None if None in watts else known, tuple(dict.fromkeys(unknown))
@@ -153,33 +153,37 @@ def ratings_of(scenario: NamedScenario, prices: PricesModel) -> Mapping[str, flo
     }
 
 
-def _purchase(name: str, device: Device, count: int, said: PriceModel, prices: PricesModel) -> Part:
+def _purchase(name: str, device: Device, count: int, said: PriceModel, prices: PricesModel) -> CostLine:
     if said.price is not None:
-        return Part(name, count, said.price, "once", said.source or f"[prices.{name}]", said.date or prices.price_date)
+        return CostLine(
+            name, count, said.price, "once", said.source or f"[prices.{name}]", said.date or prices.price_date
+        )
     if device.price is None:
-        return Part(name, count, None, "once", "not known; give it under [prices]")
+        return CostLine(name, count, None, "once", "not known; give it under [prices]")
     if prices.currency != _CATALOGUE_CURRENCY:
-        return Part(
+        return CostLine(
             name, count, None, "once", f"the catalogue's is in {_CATALOGUE_CURRENCY}; give it in {prices.currency}"
         )
-    return Part(name, count, device.price, "once", device.sources["price"], device.price_date)
+    return CostLine(name, count, device.price, "once", device.sources["price"], device.price_date)
 
 
 def _rent(
     scenario: NamedScenario, name: str, device: CloudVolume, count: int, said: PriceModel, prices: PricesModel
-) -> Iterator[Part]:
+) -> Iterator[CostLine]:
     """Yield what cloud volumes cost a month: their size, and what is provisioned beyond what comes with it."""
     model = scenario.model.volumes[name]
     what = _id_of(scenario, name)
     ours = prices.currency == _CATALOGUE_CURRENCY
 
-    def line(label: str, units: float, key: str) -> Part:
+    def line(label: str, units: float, key: str) -> CostLine:
         given = getattr(said, key)
         if given is not None:
-            return Part(label, units, given, "month", said.source or f"[prices.{what}]", said.date or prices.price_date)
+            return CostLine(
+                label, units, given, "month", said.source or f"[prices.{what}]", said.date or prices.price_date
+            )
         each = getattr(device, key) if ours else None
         source = device.sources[key] if each is not None else "not known; give it under [prices]"
-        return Part(label, units, each, "month", source, device.price_date)
+        return CostLine(label, units, each, "month", source, device.price_date)
 
     size_gib = (model.size or device.largest) / _GIB
     yield line(f"{what}, GiB", count * size_gib, "price_per_gib_month")
@@ -187,7 +191,7 @@ def _rent(
     if model.iops is not None and (priced or model.iops > (device.iops or 0)):
         yield line(f"{what}, provisioned IOPS", count * model.iops, "price_per_iops_month")
     if model.throughput is not None and model.throughput > (device.throughput or 0):
-        yield Part(
+        yield CostLine(
             f"{what}, provisioned {format_bytes(model.throughput)}/s",
             count,
             None,
@@ -213,22 +217,22 @@ def _enclosures(scenario: NamedScenario, drives: int, prices: PricesModel) -> in
     return -(-outside // prices.enclosure.bays) if prices.enclosure and outside else 0
 
 
-def _server(scenario: NamedScenario, enclosures: int, prices: PricesModel) -> Iterator[Part]:
+def _server(scenario: NamedScenario, enclosures: int, prices: PricesModel) -> Iterator[CostLine]:
     """Yield what is not drives: server, enclosures, memory, licences."""
     date = prices.price_date
     if prices.host.price:
-        yield Part("server", 1, prices.host.price, "once", "[host]", date)
+        yield CostLine("server", 1, prices.host.price, "once", "[host]", date)
     if enclosures and prices.enclosure:
-        yield Part("enclosure", enclosures, prices.enclosure.price, "once", "[enclosure]", date)
+        yield CostLine("enclosure", enclosures, prices.enclosure.price, "once", "[enclosure]", date)
     host = scenario.model.host
     if prices.memory and host is not None and host.memory is not None:
-        yield Part("memory, GiB", host.memory / _GIB, prices.memory.price_per_gib, "once", "[memory]", date)
+        yield CostLine("memory, GiB", host.memory / _GIB, prices.memory.price_per_gib, "once", "[memory]", date)
     if prices.licences:
         cores = _cores(scenario)
         if prices.licences.per_core:
-            yield Part("licence of a core", cores, prices.licences.per_core, "once", "[licences]", date)
+            yield CostLine("licence of a core", cores, prices.licences.per_core, "once", "[licences]", date)
         if prices.licences.per_core_year:
-            yield Part(
+            yield CostLine(
                 "licence of a core", cores, prices.licences.per_core_year / _MONTHS_A_YEAR, "month", "[licences]", date
             )
 

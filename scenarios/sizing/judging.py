@@ -10,14 +10,14 @@ from typing import Any
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios.caveats import model_error_of, multiples_of
 from tiersim.scenarios.sizing.endurance import Endurance
-from tiersim.scenarios.sizing.subject import Subject
+from tiersim.scenarios.sizing.subject import SizingSubject
 from tiersim.scenarios.sizing.targets import Target
 from tiersim.simulator.verdict import BEHIND_THROUGHPUT
 from tiersim.units import format_bytes, format_ns
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedTarget:
     """One target on one candidate: ``low`` to ``high`` is the figure against its limit, where up to 1 is met; ``why``
     it is not.
     """
@@ -32,7 +32,7 @@ class Judged:
 _NEVER = (math.inf, math.inf)
 
 
-def check_targets(targets: Sequence[Target], subject: Subject) -> None:
+def check_targets(targets: Sequence[Target], subject: SizingSubject) -> None:
     """Raise ScenarioError for a target that nothing could be judged by on *subject*."""
     for target in targets:
         where = f"--slo {target.text!r}"
@@ -53,7 +53,7 @@ def check_targets(targets: Sequence[Target], subject: Subject) -> None:
             )
 
 
-def load_for(targets: Sequence[Target], subject: Subject) -> float:
+def load_for(targets: Sequence[Target], subject: SizingSubject) -> float:
     """Return how many times the recorded load has to be run, at least 1, so that every target on throughput can be met
     at all.
 
@@ -72,12 +72,12 @@ def is_simulated(target: Target) -> bool:
     return target.kind in ("latency", "load", "throughput", "endurance")
 
 
-def judge_run(target: Target, summary: Mapping[str, Any], counted: str, endurance: Endurance | None) -> Judged:
+def judge_run(target: Target, summary: Mapping[str, Any], counted: str, endurance: Endurance | None) -> JudgedTarget:
     """Judge a target by the summary of a run, whose throughput is of *counted*."""
     if summary["verdict"]["load"] != "steady":
-        return Judged(False, *_NEVER, str(summary["load"]["explanation"]))
+        return JudgedTarget(False, *_NEVER, str(summary["load"]["explanation"]))
     if target.kind == "load":
-        return Judged(True, 0.0, 0.0, None)
+        return JudgedTarget(True, 0.0, 0.0, None)
     if target.kind == "throughput":
         figure = summary["throughput_per_s"][counted]
         return _at_least(target, figure["value"], figure["low"], figure["high"], f"{figure['value']:,.0f} {counted}/s")
@@ -85,7 +85,7 @@ def judge_run(target: Target, summary: Mapping[str, Any], counted: str, enduranc
         return _judge_endurance(target, endurance)
     found = [_judge_latency(target, name, figures) for name, figures in latencies_of(target, summary)]
     if not found:
-        return Judged(False, *_NEVER, f"{_what(target)} cannot be judged: none of it ended")
+        return JudgedTarget(False, *_NEVER, f"{_what(target)} cannot be judged: none of it ended")
     return max(found, key=lambda one: (not one.met, one.high, one.low))
 
 
@@ -105,23 +105,23 @@ def latencies_of(target: Target, summary: Mapping[str, Any]) -> Iterator[tuple[s
         yield target.of, table[name]
 
 
-def _judge_latency(target: Target, name: str, figures: Mapping[str, Any]) -> Judged:
+def _judge_latency(target: Target, name: str, figures: Mapping[str, Any]) -> JudgedTarget:
     figure, what = figures[target.statistic], _what(target, name)
     limit = format_ns(target.limit)
     low, high = figure["low"], figure["high"]
     ratios = (0.0 if low is None else low / target.limit, math.inf if high is None else high / target.limit)
     if ratios[0] >= 1:
         value = low if figure["value"] is None else figure["value"]
-        return Judged(False, *ratios, f"{what} is {format_ns(value)}, not below {limit}")
+        return JudgedTarget(False, *ratios, f"{what} is {format_ns(value)}, not below {limit}")
     if ratios[1] >= 1 and figure["value"] is None:
-        return Judged(False, *ratios, f"{what} cannot be judged: {_unresolved(figure)}")
+        return JudgedTarget(False, *ratios, f"{what} cannot be judged: {_unresolved(figure)}")
     if ratios[1] >= 1:
-        return Judged(
+        return JudgedTarget(
             False,
             *ratios,
             f"{what} is {format_ns(figure['value'])}, but may be {format_ns(high)}: not surely below {limit}",
         )
-    return Judged(True, *ratios, None)
+    return JudgedTarget(True, *ratios, None)
 
 
 def _unresolved(figure: Mapping[str, Any]) -> str:
@@ -132,10 +132,10 @@ def _unresolved(figure: Mapping[str, Any]) -> str:
     )
 
 
-def _judge_endurance(target: Target, found: Endurance | None) -> Judged:
+def _judge_endurance(target: Target, found: Endurance | None) -> JudgedTarget:
     if found is None or found.low is None:
         why = "nothing is known of what its devices endure" if found is None else found.basis
-        return Judged(False, 0.0, math.inf, f"endurance cannot be judged: {why}")
+        return JudgedTarget(False, 0.0, math.inf, f"endurance cannot be judged: {why}")
     shown = f"{found.low:.2g} years" if found.low < 100 else "over 100 years"
     high = math.inf if found.high is None else found.high
     return _at_least(target, found.low, found.low, high, f"devices endure {shown}", f"{target.limit:g} years")
@@ -143,12 +143,12 @@ def _judge_endurance(target: Target, found: Endurance | None) -> Judged:
 
 def _at_least(
     target: Target, value: float, low: float, high: float, shown: str, limit: str = ""
-) -> Judged:  # fmt: skip
+) -> JudgedTarget:  # fmt: skip
     ratios = (target.limit / high if high else math.inf, target.limit / low if low else math.inf)
     if low >= target.limit:
-        return Judged(True, *ratios, None)
+        return JudgedTarget(True, *ratios, None)
     limit = limit or f"{target.limit:,.0f}/s"
-    return Judged(False, *ratios, f"{shown}, not {limit}")
+    return JudgedTarget(False, *ratios, f"{shown}, not {limit}")
 
 
 def needed_bytes(target: Target, data_bytes: int) -> float:
@@ -156,7 +156,7 @@ def needed_bytes(target: Target, data_bytes: int) -> float:
     return float((target.limit or data_bytes) * (1 + target.growth) ** target.years)
 
 
-def judge_hardware(target: Target, capacity_bytes: int, failures: int, data_bytes: int) -> Judged:
+def judge_hardware(target: Target, capacity_bytes: int, failures: int, data_bytes: int) -> JudgedTarget:
     """Judge a target on what hardware is: how much it holds, how many failed drives lose nothing."""
     if target.kind == "capacity":
         needed = needed_bytes(target, data_bytes)
@@ -170,7 +170,7 @@ def judge_hardware(target: Target, capacity_bytes: int, failures: int, data_byte
             else f"survives {failures} failed drives at the least, not {target.limit:g}"
         )
         why = lost
-    return Judged(ratio <= 1, ratio, ratio, None if ratio <= 1 else why)
+    return JudgedTarget(ratio <= 1, ratio, ratio, None if ratio <= 1 else why)
 
 
 def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Iterator[str]:

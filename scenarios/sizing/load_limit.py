@@ -31,7 +31,7 @@ KNEE = (
 
 
 @dataclass(frozen=True)
-class Curve:
+class LimitCurve:
     """Rows by load, the lowest first, and what they say."""
 
     rows: tuple[Row, ...]
@@ -49,7 +49,7 @@ def load_curve(
     paced: bool = True,
     loads: Sequence[float] = LOADS,
     progress: Progress | None = None,
-) -> Curve:
+) -> LimitCurve:
     """Run at every one of *loads*, then where the knee and the largest sustained load are looked for.
 
     *counted* is what a throughput is of. A load is sustained when its run is steady and meets *targets*; without a pace
@@ -61,12 +61,12 @@ def load_curve(
     largest = _largest(runs, counted, targets) if paced or targets else None
     knee = _knee(runs, counted)
     ordered = sorted(runs.rows)
-    return Curve(
+    return LimitCurve(
         tuple(runs.rows[load] for load in ordered), tuple(ordered), knee, largest, _limited_by(runs, counted, targets)
     )  # fmt: skip
 
 
-def document(curve: Curve, trace: Mapping[str, Any], scenario: str, targets: Sequence[Target]) -> dict[str, Any]:
+def document(curve: LimitCurve, trace: Mapping[str, Any], scenario: str, targets: Sequence[Target]) -> dict[str, Any]:
     """The document of a curve."""
     return {
         "schema": SCHEMA,
@@ -129,16 +129,17 @@ def _holds(row: Row, counted: str, targets: Sequence[Target]) -> bool:
 
 def _largest(runs: _Runs, counted: str, targets: Sequence[Target]) -> dict[str, Any]:
     """Return the largest load below which every run holds, by bisection between it and the first that does not."""
-    what = "steady" + " and meets the targets" * bool(targets)
+    what = "carries the load" + " and meets the targets" * bool(targets)
+    fails = "does not carry the load" + " or misses a target" * bool(targets)
     ordered = sorted(runs.rows)
     first_bad = next((load for load in ordered if not _holds(runs.rows[load], counted, targets)), None)
     below = [load for load in ordered if first_bad is None or load < first_bad]
     if first_bad is None or not below:
         ends = (ordered[-1], None) if first_bad is None else (None, first_bad)
         basis = (
-            f"every run up to {ordered[-1]:g} × is {what}"
+            f"every run up to {ordered[-1]:g} × {what}"
             if first_bad is None
-            else f"already the run at {first_bad:g} × is not {what}"
+            else f"already the run at {first_bad:g} × {fails}"
         )
         return {"value": None, "low": ends[0], "high": ends[1], "resolved": False, "basis": basis}
     good, bad = below[-1], first_bad
@@ -150,7 +151,7 @@ def _largest(runs: _Runs, counted: str, targets: Sequence[Target]) -> dict[str, 
         "low": good,
         "high": bad,
         "resolved": True,
-        "basis": f"bisection: the run at low is {what}, that at high is not",
+        "basis": f"bisection: the run at low {what}, that at high {fails}",
     }
 
 

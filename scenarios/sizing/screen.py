@@ -25,7 +25,7 @@ _SURELY = 0.9
 
 
 @dataclass(frozen=True)
-class Demand:
+class VolumeDemand:
     """What one transaction, or one recorded request, asks of the volumes: requests and bytes, read and written."""
 
     reads: float
@@ -34,7 +34,7 @@ class Demand:
     written_bytes: float
 
 
-def demand_of(result: Result) -> Demand | None:
+def demand_of(result: Result) -> VolumeDemand | None:
     """Return what each transaction read in a steady run; None of any other run. How many pages it writes depends on how
     fast a run is.
     """
@@ -54,10 +54,10 @@ def demand_of(result: Result) -> Demand | None:
         return None
     share = _SURELY / (float(figure["value"]) * elapsed_ns / NS_PER_S)
     missed = 1 - (result.summary["hit_ratio"]["os_cache"] or 0.0)
-    return Demand(share * missed * float(done[reads].sum()), share * missed * float(moved[reads].sum()), 0.0, 0.0)
+    return VolumeDemand(share * missed * float(done[reads].sum()), share * missed * float(moved[reads].sum()), 0.0, 0.0)
 
 
-def certain_failure(scenario: NamedScenario, demand: Demand, per_s: float) -> str | None:
+def certain_failure(scenario: NamedScenario, demand: VolumeDemand, per_s: float) -> str | None:
     """Return why *scenario* cannot serve the *demand* of *per_s* a second, whatever else; None: it may."""
     volume = _only_volume(scenario)
     if volume is None or isinstance(volume.device, Measured):

@@ -61,7 +61,7 @@ class Fate:
 
 
 @dataclass
-class Found:
+class SearchOutcome:
     """Outcome of a search; ``fates`` are by candidate."""
 
     chosen: int | None
@@ -81,7 +81,7 @@ def search(
     *,
     runners_up: int = 0,
     exhaustive: bool = False,
-) -> Found:
+) -> SearchOutcome:
     """Return the cheapest candidate that meets all targets; of those that cost the same, the one that comes first.
 
     *costs* are what to choose by; None excludes. *try_one* runs a candidate; *excluded* gives a reason for which one
@@ -115,7 +115,7 @@ class _Search:
         self.guarded: set[int] = set()
         self.guards = max(math.floor(GUARD_SHARE * len(self.open)), 1)
 
-    def run(self, runners_up: int, exhaustive: bool) -> Found:
+    def run(self, runners_up: int, exhaustive: bool) -> SearchOutcome:
         if exhaustive:
             for place in [one for one in self.open if self.excluded(one) is None]:  # before a run excludes any
                 self._try(place)
@@ -129,7 +129,7 @@ class _Search:
             if place not in self.fates:
                 self.fates[place] = self._left_over(place, best)
         fates = [self.fates.get(place, Fate("not simulated", ())) for place in range(len(self.candidates))]
-        return Found(best, fates, sum(fate.tried is not None for fate in fates), self.distrusted)
+        return SearchOutcome(best, fates, sum(fate.tried is not None for fate in fates), self.distrusted)
 
     def _settle(self) -> None:
         """Run until nothing is undecided that costs less than the best that is known."""

@@ -13,9 +13,9 @@ from tiersim.scenarios.sizing.candidates import Candidate, CandidatesModel, capa
 from tiersim.scenarios.sizing.cost import ratings_of
 from tiersim.scenarios.sizing.endurance import Endurance, endurance_of
 from tiersim.scenarios.sizing.judging import check_targets, doubts_of, is_simulated, judge_hardware, judge_run, load_for
-from tiersim.scenarios.sizing.screen import Demand, certain_failure, demand_of
-from tiersim.scenarios.sizing.search import Found, Tried, search
-from tiersim.scenarios.sizing.subject import Subject
+from tiersim.scenarios.sizing.screen import VolumeDemand, certain_failure, demand_of
+from tiersim.scenarios.sizing.search import SearchOutcome, Tried, search
+from tiersim.scenarios.sizing.subject import SizingSubject
 from tiersim.scenarios.sizing.targets import Target
 from tiersim.scenarios.sweeps.rows import Row, failed_row, row_of
 from tiersim.simulator.verdict import BEHIND_THROUGHPUT
@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 class Request:
     """What is asked: a subject on *base* with *settings*, judged by *targets*."""
 
-    subject: Subject
+    subject: SizingSubject
     base: str  # scenario, by name or path
     settings: tuple[str, ...]
     targets: tuple[Target, ...]
@@ -83,7 +83,7 @@ class _Trial:
         self.rows: dict[int, Row] = {}
         self.endurances: dict[int, Endurance | None] = {}
         self.doubts: dict[int, list[str]] = {}
-        self.demands: dict[tuple[str, ...], Demand] = {}
+        self.demands: dict[tuple[str, ...], VolumeDemand] = {}
         # where nothing is asked of a run, it must be steady all the same
         self.simulated = [target for target in request.targets if is_simulated(target)] or [_KEEPS_UP]
         self.on_paper = [self._judged_on_paper(one) for one in candidates]
@@ -169,12 +169,12 @@ def _asked_alike(one: Candidate) -> tuple[str, ...]:
     return tuple(f"{key}={value}" for key, value in sorted(one.settings.items()) if not key.startswith("volumes."))
 
 
-def _best_value(found: Found, trial: _Trial, costs: Sequence[float | None]) -> int | None:
+def _best_value(found: SearchOutcome, trial: _Trial, costs: Sequence[float | None]) -> int | None:
     meeting = [place for place, fate in enumerate(found.fates) if fate.status == "meets"]
     return min(meeting, key=lambda place: ((costs[place] or 0.0) / trial.value(place), place), default=None)
 
 
-def _document(request: Request, candidates: Sequence[Candidate], found: Found, trial: _Trial) -> dict[str, Any]:
+def _document(request: Request, candidates: Sequence[Candidate], found: SearchOutcome, trial: _Trial) -> dict[str, Any]:
     order = sorted(
         range(len(candidates)),
         key=lambda place: (_total(candidates[place]) is None, _total(candidates[place]) or 0.0, place),
@@ -199,7 +199,7 @@ def _total(one: Candidate) -> float | None:
     return None if one.cost is None else one.cost.total
 
 
-def _entry(one: Candidate, place: int, found: Found, trial: _Trial) -> dict[str, Any]:
+def _entry(one: Candidate, place: int, found: SearchOutcome, trial: _Trial) -> dict[str, Any]:
     fate, row = found.fates[place], trial.rows.get(place)
     status: str = fate.status
     why = list(fate.why)

@@ -14,10 +14,10 @@ from tiersim.operations import READ, WRITE
 from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import find_workload
-from tiersim.scenarios.sizing.screen import Demand
+from tiersim.scenarios.sizing.screen import VolumeDemand
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES
 from tiersim.scenarios.survey import merged_blocks
-from tiersim.scenarios.sweeps.sources import Note, Requests, Source, Statements, open_source
+from tiersim.scenarios.sweeps.sources import Note, RequestSource, StatementSource, SweepSource, open_source
 from tiersim.scenarios.workloads.assembly import Described
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import Result
@@ -25,12 +25,12 @@ from tiersim.traces.bundle import Bundle
 from tiersim.units import NS_PER_S
 
 #: Runs a scenario at so many times the load of a description; the scenario itself says that of a recording
-#: (:attr:`Subject.load_key`).
+#: (:attr:`SizingSubject.load_key`).
 Run = Callable[[NamedScenario, float, Note], Result]
 
 
 @dataclass(frozen=True)
-class Subject:
+class SizingSubject:
     """What is run, and what targets and candidates have to know of it."""
 
     name: str
@@ -39,7 +39,7 @@ class Subject:
     queries: tuple[str, ...]
     data_bytes: int  # that lie on the volumes
     recorded_per_s: float | None  # None: clients go on when they are answered, and nobody recorded how fast
-    demand: Demand | None  # of a recorded request; None: what transactions ask for takes a run to know
+    demand: VolumeDemand | None  # of a recorded request; None: what transactions ask for takes a run to know
     load_key: (
         str | None
     )  # key of the scenario that multiplies the load; None: of a described workload, which is changed itself
@@ -64,7 +64,7 @@ class Subject:
         return {self.load_key: f"{load:.6g}"} if self.load_key and load != 1.0 else {}
 
 
-def of_path(path: Path, base: NamedScenario, recorded_on: NamedScenario | None = None) -> Subject:
+def of_path(path: Path, base: NamedScenario, recorded_on: NamedScenario | None = None) -> SizingSubject:
     """Make the bundle or the workload's description at *path* ready for scenarios like *base*; raises TraceError or
     ScenarioError.
 
@@ -76,16 +76,16 @@ def of_path(path: Path, base: NamedScenario, recorded_on: NamedScenario | None =
     return of_source(open_source(path, base, recorded_on, None), base)
 
 
-def of_source(source: Source, base: NamedScenario) -> Subject:
+def of_source(source: SweepSource, base: NamedScenario) -> SizingSubject:
     """Make a recording that was read ready for scenarios like *base*."""
     source.prepare()
-    if isinstance(source, Requests):
+    if isinstance(source, RequestSource):
         return _of_requests(source)
-    assert isinstance(source, Statements)
+    assert isinstance(source, StatementSource)
     return _of_statements(source, base)
 
 
-def of_described(described: Described) -> Subject:
+def of_described(described: Described) -> SizingSubject:
     """Make a described workload ready."""
     said = described.model.workload
     pages = sum(
@@ -98,7 +98,7 @@ def of_described(described: Described) -> Subject:
     def run(scenario: NamedScenario, load: float, note: Note) -> Result:
         return run_workload(scaled_workload(described, load), scenario, lambda done, _: note(done))
 
-    return Subject(
+    return SizingSubject(
         name=described.path.stem,
         facts={"name": described.path.stem, "hash": described.hash, "source_format": "workload"},
         counted="transactions",
@@ -128,7 +128,7 @@ def scaled_workload(described: Described, load: float) -> Described:
     return replace(described, model=described.model.model_copy(update={"streams": streams}))
 
 
-def _of_requests(source: Requests) -> Subject:
+def _of_requests(source: RequestSource) -> SizingSubject:
     found = source.found
     commands = 0
     asked = np.zeros((2, 2))  # requests and bytes, read and written
@@ -137,24 +137,24 @@ def _of_requests(source: Requests) -> Subject:
         asked += [
             [float((block.op == op).sum()), float(block.length_bytes[block.op == op].sum())] for op in (READ, WRITE)
         ]
-    return Subject(
+    return SizingSubject(
         name=str(source.trace["name"]),
         facts=_facts(source),
         counted="requests",
         queries=(),
         data_bytes=sum(use.end_bytes for use in found.files),
         recorded_per_s=commands * NS_PER_S / found.span_ns,
-        demand=Demand(*(asked / commands).ravel().tolist()),
+        demand=VolumeDemand(*(asked / commands).ravel().tolist()),
         load_key="replay.load",
         run=lambda scenario, _, note: source.run(scenario, note, tables=True),
     )
 
 
-def _of_statements(source: Statements, base: NamedScenario) -> Subject:
+def _of_statements(source: StatementSource, base: NamedScenario) -> SizingSubject:
     load = source.load(base.model.replay.seed)
     page_bytes = int(load.manifest.host.get("page_bytes", 8192))
     pages = sum(sum(levels(table.index_pages)) + max(table.heap_pages, 1) for table in load.fitted.tables)
-    return Subject(
+    return SizingSubject(
         name=str(source.trace["name"]),
         facts=_facts(source),
         counted="transactions",
@@ -167,5 +167,5 @@ def _of_statements(source: Statements, base: NamedScenario) -> Subject:
     )
 
 
-def _facts(source: Source) -> dict[str, Any]:
+def _facts(source: SweepSource) -> dict[str, Any]:
     return {key: source.trace[key] for key in ("name", "hash", "source_format")}

@@ -18,13 +18,13 @@ from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
-from tiersim.scenarios.statements.programs import Program, Rules, write_program
+from tiersim.scenarios.statements.programs import Program, SessionRules, write_program
 from tiersim.scenarios.statements.queries import NO_ENTRIES
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load
-from tiersim.scenarios.statements.statement_load import Load, schedule, transactions_of
+from tiersim.scenarios.statements.statement_load import StatementLoad, schedule, transactions_of
 from tiersim.simulator.database.buffer_pool.pages import clean_all
 from tiersim.simulator.database.buffer_pool.warm import Warmed, fill, settle, warm
-from tiersim.simulator.database.build import Host, Relation, add_database
+from tiersim.simulator.database.build import DatabaseHost, Relation, add_database
 from tiersim.simulator.database.database_state import READY, UNTIL, Database
 from tiersim.units import format_bytes
 
@@ -133,11 +133,11 @@ class Shared:
         """Begin without any."""
         self.pools = WarmPools()
         # beside a program, what its key names by its address stays alive
-        self._programs: Newest[tuple[Load, ProcessorCosts | None, Program]] = Newest(_MOST_PROGRAMS)
+        self._programs: Newest[tuple[StatementLoad, ProcessorCosts | None, Program]] = Newest(_MOST_PROGRAMS)
 
     def program(
         self,
-        load: Load,
+        load: StatementLoad,
         scenario: NamedScenario,
         settings: Settings,
         processor: ProcessorCosts | None,
@@ -146,9 +146,11 @@ class Shared:
     ) -> Program:
         """Return what the sessions of *load* do, so many *rounds* of it, on *scenario*; raises ScenarioError."""
         of_engine = settings.of_engine
-        rules = Rules(of_engine.commits_apart, of_engine.commit_record_bytes, settings.core_speed, settings.costs)
+        rules = SessionRules(
+            of_engine.commits_apart, of_engine.commit_record_bytes, settings.core_speed, settings.costs
+        )
 
-        def write() -> tuple[Load, ProcessorCosts | None, Program]:
+        def write() -> tuple[StatementLoad, ProcessorCosts | None, Program]:
             found = transactions_of(load)
             plan = schedule(scenario, load, found, seed, rounds)
             return load, processor, write_program(load, found, plan, rules, processor, seed)
@@ -164,7 +166,7 @@ class Assembled:
     builder: PlantBuilder
     plant: Plant
     database: Database
-    load: Load
+    load: StatementLoad
     settings: Settings
     program: Program
     frames: int
@@ -187,7 +189,7 @@ class Assembled:
 
 
 def assemble(
-    load: Load,
+    load: StatementLoad,
     scenario: NamedScenario,
     processor: ProcessorCosts | None = None,
     seed: int | None = None,
@@ -253,7 +255,7 @@ def host_of(
     entry: Mapping[str, int],
     log_volume: str,
     until_ns: int,
-) -> Host:
+) -> DatabaseHost:
     """Return what the database of *settings* runs on, with so many *frames* for the tables; *entry* is the station of
     each volume.
     """
@@ -263,7 +265,7 @@ def host_of(
     binary_log = None if of_engine.binary_log is None else replace(of_engine.binary_log, station=entry[own])
     extension_pages = of_engine.extension_bytes // settings.page_bytes
     extension = entry[_extension_volume(scenario, of_engine.extension_bytes)] if extension_pages else 0
-    return Host(
+    return DatabaseHost(
         cores=settings.cores,
         frames=frames,
         log_station=entry[log_volume],
@@ -289,12 +291,12 @@ def host_of(
     )
 
 
-def cache_state_of(scenario: NamedScenario, load: Load) -> str:
+def cache_state_of(scenario: NamedScenario, load: StatementLoad) -> str:
     """Return how the pool begins: as the scenario says; else as it was recorded if it was filling then, else warm."""
     return scenario.model.replay.cache_state or ("recorded" if load.fitted.unused else "warm")
 
 
-def _until_ns(load: Load, scenario: NamedScenario) -> int:
+def _until_ns(load: StatementLoad, scenario: NamedScenario) -> int:
     """Return when nobody starts a transaction any more: clients that go round run for the time of the recording, behind
     the warm-up.
     """
@@ -303,7 +305,9 @@ def _until_ns(load: Load, scenario: NamedScenario) -> int:
     return replay.warmup + load.span_ns if goes_round else NEVER
 
 
-def _fill(scenario: NamedScenario, state: str, load: Load, database: Database, plant: Plant, pools: WarmPools) -> bool:
+def _fill(
+    scenario: NamedScenario, state: str, load: StatementLoad, database: Database, plant: Plant, pools: WarmPools
+) -> bool:
     """Fill the pool as *state* says, and the OS page cache with it if it is warm; tell whether they are as they are in
     the long run.
     """
@@ -319,7 +323,7 @@ def _fill(scenario: NamedScenario, state: str, load: Load, database: Database, p
     return False
 
 
-def _settle(database: Database, load: Load, settings: Settings, warmed: bool) -> None:
+def _settle(database: Database, load: StatementLoad, settings: Settings, warmed: bool) -> None:
     """Let a warm pool begin as page cleaners leave it: with free frames, as many changed pages as were recorded, as a
     share of all, and a checkpoint as old.
     """
@@ -333,7 +337,7 @@ def _settle(database: Database, load: Load, settings: Settings, warmed: bool) ->
     settle(database, free, round(share * len(database.page_of)), min(int(age), int(0.9 * cleaner.most_bytes)))
 
 
-def frames_of(load: Load, settings: Settings) -> int:
+def frames_of(load: StatementLoad, settings: Settings) -> int:
     """Return the pages of the pool that are for the tables: all but those that others had when it was recorded, more
     inserted rows in a larger pool.
     """
@@ -345,7 +349,7 @@ def frames_of(load: Load, settings: Settings) -> int:
     return max(pages - max(others, 0), pages // 2, 1)
 
 
-def is_extrapolated(load: Load, settings: Settings) -> bool:
+def is_extrapolated(load: StatementLoad, settings: Settings) -> bool:
     """Tell whether the pool is so much larger or smaller than the recorded one that its misses are a guess."""
     if load.described:
         return False
@@ -353,7 +357,7 @@ def is_extrapolated(load: Load, settings: Settings) -> bool:
     return extrapolated(load.fitted, round(load.fitted.frames * settings.buffer_pool_bytes / recorded))
 
 
-def _held(scenario: NamedScenario, load: Load, frames: int) -> int:
+def _held(scenario: NamedScenario, load: StatementLoad, frames: int) -> int:
     """Return how many frames held a page when the recording began; raises ScenarioError where nobody looked."""
     is_sql_server = load.manifest.host.get("engine") == "sqlserver"
     pool = load.counters.pool
@@ -370,7 +374,7 @@ def _held(scenario: NamedScenario, load: Load, frames: int) -> int:
 
 
 def _place(
-    scenario: NamedScenario, load: Load, page_bytes: int, entry: dict[str, int]
+    scenario: NamedScenario, load: StatementLoad, page_bytes: int, entry: dict[str, int]
 ) -> tuple[list[Relation], list[str], str]:
     """Return the tables on their volumes, all volumes used, and that of the log; raises ScenarioError when they do not
     fit.
@@ -433,7 +437,7 @@ def _keys(table: str) -> Sequence[str]:
     return f"relation:{table}", f"relation:{table.rpartition('.')[2]}"
 
 
-def _check_names(scenario: NamedScenario, load: Load) -> None:
+def _check_names(scenario: NamedScenario, load: StatementLoad) -> None:
     """Refuse a rule for a relation that was not recorded."""
     wanted = [key.partition(":")[2] for key in scenario.model.placement if key.startswith("relation:")]
     if not wanted:

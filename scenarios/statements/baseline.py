@@ -16,9 +16,9 @@ from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASE
 from tiersim.scenarios.calibration.processor import ProcessorCosts, recorded_flushes
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
-from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, model_error_of
+from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, MET, model_error_of
 from tiersim.scenarios.statements.programs import COMMIT
-from tiersim.scenarios.statements.statement_load import Load, begins, is_checkpoint
+from tiersim.scenarios.statements.statement_load import StatementLoad, begins, is_checkpoint
 from tiersim.simulator.result import Figure, Result
 from tiersim.traces.differences import Differences
 from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
@@ -38,7 +38,9 @@ _BUSY, _BUSIER = 0.5, 1.5
 _MATTERS = 0.01
 
 
-def stamped(results: Sequence[Result], baseline: Result, load: Load, processor: ProcessorCosts) -> list[Result]:
+def stamped(
+    results: Sequence[Result], baseline: Result, load: StatementLoad, processor: ProcessorCosts
+) -> list[Result]:
     """Say in *results* how well *baseline*, a run of *load* with the costs *processor* on the model of the recorded
     hardware, agrees with the recording.
     """
@@ -57,7 +59,7 @@ class _Mean:
     reads: float | None  # None: nobody noted
 
 
-def _measured(load: Load) -> dict[str, _Mean]:
+def _measured(load: StatementLoad) -> dict[str, _Mean]:
     """Return the means of transactions, if a load generator measured them, and of queries by id."""
     found: dict[str, _Mean] = {}
     clients = list(load.counters.found.of("client").values())
@@ -80,7 +82,7 @@ def _measured(load: Load) -> dict[str, _Mean]:
     return found
 
 
-def _making_durable(load: Load) -> NDArray[np.bool_]:
+def _making_durable(load: StatementLoad) -> NDArray[np.bool_]:
     """Tell which executions are a COMMIT that waits for the log, which runs count apart from those that do not.
 
     None of PostgreSQL's: what it counts of a COMMIT ends before that.
@@ -118,7 +120,7 @@ def _of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
     return found
 
 
-def _read_error_pct(load: Load, summary: Mapping[str, Any]) -> float | None:
+def _read_error_pct(load: StatementLoad, summary: Mapping[str, Any]) -> float | None:
     """Return how many more pages a statement reads than was recorded of all of them together; None
     where each said it.
     """
@@ -178,6 +180,7 @@ def _compared(
         "classes": classes,
         "read_error_pct": all_reads_pct,
         "verdict": "calibrated" if agrees else "uncalibrated",
+        "transactions": not reasons and TRANSACTIONS in classes and classes[TRANSACTIONS]["within"],
         "reasons": reasons,
         "tolerance_pct": {"mean": MEAN_TOLERANCE_PCT, "reads": COUNT_TOLERANCE_PCT},
     }
@@ -198,7 +201,10 @@ def _stamped(
     summary = dict(result.summary)
     beyond = _beyond(summary, baseline.summary)
     reach = "within the recording" if not beyond else BEYOND_BY_GUESS if processor.assumed else BEYOND
-    summary["verdict"] = summary["verdict"] | {"calibration": found["verdict"], "reach": reach}
+    said = {"calibration": found["verdict"], "reach": reach}
+    if found["transactions"] and found["verdict"] != "calibrated":
+        said["transactions"] = MET
+    summary["verdict"] = summary["verdict"] | said
     summary["model_error"] = model_error_of(summary["verdict"])
     summary["calibration"] = found | {"beyond": beyond}
     relative: dict[str, dict[str, Figure]] = {}
@@ -211,8 +217,8 @@ def _stamped(
 
 
 def _beyond(summary: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str]:
-    """Say in what a run goes beyond the recording, whose figures it is held against: a larger pool, or processors that
-    are busy where they were not.
+    """Say in what a run goes beyond the recording, whose figures it is held against: a larger pool, processors that are
+    busy where they were not, or that limit a run with more reads.
     """
     found = []
     pools = [one["engine"]["frames"] for one in (baseline, summary)]
@@ -221,10 +227,12 @@ def _beyond(summary: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str
     was, busy = (one["host"]["utilisation"] for one in (baseline, summary))
     if busy > max(_BUSY, _BUSIER * was):
         found.append(f"processors that are busy for {busy:.0%} of the time, and were for {was:.0%}")
+    elif busy > _BUSY and pools[1] < pools[0]:
+        found.append(f"reads of a smaller pool, which cost processors that are busy for {busy:.0%} of the time")
     return found
 
 
-def _commits_per_flush(load: Load) -> float | None:
+def _commits_per_flush(load: StatementLoad) -> float | None:
     """Return how many of the recorded commits shared a flush of the log; None where nobody counted, or most flushes
     were not theirs.
     """

@@ -10,7 +10,7 @@ import numpy as np
 
 from tiersim.devices.station_records import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.calibration.host_costs import (
+from tiersim.scenarios.calibration.cpu_and_waits import (
     ASSUMED_RANGE,
     CLIENT_NS,
     CLIENT_SHARE,
@@ -29,10 +29,11 @@ from tiersim.scenarios.calibration.host_costs import (
 from tiersim.scenarios.calibration.host_time import HostTime, recorded_host_time
 from tiersim.scenarios.calibration.processor import (
     LIMITING,
+    CalibrationRun,
     Pace,
     ProcessorCosts,
-    Run,
     calibrate_processor,
+    long_waits_of,
     loop_sessions,
     pace_of,
     recorded_flushes,
@@ -45,10 +46,10 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.scenarios.statements.settings import settings_of_load
-from tiersim.scenarios.statements.statement_load import Load, begins
+from tiersim.scenarios.statements.statement_load import StatementLoad, begins
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, POLICY, SWEEP, UNTIL, Database
+from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
 from tiersim.simulator.database.sessions.processors import Costs, scaled
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.differences import of_log
@@ -75,8 +76,8 @@ _NO_CLIENT = (
     " sessions also waited for something else"
 )
 _NO_LOG = (
-    "CPU of a log write: none assumed; the recording gives {:,.0f} µs, more than the {:g} µs that storage takes: the"
-    " described log device is faster than the recorded one"
+    "CPU of a log write: {} assumed; the recording gives {:,.0f} µs beyond the described log device, more than the"
+    " {:g} µs that any CPU takes: the recorded log device is slower than the described one"
 )
 _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"
@@ -91,7 +92,7 @@ _COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_n
 _Arrays = TypeVar("_Arrays", Database, Plant)
 
 
-def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
+def calibrate(load: StatementLoad, recorded_on: NamedScenario) -> ProcessorCosts:
     """Return what the statements of *load* cost the processors of *recorded_on*, a scenario of the recorded hardware.
 
     Raises ScenarioError when that scenario differs from the recording in what its engine and replay are.
@@ -114,20 +115,41 @@ def calibrate(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
 
 
-def _said_cores(recorded_on: NamedScenario, load: Load) -> int | None:
+def _said_cores(recorded_on: NamedScenario, load: StatementLoad) -> int | None:
     """Return the cores of the recorded host, where its scenario says how many."""
     host = recorded_on.model.host
     is_said = host is not None and (host.cores is not None or host.cpu is not None)
     return settings_of_load(recorded_on, load).cores if is_said else None
 
 
-def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -> ProcessorCosts:
+def _by_host_time(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime) -> ProcessorCosts:
     """Return what statements cost by what the processors did; where these were the limit, so that as many transactions
     end as were recorded.
     """
+    start = _as_counted(load, model, recorded, time, 0.0)
+    start = _as_counted(load, model, recorded, time, model.run(start).long_waits)
+    wanted = replace(recorded, read_ns=None)
+    limits = time.share >= LIMITING  # else only what writes of the log cost is looked for
+    asked = wanted if limits else replace(wanted, transactions_per_s=None)
+    found = calibrate_processor(asked, start, model.run)
+    if found.costs.log_io_ns > READ_RANGE_NS[1]:
+        said = _no_log(found, "none")
+        return replace(start, assumed=(*start.assumed, said), recorded=recorded, simulated=found.simulated)
+    if limits:
+        return found
+    flushes = recorded_flushes(load.counters.found) / max(len(load), 1)
+    client_ns = max(round(start.client_ns - 2 * flushes * found.costs.log_io_ns), 0)
+    return replace(found, client_ns=client_ns, recorded=recorded)
+
+
+def _as_counted(
+    load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime, long_waits: float
+) -> ProcessorCosts:
+    """Return what statements cost by what the processors did, if so many *long_waits* are in a transaction."""
     assert recorded.transactions_per_s is not None
     transactions = max(load.transactions, 1)
-    host = costs_of_host(time, recorded.transactions_per_s, _ios(load, recorded.transactions_per_s / transactions))
+    ios = _ios(load, recorded.transactions_per_s / transactions)
+    host = costs_of_host(time, recorded.transactions_per_s, ios, long_waits)
     model.hot, model.cpu_is_known = host.hot, True
     costs = model.start.costs
     # a page that a session writes to have its frame takes as much as one that is read
@@ -141,7 +163,7 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
     client_ns = max(host.transaction_ns - written_ns - executed_ns, 0.0) / (len(load) / transactions)
     baseline = model.start.basis.rpartition(" on ")[2]
     basis = f"CPU time that {load.path.name} recorded, on {baseline}: {host.said}"
-    start = replace(
+    return replace(
         model.start,
         costs=costs,
         client_ns=round(client_ns),
@@ -150,21 +172,9 @@ def _by_host_time(load: Load, model: "_Model", recorded: Pace, time: HostTime) -
         cpu_range=host.cpu_range,
         read_range=host.read_range,
     )
-    wanted = replace(recorded, read_ns=None)
-    limits = time.share >= LIMITING  # else only what writes of the log cost is looked for
-    asked = wanted if limits else replace(wanted, transactions_per_s=None)
-    found = calibrate_processor(asked, start, model.run)
-    if found.costs.log_io_ns > READ_RANGE_NS[1]:
-        said = _no_log(found)
-        return replace(start, assumed=(*start.assumed, said), recorded=recorded, simulated=found.simulated)
-    if limits:
-        return found
-    flushes = recorded_flushes(load.counters.found) / max(len(load), 1)
-    client_ns = max(round(start.client_ns - 2 * flushes * found.costs.log_io_ns), 0)
-    return replace(found, client_ns=client_ns, recorded=recorded)
 
 
-def _ios(load: Load, each_per_s: float) -> Ios:
+def _ios(load: StatementLoad, each_per_s: float) -> Ios:
     """Return reads, writes and flushes a second; *each_per_s* is how often in a second something is done that was done
     once.
     """
@@ -174,7 +184,7 @@ def _ios(load: Load, each_per_s: float) -> Ios:
     return Ios(each_per_s * reads, each_per_s * max(of_sessions, reads), each_per_s * max(everybody, reads))
 
 
-def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None) -> ProcessorCosts:
+def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime | None) -> ProcessorCosts:
     """Return what statements cost by how fast they ran, where nobody counted for whom the processors worked.
 
     Where reads take as long as recorded only if their CPU is more, or less, than that of any storage, or as many
@@ -205,20 +215,20 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
         )
         if model.run(found).busy >= _IDLE:
             return slow
-        # a device that limits the load where its processors do not hides what clients cost; only where a range will say
-        # so is more taken than was recorded: with pairs of InnoDB, which has none, that was measured to be wrong
-        least_ns = round(_client_ns(mean_ns)) if model.is_of_postgresql and found.pause_ns is not None else 0
-        return replace(slow, client_ns=max(found.client_ns, least_ns), cpu_range=ASSUMED_RANGE)
+        # a device that limits the load where its processors do not hides what clients cost: at least what any does
+        return replace(
+            slow,
+            client_ns=max(found.client_ns, 0 if found.pause_ns is None else CLIENT_NS),
+            costs=found.costs._replace(read_ns=READ_NS),
+            cpu_range=ASSUMED_RANGE,
+            read_range=(lowest / READ_NS, highest / READ_NS),
+        )
     if time is not None:
         return _by_host_time(load, model, recorded, time)
     no_storage = _NO_STORAGE.format(READ_NS / 1e3, found.costs.read_ns / 1e3)
     said = waits or [no_storage if is_timed else _NOT_TIMED.format(READ_NS / 1e3)]
-    costs = model.start.costs._replace(read_ns=READ_NS)
-    if not is_timed:  # of what the server writes nobody knows more
-        costs = costs._replace(
-            evict_dirty_ns=costs.evict_clean_ns + READ_NS,
-            log_io_ns=READ_NS if recorded.log_sync_ns is None else costs.log_io_ns,
-        )
+    costs = model.start.costs  # what the server writes takes as much as what it reads
+    costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=READ_NS)
     start = replace(
         model.start,
         costs=costs,
@@ -253,7 +263,7 @@ def _by_pace(load: Load, model: "_Model", recorded: Pace, time: HostTime | None)
     return replace(start, costs=costs, client_ns=client_ns, recorded=recorded, simulated=run.pace)
 
 
-def _reads_pages(load: Load) -> bool:
+def _reads_pages(load: StatementLoad) -> bool:
     """Tell whether reads matter to what the load costs."""
     return float(load.physical_reads.sum()) >= _READS * load.transactions
 
@@ -273,15 +283,15 @@ def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
     if found.client_ns > max(MOST_CLIENT_SHARE * mean_ns, MOST_CLIENT_NS):
         said.append(_NO_CLIENT.format(_client_ns(mean_ns) / 1e3, found.client_ns / 1e3))
     if found.costs.log_io_ns > READ_RANGE_NS[1]:
-        said.append(_no_log(found))
+        said.append(_no_log(found, f"{READ_NS / 1e3:g} µs"))
     return said
 
 
-def _no_log(found: ProcessorCosts) -> str:
-    return _NO_LOG.format(found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3)
+def _no_log(found: ProcessorCosts, assumed: str) -> str:
+    return _NO_LOG.format(assumed, found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3)
 
 
-def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
+def _as_recorded(load: StatementLoad, recorded_on: NamedScenario) -> ProcessorCosts:
     """Return the costs of the engine's table, and which part of a statement's CPU is due to other cores that were busy
     beside it.
     """
@@ -300,7 +310,7 @@ def _as_recorded(load: Load, recorded_on: NamedScenario) -> ProcessorCosts:
     return ProcessorCosts({}, 0, costs, basis, unhindered=unhindered)
 
 
-def _charged_ns(load: Load, costs: Costs) -> float:
+def _charged_ns(load: StatementLoad, costs: Costs) -> float:
     """Return the CPU that a model of *costs* charges for all lookups, changes and reads of a load by itself."""
     calls = np.bincount(load.query, minlength=len(load.queries))
     rows = calls @ np.array([sum(one.lookups) for one in load.asked])
@@ -309,7 +319,7 @@ def _charged_ns(load: Load, costs: Costs) -> float:
     return float(rows * costs.lookup_ns + changed * costs.change_ns + read * (costs.read_ns + costs.evict_clean_ns))
 
 
-def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float], hot: float = 1.0) -> dict[str, int]:
+def statement_ns(load: StatementLoad, costs: Costs, locked_ns: Mapping[str, float], hot: float = 1.0) -> dict[str, int]:
     """Return the CPU of one execution of each query besides its pages.
 
     What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in
@@ -326,7 +336,7 @@ def statement_ns(load: Load, costs: Costs, locked_ns: Mapping[str, float], hot: 
     return dict(zip(load.queries, np.rint(own_ns).astype(np.int64).tolist(), strict=True))
 
 
-def _costs(load: Load, scenario: NamedScenario) -> Costs:
+def _costs(load: StatementLoad, scenario: NamedScenario) -> Costs:
     """Return what the engine's work costs on *scenario*, before anything was found out."""
     return settings_of_load(scenario, load).costs
 
@@ -334,7 +344,7 @@ def _costs(load: Load, scenario: NamedScenario) -> Costs:
 class _Model:
     """The load on the recorded hardware: a pool that was filled once, and runs with other costs."""
 
-    def __init__(self, load: Load, scenario: NamedScenario, pause_ns: int | None) -> None:
+    def __init__(self, load: StatementLoad, scenario: NamedScenario, pause_ns: int | None) -> None:
         costs = _costs(load, scenario)
         self.start = ProcessorCosts(
             statement_ns(load, costs, {}),
@@ -352,11 +362,6 @@ class _Model:
         self._plant = self._assembled.plant
 
     @property
-    def is_of_postgresql(self) -> bool:
-        """Tell whether the pool is swept as PostgreSQL's."""
-        return bool(self._assembled.database.replacement[POLICY] == SWEEP)
-
-    @property
     def not_cpu_ns(self) -> Mapping[str, float]:
         """By query, what of the time that reads and writes leave of an execution was a wait for locks."""
         return {} if self.cpu_is_known else self.locked_ns
@@ -366,7 +371,7 @@ class _Model:
         """How many processors the recorded host has."""
         return self._assembled.settings.cores
 
-    def run(self, costs: ProcessorCosts) -> Run:
+    def run(self, costs: ProcessorCosts) -> CalibrationRun:
         """Run the load once, with *costs*."""
         program, stations = self._assembled.program, self._assembled.builder.stations
         database = _copied(self._assembled.database)
@@ -383,13 +388,14 @@ class _Model:
         processors = next(place for place, station in enumerate(stations) if station.kind == "processors")
         worked_ns = int(plant.work_ns[processors, 0])
         cores = self._assembled.settings.cores
-        return Run(
+        return CalibrationRun(
             pace=pace_of(database, metrics, worked_ns),
             busy=worked_ns / (cores * max(outcome.end_ns, 1)),
             cores=cores,
             sessions=len(loop_sessions(database)),
             reads_per_transaction=int(metrics.completions[:, DATA_READ].sum()) / program.transactions,
             statements_per_transaction=int(program.executed.sum()) / program.transactions,
+            long_waits=long_waits_of(metrics),
         )
 
 
@@ -412,14 +418,14 @@ def _copied(arrays: _Arrays) -> _Arrays:
     return arrays._replace(**copies)
 
 
-def part_of(load: Load, scenario: NamedScenario) -> Load:
+def part_of(load: StatementLoad, scenario: NamedScenario) -> StatementLoad:
     """Return as much of a load as tells how fast it runs; all of it where the pool fills, and runs are faster and
     faster.
     """
     return first_of(load, _EXECUTIONS) if cache_state_of(scenario, load) == "warm" else load
 
 
-def first_of(load: Load, executions: int) -> Load:
+def first_of(load: StatementLoad, executions: int) -> StatementLoad:
     """Return the transactions that begin first, as many as make so many executions."""
     first = np.flatnonzero(begins(load.session, load.transaction))
     rows = np.diff(first, append=len(load))

@@ -13,6 +13,7 @@ from tiersim.simulator.database.buffer_pool.page_cleaner import MOST_BATCH, Page
 from tiersim.simulator.database.database_state import MIDPOINT, OLDER_OF_TWO
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log
+from tiersim.traces.readers.mysql.settings import PAGE_CLEANER_SECOND
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 #: Versions that are told apart, as numbers of two parts.
@@ -33,6 +34,9 @@ _COMMIT_BYTES = 1
 #: row, end.
 _BINARY_LOG_BYTES = 512
 _MOST_INSTANCES = 8
+#: Pages that sessions of MySQL before 8.0 write at once: what a batch of 120 leaves of the 128 in the doublewrite file
+#: (buf0dblwr.cc, buf_dblwr_write_single_page).
+_SINGLES = 8
 #: Stands among the variables of a recording that counted its binary log.
 COMMIT_BYTES_IN_BINARY_LOG = "binary log bytes of a commit"
 #: What says that a switch is on; of neighbours, too, that all of an extent go along.
@@ -199,6 +203,7 @@ def _cleaner(read: _Read, form: int, version: tuple[int, int], pool_bytes: int) 
     pages = MOST_BATCH if form == MARIADB or modern else 4 if version >= _8_0 else 120
     return PageCleaner(
         form=form,
+        interval_ns=read.variable(PAGE_CLEANER_SECOND, 1_000_000) * NS_PER_US,
         scan_depth=depth * instances,
         io_capacity=io_capacity,
         io_capacity_max=max(most, io_capacity),
@@ -219,6 +224,7 @@ def _cleaner(read: _Read, form: int, version: tuple[int, int], pool_bytes: int) 
         sync_bytes=int(_SYNC * capacity) if form == MYSQL else most_bytes,
         most_bytes=most_bytes,
         loops=max(read.variable("innodb_flushing_avg_loops", 30), 1),
+        most_singles=_SINGLES if form == MYSQL and version < _8_0 else 0,
     )
 
 

@@ -22,8 +22,8 @@ from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.statements.queries import NO_ENTRIES, Asked, IndexEntries, pages_of
-from tiersim.scenarios.statements.statement_load import Load, Schedule, Transactions
+from tiersim.scenarios.statements.queries import NO_ENTRIES, IndexEntries, QueryWork, pages_of
+from tiersim.scenarios.statements.statement_load import LoadTransactions, StatementLoad, TransactionSchedule
 from tiersim.simulator.database.build import Demand, Statements
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, OWN, SCAN
 from tiersim.simulator.database.sessions.processors import Costs
@@ -51,7 +51,7 @@ _SCAN_DEPTH, _SCAN_BLOCK_PAGES = 4, 64
 Column = NDArray[np.int64]
 
 
-class Rules(NamedTuple):
+class SessionRules(NamedTuple):
     """What of the host and the engine decides what sessions do."""
 
     commits_apart: bool  # a commit is no part of the last statement, as its duration was recorded
@@ -136,7 +136,12 @@ class _Classes:
 
 
 def write_program(
-    load: Load, found: Transactions, plan: Schedule, rules: Rules, processor: ProcessorCosts | None, seed: int
+    load: StatementLoad,
+    found: LoadTransactions,
+    plan: TransactionSchedule,
+    rules: SessionRules,
+    processor: ProcessorCosts | None,
+    seed: int,
 ) -> Program:
     """Write what the sessions of *plan* do, by the *rules* of host and engine."""
     names = _names(load)
@@ -199,21 +204,21 @@ def write_program(
     )
 
 
-def _names(load: Load) -> tuple[str, ...]:
+def _names(load: StatementLoad) -> tuple[str, ...]:
     spent = np.bincount(load.query, weights=load.duration_ns, minlength=len(load.queries))
     most = np.argsort(-spent, kind="stable")[:MOST_QUERIES]
     more = [OTHERS] if len(load.queries) > MOST_QUERIES else []
     return (*(load.queries[code] for code in sorted(most.tolist())), *more, COMMIT)
 
 
-def _gaps(load: Load) -> Column:
+def _gaps(load: StatementLoad) -> Column:
     """Return the time between an execution and the one before it in its transaction."""
     gap_ns = np.zeros(len(load), np.int64)
     gap_ns[1:] = np.maximum(load.start_ns[1:] - load.start_ns[:-1] - load.duration_ns[:-1], 0)
     return gap_ns
 
 
-def _without_commits(load: Load, found: Transactions, durable: NDArray[np.bool_]) -> float:
+def _without_commits(load: StatementLoad, found: LoadTransactions, durable: NDArray[np.bool_]) -> float:
     """Return the share of the time between executions that is not the recorded wait for the log, which a run has again.
 
     Of a closed loop that is all time that nobody counted; other pauses are those of users.
@@ -224,7 +229,7 @@ def _without_commits(load: Load, found: Transactions, durable: NDArray[np.bool_]
     return max(0.0, 1 - load.commit_wait_ns * int(durable.sum()) / between_ns)
 
 
-def _endings(load: Load, found: Transactions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _endings(load: StatementLoad, found: LoadTransactions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Tell of each transaction whether it makes its log durable when it ends, and whether its last execution is that
     end.
     """
@@ -235,10 +240,10 @@ def _endings(load: Load, found: Transactions) -> tuple[NDArray[np.bool_], NDArra
 
 
 def _executions(
-    load: Load,
+    load: StatementLoad,
     execution: Column,
     classes: _Classes,
-    rules: Rules,
+    rules: SessionRules,
     processor: ProcessorCosts | None,
     draws: Draws,
     lock_ranks: Sequence[int],
@@ -294,7 +299,7 @@ def spread(cpu_ns: Column, mean_ns: float) -> Column:
     return found
 
 
-def _lock_ranks(load: Load, found: Transactions) -> list[int]:
+def _lock_ranks(load: StatementLoad, found: LoadTransactions) -> list[int]:
     """Return by table in which order transactions lock their rows, as they come in them on average."""
     place = np.arange(len(load)) - np.repeat(found.first_row, found.rows)
     tables = len(load.fitted.tables)
@@ -311,7 +316,7 @@ def _lock_ranks(load: Load, found: Transactions) -> list[int]:
     return ranks
 
 
-def _charge(demands: Sequence[Demand], load: Load, rules: Rules) -> float:
+def _charge(demands: Sequence[Demand], load: StatementLoad, rules: SessionRules) -> float:
     """Return the CPU that the model charges for lookups whose pages are there, and for scans."""
     costs = rules.costs
     rows = sum(one.rows for one in demands if one.kind in (LOOKUP, AGAIN, LOOKUPS))
@@ -373,7 +378,7 @@ _Rows = tuple[tuple[int, ...], tuple[int, ...], bool]
 
 
 def drawn_variants(
-    asked: Asked, calls: int, draws: Draws, lock_ranks: Sequence[int], entries: Sequence[IndexEntries] = ()
+    asked: QueryWork, calls: int, draws: Draws, lock_ranks: Sequence[int], entries: Sequence[IndexEntries] = ()
 ) -> Variants:
     """Draw how many rows each of the *calls* of a query looks up, of which only the mean is known; *entries* are those
     that updates put into the index of each table.
@@ -385,7 +390,7 @@ def drawn_variants(
     return Variants(chosen, demands, [asked.other_pages] * count, [0.0] * count, [unattached] * count)
 
 
-def _drawn(asked: Asked, calls: int, draws: Draws) -> tuple[Column, list[_Rows]]:
+def _drawn(asked: QueryWork, calls: int, draws: Draws) -> tuple[Column, list[_Rows]]:
     """Draw how many rows each call looks up: (which variant each is, the variants)."""
     rows = np.array([*asked.lookups, *asked.again])
     share = rows - np.floor(rows)
@@ -414,7 +419,7 @@ def _demands(
     lookups: Sequence[int],
     again: Sequence[int],
     changes: bool,
-    asked: Asked,
+    asked: QueryWork,
     lock_ranks: Sequence[int],
     entries: Sequence[IndexEntries],
 ) -> list[Demand]:
@@ -452,7 +457,7 @@ def _with_entries(change: Demand, verb: str, entries: IndexEntries) -> Demand:
     )
 
 
-def change_bytes(asked: Asked) -> int:
+def change_bytes(asked: QueryWork) -> int:
     """Return the bytes of records in the log for one changed row; changes that only note what is known of rows have
     none.
     """
@@ -460,7 +465,7 @@ def change_bytes(asked: Asked) -> int:
     return max(round(asked.record_bytes / changed), 1) if asked.durable and changed else 0
 
 
-def own_variants(asked: Asked, pages: Column, queries: int, fitted: Fitted, start: int) -> Variants:
+def own_variants(asked: QueryWork, pages: Column, queries: int, fitted: Fitted, start: int) -> Variants:
     """Return what executions of a query ask for that asked for so many *pages* each; *queries* share the number of
     classes.
 
@@ -518,7 +523,7 @@ def _steps(pages: Column, most: int) -> Column:
 
 
 def _own_demands(
-    asked: Asked, tables: Sequence[int], rows: Sequence[int], changed: int, pages: float, fitted: Fitted, start: int
+    asked: QueryWork, tables: Sequence[int], rows: Sequence[int], changed: int, pages: float, fitted: Fitted, start: int
 ) -> list[Demand]:
     demands = [Demand(COMPUTE)]
     if pages >= SCAN_PAGES and asked.scanned >= 0:

@@ -27,7 +27,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.calibration.popularity.recorded import FINDS
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, FileAccesses, words_of
 from tiersim.simulator.popularity import NONE_MOVED, first_updates, moved_rows, share_of_pages, updates_before
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Differences, EntityChange
 from tiersim.traces.query_text import Kind, NamedTables, tokens
 
 #: Rows a call are a whole number if they are this close to one: counters of tables and of queries are not of the same
@@ -46,7 +46,7 @@ Amounts = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Asked:
+class QueryWork:
     """One call of a query, on average; by table of the fit.
 
     ``again`` are rows that a statement before it in its transaction has looked up. ``changes`` is the share of calls
@@ -94,7 +94,7 @@ def asked_of(
     columns: Mapping[str, NDArray[np.int64]],
     dirtied: NDArray[np.int64],
     record_bytes: Mapping[str, float],
-) -> tuple[tuple[Asked, ...], list[str]]:
+) -> tuple[tuple[QueryWork, ...], list[str]]:
     """Return what each of *queries* asks for, by code, and sentences about what could not be told.
 
     *columns* are those of executions, *dirtied* pages beside them. *record_bytes* are of the log, by query, where
@@ -146,7 +146,7 @@ def _counted(queries: int, columns: Mapping[str, NDArray[np.int64]], dirtied: ND
 
 
 def _pages_by_table(
-    texts: Sequence[str], counted: _Counted, relations: Mapping[str, Change], fitted: Fitted
+    texts: Sequence[str], counted: _Counted, relations: Mapping[str, EntityChange], fitted: Fitted
 ) -> list[list[tuple[int, float]]]:
     """Divide the pages of a call of each query among the tables that its text names, in proportion to what was asked of
     each.
@@ -166,7 +166,7 @@ def _pages_by_table(
     return found
 
 
-def _asked_pages(relations: Mapping[str, Change]) -> dict[str, float]:
+def _asked_pages(relations: Mapping[str, EntityChange]) -> dict[str, float]:
     """Return the pages that were asked for of each relation, those of its indexes included."""
     asked = dict.fromkeys(relations, 0.0)
     for name, change in relations.items():
@@ -209,13 +209,13 @@ def _asked(
     again: Amounts,
     fitted: Fitted,
     record_bytes: float | None,
-) -> Asked:
+) -> QueryWork:
     pages = sum(pages_of(table) * (a + b) for table, a, b in zip(fitted.tables, lookups, again, strict=True))
     rows = float(lookups.sum() + again.sum())
     log_bytes = float(counted.log_bytes[code])
     durable = changes_rows(text) if text is not None else log_bytes > 0
     changes = 1.0 if durable else float(min(counted.dirtied[code] / rows, 1.0)) if rows else 0.0
-    return Asked(
+    return QueryWork(
         lookups=tuple(lookups.tolist()),
         again=tuple(again.tolist()),
         changes=changes,
@@ -296,7 +296,7 @@ def _entries(found: Differences, table: AccessedTable, law: Law, queries: Mappin
 
 
 def _counted_entries(
-    found: Differences, relation: Change, table: AccessedTable, queries: Mapping[str, str]
+    found: Differences, relation: EntityChange, table: AccessedTable, queries: Mapping[str, str]
 ) -> tuple[float, float]:
     """Return how many rows were updated, and how many of these updates put an entry into the index."""
     updated, hot = relation.number("rows_updated"), relation.number("rows_hot_updated")
@@ -319,12 +319,12 @@ def _counted_entries(
     return updates, min(max(put, 0.0), updates)
 
 
-def _index(found: Differences, table: AccessedTable) -> Change | None:
+def _index(found: Differences, table: AccessedTable) -> EntityChange | None:
     """Return the index of a table that most pages were asked for of."""
     return next(iter(_indexes(found, table)), None)
 
 
-def _indexes(found: Differences, table: AccessedTable) -> list[Change]:
+def _indexes(found: Differences, table: AccessedTable) -> list[EntityChange]:
     """Return the indexes of a table by the pages that were asked for of them, most first."""
     indexes = [
         change
@@ -340,7 +340,7 @@ def _other_indexes(found: Differences, table: AccessedTable) -> tuple[int, ...]:
     return tuple(pages for pages in sizes if pages)
 
 
-def _pages_asked_for(change: Change) -> float:
+def _pages_asked_for(change: EntityChange) -> float:
     return float(change.number("pages_hit") or 0) + float(change.number("pages_read") or 0)
 
 
@@ -370,7 +370,7 @@ def asked_of_executions(
     found: FileAccesses,
     fitted: Fitted,
     log_bytes: float,
-) -> tuple[tuple[Asked, ...], list[str]]:
+) -> tuple[tuple[QueryWork, ...], list[str]]:
     """Return what each of *queries* asks for on average, by code, and sentences about what could not be told.
 
     *columns* are those of executions. *log_bytes* are what all of them put into the log, which is divided by the rows
@@ -402,7 +402,7 @@ def asked_of_executions(
         table = int(found.scanned[code])
         kept = places.index(table) if table in places else -1
         asked.append(
-            Asked(
+            QueryWork(
                 lookups=tuple(rows.tolist()),
                 again=(0.0,) * len(places),
                 changes=float(changing[code]),

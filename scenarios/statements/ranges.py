@@ -24,7 +24,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import Law
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.caveats import multiples_of
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.statement_load import Load
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.tails import tail_figures
 from tiersim.simulator.database.database_state import AT_RANDOM, IN_ORDER, OLDER_OF_TWO
 from tiersim.simulator.database.sessions.processors import RECORDED_CORES
@@ -64,7 +64,7 @@ class Draw:
     laws: tuple[Law, ...]
 
 
-def draws_of(load: Load, processor: ProcessorCosts, seed: int, count: int = DRAWS) -> list[Draw]:
+def draws_of(load: StatementLoad, processor: ProcessorCosts, seed: int, count: int = DRAWS) -> list[Draw]:
     """Return *count* draws; of each unknown one lies in each of *count* equal parts of its range, and their order is
     drawn (Latin hypercube).
     """
@@ -106,10 +106,10 @@ def _law(ordered: Sequence[Law], at: float) -> Law:
 def with_range(
     result: Result,
     scenario: NamedScenario,
-    loads: Sequence[Load],
+    loads: Sequence[StatementLoad],
     processor: ProcessorCosts,
     draws: Sequence[Draw],
-    run: Callable[[NamedScenario, Load, ProcessorCosts], Result],
+    run: Callable[[NamedScenario, StatementLoad, ProcessorCosts], Result],
     progress: Callable[[int], None] = lambda done: None,
 ) -> Result:
     """Add to a *result* how far apart *draws* lie of what its load and the costs *processor* do not tell.
@@ -163,9 +163,9 @@ def _ordered(one: Draw) -> ProcessorCosts:
 
 
 def _figures(
-    run: Callable[[NamedScenario, Load, ProcessorCosts], Result],
+    run: Callable[[NamedScenario, StatementLoad, ProcessorCosts], Result],
     scenario: NamedScenario,
-    load: Load,
+    load: StatementLoad,
     processor: ProcessorCosts,
     names: Sequence[str],
     note: Callable[[int], None],
@@ -190,8 +190,10 @@ def _range(
     """Return the interval of transactions/s and of their mean, and which of what is *unknown* makes it so wide."""
     rate = summary["throughput_per_s"]["transactions"]["value"]
     mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
-    off = (multiples_of(summary["model_error"], figure) for figure in ("throughput", "mean"))
-    rates, means = (_widened(column, error) for column, error in zip(drawn[:, :_TAILS].T, off, strict=True))
+    of_rate, of_mean = (multiples_of(summary["model_error"], figure) for figure in ("throughput", "mean"))
+    if of_mean is None and of_rate is not None:  # clients of a closed loop: as much slower as fewer transactions end
+        of_mean = (1 / of_rate[1], 1 / of_rate[0])
+    rates, means = (_widened(column, off) for column, off in zip(drawn[:, :_TAILS].T, (of_rate, of_mean), strict=True))
     logs = np.log(np.maximum(drawn[:, 0], 1e-9))
     shares = {name: _explained(np.array([one.at[name] for one in draws]), logs) for name in unknown}
     mostly = max(shares, key=lambda name: shares[name])

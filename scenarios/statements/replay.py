@@ -18,7 +18,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import LRU2
 from tiersim.scenarios.calibration.popularity.recorded import page_cache, recorded_accesses
 from tiersim.scenarios.calibration.popularity.recorded_files import recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.calibration.synthesis import Evidence, synthesise
+from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
@@ -28,7 +28,7 @@ from tiersim.scenarios.statements.queries import changing_queries
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.statements.statement_load import (
-    Load,
+    StatementLoad,
     committing,
     in_sessions,
     read_load,
@@ -53,7 +53,7 @@ _ON_INNODB = ("mysql", "mariadb")
 _THROUGH, _SPARE, _MOST_STATEMENTS = 0.95, 1.1, 2_000_000
 
 
-def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> Load:
+def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> StatementLoad:
     """Return the load of the bundle at *path*: as recorded statement by statement, or synthesised from its counters by
     *seed*.
 
@@ -66,7 +66,7 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
         return _load_of_innodb(path, seed)
     if manifest.host.get("engine") == "sqlserver":
         return _load_of_sql_server(path, manifest, recorded_on)
-    evidence = Evidence(path) if recorded_statements(path) is None else None
+    evidence = SnapshotEvidence(path) if recorded_statements(path) is None else None
     counters = read_counters(path) if evidence is None else read_counters(path, evidence)
     accesses = recorded_accesses(counters)
     synthesis = None if evidence is None else synthesise(counters, evidence, seed)
@@ -79,9 +79,9 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     )
 
 
-def _load_of_innodb(path: Path, seed: int) -> Load:
+def _load_of_innodb(path: Path, seed: int) -> StatementLoad:
     """Return statements synthesised from the digests of MySQL or MariaDB, whose pages are inferred."""
-    evidence, counted = Evidence(path), InnoDBCounters(path)
+    evidence, counted = SnapshotEvidence(path), InnoDBCounters(path)
     counters = read_counters(path, evidence, prepare=counted.with_pages)
     accesses, policy = innodb_accesses(counters, counted)
     synthesis = synthesise(counters, evidence, seed)
@@ -90,7 +90,7 @@ def _load_of_innodb(path: Path, seed: int) -> Load:
     return load.with_said((*accesses.inferred, *fitted.said))
 
 
-def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenario | None) -> Load:
+def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenario | None) -> StatementLoad:
     """Return statements as they were recorded, with what the counters of the files say of them."""
     engine = None if recorded_on is None else recorded_on.model.engine
     pool_bytes = manifest.buffer_pool_bytes or (None if engine is None else engine.buffer_pool)
@@ -133,10 +133,10 @@ def replay_statements_all(
     well a run on it agrees with the recording, and, with *ranges*, how far it may be off. *progress* is called with the
     statements that have ended in all runs together, and how many there will be.
     """
-    loads: dict[int, Load] = {}
+    loads: dict[int, StatementLoad] = {}
     shared = Shared()
 
-    def load_for(scenario: NamedScenario, seed: int | None = None) -> Load:
+    def load_for(scenario: NamedScenario, seed: int | None = None) -> StatementLoad:
         seed = scenario.model.replay.seed if seed is None else seed
         if loads and not (one := next(iter(loads.values()))).synthetic:
             return one  # what was recorded does not depend on luck
@@ -167,10 +167,10 @@ def replay_statements_all(
     draws: dict[int, list[Draw]] = {}
     drawn = Shared()
 
-    def again(scenario: NamedScenario, load: Load, costs: ProcessorCosts) -> Result:
+    def again(scenario: NamedScenario, load: StatementLoad, costs: ProcessorCosts) -> Result:
         return replay_statements(bundle.path, scenario, processor=costs, load=load, shared=drawn, goes_on=False)
 
-    def arranged(scenario: NamedScenario, part: Load) -> list[Load]:
+    def arranged(scenario: NamedScenario, part: StatementLoad) -> list[StatementLoad]:
         """Return a part of the load in the arrangements of several seeds, its own first."""
         seed = scenario.model.replay.seed
         others = (load_for(scenario, seed + number) for number in range(1, LAWS))
@@ -193,7 +193,7 @@ def replay_statements(
     *,
     processor: ProcessorCosts | None = None,
     seed: int | None = None,
-    load: Load | None = None,
+    load: StatementLoad | None = None,
     shared: Shared | None = None,
     trace: dict[str, Any] | None = None,
     goes_on: bool = True,
@@ -233,7 +233,7 @@ def replay_statements(
     )
 
 
-def _up_to(load: Load, progress: Callable[[int], None] | None) -> Callable[[int], None] | None:
+def _up_to(load: StatementLoad, progress: Callable[[int], None] | None) -> Callable[[int], None] | None:
     """Return what hears of no more statements than were recorded."""
     return None if progress is None else lambda done: progress(min(done, len(load)))
 
@@ -249,7 +249,7 @@ def _further_rounds(assembled: Assembled, end_ns: int, rounds: int) -> int:
     return max(min(wanted, _MOST_STATEMENTS // max(len(assembled.load), 1)) - rounds, 0)
 
 
-def trace_of(load: Load) -> dict[str, Any]:
+def trace_of(load: StatementLoad) -> dict[str, Any]:
     """Describe the recording of *load*, as summaries do."""
     return {
         "name": load.path.absolute().name.removesuffix(".trace"),
@@ -265,7 +265,7 @@ def trace_of(load: Load) -> dict[str, Any]:
     }
 
 
-def _hash(load: Load) -> str:
+def _hash(load: StatementLoad) -> str:
     """Return a hash of what was recorded: the same trace has the same anywhere."""
     digest = load.counters.digest()
     if not load.synthetic:

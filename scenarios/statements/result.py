@@ -34,8 +34,7 @@ from tiersim.scenarios.caveats import INNODB, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
-from tiersim.scenarios.statements.statement_load import Load as StatementLoad
-from tiersim.scenarios.statements.statement_load import by_the_clock
+from tiersim.scenarios.statements.statement_load import StatementLoad, by_the_clock
 from tiersim.simulator import verdict
 from tiersim.simulator.categories import CATEGORIES, FIRST_CLASS, OF_DATABASES, REQUESTS, TRANSACTION, WAIT_NAMES
 from tiersim.simulator.commands import Outcome
@@ -55,7 +54,7 @@ from tiersim.simulator.result import (
     station_timeline,
     timeline,
 )
-from tiersim.simulator.verdict import Flow, Load, Sessions, judge, judge_waiting, to_blame, utilisation
+from tiersim.simulator.verdict import Flow, LoadVerdict, Sessions, judge, judge_waiting, to_blame, utilisation
 from tiersim.traces.schema import DATA_READ
 from tiersim.units import NS_PER_S, format_bytes
 
@@ -499,11 +498,11 @@ def _late_ns(assembled: Assembled) -> Column:
     return late_ns
 
 
-def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outcome: Outcome) -> Load:
+def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outcome: Outcome) -> LoadVerdict:
     replay, load = scenario.model.replay, assembled.load
     stations, span_ns = assembled.builder.stations, assembled.span_ns
     if load.described and not (assembled.program.statements.waits_for == CLOCK).any():
-        return Load("steady", "clients wait for each answer: there is no recorded pace to keep", 0.0)
+        return LoadVerdict("steady", "clients wait for each answer: there is no recorded pace to keep", 0.0)
     if load.described or by_the_clock(load, replay.mode):
         return judge(metrics, stations, span_ns, outcome.end_ns, _flow(assembled, metrics, 0))
     # clients that are given have no recorded times to be late against

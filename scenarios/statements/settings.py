@@ -17,7 +17,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.model import HostModel
 from tiersim.scenarios.statements import innodb, postgresql, sqlserver
 from tiersim.scenarios.statements.engines import EngineSettings, EngineSources
-from tiersim.scenarios.statements.statement_load import Load
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB
 from tiersim.simulator.database.database_state import IN_ORDER
 from tiersim.simulator.database.sessions.processors import (
@@ -81,7 +81,7 @@ class Settings:
         return {**own, **self.of_engine.described}
 
 
-def settings_of_load(scenario: NamedScenario, load: Load, processor: ProcessorCosts | None = None) -> Settings:
+def settings_of_load(scenario: NamedScenario, load: StatementLoad, processor: ProcessorCosts | None = None) -> Settings:
     """Resolve host and engine of *scenario* for a recorded *load*; raises ScenarioError when they do not fit it."""
     return settings_of(
         scenario,

@@ -26,9 +26,10 @@ from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.synthesise import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.statements.autovacuum import said_of_vacuum
 from tiersim.scenarios.statements.queries import (
-    Asked,
     IndexEntries,
+    QueryWork,
     asked_of,
     asked_of_executions,
     changes_rows,
@@ -142,7 +143,7 @@ def committing(session: Column, transaction: Column, changes: NDArray[np.bool_])
 
 
 @dataclass(frozen=True)
-class Load:
+class StatementLoad:
     """Executions of a recording, those of a session together and in order, transactions in one piece; columns of equal
     length.
 
@@ -166,7 +167,7 @@ class Load:
     queries: tuple[str, ...]  # by code
     texts: Mapping[str, str]  # by query, where known
     cpu_basis: Mapping[str, str]  # by query
-    asked: tuple[Asked, ...]  # by code
+    asked: tuple[QueryWork, ...]  # by code
     image_bytes: int | None  # of a page in the log; None: not counted
     fitted: Fitted
     pool_bytes: int  # of the recorded buffer pool
@@ -183,7 +184,7 @@ class Load:
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
     )
 
-    def with_said(self, sentences: Sequence[str]) -> "Load":
+    def with_said(self, sentences: Sequence[str]) -> "StatementLoad":
         """Return the same load with more that was inferred."""
         return replace(self, inferred=(*self.inferred, *sentences))
 
@@ -211,7 +212,7 @@ def read_load(
     files: FileAccesses | None = None,
     executions: Table | None = None,
     pool_bytes: int | None = None,
-) -> Load:
+) -> StatementLoad:
     """Return the load of the bundle that *counters* are of: executions of *synthesis*, or those that were recorded one
     by one where it is None.
 
@@ -260,7 +261,7 @@ def read_load(
     unknown = columns["cpu_ns"] < 0
     if unknown.any():
         said.append(f"CPU time of {int(unknown.sum()):,} executions is unknown and assumed to be 0")
-    return Load(
+    return StatementLoad(
         path=path,
         counters=counters,
         manifest=manifest,
@@ -363,20 +364,6 @@ def said_of_earlier_changes(found: Differences, texts: Sequence[str | None]) -> 
     return [said]
 
 
-def said_of_vacuum(found: Differences) -> list[str]:
-    """Say that tables were vacuumed while a load was recorded: a run does not."""
-    runs = sum(
-        int(change.number(name) or 0) for change in found.of("relation").values() for name in ("vacuums", "autovacuums")
-    )
-    if not runs:
-        return []
-    said = (
-        f"tables were vacuumed {runs:,} times while this was recorded: pages that VACUUM reads and writes, and its WAL,"
-        " are not simulated; what they cost statements is in the recorded times alone"
-    )
-    return [said]
-
-
 #: Blocks of SQL Server's log end with their sector, of which half is empty on average.
 _HALF_A_SECTOR_BYTES = 256
 
@@ -428,7 +415,7 @@ PLACES = 8192
 
 
 @dataclass(frozen=True)
-class Transactions:
+class LoadTransactions:
     """The transactions of a load: rows of executions, those of each in one piece, and when it began, after which pause,
     and ended.
     """
@@ -442,7 +429,7 @@ class Transactions:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class TransactionSchedule:
     """Transactions in the order of a run, those of a session together.
 
     ``transaction`` is a number among those of the load, ``think_ns`` the pause before it where it waits for its
@@ -461,14 +448,14 @@ class Schedule:
         return int(self.session[-1]) + 1
 
 
-def transactions_of(load: Load) -> Transactions:
+def transactions_of(load: StatementLoad) -> LoadTransactions:
     """Cut a load into its transactions."""
     first = np.flatnonzero(begins(load.session, load.transaction))
     rows = np.diff(first, append=len(load))
     last = first + rows - 1
     start_ns, session = load.start_ns[first], load.session[first]
     length_ns = load.start_ns[last] + load.duration_ns[last] - start_ns
-    return Transactions(first, rows, session, start_ns, length_ns, _pauses(session, start_ns, length_ns))
+    return LoadTransactions(first, rows, session, start_ns, length_ns, _pauses(session, start_ns, length_ns))
 
 
 def _pauses(session: Column, start_ns: Column, length_ns: Column) -> Column:
@@ -479,12 +466,14 @@ def _pauses(session: Column, start_ns: Column, length_ns: Column) -> Column:
     return pause_ns
 
 
-def by_the_clock(load: Load, mode: str) -> bool:
+def by_the_clock(load: StatementLoad, mode: str) -> bool:
     """Tell whether each transaction is a session of its own, which starts at its time whatever became of the others."""
     return mode == "open" or (mode == "partly-open" and load.pooled)
 
 
-def schedule(scenario: NamedScenario, load: Load, found: Transactions, seed: int, rounds: int = 1) -> Schedule:
+def schedule(
+    scenario: NamedScenario, load: StatementLoad, found: LoadTransactions, seed: int, rounds: int = 1
+) -> TransactionSchedule:
     """Lay out the transactions of *load* as ``[replay]`` says, so many *rounds* of them one behind the other; raises
     ScenarioError when it asks for what the recording does not say.
     """
@@ -525,7 +514,7 @@ def schedule(scenario: NamedScenario, load: Load, found: Transactions, seed: int
     if replay.clients is None and session[-1] >= PLACES:
         order, session = _in_places(session, start_ns[first])
         number, start_ns, clock, pause_ns = (column[order] for column in (number, start_ns, clock, pause_ns))
-    return Schedule(number, session, start_ns, np.where(clock, CLOCK, OWN).astype(np.uint8), pause_ns)
+    return TransactionSchedule(number, session, start_ns, np.where(clock, CLOCK, OWN).astype(np.uint8), pause_ns)
 
 
 def _in_places(session: Column, starts_ns: Column) -> tuple[Column, Column]:
@@ -539,7 +528,9 @@ def _in_places(session: Column, starts_ns: Column) -> tuple[Column, Column]:
     return order, own[order] % PLACES
 
 
-def _cloned(found: Transactions, own: Column, load: float, span_ns: int, seed: int) -> tuple[Column, Column, Column]:
+def _cloned(
+    found: LoadTransactions, own: Column, load: float, span_ns: int, seed: int
+) -> tuple[Column, Column, Column]:
     """Return transactions, their sessions and starts for *load* times the sessions; *own* are
     those of the recording.
     """
@@ -563,7 +554,7 @@ def _chosen(sessions: int, share: float, seed: int, copy: int) -> NDArray[np.boo
     return takes_part
 
 
-def _dealt(found: Transactions, clients: int, rounds: int) -> tuple[Column, Column, Column]:
+def _dealt(found: LoadTransactions, clients: int, rounds: int) -> tuple[Column, Column, Column]:
     """Deal transactions to *clients* in turn, again from the first where they do not suffice: each runs as many as a
     recorded session, in each of the *rounds*.
     """

@@ -19,7 +19,7 @@ from tiersim.parallel import Newest
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.sweeps.grid import Point
 from tiersim.scenarios.sweeps.runner import Done, run_point
-from tiersim.scenarios.sweeps.sources import Source, open_source
+from tiersim.scenarios.sweeps.sources import SweepSource, open_source
 from tiersim.sources import sources_hash
 
 #: How long a scheduler may take to answer, and all workers may be away, in seconds.
@@ -181,7 +181,7 @@ def code_hash() -> str:
 
 
 #: The source that this process, a worker, read last.
-_source: Newest[Source] = Newest(1)
+_source: Newest[SweepSource] = Newest(1)
 
 
 def _run(job: _Job, point: Point, scenario: NamedScenario) -> Done:
@@ -191,7 +191,7 @@ def _run(job: _Job, point: Point, scenario: NamedScenario) -> Done:
     return run_point(source, point, scenario, lambda _: None, keep=job.keep)
 
 
-def _opened(job: _Job) -> Source:
+def _opened(job: _Job) -> SweepSource:
     from distributed import get_worker
 
     path, worker = Path(job.path), get_worker().address

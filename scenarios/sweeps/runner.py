@@ -17,7 +17,7 @@ from tiersim.scenarios.sweeps.folder import SCHEMA, Plan, SweepFolder
 from tiersim.scenarios.sweeps.grid import Grid, Point
 from tiersim.scenarios.sweeps.rows import Row, failed_row, row_of, screened_row
 from tiersim.scenarios.sweeps.screening import StandIn
-from tiersim.scenarios.sweeps.sources import Note, Source
+from tiersim.scenarios.sweeps.sources import Note, SweepSource
 from tiersim.simulator.result import Result
 
 #: How often the one who waits looks up, in seconds: for Ctrl-C and the progress bar.
@@ -73,7 +73,7 @@ def _digest(digest: Any, scenario: NamedScenario) -> None:
 def plan_of(
     grid: Grid,
     overview: Overview,
-    source: Source,
+    source: SweepSource,
     *,
     keep: bool = False,
     screen: float | None = None,
@@ -120,7 +120,7 @@ class Workers(Protocol):
 class Threads:
     """Threads of this process on one source."""
 
-    def __init__(self, source: Source, count: int, *, keep: bool) -> None:
+    def __init__(self, source: SweepSource, count: int, *, keep: bool) -> None:
         """Use *count* threads; *keep* whole results."""
         self._source, self._count, self._keep = source, count, keep
 
@@ -159,7 +159,7 @@ class Threads:
                 yield None
 
 
-def run_point(source: Source, point: Point, scenario: NamedScenario, note: Note, *, keep: bool) -> Done:
+def run_point(source: SweepSource, point: Point, scenario: NamedScenario, note: Note, *, keep: bool) -> Done:
     """Run one point; one whose scenario and trace do not fit each other is done, too: its row says why."""
     try:
         result = source.run(scenario, note, tables=keep)

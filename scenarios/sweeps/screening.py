@@ -8,7 +8,7 @@ from tiersim.scenarios.calibration.popularity.fit import predict
 from tiersim.scenarios.statements.assembly import cache_state_of, frames_of
 from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.scenarios.sweeps.grid import Grid, Point
-from tiersim.scenarios.sweeps.sources import Source, Statements
+from tiersim.scenarios.sweeps.sources import StatementSource, SweepSource
 
 POOL = "engine.buffer_pool"
 
@@ -21,7 +21,7 @@ class StandIn:
     why: str
 
 
-def stand_ins(grid: Grid, source: Source, tolerance: float) -> Mapping[int, StandIn]:
+def stand_ins(grid: Grid, source: SweepSource, tolerance: float) -> Mapping[int, StandIn]:
     """Return, by number, the points whose pool misses as often as that of a smaller one, and that one.
 
     Points that differ in the size of the pool alone are looked at from the smallest on. A size is stood for by the last
@@ -31,7 +31,7 @@ def stand_ins(grid: Grid, source: Source, tolerance: float) -> Mapping[int, Stan
     compared.
     """
     axis = next((axis for axis in grid.axes if axis.key == POOL), None)
-    if axis is None or axis.numbers is None or not isinstance(source, Statements):
+    if axis is None or axis.numbers is None or not isinstance(source, StatementSource):
         raise ScenarioError(
             f"--screen: compares sizes of a buffer pool under statements that were recorded; add --set {POOL}=A..B, or"
             " leave it out"
@@ -66,7 +66,7 @@ def stand_ins(grid: Grid, source: Source, tolerance: float) -> Mapping[int, Stan
 class _Expected:
     """Pages that pools miss, by the laws of a source; pools of as many frames alike."""
 
-    def __init__(self, source: Statements) -> None:
+    def __init__(self, source: StatementSource) -> None:
         self._source = source
         self._by_frames: dict[int, float] = {}
 

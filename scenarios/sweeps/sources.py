@@ -20,7 +20,7 @@ from tiersim.scenarios.statements.replay import (
     replay_statements,
     trace_of,
 )
-from tiersim.scenarios.statements.statement_load import Load
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import Result
@@ -34,7 +34,7 @@ _LOADS = 2
 Note = Callable[[int], None]
 
 
-class Source(Protocol):
+class SweepSource(Protocol):
     """What is run on every scenario; ``trace`` names it, and has a hash that is the same for the
     same content anywhere.
     """
@@ -60,7 +60,7 @@ class Source(Protocol):
 
 def open_source(
     path: Path, scenario: NamedScenario, recorded_on: NamedScenario | None, progress: Callable[[int, int], None] | None
-) -> Source:
+) -> SweepSource:
     """Read what is at *path*, a bundle or a workload's description, for scenarios like *scenario*; raises TraceError or
     ScenarioError.
 
@@ -69,14 +69,14 @@ def open_source(
     """
     workload = find_workload(path)
     if workload is not None:
-        return Workload(workload)
+        return WorkloadSource(workload)
     bundle = Bundle(path)
     if runs_statements(bundle, scenario):
-        return Statements(bundle, scenario.model.replay.seed, recorded_on)
-    return Requests(bundle, recorded_on, progress)
+        return StatementSource(bundle, scenario.model.replay.seed, recorded_on)
+    return RequestSource(bundle, recorded_on, progress)
 
 
-class Requests:
+class RequestSource:
     """The requests of a block trace."""
 
     def __init__(
@@ -94,12 +94,12 @@ class Requests:
         self.trace: Mapping[str, Any] = trace_of_requests(self.found)
 
     def prepare(self) -> None:
-        """See :class:`Source`."""
+        """See :class:`SweepSource`."""
         if self._recorded_on is not None and self._baseline is None:
             self._baseline = self._replay(self._recorded_on)
 
     def run(self, scenario: NamedScenario, note: Note, *, tables: bool) -> Result:
-        """See :class:`Source`."""
+        """See :class:`SweepSource`."""
         refuse_keys_of_statements(scenario)
         result = self._replay(scenario, note, tables=tables)
         return result if self._baseline is None else calibrate_requests([result], self._baseline)[0]
@@ -108,19 +108,19 @@ class Requests:
         return replay(self.found, scenario, progress=note, playback=self._playback, tables=tables)
 
     def workers(self, scenarios: Iterable[NamedScenario], wanted: int) -> int:
-        """See :class:`Source`."""
+        """See :class:`SweepSource`."""
         loads = [one.model.replay.load for one in scenarios if not from_disk(self.found, one)]
         return workers_that_fit(round(self.found.requests * max(max(loads), 1.0)), wanted) if loads else wanted
 
 
-class Statements:
+class StatementSource:
     """The statements of a recording, one by one or synthesised from counters."""
 
     def __init__(self, bundle: Bundle, seed: int, recorded_on: NamedScenario | None) -> None:
         """Read or synthesise the load of *seed*."""
         self._path, self._recorded_on = bundle.path, recorded_on
-        self._loads: Newest[Load] = Newest(_LOADS)
-        self._recorded: Load | None = None  # what was recorded does not depend on luck
+        self._loads: Newest[StatementLoad] = Newest(_LOADS)
+        self._recorded: StatementLoad | None = None  # what was recorded does not depend on luck
         self._processor: ProcessorCosts | None = None
         self._baseline: Result | None = None
         self._shared = Shared()
@@ -129,31 +129,31 @@ class Statements:
             self._recorded = first
         self.trace: Mapping[str, Any] = trace_of(first)
 
-    def load(self, seed: int) -> Load:
+    def load(self, seed: int) -> StatementLoad:
         """Return the load of a seed."""
         if self._recorded is not None:
             return self._recorded
         return self._loads.get(seed, lambda: load_of(self._path, seed, self._recorded_on))
 
     def prepare(self) -> None:
-        """See :class:`Source`."""
+        """See :class:`SweepSource`."""
         if self._recorded_on is not None and self._baseline is None:
             self._processor = calibrate(self.load(self._recorded_on.model.replay.seed), self._recorded_on)
             self._baseline = self._replay(self._recorded_on)
 
     def run(self, scenario: NamedScenario, note: Note, *, tables: bool) -> Result:
-        """See :class:`Source`."""
+        """See :class:`SweepSource`."""
         result = self._replay(scenario, note)
         if self._recorded_on is None or self._baseline is None:
             return result
         assert self._processor is not None
         return stamped([result], self._baseline, self.load(self._recorded_on.model.replay.seed), self._processor)[0]
 
-    def run_part(self, load: Load, scenario: NamedScenario, note: Note) -> Result:
+    def run_part(self, load: StatementLoad, scenario: NamedScenario, note: Note) -> Result:
         """Run a part of the load alone."""
         return self._replay(scenario, note, load)
 
-    def _replay(self, scenario: NamedScenario, note: Note | None = None, part: Load | None = None) -> Result:
+    def _replay(self, scenario: NamedScenario, note: Note | None = None, part: StatementLoad | None = None) -> Result:
         load = self.load(scenario.model.replay.seed) if part is None else part
         trace = {**self.trace, "statements": len(load), "transactions": load.transactions, "span_ns": load.span_ns}
         return replay_statements(
@@ -167,11 +167,11 @@ class Statements:
         )
 
     def workers(self, scenarios: Iterable[NamedScenario], wanted: int) -> int:
-        """See :class:`Source`; how much memory a pool takes is not known before it is filled."""
+        """See :class:`SweepSource`; how much memory a pool takes is not known before it is filled."""
         return wanted
 
 
-class Workload:
+class WorkloadSource:
     """A workload that is described."""
 
     def __init__(self, path: Path) -> None:
@@ -184,12 +184,12 @@ class Workload:
         }
 
     def prepare(self) -> None:
-        """See :class:`Source`."""
+        """See :class:`SweepSource`."""
 
     def run(self, scenario: NamedScenario, note: Note, *, tables: bool) -> Result:
-        """See :class:`Source`."""
+        """See :class:`SweepSource`."""
         return run_workload(self._described, scenario, lambda done, _: note(done))
 
     def workers(self, scenarios: Iterable[NamedScenario], wanted: int) -> int:
-        """See :class:`Source`."""
+        """See :class:`SweepSource`."""
         return wanted

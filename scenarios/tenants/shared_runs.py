@@ -23,7 +23,7 @@ from tiersim.scenarios.database_models import EngineModel
 from tiersim.scenarios.hardware import NamedScenario, place_files
 from tiersim.scenarios.library import refuse_keys_of_statements
 from tiersim.scenarios.model import HostModel, ReplayModel
-from tiersim.scenarios.replay import Part, Playback, Played, play, workers_that_fit
+from tiersim.scenarios.replay import Playback, Played, PlayedRecording, play, workers_that_fit
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.demands import busy
 from tiersim.scenarios.tenants.derived import NOT_ANSWERED, derive
@@ -164,7 +164,7 @@ def rules_of(recordings: Recordings, name: str, scenario: NamedScenario, own: Ma
     return validate(ReplayModel, given | dict(own), recordings.text, str(recordings.path), under)
 
 
-def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedScenario) -> list[Part]:
+def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedScenario) -> list[PlayedRecording]:
     """Place each tenant on the scenario's volumes, one behind the other unless it says where; raises ScenarioError."""
     if len(tenants) > MOST_TENANTS:
         raise ScenarioError(
@@ -199,7 +199,9 @@ def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedS
             view.limits = {**view.limits, f"{tenant.name}.limit": limit}  # the result lists what it assumes
         share = Share(tenant.model.share or 1, tenant.model.minimum)
         parts.append(
-            Part(tenant.playback, view, tenant.shift_ns, tenant.name, limit, tenant.model.queue_depth, queue, share)
+            PlayedRecording(
+                tenant.playback, view, tenant.shift_ns, tenant.name, limit, tenant.model.queue_depth, queue, share
+            )
         )
     return parts
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.array.volume import Layout, Volume, add_volume
 from tiersim.devices.catalogue import load_device
-from tiersim.devices.hdd.hdd_kernels import SECTOR_BYTES
+from tiersim.devices.hdd.hdd_geometry import SECTOR_BYTES
 from tiersim.devices.hdd.hdd_measured import MeasuredDrive
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES

@@ -39,7 +39,7 @@ PERC6: dict[str, Any] = {**PERC5, "throughput": "1484 MB/s"}
 
 
 @dataclass(frozen=True)
-class Row:
+class BackupRow:
     """One experiment: MB/s of data that were read."""
 
     name: str
@@ -88,7 +88,9 @@ def read_mb_s(
     return settled_bytes_per_s(run_closed(builder, loops)) / 1e6
 
 
-def rows(pieces: int = 400, buffers: int = BUFFERS.taken, buffer_bytes: int = BUFFER_BYTES.taken) -> Iterator[Row]:
+def rows(
+    pieces: int = 400, buffers: int = BUFFERS.taken, buffer_bytes: int = BUFFER_BYTES.taken
+) -> Iterator[BackupRow]:
     """Every experiment with its prediction."""
     one = {"one": {**PERC5, "volumes": ["a", "b"]}}
     two = {"one": {**PERC5, "volumes": ["a"]}, "two": {**PERC5, "volumes": ["b"]}}
@@ -99,12 +101,12 @@ def rows(pieces: int = 400, buffers: int = BUFFERS.taken, buffer_bytes: int = BU
         return copy_mb_s(disks, controllers, pieces, buffers, buffer_bytes)
 
     to_nothing = read_mb_s(4, defect, "a", buffer_bytes, buffers, 8 * pieces)
-    yield Row("backup, 2 × 5 drives, one PERC 5", copied(5, one), 176)
-    yield Row("backup, 2 × 5 drives, a PERC 5 each", copied(5, two), 286)
-    yield Row("backup of 4 drives to nothing, PERC 6", to_nothing, 340)
-    yield Row("backup, 2 × 4 drives, PERC 6, with its defect", copied(4, defect), 46)
-    yield Row("backup, 2 × 4 drives, PERC 6, write-through", copied(4, through), 65)
-    yield Row("scan of 2 × 4 drives, PERC 6", read_mb_s(4, defect, "ab", SCAN_BYTES, SCAN_DEPTH, 8 * pieces), 707)
+    yield BackupRow("backup, 2 × 5 drives, one PERC 5", copied(5, one), 176)
+    yield BackupRow("backup, 2 × 5 drives, a PERC 5 each", copied(5, two), 286)
+    yield BackupRow("backup of 4 drives to nothing, PERC 6", to_nothing, 340)
+    yield BackupRow("backup, 2 × 4 drives, PERC 6, with its defect", copied(4, defect), 46)
+    yield BackupRow("backup, 2 × 4 drives, PERC 6, write-through", copied(4, through), 65)
+    yield BackupRow("scan of 2 × 4 drives, PERC 6", read_mb_s(4, defect, "ab", SCAN_BYTES, SCAN_DEPTH, 8 * pieces), 707)
 
 
 def experiment() -> Experiment:

@@ -93,7 +93,7 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRun:
     """A run; when it began, the last checkpoint had begun ``since_checkpoint_s`` ago."""
 
     name: str
@@ -103,9 +103,9 @@ class Measured:
     figures: Figures
 
 
-def read_runs(results: Path) -> list[Measured]:
+def read_runs(results: Path) -> list[MeasuredRun]:
     """Read the runs that are kept in a folder."""
     return [
-        Measured(**one | {"conditions": Conditions(**one["conditions"]), "figures": Figures(**one["figures"])})
+        MeasuredRun(**one | {"conditions": Conditions(**one["conditions"]), "figures": Figures(**one["figures"])})
         for one in json.loads((results / RUNS).read_text(encoding="utf-8"))
     ]

@@ -10,7 +10,7 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import assemble
-from tiersim.scenarios.statements.statement_load import Load
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import COUNTED_FROM, Database
@@ -21,7 +21,7 @@ _SLOTS = 1024  # for requests, to begin with
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedCell:
     """What happened in the simulation of a cell."""
 
     ended_s: list[NDArray[np.float64]]  # by client: when each of its transactions did
@@ -29,7 +29,7 @@ class Simulated:
     database: Database
 
 
-def simulate(load: Load, scenario: NamedScenario, processor: ProcessorCosts, run_s: float) -> Simulated:
+def simulate(load: StatementLoad, scenario: NamedScenario, processor: ProcessorCosts, run_s: float) -> SimulatedCell:
     """Run *load* on *scenario* for *run_s*; raises ScenarioError when it has too few transactions for that."""
     assembled = assemble(load, scenario, processor)
     columns = FIRST_CLASS + len(assembled.program.names)
@@ -44,7 +44,7 @@ def simulate(load: Load, scenario: NamedScenario, processor: ProcessorCosts, run
         )
     session = np.searchsorted(statements.session_ends, ends, side="right")
     counted = int((done_ns > database.counted_ns[COUNTED_FROM]).sum())
-    return Simulated(
+    return SimulatedCell(
         [done_ns[(session == one) & (done_ns > 0)] / 1e9 for one in range(assembled.program.sessions)],
         int(database.pages_read.sum()) / max(counted, 1),
         database,

@@ -14,7 +14,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.replay import load_of
-from tiersim.scenarios.validation.cell_figures import Conditions, Figures, Measured, read_runs
+from tiersim.scenarios.validation.cell_figures import Conditions, Figures, MeasuredRun, read_runs
 from tiersim.scenarios.validation.cell_simulation import simulate
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.traces.readers import import_trace
@@ -72,7 +72,7 @@ _ON_HUMPS = (
 )
 
 
-def foresee(recorded: Measured, wanted: Sequence[Conditions], results: Path) -> Iterator[tuple[Conditions, Figures]]:
+def foresee(recorded: MeasuredRun, wanted: Sequence[Conditions], results: Path) -> Iterator[tuple[Conditions, Figures]]:
     """Predict runs of the load of a run without a cap, whose counters are among the recordings of *results*."""
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         folder = Path(name)
@@ -88,7 +88,7 @@ def foresee(recorded: Measured, wanted: Sequence[Conditions], results: Path) -> 
             yield conditions, Figures.simulated(simulated.ended_s, conditions.run_s, pause_s, simulated.misses)
 
 
-def _scenario(folder: Path, recorded: Measured, conditions: Conditions) -> NamedScenario:
+def _scenario(folder: Path, recorded: MeasuredRun, conditions: Conditions) -> NamedScenario:
     """Return the recorded host with another pool and another cap."""
     host = CELLS / "host"
     device = (host / "device.toml").read_text(encoding="utf-8")

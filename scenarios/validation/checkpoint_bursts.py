@@ -27,7 +27,7 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.gather_write import GATHERED_BEFORE_2016
 from tiersim.simulator.database.buffer_pool.warm import warm
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints
 from tiersim.simulator.database.database_state import COMPUTE, DIRTY_PAGES, LOG, LRU2, OWN
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
@@ -44,7 +44,7 @@ _DRIVE = "seagate-cheetah-15k5-300"
 
 
 @dataclass(frozen=True)
-class Sample:
+class LoggedCheckpoint:
     """One checkpoint of the error log."""
 
     pages: int
@@ -58,7 +58,7 @@ class Sample:
         return self.pages / 128 / self.ms * 1000
 
 
-SAMPLES = (Sample(192_890, 32_627, 9_760, 2_586), Sample(185_883, 31_357, 5_740, 8_800))
+SAMPLES = (LoggedCheckpoint(192_890, 32_627, 9_760, 2_586), LoggedCheckpoint(185_883, 31_357, 5_740, 8_800))
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,10 @@ def _statements(count: int, sessions: int, cpu_ns: int) -> Statements:
 
 
 def simulate(
-    sample: Sample, drives: int = DRIVES.taken, age_limit_ms: int = AGE_LIMIT_MS.taken, changed: float = CHANGED
+    sample: LoggedCheckpoint,
+    drives: int = DRIVES.taken,
+    age_limit_ms: int = AGE_LIMIT_MS.taken,
+    changed: float = CHANGED,
 ) -> Burst:
     """Write the changed pages of a pool in one checkpoint."""
     builder = PlantBuilder(1)
@@ -88,7 +91,7 @@ def simulate(
     checkpoints = BurstCheckpoints(
         interval_ns=NS_PER_S, slow_ns=0, most_pages=sample.target_pages, gathered_pages=GATHERED_BEFORE_2016
     )
-    host = Host(1, pages, log_station=log, log=LogBlocks(), checkpoints=checkpoints, policy=LRU2)
+    host = DatabaseHost(1, pages, log_station=log, log=LogBlocks(), checkpoints=checkpoints, policy=LRU2)
     does = [Demand(COMPUTE), Demand(LOG, log_bytes=1)]
     database = add_database(
         builder, host, [Relation(pages, (pages,), station=data)], [does], _statements(2, 1, 60 * NS_PER_S)
@@ -120,7 +123,7 @@ def log_ceiling_mb_s(block_bytes: int, latency_ms: int, most_writes: int = 112) 
     volume = add_server(builder, "log", 512, latency_ms * NS_PER_MS // 2)  # a write, and a flush behind it
     log = LogBlocks(largest_block_bytes=block_bytes, most_writes=most_writes)
     sessions = 2 * most_writes
-    host = Host(sessions, 1, log_station=volume, log=log)
+    host = DatabaseHost(sessions, 1, log_station=volume, log=log)
     does = [Demand(COMPUTE), Demand(LOG, log_bytes=block_bytes)]
     database = add_database(builder, host, [], [does], _statements(20 * sessions, sessions, 0))
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, NS_PER_S)

@@ -6,7 +6,7 @@ from tiersim.scenarios.calibration.fitting.loops import residuals_of_loops
 from tiersim.scenarios.calibration.fitting.model import start
 from tiersim.scenarios.calibration.fitting.residuals import measure
 from tiersim.scenarios.calibration.fitting.search import compass
-from tiersim.scenarios.calibration.fitting.targets import Setting, Target
+from tiersim.scenarios.calibration.fitting.targets import FitTarget, Setting
 from tiersim.scenarios.validation.claims import Claim, Experiment
 
 _FITTED = (1, 16)
@@ -33,7 +33,7 @@ def commits_per_s(protected: bool, measured: dict[int, float]) -> dict[int, floa
     A protected device has the latency of a write and, where sixteen jobs do not do sixteen times as much, the rate of
     its link; an unprotected one how long a flush takes alone and how close flushes follow each other.
     """
-    targets = {jobs: Target(_setting(jobs), rate, {}, 2) for jobs, rate in measured.items()}
+    targets = {jobs: FitTarget(_setting(jobs), rate, {}, 2) for jobs, rate in measured.items()}
     one, many = (measured[jobs] for jobs in _FITTED)
     values = start() | _NO_BOTTLENECK
     fitted: tuple[int, ...] = _FITTED

@@ -18,7 +18,7 @@ import numpy as np
 
 from tiersim.devices.hdd.disksim import KEPT, Departure, load_drive
 from tiersim.scenarios.calibration.demerit import demerits_ms, respond
-from tiersim.scenarios.survey import Survey, survey
+from tiersim.scenarios.survey import TraceSurvey, survey
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.demerits import ASSUMED, DISKSIM_MS, MISSING, ROUNDED_MS, SOURCE, folder_of
 from tiersim.traces.bundle import Bundle
@@ -48,7 +48,7 @@ class Demerits:
         self.of = cache(self._of)
         self._survey = cache(self._read)
 
-    def _read(self, drive: str) -> Survey:
+    def _read(self, drive: str) -> TraceSurvey:
         bundle = self._place / f"{drive}.trace"
         import_trace([self._folder / f"{drive}.trace"], bundle, format="disksim-validate", force=False)
         return survey(Bundle(bundle))

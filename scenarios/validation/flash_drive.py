@@ -8,7 +8,7 @@ from tiersim.devices.ssd.flash import Flash
 from tiersim.scenarios.calibration.fitting.fit import fit_loops
 from tiersim.scenarios.calibration.fitting.loops import residuals_of_drive
 from tiersim.scenarios.calibration.fitting.model import UNIT_BYTES, device
-from tiersim.scenarios.calibration.fitting.targets import Latencies, Setting, Target
+from tiersim.scenarios.calibration.fitting.targets import FitTarget, Latencies, Setting
 from tiersim.scenarios.validation.claims import Claim, Experiment, Figure
 from tiersim.units import NS_PER_S
 
@@ -54,7 +54,7 @@ _SATURATED_KIB = 128
 
 def _target(
     depth: int, block_bytes: int, share: float, *directions: Sequence[float], pattern: Pattern = "random"
-) -> Target:
+) -> FitTarget:
     rate = sum(one[0] for one in directions)
     submission_us = depth * 1e6 / rate - sum(one[0] * one[1] for one in directions) / rate
     operations = {1.0: ("read",), 0.0: ("write",)}.get(share, ("read", "write"))
@@ -62,11 +62,11 @@ def _target(
     for operation, (_, *figures) in zip(operations, directions, strict=True):
         mean, p50, p95, p99 = ((figure + submission_us) * 1000 for figure in figures)
         latencies[operation] = Latencies(mean, {50.0: p50, 95.0: p95, 99.0: p99})
-    return Target(Setting(pattern, block_bytes, depth, 1, share, 0), rate, latencies, 3)
+    return FitTarget(Setting(pattern, block_bytes, depth, 1, share, 0), rate, latencies, 3)
 
 
 def _claims(
-    what: str, target: Target, drive: Flash, percentile_too: bool, tolerances: tuple[float, float]
+    what: str, target: FitTarget, drive: Flash, percentile_too: bool, tolerances: tuple[float, float]
 ) -> list[Claim]:
     """Of reads where there are any, else of writes."""
     claims = []

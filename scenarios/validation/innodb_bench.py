@@ -12,6 +12,7 @@ from typing import Any
 
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
+from tiersim.traces.readers.mysql.settings import PAGE_CLEANER_SECOND
 
 #: Why an experiment was not tried.
 MISSING = "the figures are no part of the project; give their folder"
@@ -33,14 +34,27 @@ device = "drive.toml"
 
 #: Of a warehouse of TPC-C, in pages of 16 KiB: stock, customers, old order lines; and where orders begin and end.
 TPCC_PAGES = {"stock": 2174, "customer": 1200, "old": 1500, "ends": 40}
+#: Leaf pages of 16 KiB of a warehouse in secondary indexes: entries of keys, primary key and 6 bytes, which fill ln 2
+#: of a page, as what comes in no order does (Yao, On random 2-3 trees, 1978). Of 30,000 customers by name 40 B, of as
+#: many orders and payments by customer 20 and 19 B, of 300,000 order lines by warehouse and item 20 B.
+TPCC_INDEX_PAGES = {"customer_name": 106, "order_customer": 53, "history_customer": 50, "line_item": 529}
+#: Indexes that HammerDB creates (mysqloltp.tcl).
+HAMMERDB_INDEXES = ("customer_name", "order_customer")
+#: And those of tpcc-mysql (add_fkey_idx.sql; a foreign key creates an index that it lacks: MySQL's reference manual).
+TPCC_MYSQL_INDEXES = tuple(TPCC_INDEX_PAGES)
 #: Tables that begin and end orders, each a file: warehouse, district, history, new orders, orders, order lines.
 _TABLES_OF_ENDS = 6
-#: Bytes of a transaction in the redo log: HammerDB's, of the run with 10 users.
-_REDO_BYTES = 3588
+#: Bytes of a transaction in the redo log: HammerDB's, what it grew by in the run of MySQL 8.4.8 with 10 users.
+REDO_BYTES = 3588
+#: Of these: an entry of a secondary index, with its fields' lengths and the head of the record; the commit's part; the
+#: rest is of rows of tables.
+_ENTRY_BYTES, _COMMIT_PART = 50, 1 / 6
 _USERS = """[streams.users]
-mix = {{ order = 10, payment = 10, delivery = 1, level = 1, status = 1 }}
+mix = {{ order = 10, payment = 4, payment_by_name = 6, delivery = 1, level = 1, status = 1 }}
 clients = {clients}
 """
+#: Of so many transactions of that mix: who commits changes, rows of tables that these change, and orders.
+_OF, _COMMITS, _ROWS, _ORDERS = 23, 21, 10 * 14 + 10 * 2 + 40, 10
 
 
 def figures(folder: Path | None, name: str) -> list[dict[str, str]]:
@@ -83,6 +97,19 @@ class Bench:
         return float(self.run(load)["throughput_per_s"]["transactions"]["value"])
 
 
+def scaled(times: int, io_capacity: int, io_capacity_max: int) -> str:
+    """Return variables of a server with so many *times* less data, frames and redo at the same rates: what it does by
+    the second it does as much oftener, and as much less of it.
+    """
+    found = {
+        "innodb_io_capacity": io_capacity // times,
+        "innodb_io_capacity_max": io_capacity_max // times,
+        "innodb_old_blocks_time": 1000 // times,
+        PAGE_CLEANER_SECOND: 1_000_000 // times,
+    }
+    return "".join(f'"{name}" = "{value}"\n' for name, value in found.items())
+
+
 def around(number: float) -> Sequence[tuple[int, float]]:
     """Return the whole numbers around one, with shares whose mean it is."""
     low = floor(number)
@@ -91,37 +118,55 @@ def around(number: float) -> Sequence[tuple[int, float]]:
 
 
 def tpcc(
-    warehouses: int, cpu_us: int, clients: int, hot: Mapping[str, tuple[float, float]], pages_per_16_kib: int = 1
+    warehouses: int,
+    cpu_us: int,
+    clients: int,
+    hot: Mapping[str, tuple[float, float]],
+    indexes: Sequence[str],
+    pages_per_16_kib: int = 1,
 ) -> str:
     """Return TPC-C's tables, transactions and users, for behind the settings of a server.
 
-    *hot* says of a table which share of it is hot, and which share of the accesses goes there.
+    *hot* says of a table or an index which share of it is hot, and which share of the accesses goes there; *indexes*
+    are the secondary ones.
     """
     tables = ""
-    for name, pages in TPCC_PAGES.items():
+    for name, pages in (TPCC_PAGES | {name: TPCC_INDEX_PAGES[name] for name in indexes}).items():
         tables += f"[relations.{name}]\nrows = {pages * pages_per_16_kib * warehouses}\nrows_per_page = 1\n"
         if name in hot:
             tables += "hot = {}\nhot_share = {}\n".format(*hot[name])
         if name == "ends":
             tables += f"tables = {_TABLES_OF_ENDS}\n"
         tables += "\n"
-    return tables + _statements(cpu_us) + _USERS.format(clients=clients)
+    return tables + _statements(cpu_us, indexes) + _USERS.format(clients=clients)
 
 
-def _statements(cpu_us: int) -> str:
-    """Return TPC-C's transactions with HammerDB's shares; all of them need the same CPU and log the same."""
+def _statements(cpu_us: int, indexes: Sequence[str]) -> str:
+    """Return TPC-C's transactions with HammerDB's shares; all of them need the same CPU."""
     rest = f'{{ compute = "{cpu_us} us" }}'
-    log = f'log = "{_REDO_BYTES // 24} B"'
-    end = f'{{ commit = "{_REDO_BYTES // 6} B" }}'
+    commit_bytes = REDO_BYTES * _COMMIT_PART
+    entries_bytes = _ORDERS * _ENTRY_BYTES  # HammerDB's: of an order
+    row_bytes = round((_OF * REDO_BYTES - _COMMITS * commit_bytes - entries_bytes) / _ROWS)
+    end = f'{{ commit = "{round(commit_bytes)} B" }}'
 
     def change(name: str, rows: int = 1) -> str:
-        return f'{{ change = "{name}", rows = {rows}, lock = false, {log} }}'
+        log = _ENTRY_BYTES if name in TPCC_INDEX_PAGES else row_bytes
+        return f'{{ change = "{name}", rows = {rows}, lock = false, log = "{log} B" }}'
 
+    def enter(name: str, rows: int = 1) -> list[str]:
+        return [change(name, rows)] if name in indexes else []
+
+    pay = [change("customer"), *enter("history_customer"), change("ends"), end]
+    named = ['{ lookup = "customer_name" }', '{ lookup = "customer", rows = 2 }']
     does = {
-        "order": ['{ lookup = "customer" }', change("stock", 10), change("ends", 4), end],
-        "payment": ['{ lookup = "customer" }', change("customer"), change("ends"), end],  # 3 of a name in 3 of 5
+        "order": [
+            '{ lookup = "customer" }', change("stock", 10), *enter("order_customer"), *enter("line_item", 10),
+            change("ends", 4), end,
+        ],
+        "payment": pay,
+        "payment_by_name": [*named, *pay],
         "delivery": [change("ends", 30), change("customer", 10), end],
         "level": ['{ lookup = "ends" }', '{ lookup = "stock", rows = 200 }'],
-        "status": ['{ lookup = "customer", rows = 2 }', '{ lookup = "old", rows = 2 }', '{ lookup = "ends" }'],
-    }
+        "status": [*named, '{ lookup = "old", rows = 2 }', '{ lookup = "ends" }'],
+    }  # fmt: skip
     return "".join(f"[statements.{name}]\ndoes = [{', '.join([rest, *steps])}]\n\n" for name, steps in does.items())

@@ -14,7 +14,7 @@ from tiersim.scenarios.validation.claims import Basis, Experiment, Figure
 from tiersim.scenarios.validation.intervals import (
     COVERAGE,
     LEAST_EXPERIMENTS,
-    Judged,
+    JudgedMeasurement,
     Learned,
     Measurement,
     coverage_interval,
@@ -84,11 +84,11 @@ def of_map(title: str, labels: Sequence[str], rows: Iterable[tuple[str, Sequence
 
 
 def _goes_beyond(recorded: str, asked: str) -> bool:
-    """Tell whether a cell has a larger pool than the recorded one, or no cap where that has one; both as they are
-    labelled.
+    """Tell whether a cell has a larger pool than the recorded one, or no cap, so that processors limit it; both as they
+    are labelled, and not alike.
     """
     pools = [_number(label.partition(" MiB")[0]) for label in (recorded, asked)]
-    return pools[1] > pools[0] or asked.endswith("free") > recorded.endswith("free")
+    return pools[1] > pools[0] or asked.endswith("free")
 
 
 def _number(text: str) -> float:
@@ -114,7 +114,7 @@ class Quality:
     constant_score: float
 
 
-def quality(judged: Sequence[Judged], *, by_experiment: bool) -> Quality:
+def quality(judged: Sequence[JudgedMeasurement], *, by_experiment: bool) -> Quality:
     """Return what the intervals of *judged* are worth; half widths are those of the median."""
     groups = list(_by_experiment(judged).values()) if by_experiment else [list(judged)]
     return Quality(
@@ -178,7 +178,7 @@ def document(measurements: Sequence[Measurement]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Table:
+class SectionTable:
     """A table of the section: what it shows, and how many columns are words."""
 
     title: str
@@ -187,32 +187,32 @@ class Table:
     words: int
 
 
-def tables(measurements: Sequence[Measurement]) -> list[Table]:
+def tables(measurements: Sequence[Measurement]) -> list[SectionTable]:
     """Return what is asked of the intervals, what they are worth by kind of figure and by experiment, and what results
     are shown with.
     """
     judged = judge(measurements)
     columns = ("measurements", "held", "half width", "score", "score of ±20 %")
     return [
-        Table(
+        SectionTable(
             f"{_percent(COVERAGE)} intervals of {len(judged)} measured figures",
             ("asked", "found (95 % interval)", ""),
             _targets(judged),
             1,
         ),
-        Table(
+        SectionTable(
             "By kind of figure",
             ("of", "experiments", *columns),
             [_summed(name, some) for name, some in _groups(judged)],
             1,
         ),
-        Table(
+        SectionTable(
             "What results are shown with",
             ("basis", "figure", "measured over predicted", "measurements", "experiments"),
             _learned(measurements),
             2,
         ),
-        Table(
+        SectionTable(
             "By experiment",
             ("experiment", "basis", *columns),
             [_of_one(name, some) for name, some in _by_experiment(judged).items()],
@@ -235,7 +235,7 @@ def section(measurements: Sequence[Measurement]) -> str:
     return "\n".join([_HEAD, *(f"{table.title}:\n\n{_markdown(table)}\n" for table in tables(measurements))])
 
 
-def _groups(judged: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:
+def _groups(judged: Sequence[JudgedMeasurement]) -> Iterator[tuple[str, list[JudgedMeasurement]]]:
     for basis in BASES:
         of_basis = [one for one in judged if one.measurement.basis == basis]
         for figure in FIGURES:
@@ -247,22 +247,22 @@ def _groups(judged: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:
     yield "**all**", list(judged)
 
 
-def _by_experiment(judged: Iterable[Judged]) -> dict[str, list[Judged]]:
-    found: dict[str, list[Judged]] = {}
+def _by_experiment(judged: Iterable[JudgedMeasurement]) -> dict[str, list[JudgedMeasurement]]:
+    found: dict[str, list[JudgedMeasurement]] = {}
     for one in judged:
         found.setdefault(one.measurement.experiment, []).append(one)
     return found
 
 
-def _summed(name: str, judged: Sequence[Judged]) -> list[str]:
+def _summed(name: str, judged: Sequence[JudgedMeasurement]) -> list[str]:
     return [name, str(len(_by_experiment(judged))), *_figures(judged)]
 
 
-def _of_one(name: str, judged: Sequence[Judged]) -> list[str]:
+def _of_one(name: str, judged: Sequence[JudgedMeasurement]) -> list[str]:
     return [name, judged[0].measurement.basis, *_figures(judged)]
 
 
-def _figures(judged: Sequence[Judged]) -> list[str]:
+def _figures(judged: Sequence[JudgedMeasurement]) -> list[str]:
     return [
         str(len(judged)),
         _percent(mean(one.held for one in judged)),
@@ -272,7 +272,7 @@ def _figures(judged: Sequence[Judged]) -> list[str]:
     ]
 
 
-def _targets(judged: Sequence[Judged]) -> list[list[str]]:
+def _targets(judged: Sequence[JudgedMeasurement]) -> list[list[str]]:
     """Return what is asked of the intervals, what was found, and whether it is met."""
     rows = [
         [f"at least {_LEAST_MEASUREMENTS} measurements", str(len(judged)), _met(len(judged) >= _LEAST_MEASUREMENTS)]
@@ -316,7 +316,7 @@ def _learned(measurements: Sequence[Measurement]) -> list[list[str]]:
     ]
 
 
-def _markdown(table: Table) -> str:
+def _markdown(table: SectionTable) -> str:
     ruled = "|".join("---" if place < table.words else "--:" for place in range(len(table.columns)))
     return "\n".join(
         [f"| {' | '.join(table.columns)} |", f"|{ruled}|", *(f"| {' | '.join(row)} |" for row in table.rows)]

@@ -68,7 +68,7 @@ class Learned:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedMeasurement:
     """A measurement and the interval that the other experiments give it, as logs over what was predicted."""
 
     measurement: Measurement
@@ -113,17 +113,17 @@ def learn(known: Iterable[Measurement], basis: Basis, figure: Figure) -> Learned
     return Learned(_quantile(alike), len(alike), _count(alike), None)
 
 
-def judge(measurements: Sequence[Measurement]) -> list[Judged]:
+def judge(measurements: Sequence[Measurement]) -> list[JudgedMeasurement]:
     """Return each measurement with the interval that follows from all other experiments."""
     judged = []
     for one in measurements:
         others = (other for other in measurements if other.experiment != one.experiment)
         beyond = learn(others, one.basis, one.figure).beyond
-        judged.append(Judged(one, min(one.low - beyond, 0.0), max(one.high + beyond, 0.0)))
+        judged.append(JudgedMeasurement(one, min(one.low - beyond, 0.0), max(one.high + beyond, 0.0)))
     return judged
 
 
-def coverage_interval(judged: Sequence[Judged], *, by_experiment: bool) -> tuple[float, float, float]:
+def coverage_interval(judged: Sequence[JudgedMeasurement], *, by_experiment: bool) -> tuple[float, float, float]:
     """Return the share that was held, and the 95 % interval of it: experiments drawn anew, with replacement, intervals
     as they are.
 

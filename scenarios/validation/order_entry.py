@@ -33,7 +33,7 @@ _LARGE_PAGES = 100_000
 
 
 @dataclass(frozen=True)
-class Part:
+class ArrayRun:
     """How an array is run: the part of the server, until the first checkpoint is over, then for how long, and more
     transactions a second than come out.
     """
@@ -45,8 +45,8 @@ class Part:
     most_per_s: int
 
 
-ON_DISKS = Part("order-entry-hdd", 20, 20, 120, 400)
-ON_SSDS = Part("order-entry-ssd", 20, 16, 12, 6000)
+ON_DISKS = ArrayRun("order-entry-hdd", 20, 20, 120, 400)
+ON_SSDS = ArrayRun("order-entry-ssd", 20, 16, 12, 6000)
 #: Parts that are small enough to be run for each end of what is assumed: only how far it moves the figures is taken of
 #: them.
 _SMALL = {
@@ -66,7 +66,7 @@ _SETTINGS = {"os_cache": "engine.os_cache", "contention": "host.contention"}
 
 
 @dataclass(frozen=True)
-class Load:
+class LoadOutcome:
     """What came out of a run; of the 99.9th percentile the ends of its interval."""
 
     orders_per_min: float
@@ -74,7 +74,7 @@ class Load:
     p999_ms: tuple[float, float]
 
 
-def described(part: Part, users: int) -> Described:
+def described(part: ArrayRun, users: int) -> Described:
     """Return the workload as a part of it, run by so many users."""
     found = load_workload(library.workload_path_of("order-entry"))
     model = found.model
@@ -90,7 +90,7 @@ def described(part: Part, users: int) -> Described:
     return replace(found, model=model.model_copy(update=changed))
 
 
-def server(part: Part, values: Mapping[str, Any], settings: Sequence[str] = ()) -> NamedScenario:
+def server(part: ArrayRun, values: Mapping[str, Any], settings: Sequence[str] = ()) -> NamedScenario:
     """Return an array's scenario of the library as a part of it; *values* of what is assumed, *settings* of anything
     else.
     """
@@ -110,7 +110,9 @@ def server(part: Part, values: Mapping[str, Any], settings: Sequence[str] = ()) 
     return NamedScenario(part.scenario, model, {"data": device.model_copy(update=update)})
 
 
-def run(part: Part, users: int, values: Mapping[str, Any] | None = None, settings: Sequence[str] = ()) -> Load:
+def run(
+    part: ArrayRun, users: int, values: Mapping[str, Any] | None = None, settings: Sequence[str] = ()
+) -> LoadOutcome:
     """Run so many users on an array; *values* of what is assumed, by name, *settings* of its scenario.
 
     Users do not think, so their rate follows from the mean of what they do (Little's law), and that from each
@@ -123,7 +125,7 @@ def run(part: Part, users: int, values: Mapping[str, Any] | None = None, setting
     p999 = summary["latency_ns"]["transaction"]["p999"]
     most_ns = p999["high"] or summary["latency_ns"]["transaction"]["max"]
     orders_per_ns = mix["new_order"] / sum(mix.values()) * users / mean_ns
-    return Load(60 * NS_PER_S * orders_per_ns, mean_ns / 1e6, ((p999["low"] or mean_ns) / 1e6, most_ns / 1e6))
+    return LoadOutcome(60 * NS_PER_S * orders_per_ns, mean_ns / 1e6, ((p999["low"] or mean_ns) / 1e6, most_ns / 1e6))
 
 
 def _mean_ns(query: Mapping[str, Any]) -> float:
@@ -136,13 +138,13 @@ def _mean_ns(query: Mapping[str, Any]) -> float:
 class _Array:
     """What an array does with 8 and with 48 users, and the range of the latter over what is assumed."""
 
-    few: Load
-    many: Load
+    few: LoadOutcome
+    many: LoadOutcome
     predicted: ranges.Range
 
 
-def _array(part: Part, assumed: tuple[Assumed, ...], measured: Mapping[int, int]) -> _Array:
-    def more(of: Part, values: Mapping[str, Any]) -> float:
+def _array(part: ArrayRun, assumed: tuple[Assumed, ...], measured: Mapping[int, int]) -> _Array:
+    def more(of: ArrayRun, values: Mapping[str, Any]) -> float:
         return run(of, 48, values).orders_per_min / run(of, 8, values).orders_per_min
 
     moved = ranges.over(assumed, lambda values: {"more": more(_SMALL[part], values)})["more"]
@@ -213,7 +215,7 @@ _NOTES = {
 }
 
 
-def _tail(users: int, published: float, disks: Load, ssds: Load) -> Claim:
+def _tail(users: int, published: float, disks: LoadOutcome, ssds: LoadOutcome) -> Claim:
     """By how much the 99.9th percentile is shorter, over the intervals of both."""
     low, high = (100 * (1 - ssds.p999_ms[1 - end] / disks.p999_ms[end]) for end in (0, 1))
     return Claim(

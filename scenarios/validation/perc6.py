@@ -82,7 +82,7 @@ MEASURED: dict[tuple[str, Policy, str], dict[Pattern, tuple[int, int]]] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class PatternRow:
     """One pattern on one array: MB/s by depth, and what was measured."""
 
     layout: str
@@ -148,12 +148,12 @@ def predict_mb_s(layout: str, policy: Policy, start: str, pattern: Pattern, dept
     return settled_bytes_per_s(run_closed(builder, [Loop(offset, op, entry, LENGTH_BYTES, depth)])) / 1e6
 
 
-def rows(count: int = 8000) -> Iterator[Row]:
+def rows(count: int = 8000) -> Iterator[PatternRow]:
     """Every measured row with its prediction."""
     for (layout, policy, start), patterns in MEASURED.items():
         for pattern, measured in patterns.items():
             found = {depth: predict_mb_s(layout, policy, start, pattern, depth, count) for depth in DEPTHS}
-            yield Row(layout, policy, start, pattern, found, measured)
+            yield PatternRow(layout, policy, start, pattern, found, measured)
 
 
 _ONE_BY_ONE = (

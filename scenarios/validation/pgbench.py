@@ -22,7 +22,7 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.warm import warm
-from tiersim.simulator.database.build import Demand, Host, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, OLDER_OF_TWO, OWN
 from tiersim.simulator.database.wal.log import Log
 from tiersim.simulator.metrics import new_metrics
@@ -43,7 +43,7 @@ _MOST_REFERENCES = 100_000_000
 
 
 @dataclass(frozen=True)
-class Server:
+class PgbenchServer:
     """A host with PostgreSQL: data and log on one volume."""
 
     cores: int
@@ -121,7 +121,7 @@ class Rate:
 
 
 def rate(
-    server: Server,
+    server: PgbenchServer,
     script: Script,
     scale: int,
     cpu_ns: float,
@@ -140,7 +140,7 @@ def rate(
     builder = PlantBuilder(seed)
     volume = add_volume(builder, server.volume)
     until_s = settle_s + measure_s
-    host = Host(
+    host = DatabaseHost(
         cores=server.cores,
         cpu_order=OLDER_OF_TWO,
         frames=server.pool_bytes // PAGE_BYTES,

@@ -13,7 +13,7 @@ from tiersim.devices.array.volume import Layout, Volume
 from tiersim.devices.catalogue import load_device
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.log_volume import log_bytes_of_run, record_bytes
-from tiersim.scenarios.validation.pgbench import Script, Server, rate
+from tiersim.scenarios.validation.pgbench import PgbenchServer, Script, rate
 from tiersim.units import NS_PER_S
 
 _GIB = 1 << 30
@@ -104,7 +104,7 @@ def _predicted_per_s(script: Script, scale: int, read_ns: float, layout: Layout 
 
 def _run(script: Script, scale: int, cpu_ns: float, log_bytes: float, layout: Layout = "raid0") -> tuple[float, float]:
     volume = Volume("ssd", load_device("intel-dc-s3700-100"), 6, layout, 512 << 10)
-    server = Server(_CORES, _CLIENTS, _POOL_BYTES, _MEMORY_BYTES - _POOL_BYTES - _OTHERS_BYTES, volume)
+    server = PgbenchServer(_CORES, _CLIENTS, _POOL_BYTES, _MEMORY_BYTES - _POOL_BYTES - _OTHERS_BYTES, volume)
     found = rate(
         server, script, scale, cpu_ns, log_bytes, settle_s=_SETTLE_S[script], measure_s=_MEASURE_S,
         most_per_s=_CORES * NS_PER_S / cpu_ns,

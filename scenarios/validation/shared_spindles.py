@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from tiersim.devices.array.volume import Host as Path
 from tiersim.devices.array.volume import Layout, Volume, add_queue, add_volume
+from tiersim.devices.array.volume import VolumeHost as Path
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.controller.raid_controller import Controller, add_controller
 from tiersim.devices.plant import PlantBuilder
@@ -38,7 +38,7 @@ from tiersim.simulator.database.buffer_pool.gather_write import GATHERED_BEFORE_
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
 from tiersim.simulator.database.buffer_pool.pages import clean_all
 from tiersim.simulator.database.buffer_pool.warm import warm
-from tiersim.simulator.database.build import Demand, Host, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, add_database
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2
 from tiersim.simulator.database.sessions.processors import TABLES
@@ -63,7 +63,7 @@ _MOST_PER_S = 6000
 
 
 @dataclass(frozen=True)
-class Run:
+class SpindleRun:
     """Transactions in each interval of *bin_s* over their mean, how long a sync of the log took in each, in ns, and
     pages read in a second before the checkpoint.
     """
@@ -85,7 +85,7 @@ class Run:
         return self.log_sync_ns[first] / float(np.mean(self.log_sync_ns[first // 2 : first]))
 
 
-def simulate(storage: str, data_luns: int = LUNS.taken) -> Run:
+def simulate(storage: str, data_luns: int = LUNS.taken) -> SpindleRun:
     """Run transactions on ``"pool"``, ``"separate"`` log disks, or ``"flash"``; a checkpoint begins after a minute."""
     bin_s = _BIN_OF_FLASH_S if storage == "flash" else _BIN_S
     builder = PlantBuilder(1)
@@ -100,7 +100,7 @@ def simulate(storage: str, data_luns: int = LUNS.taken) -> Run:
     log = add_queue(builder, "log", Path(_LUN_QUEUE), log)
     tables = relations(_SCALE, data)
     pages = sum(sum(table.level_pages) for table in tables)
-    host = Host(
+    host = DatabaseHost(
         cores=_CORES,
         frames=round(pages * _HELD),
         log_station=log,
@@ -131,7 +131,7 @@ def simulate(storage: str, data_luns: int = LUNS.taken) -> Run:
     syncs = metrics.latency_sum_ns[:bins, LOG_SYNC] / metrics.latency_over_time[:bins, LOG_SYNC].sum(axis=1)
     before = slice(_INTERVAL_S // bin_s // 2, _INTERVAL_S // bin_s)
     reads_per_s = float(metrics.completions[before, DATA_READ].mean()) / bin_s
-    return Run(bin_s, tuple((done / done.mean()).tolist()), tuple(syncs.tolist()), reads_per_s)
+    return SpindleRun(bin_s, tuple((done / done.mean()).tolist()), tuple(syncs.tolist()), reads_per_s)
 
 
 def _san(builder: PlantBuilder, name: str, disks: int, layout: Layout, cache_bytes: int) -> int:

@@ -14,7 +14,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import Assembled, host_of, volumes_of
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of
-from tiersim.scenarios.statements.statement_load import Load
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.workloads.demands import Ground
 from tiersim.scenarios.workloads.model import RelationModel, Workload
 from tiersim.scenarios.workloads.program import Laid, lay_out
@@ -249,14 +249,14 @@ def _largest_spill(model: Workload) -> int:
     return max((step.spill for step in steps if isinstance(step, Spill)), default=0)
 
 
-def _load(described: Described, settings: Settings, frames: int, span_ns: int) -> Load:
+def _load(described: Described, settings: Settings, frames: int, span_ns: int) -> StatementLoad:
     """Return what results say of the workload."""
     nothing = np.zeros(0, np.int64)
     texts = {
         name: statement.text or f"{name}: {', '.join(type(step).__name__.lower() for step in statement.does)}"
         for name, statement in described.model.statements.items()
     }
-    return Load(
+    return StatementLoad(
         path=described.path,
         counters=Counters(described.path),
         manifest=Manifest(),

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from tiersim.errors import did_you_mean
 from tiersim.scenarios.workloads.steps import VERBS, Change, Lookup, Scan, Step, Write, verb_of
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
-from tiersim.traces.readers.mysql.settings import KEPT
+from tiersim.traces.readers.mysql.settings import KEPT, PAGE_CLEANER_SECOND
 from tiersim.units import parse_bytes
 
 _INNODB = ("mysql", "mariadb")
@@ -69,7 +69,7 @@ class DatabaseModel(StrictModel):
     def _variables_are_of_mysql(self) -> "DatabaseModel":
         if self.variables and self.engine not in _INNODB:
             raise ValueError("variables: are of mysql and mariadb; write keys under [engine] of the scenario")
-        unknown = next((name for name in self.variables if name not in KEPT), None)
+        unknown = next((name for name in self.variables if name not in KEPT | {PAGE_CLEANER_SECOND}), None)
         if unknown is not None:
             raise ValueError(f"variables: {unknown!r} decides nothing{did_you_mean(unknown, KEPT)}; leave it out")
         return self

@@ -171,7 +171,7 @@ class Statements:
 
 
 @dataclass(frozen=True)
-class Host:
+class DatabaseHost:
     """What a database runs on above its devices."""
 
     cores: int
@@ -209,7 +209,7 @@ class Host:
 
 def add_database(
     builder: PlantBuilder,
-    host: Host,
+    host: DatabaseHost,
     relations: Sequence[Relation],
     classes: Sequence[Sequence[Demand]],
     statements: Statements,
@@ -435,7 +435,7 @@ def _first_numbers(statements: Statements) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(statements.planned)]).astype(np.int64)
 
 
-def _refuse(host: Host) -> None:
+def _refuse(host: DatabaseHost) -> None:
     """Raise ScenarioError for parts that do not go together."""
     if host.lazy_writer is not None and host.policy != LRU2:
         raise ScenarioError("a lazy writer frees what LRU-2 lets go; leave it out, or choose LRU-2")
@@ -460,7 +460,7 @@ def _log_kind(log: Log | LogBlocks) -> int:
     return LOG_THREADS if log.threads else LOG_STATION
 
 
-def _log(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
+def _log(builder: PlantBuilder, host: DatabaseHost) -> dict[str, NDArray[Any]]:
     """Return the log's row, and the ring of blocks if it has such."""
     if isinstance(host.log, LogBlocks):
         blocks = np.zeros((remembered_blocks(host.log), 5), np.int64)
@@ -476,7 +476,7 @@ def _log(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
     }
 
 
-def _midpoint(builder: PlantBuilder, host: Host, station: int) -> dict[str, NDArray[Any]]:
+def _midpoint(builder: PlantBuilder, host: DatabaseHost, station: int) -> dict[str, NDArray[Any]]:
     """Return InnoDB's list, the rows of its page cleaners and of its binary log, and the list of changed pages."""
     listed = host.policy == MIDPOINT
     cleaner = host.page_cleaner
@@ -507,7 +507,7 @@ def _midpoint(builder: PlantBuilder, host: Host, station: int) -> dict[str, NDAr
     }
 
 
-def _lazy_writer(host: Host, pages: int) -> dict[str, NDArray[Any]]:
+def _lazy_writer(host: DatabaseHost, pages: int) -> dict[str, NDArray[Any]]:
     """Return the lazy writer's row, if there is one, its lists, and what lies where in the pool's extension."""
     there = host.lazy_writer is not None
     row = (
@@ -531,7 +531,7 @@ def _copies(builder: PlantBuilder, sessions: int, levels: int) -> dict[str, NDAr
     return {"copies": rows, "copied": np.zeros((sessions, levels), np.int64)}
 
 
-def _writer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
+def _writer(builder: PlantBuilder, host: DatabaseHost) -> dict[str, NDArray[Any]]:
     """Put the background writer into the plant, if there is one, and return its row."""
     if host.background_writer is None:
         return {"writer": np.zeros(0, WRITER)}
@@ -543,7 +543,7 @@ def _writer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
     return {"writer": _row(WRITER, writer_fields(host.background_writer, station))}
 
 
-def _checkpointer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
+def _checkpointer(builder: PlantBuilder, host: DatabaseHost) -> dict[str, NDArray[Any]]:
     """Put the checkpointer into the plant, if there is one, and return its row and its list."""
     if host.checkpoints is None:
         return {"checkpointer": np.zeros(0, CHECKPOINTER_ROW), "checkpoints": np.zeros(0, CHECKPOINT)}
@@ -559,7 +559,7 @@ def _checkpointer(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
     }
 
 
-def _write_backs(host: Host) -> NDArray[np.int64]:
+def _write_backs(host: DatabaseHost) -> NDArray[np.int64]:
     """Return empty lists of the checkpointer and of the background writer, with how many pages
     each hands on together.
     """
@@ -616,7 +616,7 @@ def _data_files(relations: Sequence[Relation], level_pages: NDArray[np.int64]) -
     }
 
 
-def _page_cache(builder: PlantBuilder, host: Host) -> dict[str, NDArray[Any]]:
+def _page_cache(builder: PlantBuilder, host: DatabaseHost) -> dict[str, NDArray[Any]]:
     """Put the operating system's page cache into the plant, if there is one, and return its row."""
     pages = host.os_cache_pages
     if pages == 0:
@@ -637,7 +637,7 @@ def _row(kind: np.dtype[Any], fields: Mapping[str, int]) -> NDArray[Any]:
     return row
 
 
-def _replacement(host: Host, pages: int, sessions: int) -> dict[str, NDArray[Any]]:
+def _replacement(host: DatabaseHost, pages: int, sessions: int) -> dict[str, NDArray[Any]]:
     """Return what decides which page has to go; nothing is written but the heads of empty lists."""
     timed = host.policy == LRU2
     heads = 2 if host.policy == MIDPOINT else 1

@@ -5,10 +5,10 @@ it at each size, on samples of the pages in caches as much smaller (`Simulated`)
 int64 numbers that name pages, and of classes, small codes of who asks for them, whose curves are told apart.
 """
 
-from tiersim.simulator.miss_ratios.counts import Counts, Curve, curve_of, size_grid
+from tiersim.simulator.miss_ratios.counts import Counts, MissRatioCurve, curve_of, size_grid
 from tiersim.simulator.miss_ratios.exact import ExactCurve
 from tiersim.simulator.miss_ratios.knees import knees
 from tiersim.simulator.miss_ratios.shards import Shards
 from tiersim.simulator.miss_ratios.simulated import Simulated
 
-__all__ = ["Counts", "Curve", "ExactCurve", "Shards", "Simulated", "curve_of", "knees", "size_grid"]
+__all__ = ["Counts", "ExactCurve", "MissRatioCurve", "Shards", "Simulated", "curve_of", "knees", "size_grid"]

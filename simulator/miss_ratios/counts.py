@@ -48,7 +48,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Curve:
+class MissRatioCurve:
     """Which share of references misses at each size; *error* is the half-width of an 80 % interval, NaN where it is not
     known.
 
@@ -64,7 +64,7 @@ class Curve:
     compulsory: float  # share of references that are the first to their page, and miss in any cache
 
 
-def curve_of(counts: Counts, classes: Sequence[int] | None = None) -> Curve:
+def curve_of(counts: Counts, classes: Sequence[int] | None = None) -> MissRatioCurve:
     """Return the curve of *classes* together, of all by default; NaN throughout where they have no references.
 
     A sample of pages that happens to hold a hot one too many has too many references. They all hit, so misses are
@@ -79,7 +79,7 @@ def curve_of(counts: Counts, classes: Sequence[int] | None = None) -> Curve:
     samples = len(sampled)
     nothing = np.full(len(counts.sizes), np.nan)
     if not references:
-        return Curve(counts.sizes, 0, nothing, nothing, nothing, float("nan"))
+        return MissRatioCurve(counts.sizes, 0, nothing, nothing, nothing, float("nan"))
     ratios = np.clip(missed / references, 0.0, 1.0)
     own = missed.sum(axis=0) / sampled.sum() if sampled.any() else nothing
     error = nothing
@@ -88,4 +88,4 @@ def curve_of(counts: Counts, classes: Sequence[int] | None = None) -> Curve:
     elif samples > 1:
         error = _STUDENT[samples - 2] * ratios.std(axis=0, ddof=1) / np.sqrt(samples)
     compulsory = float(counts.first[:, chosen].sum(axis=1).mean() / references)
-    return Curve(counts.sizes, references, ratios.mean(axis=0), own, error, min(compulsory, 1.0))
+    return MissRatioCurve(counts.sizes, references, ratios.mean(axis=0), own, error, min(compulsory, 1.0))

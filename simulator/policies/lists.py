@@ -14,7 +14,7 @@ LISTS = 4
 
 
 @table_set
-class State(NamedTuple):
+class PolicyState(NamedTuple):
     """What a policy remembers; each uses what it needs of it."""
 
     next: NDArray[np.int32]  # (pages + LISTS,): towards the tail; NOWHERE when a page is in no list
@@ -27,11 +27,11 @@ class State(NamedTuple):
     lengths: NDArray[np.int64]  # (LISTS,)
 
 
-def new_state(pages: int, capacity: int, *, timed: bool) -> State:
+def new_state(pages: int, capacity: int, *, timed: bool) -> PolicyState:
     """Return the state of an empty cache of *capacity* pages, in memory that grows with both."""
     heads = np.arange(pages, pages + LISTS, dtype=np.int32)
     links = np.concatenate([np.full(pages, NOWHERE, np.int32), heads])
-    return State(
+    return PolicyState(
         next=links,
         previous=links.copy(),
         where=np.full(pages, NOWHERE, np.int8),
@@ -44,7 +44,7 @@ def new_state(pages: int, capacity: int, *, timed: bool) -> State:
 
 
 @kernel
-def _unlink(state: State, page: int) -> None:
+def _unlink(state: PolicyState, page: int) -> None:
     """Take a page out of the list that it is in."""
     before, behind = state.previous[page], state.next[page]
     state.next[before] = behind
@@ -52,7 +52,7 @@ def _unlink(state: State, page: int) -> None:
 
 
 @kernel
-def _push(state: State, head: int, page: int) -> None:
+def _push(state: PolicyState, head: int, page: int) -> None:
     """Put a page at the head of a list."""
     behind = state.next[head]
     state.next[head] = page
@@ -62,7 +62,7 @@ def _push(state: State, head: int, page: int) -> None:
 
 
 @kernel
-def _enter(state: State, pages: int, queue: int, page: int) -> None:
+def _enter(state: PolicyState, pages: int, queue: int, page: int) -> None:
     """Put a page at the head of the list *queue*, of a cache of so many *pages*, and count it there."""
     _push(state, pages + queue, page)
     state.where[page] = queue
@@ -70,7 +70,7 @@ def _enter(state: State, pages: int, queue: int, page: int) -> None:
 
 
 @kernel
-def _leave(state: State, page: int) -> None:
+def _leave(state: PolicyState, page: int) -> None:
     """Take a page out of the list that it is in and counted in."""
     _unlink(state, page)
     state.lengths[state.where[page]] -= 1
@@ -78,6 +78,6 @@ def _leave(state: State, page: int) -> None:
 
 
 @kernel
-def _tail(state: State, pages: int, queue: int) -> int:
+def _tail(state: PolicyState, pages: int, queue: int) -> int:
     """Return the page at the tail of a list."""
     return int(state.previous[pages + queue])

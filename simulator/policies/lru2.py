@@ -1,7 +1,7 @@
 """LRU-2 with a correlated reference period and a history of pages that left."""
 
 from tiersim.kernel import kernel
-from tiersim.simulator.policies.lists import NOWHERE, State
+from tiersim.simulator.policies.lists import NOWHERE, PolicyState
 from tiersim.simulator.policies.simple import Pages
 
 #: Rows of ``times``, counted from 1; 0 is never: the last two uncorrelated references, and the last of any kind.
@@ -9,7 +9,7 @@ _LAST_BUT_ONE, _LAST, _TOUCHED = 0, 1, 2
 
 
 @kernel
-def _older(state: State, a: int, b: int) -> bool:
+def _older(state: PolicyState, a: int, b: int) -> bool:
     """Tell whether page *a* is to be evicted before *b*: by its last reference but one, then by its last."""
     times = state.times
     if times[_LAST_BUT_ONE, a] != times[_LAST_BUT_ONE, b]:
@@ -18,13 +18,13 @@ def _older(state: State, a: int, b: int) -> bool:
 
 
 @kernel
-def _place(state: State, slot: int, page: int) -> None:
+def _place(state: PolicyState, slot: int, page: int) -> None:
     state.frames[slot] = page
     state.frame[page] = slot
 
 
 @kernel
-def _sink(state: State, slot: int, size: int) -> None:
+def _sink(state: PolicyState, slot: int, size: int) -> None:
     """Restore the heap below a slot whose page became younger."""
     page = state.frames[slot]
     while 2 * slot + 1 < size:
@@ -39,7 +39,7 @@ def _sink(state: State, slot: int, size: int) -> None:
 
 
 @kernel
-def _rise(state: State, slot: int) -> None:
+def _rise(state: PolicyState, slot: int) -> None:
     """Restore the heap above a slot whose page is new there."""
     page = state.frames[slot]
     while slot > 0 and _older(state, page, state.frames[(slot - 1) // 2]):
@@ -49,7 +49,7 @@ def _rise(state: State, slot: int) -> None:
 
 
 @kernel
-def _evict(state: State, size: int, now: int, correlated: int) -> None:
+def _evict(state: PolicyState, size: int, now: int, correlated: int) -> None:
     """Take the oldest page that was not touched within the correlated period out of the heap; the
     oldest if all were.
     """
@@ -75,7 +75,7 @@ def _evict(state: State, size: int, now: int, correlated: int) -> None:
 
 
 @kernel
-def lru2_misses(pages: Pages, capacity: int, state: State, correlated: int, retained: int) -> int:
+def lru2_misses(pages: Pages, capacity: int, state: PolicyState, correlated: int, retained: int) -> int:
     """O'Neil, O'Neil, Weikum: LRU-K (SIGMOD 1993), figure 2.1, K = 2; periods in references.
 
     References of a page within *correlated* of the one before are one; a page that left is remembered for *retained*

@@ -1,7 +1,7 @@
 """LRU with a midpoint, as InnoDB's buffer pool has it."""
 
 from tiersim.kernel import kernel
-from tiersim.simulator.policies.lists import State, _enter, _leave, _push, _tail, _unlink
+from tiersim.simulator.policies.lists import PolicyState, _enter, _leave, _push, _tail, _unlink
 from tiersim.simulator.policies.simple import Pages
 
 _YOUNG, _OLD = 0, 1
@@ -10,7 +10,7 @@ _FIRST, _MOVED = 0, 1
 
 
 @kernel
-def _balance(state: State, count: int, old_percent: int) -> None:
+def _balance(state: PolicyState, count: int, old_percent: int) -> None:
     """Move pages over the midpoint until the old part is its percentage of all."""
     lengths = state.lengths
     wanted = (lengths[_YOUNG] + lengths[_OLD]) * old_percent // 100
@@ -28,7 +28,7 @@ def _balance(state: State, count: int, old_percent: int) -> None:
 
 
 @kernel
-def midpoint_misses(pages: Pages, capacity: int, state: State, old_percent: int, old_references: int) -> int:
+def midpoint_misses(pages: Pages, capacity: int, state: PolicyState, old_percent: int, old_references: int) -> int:
     """Insert at the midpoint; an old page becomes young when it is asked for *old_references* or more after the first
     time.
 

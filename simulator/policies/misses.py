@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError, did_you_mean
-from tiersim.simulator.policies.lists import State, new_state
+from tiersim.simulator.policies.lists import PolicyState, new_state
 from tiersim.simulator.policies.lru2 import lru2_misses
 from tiersim.simulator.policies.midpoint import midpoint_misses
 from tiersim.simulator.policies.queues import arc_misses, s3_fifo_misses, two_queue_misses
@@ -62,5 +62,5 @@ def misses(policy: str, pages: Pages, distinct: int, capacity: int, *parameters:
     if capacity < 1:
         raise ScenarioError(f"a cache of {capacity} pages holds nothing; give it one page or more")
     run, defaults = _RUN[policy]
-    state: State = new_state(distinct, capacity, timed=policy in _TIMED)
+    state: PolicyState = new_state(distinct, capacity, timed=policy in _TIMED)
     return int(run(pages, capacity, state, *(parameters or defaults)))

@@ -1,7 +1,7 @@
 """Policies of several queues, with ghosts: 2Q, ARC, S3-FIFO."""
 
 from tiersim.kernel import kernel
-from tiersim.simulator.policies.lists import State, _enter, _leave, _push, _tail, _unlink
+from tiersim.simulator.policies.lists import PolicyState, _enter, _leave, _push, _tail, _unlink
 from tiersim.simulator.policies.simple import Pages
 
 #: Queues of 2Q: new pages in order of arrival, pages that came back in order of reference, ghosts of the first.
@@ -14,7 +14,7 @@ _MOST_USED, _ENOUGH_USED = 3, 2
 
 
 @kernel
-def two_queue_misses(pages: Pages, capacity: int, state: State) -> int:
+def two_queue_misses(pages: Pages, capacity: int, state: PolicyState) -> int:
     """Johnson & Shasha, 2Q (VLDB 1994), full version: Kin a quarter of the cache, Kout half as many ghosts as it has
     pages.
     """
@@ -46,7 +46,7 @@ def two_queue_misses(pages: Pages, capacity: int, state: State) -> int:
 
 
 @kernel
-def arc_misses(pages: Pages, capacity: int, state: State) -> int:
+def arc_misses(pages: Pages, capacity: int, state: PolicyState) -> int:
     """Megiddo & Modha, ARC (FAST 2003), figure 4; the target of the list of pages seen once moves by ratios that are
     not rounded.
     """
@@ -85,7 +85,7 @@ def arc_misses(pages: Pages, capacity: int, state: State) -> int:
 
 
 @kernel
-def _evict_large(state: State, count: int) -> None:
+def _evict_large(state: PolicyState, count: int) -> None:
     while True:
         old = _tail(state, count, _LARGE)
         if state.used[old] == 0:
@@ -97,7 +97,7 @@ def _evict_large(state: State, count: int) -> None:
 
 
 @kernel
-def _evict_small(state: State, count: int, most_ghosts: int) -> None:
+def _evict_small(state: PolicyState, count: int, most_ghosts: int) -> None:
     """Evict one page of the small queue; those on the way that were used move to the large one."""
     while state.lengths[_SMALL] > 0:
         old = _tail(state, count, _SMALL)
@@ -113,7 +113,7 @@ def _evict_small(state: State, count: int, most_ghosts: int) -> None:
 
 
 @kernel
-def s3_fifo_misses(pages: Pages, capacity: int, state: State) -> int:
+def s3_fifo_misses(pages: Pages, capacity: int, state: PolicyState) -> int:
     """Yang et al., FIFO queues are all you need (SOSP 2023): a tenth of the cache small, ghosts for nine tenths.
 
     Until something is evicted for the first time, what no longer fits the small queue goes to the large one.

@@ -4,13 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.kernel import kernel
-from tiersim.simulator.policies.lists import NOWHERE, State, _push, _unlink
+from tiersim.simulator.policies.lists import NOWHERE, PolicyState, _push, _unlink
 
 Pages = NDArray[np.int32]
 
 
 @kernel
-def fifo_misses(pages: Pages, capacity: int, state: State) -> int:
+def fifo_misses(pages: Pages, capacity: int, state: PolicyState) -> int:
     """Evict the page that came first."""
     hand, missed = 0, 0
     for reference in range(pages.size):
@@ -28,7 +28,7 @@ def fifo_misses(pages: Pages, capacity: int, state: State) -> int:
 
 
 @kernel
-def _enter_clock(state: State, page: int, hand: int, first: int) -> int:
+def _enter_clock(state: PolicyState, page: int, hand: int, first: int) -> int:
     """Put a page where the first one under the hand lies that has no use left; returns where the hand is then."""
     capacity = len(state.frames)
     while state.used[hand] > 0:  # not of a frame that is still empty
@@ -44,7 +44,7 @@ def _enter_clock(state: State, page: int, hand: int, first: int) -> int:
 
 
 @kernel
-def clock_misses(pages: Pages, capacity: int, state: State, first: int, most: int) -> int:
+def clock_misses(pages: Pages, capacity: int, state: PolicyState, first: int, most: int) -> int:
     """Evict the first page under the hand whose usage count is 0; others lose one as the hand passes.
 
     A page begins with a count of *first*, and each hit adds one up to *most*: 0 and 1 are the clock with a reference
@@ -63,7 +63,7 @@ def clock_misses(pages: Pages, capacity: int, state: State, first: int, most: in
 
 
 @kernel
-def lru_misses(pages: Pages, capacity: int, state: State) -> int:
+def lru_misses(pages: Pages, capacity: int, state: PolicyState) -> int:
     """Evict the page whose last reference is longest ago."""
     head, cached, missed = len(state.where), 0, 0
     for reference in range(pages.size):
@@ -83,7 +83,7 @@ def lru_misses(pages: Pages, capacity: int, state: State) -> int:
 
 
 @kernel
-def sieve_misses(pages: Pages, capacity: int, state: State) -> int:
+def sieve_misses(pages: Pages, capacity: int, state: PolicyState) -> int:
     """Evict the first page that was not hit since the hand passed it; the hand goes from tail to head, pages stay in
     place.
 

@@ -29,7 +29,7 @@ PHYSICS = (
     ),
     Fault(
         "drive-zone-end",
-        "devices/hdd/hdd_kernels.py",
+        "devices/hdd/hdd_geometry.py",
         'p.zones[zone]["end_sector"] <= sector',
         'p.zones[zone]["end_sector"] < sector',
         "The first sector of a zone lies at the end of the zone before.",
@@ -45,7 +45,7 @@ PHYSICS = (
     ),
     Fault(
         "drive-seek-curve",
-        "devices/hdd/hdd_geometry.py",
+        "devices/hdd/seek_curves.py",
         "(-10 * least + 15 * average - 5 * most)",
         "(-10 * average + 15 * least - 5 * most)",
         "The seek curve takes the average seek for the shortest one.",
@@ -141,7 +141,7 @@ PHYSICS = (
     ),
     Fault(
         "drive-data-within-a-track",
-        "devices/hdd/hdd_kernels.py",
+        "devices/hdd/hdd_geometry.py",
         "max(sector_ps + bus_ps, read_ps + interface_ps)",
         "max(bus_ps, read_ps + interface_ps)",
         "Data of a read leave before their sector was read.",
@@ -157,7 +157,7 @@ PHYSICS = (
     ),
     Fault(
         "drive-data-behind-a-track",
-        "devices/hdd/hdd_kernels.py",
+        "devices/hdd/hdd_geometry.py",
         "through = max(through, passed + sector_ps + (sectors - done) * interface_ps)",
         "through = max(through, passed + (sectors - done) * interface_ps)",
         "A sector leaves before it was read.",

@@ -46,8 +46,8 @@ READERS = (
     Fault(
         "blkparse-units",
         "traces/readers/blkparse_text.py",
-        "return Event(time_ns, where, sectors << 9,",
-        "return Event(time_ns, where, sectors << 12,",
+        "return BlockEvent(time_ns, where, sectors << 9,",
+        "return BlockEvent(time_ns, where, sectors << 12,",
         "Sectors of blkparse's text are taken for pages.",
         ("tests/test_event_text.py::test_requests_of_a_text_written_by_hand",),
     ),

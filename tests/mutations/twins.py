@@ -94,7 +94,7 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     f"{_DEVICES}::test_hdd": [
         (
-            "devices/hdd/hdd_kernels.py",
+            "devices/hdd/hdd_geometry.py",
             'skew = head * z["track_skew_ps"] +',
             "skew =",
             "There is no skew between the tracks of a cylinder.",
@@ -120,13 +120,13 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     f"{_BUFFER}::test_a_drive_answers_as_its_twin {_SLOW_BUS}": [
         (
-            "devices/hdd/hdd_kernels.py",
+            "devices/hdd/hdd_geometry.py",
             "lead = max(lead, done * interface_ps - passed + sector_ps)",
             "lead = max(lead, done * interface_ps - passed)",
             "A write starts a sector too soon.",
         ),
         (
-            "devices/hdd/hdd_kernels.py",
+            "devices/hdd/hdd_geometry.py",
             "marked = passed + (mark - done) * sector_ps",
             "marked = passed + mark * sector_ps",
             "The water mark is late on the second track.",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from tiersim.devices.hdd.disk_drive import Drive
-from tiersim.devices.hdd.hdd_geometry import seek_table_ns
+from tiersim.devices.hdd.seek_curves import seek_table_ns
 
 SECTOR = 512
 #: Distances in cylinders whose seeks are exact; beyond, every 2^6-th is.

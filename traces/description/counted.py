@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tiersim.grouping import rows_of_each
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.description.missing import missing
-from tiersim.traces.differences import Change, Differences, differences
+from tiersim.traces.differences import Differences, EntityChange, differences
 from tiersim.traces.statistics import Table, read_queries, read_snapshots, read_statements
 from tiersim.units import NS_PER_S
 
@@ -118,7 +118,7 @@ _OF_QUERIES = (
 
 
 def _query(
-    entity: str, change: Change, texts: Mapping[str, Mapping[str, str | None]], span_ns: int | None
+    entity: str, change: EntityChange, texts: Mapping[str, Mapping[str, str | None]], span_ns: int | None
 ) -> dict[str, Any]:
     known = texts.get(entity, {})
     calls, exec_ms = change.number("calls"), change.number("exec_ms")
@@ -386,6 +386,6 @@ def _sessions(bundle: Bundle) -> dict[str, Any] | None:
     }
 
 
-def _by_number(item: tuple[str, Change]) -> tuple[int, str]:
+def _by_number(item: tuple[str, EntityChange]) -> tuple[int, str]:
     name = item[0]
     return (int(name) if name.isdigit() else 0, name)

@@ -8,7 +8,7 @@ from tiersim.traces.description.burstiness import Burstiness
 from tiersim.traces.description.counted import counted
 from tiersim.traces.description.depth import Depth
 from tiersim.traces.description.groups import Groups
-from tiersim.traces.description.survey import Survey, class_codes
+from tiersim.traces.description.survey import RequestSurvey, class_codes
 from tiersim.traces.description.timeline import Timeline
 from tiersim.traces.description.working_set import WorkingSet
 from tiersim.units import NS_PER_S
@@ -42,7 +42,7 @@ def describe(bundle: Bundle, *, progress: Callable[[int, int], None] | None = No
 def _of_requests(bundle: Bundle, progress: Callable[[int, int], None] | None) -> dict[str, Any]:
     """Describe the requests of a trace, the keys that only a trace with requests has."""
     bundle.refuse_without_requests()
-    survey = Survey()
+    survey = RequestSurvey()
     rows = 0
     for block in bundle.blocks():
         survey.see(block, bundle)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from tiersim.histogram import FINE_BITS, bin_edges_ns, bin_of, bins, quantile_ns
 from tiersim.kernel import kernel, table_set
-from tiersim.traces.bundle import Columns, Requests
-from tiersim.traces.description.survey import CLASSES, Survey
+from tiersim.traces.bundle import RequestColumns, Requests
+from tiersim.traces.description.survey import CLASSES, RequestSurvey
 from tiersim.traces.schema import DISCARD, FLUSH, OPERATIONS, READ, WRITE
 
 Table = NDArray[np.int64]
@@ -90,7 +90,7 @@ def _count(tables: Tables, group: int, r: _Request, jump: int) -> None:
 
 @kernel
 def count_requests(
-    block: Columns,
+    block: RequestColumns,
     classes: NDArray[np.uint8],
     sizes: Table,
     group_of_file: Table,
@@ -126,7 +126,7 @@ def count_requests(
 class Groups:
     """All groups of a trace; classes come first, then files, then streams."""
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: RequestSurvey) -> None:
         """Make room for what the *survey* found."""
         self._survey = survey
         self._files = _Ranking(survey.file_counts, len(CLASSES))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Differences, EntityChange
 from tiersim.traces.statistics import Table
 
 #: By engine: what is said to be missing → what to do there.
@@ -148,11 +148,11 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
         )
 
 
-def _log_writers(found: Differences) -> list[Change]:
+def _log_writers(found: Differences) -> list[EntityChange]:
     return [change for entity, change in found.of("io").items() if "/wal/" in entity]
 
 
-def _log_files(found: Differences) -> list[Change]:
+def _log_files(found: Differences) -> list[EntityChange]:
     return [
         change for change in found.of("file").values() if change.last.get("kind") == "log" and change.number("write_ms")
     ]

@@ -19,7 +19,7 @@ MAX_SIZES = 4096
 
 
 @dataclass
-class Survey:
+class RequestSurvey:
     """Running figures of all requests of a trace. Null streams have the code -1, and stand first
     in ``stream_counts``.
     """

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.kernel import kernel, table_set
-from tiersim.traces.bundle import Columns, Requests
-from tiersim.traces.description.survey import CLASSES, Survey
+from tiersim.traces.bundle import RequestColumns, Requests
+from tiersim.traces.description.survey import CLASSES, RequestSurvey
 
 Table = NDArray[np.int64]
 
@@ -15,7 +15,7 @@ MAX_INTERVALS = 240
 
 
 @table_set
-class Intervals(NamedTuple):
+class IntervalCounts(NamedTuple):
     """What is counted of each interval."""
 
     counts: Table  # (3, classes, intervals): requests, bytes, measured
@@ -25,7 +25,9 @@ class Intervals(NamedTuple):
 
 
 @kernel
-def count_in_intervals(block: Columns, classes: NDArray[np.uint8], interval_ns: int, intervals: Intervals) -> None:
+def count_in_intervals(
+    block: RequestColumns, classes: NDArray[np.uint8], interval_ns: int, intervals: IntervalCounts
+) -> None:
     """Add requests to the intervals that they lie in."""
     for row in range(len(block.time_ns)):
         code = int(np.int64(classes[row]))
@@ -50,12 +52,12 @@ def count_in_intervals(block: Columns, classes: NDArray[np.uint8], interval_ns: 
 class Timeline:
     """The figures of each interval."""
 
-    def __init__(self, survey: Survey, span_ns: int) -> None:
+    def __init__(self, survey: RequestSurvey, span_ns: int) -> None:
         """Cut the *span_ns* of the trace into intervals."""
         self._span_ns, self._measured = span_ns, survey.measured
         self.interval_ns = round_interval_ns(span_ns)
         count = span_ns // self.interval_ns + 1
-        self._intervals = Intervals(
+        self._intervals = IntervalCounts(
             counts=np.zeros((3, len(CLASSES), count), np.int64),
             sums_ns=np.zeros((len(CLASSES), count)),
             in_flight_ns=np.zeros(count + 1),

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tiersim.histogram import bin_of, bins
 from tiersim.kernel import kernel, table_set
 from tiersim.random_numbers import SAMPLING, random_bits
-from tiersim.traces.bundle import Columns, Requests
-from tiersim.traces.description.survey import PAGE_BYTES, Survey
+from tiersim.traces.bundle import RequestColumns, Requests
+from tiersim.traces.description.survey import PAGE_BYTES, RequestSurvey
 from tiersim.traces.schema import READ, WRITE
 
 Table = NDArray[np.int64]
@@ -82,7 +82,7 @@ def move_pages(old: Pages, new: Pages, halvings: int) -> int:
 
 
 @table_set
-class Found(NamedTuple):
+class TouchCounts(NamedTuple):
     """What is counted of touches, and how far they were followed."""
 
     state: Table  # S_ROW, S_PAGE, S_USED
@@ -93,7 +93,7 @@ class Found(NamedTuple):
 
 @kernel
 def touch_pages(
-    block: Columns, first_pages: Table, pages: Pages, room: int, halvings: int, step_ns: int, found: Found
+    block: RequestColumns, first_pages: Table, pages: Pages, room: int, halvings: int, step_ns: int, found: TouchCounts
 ) -> bool:
     """Touch the pages of reads and writes; return whether all are through, or no slot is free of *room*.
 
@@ -148,11 +148,11 @@ def touch_pages(
 class WorkingSet:
     """The pages that a trace touches."""
 
-    def __init__(self, survey: Survey, span_ns: int) -> None:
+    def __init__(self, survey: RequestSurvey, span_ns: int) -> None:
         """Make room for what the *survey* found."""
         self._survey, self._span_ns = survey, span_ns
         self._step_ns = span_ns // CURVE_POINTS + 1
-        self._found = Found(
+        self._found = TouchCounts(
             state=np.array([0, -1, 0], np.int64),
             counts=np.zeros(COUNTS, np.int64),
             curve=np.zeros(max(-(-span_ns // self._step_ns), 1), np.int64),

@@ -11,7 +11,7 @@ from typing import Any
 
 from tiersim.traces.bundle import RequestWriter
 from tiersim.traces.readers.blktrace_kernels import COMPLETE, ISSUE, QUEUE, REQUEUE, SPLIT, Table
-from tiersim.traces.readers.event_text import Event, Progress, categories_of, read_event_text
+from tiersim.traces.readers.event_text import BlockEvent, Progress, categories_of, read_event_text
 
 _LINE = re.compile(
     rb"\s*(\d{1,9}),(\d{1,9})\s+\d+\s+\d+\s+(\d{1,10})\.(\d{9})\s+(\d{1,10})\s+([A-Z]{1,2}|m)\s+(\S+)(?:\s(.*))?"
@@ -38,7 +38,7 @@ class _Blkparse:
         self.inferred: list[str] = []
         self._summary = False
 
-    def parse(self, line: bytes) -> Event | bool:
+    def parse(self, line: bytes) -> BlockEvent | bool:
         match = _LINE.fullmatch(line.rstrip(b"\r"))
         if not match:
             self._summary = self._summary or bool(_SUMMARY_BEGINS.match(line))
@@ -52,7 +52,7 @@ class _Blkparse:
             cut = _CUT.fullmatch(tail or b"")
             if not cut or categories is None:
                 return False
-            return Event(time_ns, int(cut[1]), 0, SPLIT, categories, int(pid), device, int(cut[2]))
+            return BlockEvent(time_ns, int(cut[1]), 0, SPLIT, categories, int(pid), device, int(cut[2]))
         place = _PLACE.fullmatch(tail or b"")
         if not place or categories is None or int(minor) >= 1 << 20:
             return bool(_PASSED_THROUGH.fullmatch(tail or b""))
@@ -65,7 +65,7 @@ class _Blkparse:
             error = abs(int(about)) if action == b"C" else 0
         process = about if action == b"Q" and about != b"(null)" else b""
         where = sector if sectors else min(sector, 1 << 50)  # some kernels say 2^64 - 1 for a flush
-        return Event(time_ns, where, sectors << 9, _ACTIONS[action], categories, int(pid), device, error, process)
+        return BlockEvent(time_ns, where, sectors << 9, _ACTIONS[action], categories, int(pid), device, error, process)
 
     def refine(self, events: Table) -> Table:
         return events

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from tiersim.errors import NoRequestError, TraceError, reason
 from tiersim.kernel import kernel, table_set
-from tiersim.traces.bundle import MOST, ROWS_PER_GROUP, Columns, Requests, RequestWriter
+from tiersim.traces.bundle import MOST, ROWS_PER_GROUP, RequestColumns, Requests, RequestWriter
 from tiersim.traces.readers.blktrace_kernels import (
     ACTION,
     DAMAGED_PLACES,
@@ -120,10 +120,10 @@ def _codes(slots: int) -> Codes:
     return Codes(np.zeros((slots, 2), np.int64), np.zeros(1, np.int64))
 
 
-def _columns(rows: int) -> Columns:
+def _columns(rows: int) -> RequestColumns:
     wide, code, small = np.int64, np.int32, np.uint8
     kinds: list[Any] = [wide, small, code, wide, wide, code, small, wide, wide, wide, small]
-    return Columns._make(np.empty(rows, kind) for kind in kinds)
+    return RequestColumns._make(np.empty(rows, kind) for kind in kinds)
 
 
 @kernel(checked=True)
@@ -194,7 +194,7 @@ def copy_out(
     start: int,
     zero_ns: int,
     ghosts: bool,
-    block: Columns,
+    block: RequestColumns,
     filled: int,
     devices: Codes,
     streams: Codes,
@@ -254,7 +254,7 @@ def _values(codes: Codes) -> list[int]:
     return [int(value) for value in values]
 
 
-class Window:
+class QueueWindow:
     """Takes events in time order and gives requests in the order in which they were queued."""
 
     def __init__(self, *, bios: bool = True) -> None:
@@ -435,7 +435,7 @@ NAME_BYTES = 16
 _NOTHING = np.empty((0, EVENT_COLUMNS), np.int64)
 
 
-class Names:
+class ProcessNames:
     """The process names of a recording, by number in the order in which they were met."""
 
     def __init__(self) -> None:
@@ -459,7 +459,7 @@ class EventFile:
     ``reach_ns`` is how far in time it is read: no event before ``reach_ns - MAX_DISORDER_NS`` is to come.
     """
 
-    def __init__(self, path: Path, chunk_bytes: int, names: Names, hashing: Executor) -> None:
+    def __init__(self, path: Path, chunk_bytes: int, names: ProcessNames, hashing: Executor) -> None:
         """Open *path*; raises TraceError when it cannot be."""
         self.path = path
         self.finished = False
@@ -585,7 +585,7 @@ def read_blktrace(paths: Sequence[Path], writer: RequestWriter, progress: Progre
     called with the bytes read and the bytes there are. Raises TraceError when nothing in them is readable.
     """
     parts = list(dict.fromkeys(part for path in paths for part in find_parts(path)))
-    names, window, purposes = Names(), Window(), Purposes()
+    names, window, purposes = ProcessNames(), QueueWindow(), Purposes()
     chunk_bytes = max(CHUNK_BYTES // max(len(parts), 1), MIN_CHUNK_BYTES)
     with ExitStack() as stack:
         hashing = stack.enter_context(ThreadPoolExecutor(1, "blktrace-hash"))
@@ -630,7 +630,9 @@ def _merged(files: Sequence[EventFile], progress: Progress | None) -> Iterator[t
             return
 
 
-def write_rows(block: Requests, writer: RequestWriter, window: Window, names: Names, purposes: Purposes) -> None:
+def write_rows(
+    block: Requests, writer: RequestWriter, window: QueueWindow, names: ProcessNames, purposes: Purposes
+) -> None:
     """Write one block that *window* yielded, with the names of its devices and processes, and its purposes."""
     for device in window.devices[len(writer.file_names) :]:
         writer.file_names.append(f"{device >> 20},{device & 0xFFFFF}")
@@ -640,7 +642,7 @@ def write_rows(block: Requests, writer: RequestWriter, window: Window, names: Na
     writer.append(block)
 
 
-def _refuse_nothing(files: Sequence[EventFile], window: Window) -> None:
+def _refuse_nothing(files: Sequence[EventFile], window: QueueWindow) -> None:
     """Raise TraceError when there is not one request to write."""
     if window.begun:
         return
@@ -658,7 +660,7 @@ def _refuse_nothing(files: Sequence[EventFile], window: Window) -> None:
     )
 
 
-def _losses(files: Sequence[EventFile], window: Window) -> tuple[int, dict[str, int], list[str]]:
+def _losses(files: Sequence[EventFile], window: QueueWindow) -> tuple[int, dict[str, int], list[str]]:
     """Return the events without a partner, what is lost by why, and a sentence for each loss that should not be."""
     unmatched, of_window, more_warnings = window.losses()
     counted = np.sum([file.counts for file in files], axis=0)

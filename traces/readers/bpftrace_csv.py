@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tiersim.traces.bundle import Requests, RequestWriter
-from tiersim.traces.readers.blktrace import CUT_OFF_NS, GIVE_UP_NS, Names
+from tiersim.traces.readers.blktrace import CUT_OFF_NS, GIVE_UP_NS, ProcessNames
 from tiersim.traces.readers.blktrace_kernels import (
     ACTION,
     BYTES,
@@ -34,7 +34,7 @@ from tiersim.traces.readers.blktrace_kernels import (
     Table,
 )
 from tiersim.traces.readers.blktrace_pairing import flags_of, operation_of
-from tiersim.traces.readers.event_text import Event, EventLines, Progress, categories_of
+from tiersim.traces.readers.event_text import BlockEvent, EventLines, Progress, categories_of
 from tiersim.traces.readers.purposes import Purposes
 from tiersim.traces.schema import FLUSH, NOT_MEASURED, UNKNOWN
 
@@ -59,7 +59,7 @@ class _Bpftrace:
     lost_events = 0
     remedy = f"give what a script prints that begins with the line {HEADER.decode()}PID,COMM"
 
-    def parse(self, line: bytes) -> Event | bool:
+    def parse(self, line: bytes) -> BlockEvent | bool:
         match = _LINE.fullmatch(line.rstrip(b"\r"))
         if not match:
             lost = re.match(rb"Lost (\d{1,12}) events", line)
@@ -73,8 +73,8 @@ class _Bpftrace:
         where = 0 if int(sector) >= 1 << 63 else int(sector)
         if event == b"done":
             latency_ns = int(number) * 1000 if unit else 0
-            return Event(int(time_ns), where, 0, COMPLETE, categories, -1, device, latency_ns)
-        return Event(int(time_ns), where, int(sectors) << 9, QUEUE, categories, int(number), device, 0, process)
+            return BlockEvent(int(time_ns), where, 0, COMPLETE, categories, -1, device, latency_ns)
+        return BlockEvent(int(time_ns), where, int(sectors) << 9, QUEUE, categories, int(number), device, 0, process)
 
 
 @dataclass
@@ -95,7 +95,7 @@ class _Starts:
     """The requests that started, the oldest first, until it and all before it are done."""
 
     writer: RequestWriter
-    names: Names
+    names: ProcessNames
     zero_ns: int = -1
     unmatched: int = 0  # done without a start, or never done
     in_flight: int = 0
@@ -201,7 +201,7 @@ def read_bpftrace(paths: Sequence[Path], writer: RequestWriter, progress: Progre
 
     Memory does not grow with its length. Raises TraceError when there are several, or nothing in it can be used.
     """
-    names, purposes = Names(), Purposes()
+    names, purposes = ProcessNames(), Purposes()
     lines, starts = EventLines(paths, _Bpftrace()), _Starts(writer, names)
 
     def write(last: bool) -> None:

@@ -18,7 +18,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from tiersim.errors import TraceError
-from tiersim.traces.measurement import Measured
+from tiersim.traces.measurement import MeasuredPoint
 from tiersim.units import NS_PER_MS
 
 _BEGIN, _END = "<Results>", "</Results>"
@@ -35,7 +35,7 @@ def looks_like_diskspd(text: str) -> bool:
     return _BEGIN in text
 
 
-def read_diskspd(text: str, file: str) -> list[Measured]:
+def read_diskspd(text: str, file: str) -> list[MeasuredPoint]:
     """Return what *text*, of the file of that name, says of each direction that did anything.
 
     Raises TraceError when it is no XML, when targets of a time span differ in what was asked of them, or when nothing
@@ -43,7 +43,7 @@ def read_diskspd(text: str, file: str) -> list[Measured]:
     """
     if text.count("<") + text.count("=") > _MOST_PARTS:
         raise TraceError(f"{file}: has more than {_MOST_PARTS:,} elements; give one run a file, without -D")
-    points: list[Measured] = []
+    points: list[MeasuredPoint] = []
     for document in _documents(text):
         results = _parse(document, file)
         asked, spans = results.findall("Profile/TimeSpans/TimeSpan"), results.findall("TimeSpan")
@@ -117,7 +117,7 @@ def _asked(target: Element) -> _Asked | None:
     )
 
 
-def _of_span(profile: Element, span: Element, file: str, job: str) -> Iterator[Measured]:
+def _of_span(profile: Element, span: Element, file: str, job: str) -> Iterator[MeasuredPoint]:
     """Yield what each direction measured in a time span; nothing of one that was interrupted."""
     place = f"{file}: {job}"
     targets = profile.findall("Targets/Target")
@@ -140,7 +140,7 @@ def _of_span(profile: Element, span: Element, file: str, job: str) -> Iterator[M
         share = asked.writes_pct / 100 if operation == "write" else 1 - asked.writes_pct / 100
         percentiles = _percentiles(span, f"{name}Milliseconds")
         mean_ns = _ns(_number(span, f"Latency/Average{name}Milliseconds"))
-        yield Measured(
+        yield MeasuredPoint(
             file=file,
             job=job,
             operation=operation,

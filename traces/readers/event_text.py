@@ -14,7 +14,7 @@ import numpy as np
 
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import RequestWriter
-from tiersim.traces.readers.blktrace import ISSUES_ONLY, Names, Window, write_rows
+from tiersim.traces.readers.blktrace import ISSUES_ONLY, ProcessNames, QueueWindow, write_rows
 from tiersim.traces.readers.blktrace_kernels import (
     CAT_AHEAD,
     CAT_DISCARD,
@@ -55,7 +55,7 @@ _OPERATIONS = {
 _MODIFIERS = {ord("F"): CAT_FUA, ord("A"): CAT_AHEAD, ord("S"): CAT_SYNC, ord("M"): CAT_META}
 
 
-class Event(NamedTuple):
+class BlockEvent(NamedTuple):
     """What one line says: the columns of an event, and the name of the process where it has queued."""
 
     time_ns: int
@@ -75,7 +75,7 @@ class Grammar(Protocol):
     lost_events: int  # that it says are missing
     remedy: str
 
-    def parse(self, line: bytes) -> Event | bool:
+    def parse(self, line: bytes) -> BlockEvent | bool:
         """Return the event of a line; True when it has none that matters, False when no such tool has written it."""
 
 
@@ -109,8 +109,8 @@ def read_event_text(
 
     Memory does not grow with its length. Raises TraceError when there are several, or nothing in it can be used.
     """
-    lines, names, purposes = EventLines(paths, grammar), Names(), Purposes()
-    window = Window(bios=grammar.bios)
+    lines, names, purposes = EventLines(paths, grammar), ProcessNames(), Purposes()
+    window = QueueWindow(bios=grammar.bios)
     for events in lines.events(names, progress):
         ready = grammar.refine(events)
         for block in window.add(ready, np.arange(len(ready))):
@@ -153,7 +153,7 @@ class EventLines:
         self._held = _NOTHING  # what a line to come may still go before
         self._processes: dict[int, bytes] = {}
 
-    def events(self, names: Names, progress: Progress | None) -> Iterator[Table]:
+    def events(self, names: ProcessNames, progress: Progress | None) -> Iterator[Table]:
         """Yield the events, in order of time."""
         for lines in self._blocks_of_lines(progress):
             events = self._in_order([event for line in lines if (event := self._event(line))])
@@ -231,7 +231,7 @@ class EventLines:
             self._damage = file.damage
             self._hash = file.sha256()
 
-    def _event(self, line: bytes) -> Event | None:
+    def _event(self, line: bytes) -> BlockEvent | None:
         self._count += 1
         found = self._grammar.parse(line) if len(line) <= MAX_LINE_BYTES else False
         if found is True:
@@ -254,7 +254,7 @@ class EventLines:
             return None
         return found
 
-    def _in_order(self, events: list[Event]) -> list[Event]:
+    def _in_order(self, events: list[BlockEvent]) -> list[BlockEvent]:
         """Leave out events far back in time, and leaps of the clock that the next event takes back."""
         kept = []
         following = [*(event.time_ns for event in events[1:]), 1 << 62]
@@ -270,7 +270,7 @@ class EventLines:
                 kept.append(event)
         return kept
 
-    def _rows(self, events: list[Event], names: Names) -> Iterator[tuple[int | bytes, ...]]:
+    def _rows(self, events: list[BlockEvent], names: ProcessNames) -> Iterator[tuple[int | bytes, ...]]:
         for event in events:
             if event.action == QUEUE and event.process and self._processes.get(event.pid) != event.process:
                 self._processes[event.pid] = event.process

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tiersim.errors import TraceError
-from tiersim.traces.measurement import Measured
+from tiersim.traces.measurement import MeasuredPoint
 from tiersim.traces.readers.fio_latency import latency, merged, number
-from tiersim.traces.readers.fio_options import OPERATIONS, OPTIONS, Operation, OptionError, Setting, setting
+from tiersim.traces.readers.fio_options import OPERATIONS, OPTIONS, JobOptions, Operation, OptionError, setting
 from tiersim.units import NS_PER_S
 
 _DOCUMENT = re.compile(r'\{\s*"fio version"')
@@ -42,7 +42,7 @@ def looks_like_fio(text: str) -> bool:
     return _LIKELY.search(text) is not None
 
 
-def read_fio(text: str, file: str) -> list[Measured]:
+def read_fio(text: str, file: str) -> list[MeasuredPoint]:
     """Return what *text*, of the file of that name, says of each direction that did anything.
 
     Jobs of one name, group and options (``numjobs`` without ``group_reporting``) are one. Raises TraceError when no
@@ -118,7 +118,7 @@ def _start_s(document: Mapping[str, Any]) -> float | None:
     return None if stamp_ms is None or elapsed_s is None else stamp_ms / _MS_PER_S - elapsed_s
 
 
-def _of_document(document: Mapping[str, Any], file: str, damage: tuple[str, ...]) -> Iterator[Measured]:
+def _of_document(document: Mapping[str, Any], file: str, damage: tuple[str, ...]) -> Iterator[MeasuredPoint]:
     """Yield what each setting measured; entries of one name, group and options are the jobs of one setting."""
     common = _options(document.get("global options"))
     settings: dict[tuple[str, str, str], tuple[dict[str, str] | None, list[dict[str, Any]]]] = {}
@@ -160,7 +160,7 @@ class _Job(NamedTuple):
     warnings: Sequence[str]
 
 
-def _of_setting(place: str, job: _Job) -> Iterator[Measured]:
+def _of_setting(place: str, job: _Job) -> Iterator[MeasuredPoint]:
     try:
         wanted = None if job.options is None else setting(job.options)
     except OptionError as error:
@@ -178,7 +178,7 @@ def _did(entry: Mapping[str, Any], name: str) -> bool:
     return any(number(entry.get(name), key) for key in ("total_ios", "io_bytes", "iops"))
 
 
-def _point(job: _Job, wanted: Setting | None, operation: Operation) -> Measured:
+def _point(job: _Job, wanted: JobOptions | None, operation: Operation) -> MeasuredPoint:
     """Return what one direction measured, of all the jobs together."""
     directions = [entry[operation] for entry in job.entries if _did(entry, operation)]
     requests = _sum(directions, "total_ios")
@@ -222,7 +222,7 @@ def _point(job: _Job, wanted: Setting | None, operation: Operation) -> Measured:
     syncs = merged([latency(entry["sync"], "lat") for entry in job.entries if isinstance(entry.get("sync"), dict)])
     if syncs and operation == "write":
         known |= {"sync_mean_ns": syncs.mean_ns, "sync_percentiles": syncs.percentiles}
-    return Measured(
+    return MeasuredPoint(
         file=job.file,
         job=job.name,
         operation=operation,
@@ -234,7 +234,9 @@ def _point(job: _Job, wanted: Setting | None, operation: Operation) -> Measured:
     )
 
 
-def _asked(job: _Job, wanted: Setting, operation: Operation, runtime_ms: float, warnings: list[str]) -> dict[str, Any]:
+def _asked(
+    job: _Job, wanted: JobOptions, operation: Operation, runtime_ms: float, warnings: list[str]
+) -> dict[str, Any]:
     """Return what was asked of a direction, as fields of a point."""
     warnings += wanted.warnings
     jobs = len(job.entries)

@@ -18,7 +18,7 @@ _MOST = 2.0**63
 
 
 @dataclass(frozen=True)
-class Latency:
+class FioLatency:
     """Moments, percentiles and bins of some requests, nanoseconds; bins are there in json+ only."""
 
     requests: int
@@ -39,7 +39,7 @@ def number(values: Any, key: str) -> float | None:
     return value
 
 
-def latency(direction: Mapping[str, Any], name: str) -> Latency | None:
+def latency(direction: Mapping[str, Any], name: str) -> FioLatency | None:
     """Return the latency ``clat``, ``slat`` or ``lat`` of a direction; None when it was not measured."""
     for key, unit_ns in ((f"{name}_ns", 1), (name, NS_PER_US)):
         values = direction.get(key)
@@ -48,7 +48,7 @@ def latency(direction: Mapping[str, Any], name: str) -> Latency | None:
         if mean is None or not isinstance(values, dict) or samples == 0 or (mean == 0 and not most):
             continue
         stddev = number(values, "stddev")
-        return Latency(
+        return FioLatency(
             requests=max(1, round(samples or number(direction, "total_ios") or 1)),
             mean_ns=mean * unit_ns,
             stddev_ns=None if stddev is None else stddev * unit_ns,
@@ -87,7 +87,7 @@ def _bins(values: Any, unit_ns: int) -> dict[int, int]:
     return found
 
 
-def merged(latencies: Sequence[Latency | None]) -> Latency | None:
+def merged(latencies: Sequence[FioLatency | None]) -> FioLatency | None:
     """Return the latency of all requests together; None when one of them was not measured.
 
     When all have bins, percentiles are fio's own: the first bin that the share reaches. Otherwise they are means of the
@@ -114,7 +114,7 @@ def merged(latencies: Sequence[Latency | None]) -> Latency | None:
             (percent, round(sum(weight * values[percent] for weight, values in weighed) / requests))
             for percent in shared
         )
-    return Latency(
+    return FioLatency(
         requests,
         mean_ns,
         _stddev(parts, mean_ns, requests),
@@ -126,7 +126,7 @@ def merged(latencies: Sequence[Latency | None]) -> Latency | None:
     )
 
 
-def _stddev(parts: Sequence[Latency], mean_ns: float, requests: int) -> float | None:
+def _stddev(parts: Sequence[FioLatency], mean_ns: float, requests: int) -> float | None:
     """Pool deviations of samples: fio divides by one less than there are."""
     squares = 0.0
     for part in parts:

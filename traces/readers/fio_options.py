@@ -49,7 +49,7 @@ class Direction:
 
 
 @dataclass(frozen=True)
-class Setting:
+class JobOptions:
     """What a job was asked for."""
 
     pattern: Literal["random", "sequential"] | None
@@ -65,7 +65,7 @@ class Setting:
     warnings: tuple[str, ...]
 
 
-def setting(options: Mapping[str, str]) -> Setting:
+def setting(options: Mapping[str, str]) -> JobOptions:
     """Return what *options* mean; raises OptionError for what is no one setting."""
     for key in _RANGES:
         if key in options:
@@ -93,7 +93,7 @@ def setting(options: Mapping[str, str]) -> Setting:
         warnings.append(
             "requests went through the page cache (direct is not set), so these are not the device's latencies"
         )
-    return Setting(
+    return JobOptions(
         pattern=pattern,
         read_share=read_share,
         iodepth=iodepth,

@@ -27,7 +27,7 @@ from tiersim.traces.readers.blktrace_kernels import (
     SPLIT,
     Table,
 )
-from tiersim.traces.readers.event_text import Event, Progress, categories_of, read_event_text
+from tiersim.traces.readers.event_text import BlockEvent, Progress, categories_of, read_event_text
 from tiersim.traces.readers.opened import Opened
 
 #: Process and number, CPU, flags, time, event. Bounded, so that no line takes long.
@@ -76,7 +76,7 @@ class _Ftrace:
         self._inserted: dict[tuple[int, int], int] = {}  # device and first sector → sectors
         self._requeued: set[tuple[int, int]] = set()
 
-    def parse(self, line: bytes) -> Event | bool:
+    def parse(self, line: bytes) -> BlockEvent | bool:
         match = _LINE.search(line)
         if not match:
             return self._is_note(line)
@@ -91,13 +91,13 @@ class _Ftrace:
         time_ns = int(seconds) * 1_000_000_000 + int(fraction) * 10 ** (9 - len(fraction))
         device, sector = int(found[1]) << 20 | int(found[2]), int(found[4])
         if action == SPLIT:
-            return Event(time_ns, sector, 0, SPLIT, categories, int(pid), device, int(found[5]))
+            return BlockEvent(time_ns, sector, 0, SPLIT, categories, int(pid), device, int(found[5]))
         sectors, about = int(found[5]), found[6]
         if not sectors:
             sector = 0 if sector >= 1 << 63 else sector  # a flush command has no place
         if action == INSERT:
             return (
-                Event(time_ns, sector, sectors << 9, INSERT, categories, -1, device)
+                BlockEvent(time_ns, sector, sectors << 9, INSERT, categories, -1, device)
                 if sectors and not self.bios
                 else True
             )
@@ -107,7 +107,7 @@ class _Ftrace:
                 return False
             error = abs(int(about))
         process = about if action == QUEUE else b""
-        return Event(time_ns, sector, sectors << 9, action, categories, int(pid), device, error, process)
+        return BlockEvent(time_ns, sector, sectors << 9, action, categories, int(pid), device, error, process)
 
     def refine(self, events: Table) -> Table:
         """Let requests be queued when they were inserted; what was merged into one since, when it was issued."""

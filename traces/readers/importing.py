@@ -156,7 +156,7 @@ class UnknownFormatError(TraceError):
     """A file that can be read and is of no known format."""
 
 
-class Recording(NamedTuple):
+class RecordingFiles(NamedTuple):
     """The files of a recording: those that hold requests and the key of FORMATS that they are, the others with the key
     of SOURCES each; *named* is what was asked for first, *warnings* says what is left out.
     """
@@ -168,7 +168,7 @@ class Recording(NamedTuple):
     warnings: Sequence[str]
 
 
-def sort_files(paths: Sequence[Path], format: str | None = None) -> Recording:
+def sort_files(paths: Sequence[Path], format: str | None = None) -> RecordingFiles:
     """Tell what each of *paths* is; of a folder, those files count that are known.
 
     *format* is what the files are, a key of FORMATS or SOURCES, where nobody is to ask their first bytes. Raises
@@ -214,7 +214,7 @@ def sort_files(paths: Sequence[Path], format: str | None = None) -> Recording:
         warnings.append(f"of no known format, and not read: {', '.join(unknown[:3])}{more}")
     if not requests and not others:
         raise TraceError(f"{paths[0]}: no file in it is of a known format; give the files of the recording")
-    return Recording(paths[0], list(requests), next(iter(requests.values()), ""), others, warnings)
+    return RecordingFiles(paths[0], list(requests), next(iter(requests.values()), ""), others, warnings)
 
 
 def detect_format(path: Path) -> str:
@@ -323,7 +323,7 @@ def import_trace(
 
 
 def import_files(
-    files: Recording,
+    files: RecordingFiles,
     target: Path,
     *,
     keep_literals: bool = False,

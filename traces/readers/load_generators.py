@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tiersim.errors import TraceError
-from tiersim.traces.measurement import Measured
+from tiersim.traces.measurement import MeasuredPoint
 from tiersim.traces.readers.diskspd_xml import looks_like_diskspd, read_diskspd
 from tiersim.traces.readers.fio_json import looks_like_fio, read_fio
 from tiersim.traces.readers.measured_points import looks_like_points, read_points
@@ -23,7 +23,7 @@ _BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be", b"\xef\
 
 class _Format(NamedTuple):
     looks_like: Callable[[str], bool]
-    read: Callable[[str, str], list[Measured]]
+    read: Callable[[str, str], list[MeasuredPoint]]
 
 
 _FORMATS = (
@@ -41,7 +41,7 @@ def looks_like_measurement(path: Path) -> bool:
     return any(format.looks_like(text) for format in _FORMATS)
 
 
-def measurements(path: Path) -> list[Measured]:
+def measurements(path: Path) -> list[MeasuredPoint]:
     """Return what the file at *path*, plain or compressed, measured; its content tells the format.
 
     Raises TraceError when it cannot be read, is of no known format, or says nothing that was measured.

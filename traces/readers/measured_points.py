@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 
 from tiersim.errors import TraceError
-from tiersim.traces.measurement import Measured, Percentiles
+from tiersim.traces.measurement import MeasuredPoint, Percentiles
 from tiersim.traces.readers.fio_options import OPERATIONS, OptionError, setting
 from tiersim.units import NS_PER_US
 
@@ -30,7 +30,7 @@ def looks_like_points(text: str) -> bool:
     return set(_headings(text)) >= _NEEDED
 
 
-def read_points(text: str, file: str) -> list[Measured]:
+def read_points(text: str, file: str) -> list[MeasuredPoint]:
     """Return the points of a table, of the file of that name; raises TraceError when a row is
     none, or there is no row.
     """
@@ -66,7 +66,7 @@ def _headings(text: str) -> list[str]:
         return []
 
 
-def _point(cells: Mapping[str, str], file: str, place: str) -> Measured:
+def _point(cells: Mapping[str, str], file: str, place: str) -> MeasuredPoint:
     operation = next((name for name in OPERATIONS if name == cells["direction"].lower()), None)
     if operation is None:
         raise TraceError(f"{place}: direction is {cells['direction']!r}; write read or write")
@@ -77,7 +77,7 @@ def _point(cells: Mapping[str, str], file: str, place: str) -> Measured:
         raise TraceError(f"{place}: {error}") from None
     mean_us = _number(cells, "mean_us", place)
     iops = _number(cells, "iops", place)
-    return Measured(
+    return MeasuredPoint(
         file=file,
         job=cells.get("file", ""),
         operation=operation,

@@ -35,14 +35,14 @@ _MOST_DIGITS = 40
 Counts = dict[str, int]
 
 
-class Plan(NamedTuple):
+class PlannedExecution(NamedTuple):
     """One execution: the query's text, and columns of STATEMENT_COLUMNS."""
 
     query: str
     counts: Counts
 
 
-def plan_of(text: str) -> Plan | None:
+def plan_of(text: str) -> PlannedExecution | None:
     """Return what a plan says that follows ``plan:`` in a log, in text or JSON; None for XML, YAML, and what is
     damaged.
     """
@@ -54,13 +54,13 @@ def plan_of(text: str) -> Plan | None:
     return None
 
 
-def _of_json(text: str) -> Plan | None:
+def _of_json(text: str) -> PlannedExecution | None:
     try:
         document = json.loads(text, parse_float=_bounded, parse_int=_bounded)
         query, root = document["Query Text"], document["Plan"]
         if not isinstance(query, str) or not isinstance(root, dict):
             return None
-        return Plan(query, _counts_of_json(root))
+        return PlannedExecution(query, _counts_of_json(root))
     except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError):
         return None
 
@@ -105,7 +105,7 @@ def _nodes(root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         waiting.extend(node.get("Plans", ()))
 
 
-def _of_text(text: str) -> Plan | None:
+def _of_text(text: str) -> PlannedExecution | None:
     lines = text.removeprefix("Query Text: ").split("\n")
     start = next((place for place, line in enumerate(lines) if place and _NODE.search(line)), None)
     if start is None:
@@ -135,7 +135,7 @@ def _of_text(text: str) -> Plan | None:
     launched = _LAUNCHED.findall(text)
     if launched:
         counts["parallel"] = sum(map(int, launched))
-    return Plan("\n".join(query), counts)
+    return PlannedExecution("\n".join(query), counts)
 
 
 def _amounts(line: str) -> dict[tuple[str, str], Decimal]:

@@ -36,7 +36,7 @@ class TextTable(NamedTuple):
     beside: Row  # what JSON says beside the rows, such as the time
 
 
-class Part(NamedTuple):
+class RowPart(NamedTuple):
     """What a row says of one thing.
 
     ``entity`` names it by columns in braces. ``numbers`` gives for each word where its value comes from: alternatives
@@ -55,7 +55,7 @@ class View(NamedTuple):
 
     name: str
     told_by: tuple[str, ...]
-    parts: tuple[Part, ...] = ()  # none: known, and nothing of it is kept
+    parts: tuple[RowPart, ...] = ()  # none: known, and nothing of it is kept
     derive: Callable[[Row], Row] = lambda row: row  # adds columns
     needs: str = ""  # rows without this column's value say nothing
     adds_up: bool = False  # rows of one entity are added up; otherwise one that comes again is not counted
@@ -79,7 +79,7 @@ _Formula = Callable[[Row], Decimal | None]
 
 @lru_cache(1024)
 def _formula(text: str, columns: frozenset[str]) -> _Formula | None:
-    """Return the first alternative of a formula, see :class:`Part`, whose columns are there."""
+    """Return the first alternative of a formula, see :class:`RowPart`, whose columns are there."""
     for alternative in text.split("|"):
         products = [[factor.strip() for factor in product.split("*")] for product in alternative.split("+")]
         if all(factor in columns or _CONSTANT.fullmatch(factor) for product in products for factor in product):
@@ -127,12 +127,12 @@ def number(text: str) -> Decimal | None:
     return value
 
 
-def entity_of(part: Part, row: Row) -> str:
+def entity_of(part: RowPart, row: Row) -> str:
     """Return the name of what *part* of a row is about; the row has the columns that its view derives."""
     return _PLACE.sub(lambda place: row.get(place[1]) or "", part.entity)
 
 
-class Gathered:
+class GatheredRows:
     """Takes rows of a view and holds what they say, by (subject, entity); ``repeated`` counts rows that came again."""
 
     def __init__(self, view: View, canonical: Callable[[str], str] = str) -> None:
@@ -141,7 +141,7 @@ class Gathered:
         self.repeated = 0
         self._view = view
         self._canonical = canonical
-        self._bound: dict[frozenset[str], list[tuple[Part, list[tuple[str, _Formula]]]]] = {}
+        self._bound: dict[frozenset[str], list[tuple[RowPart, list[tuple[str, _Formula]]]]] = {}
         self._alike: dict[tuple[str | None, ...], tuple[Row, list[tuple[Key, dict[str, Decimal | str]]]]] = {}
 
     def add(self, row: Row) -> Row | None:
@@ -174,7 +174,7 @@ class Gathered:
         self.repeated += again
         return row
 
-    def _parts(self, row: Row) -> list[tuple[Part, list[tuple[str, _Formula]]]]:
+    def _parts(self, row: Row) -> list[tuple[RowPart, list[tuple[str, _Formula]]]]:
         """Return the view's parts with the formulas that the row's columns allow, without those
         that none is left of.
         """
@@ -189,7 +189,7 @@ class Gathered:
             self._bound[columns] = parts
         return self._bound[columns]
 
-    def _said(self, part: Part, row: Row, numbers: list[tuple[str, _Formula]]) -> dict[str, Decimal | str]:
+    def _said(self, part: RowPart, row: Row, numbers: list[tuple[str, _Formula]]) -> dict[str, Decimal | str]:
         values: dict[str, Decimal | str] = {}
         for word, formula in numbers:
             value = formula(row)

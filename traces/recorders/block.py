@@ -39,7 +39,7 @@ _MAGIC, _NOTIFY_PROCESS, _NAME_BYTES = 0x65617407, 0x0400_0000, 16
 
 
 @dataclass(frozen=True)
-class Device:
+class BlockDevice:
     """A block device: its name in messages, and its number."""
 
     path: Path
@@ -75,7 +75,7 @@ class Raw:
     lost_events: int = 0
 
 
-def block_device(path: Path) -> Device:
+def block_device(path: Path) -> BlockDevice:
     """Return the device at *path*; raises RecordingError when there is none."""
     try:
         found = path.stat()
@@ -85,7 +85,7 @@ def block_device(path: Path) -> Device:
         ) from None
     if not stat.S_ISBLK(found.st_mode):
         raise RecordingError(f"{path}: is no block device; name one such as /dev/sdb (lsblk lists them)")
-    return Device(path, os.major(found.st_rdev), os.minor(found.st_rdev))
+    return BlockDevice(path, os.major(found.st_rdev), os.minor(found.st_rdev))
 
 
 def record_block(path: Path, target: Path, bounds: Bounds, *, force: bool = False) -> Manifest:
@@ -143,7 +143,7 @@ def commands(path: Path, length_s: float) -> list[str]:
     ]
 
 
-def _recorded(device: Device, folder: Path, bounds: Bounds) -> Raw:
+def _recorded(device: BlockDevice, folder: Path, bounds: Bounds) -> Raw:
     """Record with the first of the three ways that the machine allows."""
     if shutil.which("blktrace"):
         raw = _by_blktrace(device, folder, bounds)
@@ -156,7 +156,7 @@ def _recorded(device: Device, folder: Path, bounds: Bounds) -> Raw:
         return _by_tracepoints(system, device, folder, bounds)
 
 
-def _by_blktrace(device: Device, folder: Path, bounds: Bounds) -> Raw | None:
+def _by_blktrace(device: BlockDevice, folder: Path, bounds: Bounds) -> Raw | None:
     """Run blktrace(8); None when it cannot record here."""
     goes_on = bounds.clock()
     command = ["blktrace", "-d", str(device.path), "-D", str(folder), "-o", "recorded"]
@@ -189,7 +189,7 @@ def _wait(process: "subprocess.Popen[bytes]") -> None:
         process.wait()
 
 
-def _by_tracer(system: Tracefs, device: Device, folder: Path, bounds: Bounds) -> Raw:
+def _by_tracer(system: Tracefs, device: BlockDevice, folder: Path, bounds: Bounds) -> Raw:
     """Record binary with the tracer ``blk``, which is there once for all."""
     stream, names = folder / "stream", folder / "names"
     switch = device.sys / "trace/enable"
@@ -217,7 +217,7 @@ def _by_tracer(system: Tracefs, device: Device, folder: Path, bounds: Bounds) ->
     return Raw([names, stream], _fullness(not whole), system.lost_events())
 
 
-def _by_tracepoints(system: Tracefs, device: Device, folder: Path, bounds: Bounds) -> Raw:
+def _by_tracepoints(system: Tracefs, device: BlockDevice, folder: Path, bounds: Bounds) -> Raw:
     """Record the text of tracepoints in an instance of its own; they name the disk of what goes to a partition."""
     if (device.sys / "partition").exists():
         disk = device.sys.resolve().parent.name

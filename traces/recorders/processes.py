@@ -49,7 +49,7 @@ _PARENT, _USER, _SYSTEM, _STARTED = 1, 11, 12, 19
 
 
 @dataclass(frozen=True)
-class Used:
+class ProcessUse:
     """What a process used since it began: ns, ns, ns, ns, times."""
 
     cpu_ns: int = 0
@@ -58,18 +58,18 @@ class Used:
     run_queue_ns: int = 0
     slices: int = 0
 
-    def __add__(self, other: "Used") -> "Used":
+    def __add__(self, other: "ProcessUse") -> "ProcessUse":
         """Return the sum of both."""
-        return Used(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
+        return ProcessUse(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
 
-    def __sub__(self, other: "Used") -> "Used":
+    def __sub__(self, other: "ProcessUse") -> "ProcessUse":
         """Return by how much this is more."""
-        return Used(*(a - b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
+        return ProcessUse(*(a - b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
 @dataclass
 class _Kind:
-    used: Used = field(default_factory=Used)
+    used: ProcessUse = field(default_factory=ProcessUse)
     observed_ns: int = 0  # by the clock, while one of them was there
 
 
@@ -85,7 +85,7 @@ class Processes:
         self._server, self._without, self._proc = server, without, proc
         self._others: set[str] = set()  # processes that do not count
         self._kernel: set[str] = set()  # threads of the kernel
-        self._known: dict[tuple[int, int], Used] = {}  # by process and its start
+        self._known: dict[tuple[int, int], ProcessUse] = {}  # by process and its start
         self._kinds: dict[str, _Kind] = {}
         self._looked_ns: int | None = None
 
@@ -93,7 +93,7 @@ class Processes:
         """Take in what all processes used since the last look; of those that are new since then, all that they used."""
         now_ns = time.monotonic_ns() if now_ns is None else now_ns
         passed_ns = 0 if self._looked_ns is None else now_ns - self._looked_ns
-        known: dict[tuple[int, int], Used] = {}
+        known: dict[tuple[int, int], ProcessUse] = {}
         seen: set[str] = set()
         for process, kind, started in self._processes():
             used = _used_by_kernel(process) if kind == KERNEL else _used(process)
@@ -104,7 +104,7 @@ class Processes:
             seen.add(kind)
             of_kind = self._kinds.setdefault(kind, _Kind())
             if self._looked_ns is not None:
-                of_kind.used += used - self._known.get(key, Used())
+                of_kind.used += used - self._known.get(key, ProcessUse())
         for kind in seen:
             self._kinds[kind].observed_ns += passed_ns
         self._known, self._looked_ns = known, now_ns
@@ -172,26 +172,26 @@ def _kind(title: str) -> str:
     return HELPERS if what.startswith(_HELPERS) or named.startswith(_HELPERS) else BACKENDS
 
 
-def _used(process: Path) -> Used | None:
+def _used(process: Path) -> ProcessUse | None:
     """Return what all threads of a process used; None when it has ended, or nobody counts."""
-    total = Used()
+    total = ProcessUse()
     try:
         for thread in (process / "task").iterdir():
             cpu_ns, wait_ns, slices = map(int, (thread / "schedstat").read_text().split())
-            total += Used(cpu_ns, 0, 0, wait_ns, slices)
+            total += ProcessUse(cpu_ns, 0, 0, wait_ns, slices)
         fields = _stat(process)[1]
     except (OSError, ValueError):
         return None
-    return total + Used(0, int(fields[_USER]) * _TICK_NS, int(fields[_SYSTEM]) * _TICK_NS)
+    return total + ProcessUse(0, int(fields[_USER]) * _TICK_NS, int(fields[_SYSTEM]) * _TICK_NS)
 
 
-def _used_by_kernel(thread: Path) -> Used | None:
+def _used_by_kernel(thread: Path) -> ProcessUse | None:
     """Return what a thread of the kernel used, all of it there; None when it has ended, or nobody counts."""
     try:
         cpu_ns, wait_ns, slices = map(int, (thread / "schedstat").read_text().split())
     except (OSError, ValueError):
         return None
-    return Used(cpu_ns, 0, cpu_ns, wait_ns, slices)
+    return ProcessUse(cpu_ns, 0, cpu_ns, wait_ns, slices)
 
 
 def _ms(ns: int) -> Decimal:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any, Protocol
 
+from tiersim.errors import RecordingError
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.recorders.growing import GrowingBundle
 from tiersim.traces.statistics import Snapshot
@@ -25,7 +26,16 @@ class Plan:
     with_pool: bool = False
 
 
-class Source(Protocol):
+class NotShownError(RecordingError):
+    """A query that the server did not answer; ``why`` is the recorder's phrase, not the server's text."""
+
+    def __init__(self, why: str) -> None:
+        """Say *why*."""
+        super().__init__(f"the server did not answer: {why}")
+        self.why = why
+
+
+class RecordedServer(Protocol):
     """A server that is recorded; ``recorded`` has its queries, and what was lost and why."""
 
     recorded: Recorded
@@ -39,7 +49,7 @@ class Source(Protocol):
 
 def record_rounds(
     first: Snapshot,
-    snapshots: Source,
+    snapshots: RecordedServer,
     bundle: GrowingBundle,
     plan: Plan,
     ended: Event,
@@ -73,13 +83,13 @@ def _next(now_s: float, every_s: float) -> float:
     return (now_s // every_s + 1) * every_s
 
 
-def _keep(bundle: GrowingBundle, taken: list[Snapshot], snapshots: Source) -> None:
+def _keep(bundle: GrowingBundle, taken: list[Snapshot], snapshots: RecordedServer) -> None:
     bundle.fields |= known(snapshots)
     bundle.add(taken, list(snapshots.recorded.queries.values()))
     taken.clear()
 
 
-def known(snapshots: Source) -> dict[str, Any]:
+def known(snapshots: RecordedServer) -> dict[str, Any]:
     """Return what the manifest says of what was lost, and why."""
     recorded = snapshots.recorded
     return {"dropped": dict(recorded.dropped), "warnings": list(recorded.warnings)}

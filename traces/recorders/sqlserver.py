@@ -19,7 +19,7 @@ _MOMENTS = ("before", "after")
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScriptPlan:
     """What is to be recorded, and how much at most."""
 
     minutes: int = 15
@@ -31,7 +31,7 @@ class Plan:
     buffers: bool = False  # pages of the buffer pool by object
 
 
-class View(NamedTuple):
+class ScriptQuery(NamedTuple):
     """A query of the script: each of its columns as SQL and as the name it gets."""
 
     name: str
@@ -74,7 +74,7 @@ _STATEMENT = (
 )
 
 VIEWS = (
-    View(
+    ScriptQuery(
         "server",
         (
             ("SYSDATETIMEOFFSET()", "captured_at"),
@@ -85,7 +85,7 @@ VIEWS = (
         ),
         "sys.dm_os_sys_info",
     ),
-    View(
+    ScriptQuery(
         "dm_io_virtual_file_stats",
         (
             *_same(
@@ -100,7 +100,7 @@ VIEWS = (
         "sys.dm_io_virtual_file_stats(NULL, NULL) AS s\n"
         "JOIN sys.master_files AS f ON f.database_id = s.database_id AND f.file_id = s.file_id",
     ),
-    View(
+    ScriptQuery(
         "dm_exec_query_stats",
         (
             *_same(
@@ -116,12 +116,12 @@ VIEWS = (
         " s.total_logical_reads DESC",
         top=MOST_QUERIES,
     ),
-    View(
+    ScriptQuery(
         "dm_os_wait_stats",
         _same("wait_type waiting_tasks_count wait_time_ms max_wait_time_ms signal_wait_time_ms"),
         "sys.dm_os_wait_stats\nWHERE waiting_tasks_count > 0",
     ),
-    View(
+    ScriptQuery(
         "dm_os_performance_counters",
         (
             ("RTRIM(object_name)", "object_name"),
@@ -133,7 +133,7 @@ VIEWS = (
         " '%:Databases%'\n    OR object_name LIKE '%:Memory Manager%' OR object_name LIKE '%:SQL Statistics%'\n    OR"
         " object_name LIKE '%:General Statistics%'",
     ),
-    View(
+    ScriptQuery(
         "dm_db_index_operational_stats",
         (
             *_same(
@@ -146,13 +146,13 @@ VIEWS = (
         ),
         f"sys.dm_db_index_operational_stats(DB_ID(), NULL, NULL, NULL) AS s\n{_INDEXES}",
     ),
-    View(
+    ScriptQuery(
         "dm_db_partition_stats",
         (*_same("object_id index_id partition_number used_page_count row_count", "s"), *_INDEX_NAMES),
         f"sys.dm_db_partition_stats AS s\n{_INDEXES}",
         once=True,
     ),
-    View(
+    ScriptQuery(
         "dm_os_buffer_descriptors",
         (
             ("i.index_id", "index_id"),
@@ -170,13 +170,13 @@ VIEWS = (
         "GROUP BY c.name, o.name, i.name, i.index_id, b.is_modified",
         for_buffers=True,
     ),
-    View(
+    ScriptQuery(
         "configurations",
         ((_quoted("name"), "name"), ("CAST(value_in_use AS bigint)", "value_in_use")),
         "sys.configurations",
         once=True,
     ),
-    View(
+    ScriptQuery(
         "databases",
         (
             (_quoted("name"), "name"),
@@ -193,19 +193,19 @@ _CLIENTS = (
 )
 
 #: Read before the session of events is stopped, with which it is forgotten.
-DROPPED = View(
+DROPPED = ScriptQuery(
     "dm_xe_sessions",
     _same("name dropped_event_count dropped_buffer_count"),
     f"sys.dm_xe_sessions\nWHERE name = N'{SESSION}'",
 )
 
 
-def file_name(view: View, moment: str) -> str:
+def file_name(view: ScriptQuery, moment: str) -> str:
     """Return the name of the file that a view is written to."""
     return f"{view.name}.{moment}.csv"
 
 
-def script(plan: Plan) -> Iterator[str]:
+def script(plan: ScriptPlan) -> Iterator[str]:
     """Yield the lines of the script, what it does and costs first, as comments."""
     for line in _preface(plan):
         yield f"-- {line}".rstrip()
@@ -228,13 +228,13 @@ def script(plan: Plan) -> Iterator[str]:
     yield ":OUT stdout"
 
 
-def _written(view: View, moment: str) -> Iterator[str]:
+def _written(view: ScriptQuery, moment: str) -> Iterator[str]:
     yield f":OUT {file_name(view, moment)}"
     yield view.sql()
     yield "GO"
 
 
-def _session(plan: Plan) -> Iterator[str]:
+def _session(plan: ScriptPlan) -> Iterator[str]:
     """Yield what makes the session of events and starts it."""
     queries = ["rpc_completed", "sql_batch_completed"]
     queries += ["sql_statement_completed", "sp_statement_completed"] if plan.statements else []
@@ -265,7 +265,7 @@ def _session(plan: Plan) -> Iterator[str]:
     yield "GO"
 
 
-def _preface(plan: Plan) -> Iterator[str]:
+def _preface(plan: ScriptPlan) -> Iterator[str]:
     where = plan.folder or "the LOG folder of the instance"
     yield (
         f"Records SQL Server (2012 and later) for {plan.minutes} minutes. Save this as record.sql and run it while the"

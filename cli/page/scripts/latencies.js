@@ -10,7 +10,7 @@ const PLURAL = {
 const plural = purpose => PLURAL[purpose] ?? purpose;
 
 const VERDICTS = {
-  steady: { word: 'Steady', one: 'keeps up with the recorded load', many: 'keep up with the recorded load' },
+  steady: { word: 'Carries the load', one: 'carries the recorded load', many: 'carry the recorded load' },
   behind: { word: 'Behind', one: 'falls behind the recorded load', many: 'fall behind the recorded load' },
   saturated: { word: 'Saturated', one: 'cannot carry the recorded load', many: 'cannot carry the recorded load' },
 };

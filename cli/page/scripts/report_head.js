@@ -78,7 +78,7 @@ function sentencesOfBlame() {
     const worst = known(peak) && peak > PEAK * bottleneck.utilisation ? ` (${percent(peak)} in the busiest ${lengthOfInterval(scenario)})` : '';
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
     const always = bottleneck.utilisation >= ALWAYS_BUSY;
-    const busy = `${always ? '' : 'the busiest part, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
+    const busy = `${always ? '' : known(wait) ? 'the busiest part, ' : 'no part is full; the busiest, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
     const waits = wait && (scenario.verdict.load === 'behind' || scenario.replay?.keeps === 'clients') ? '. No part is full: clients wait for their own requests, so latency limits the throughput' : '';
     return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}${waits}` };
   });
@@ -221,7 +221,7 @@ function recordedRow(trace) {
   const rate = trace.span_ns ? commandsOf(trace) / (trace.span_ns / 1e9) : null;
   return element('tr', { className: 'recorded' },
     element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(measuredStyle()), 'Recorded hardware'), element('small', {}, trace.name)),
-    element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, 'arrivals')), anyCached() ? element('td', {}, '–') : null, cells, element('td', { className: 'text' }, '–'));
+    element('td', {}, known(rate) ? count(rate) : '–', element('small', {}, trace.transactions ? 'recorded' : 'arrivals')), anyCached() ? element('td', {}, '–') : null, cells, element('td', { className: 'text' }, '–'));
 }
 
 function scenarioRow(scenario) {
@@ -264,8 +264,8 @@ function drawComparison() {
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   $('comparison-note').textContent = [
-    `Small figures: how a figure varies if the run is repeated (80${NBSP}% interval), left out where it is below the last digit. The error of the prediction is above, under How sure is that.`,
-    'Not resolved: the recording is too short for one value; a range or a bound (>) stands in its place.',
+    `Small figures: the spread of repeated simulations alone (80${NBSP}% interval), left out where it is below the last digit. The error of the model comes on top: see How sure is that.`,
+    'Not resolved: not known well enough for one value, because the recording is short or measured ones scatter by more than a factor of 2; a range or a bound (>) stands in its place.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',

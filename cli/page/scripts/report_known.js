@@ -15,8 +15,8 @@ const MEANINGS = {
   },
   reach: {
     'within the recording': 'The calibration covers this run: buffer pool and CPU load are not larger than recorded.',
-    'beyond the recording': 'The calibration does not cover this run: the buffer pool is larger or the CPU busier than recorded.',
-    'beyond the recording, with assumed costs': 'The calibration does not cover this run: the buffer pool is larger or the CPU busier than recorded, and CPU costs are assumed.',
+    'beyond the recording': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded.',
+    'beyond the recording, with assumed costs': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded, and CPU costs are assumed.',
   },
   locks: { modelled: 'Row locks are simulated.', 'not modelled': 'Row locks are not simulated.' },
 };
@@ -65,7 +65,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `In each session, a ${what} starts when the one before it has ended, plus the recorded think time. After a pause longer than replay.dependency_window, it starts at its recorded time.`,
+  'partly-open': what => `In each session, a ${what} starts when the one before it has ended, plus the recorded think time. After a pause (longer than replay.dependency_window, 100 ms unless set) it starts at its recorded time.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');

@@ -112,7 +112,19 @@ function pairReading() {
   } else if (found) said.push(`${capital(name)} of ${what}: ${timesRange(found)}${NBSP}× that of ${otherName()} (the recording is too short for one value).`);
   else said.push(`${capital(name)} of ${what}: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : 'one side has none'}.`);
   if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; ${all.length - above - below} show no clear difference` : ''}.`);
-  return said.join(' ');
+  return [...said, medianReading()].filter(Boolean).join(' ');
+}
+
+/** Why the median can be shorter where the mean is longer: half of the transactions wait for no read, and find processors less busy. */
+function medianReading() {
+  if (state.purpose !== 'transaction' || !compared()) return '';
+  const [median, mean] = ['p50', 'mean'].map(statistic => ratioOf('transaction', statistic));
+  const [quick, other] = faster(median) && slower(mean) ? [selected(), compared()] : slower(median) && faster(mean) ? [compared(), selected()] : [];
+  const reads = quick?.queries ? asRun(quick, ALL).reads : null;
+  if (!known(reads) || reads >= 0.5) return '';
+  const [low, high] = [quick, other].map(scenario => scenario.stations.rows.find(row => row.name === 'processors')?.utilisation);
+  if (!known(low) || !known(high) || low >= high) return '';
+  return `p50 is shorter on ${quick.name}, though the mean is longer: at least half of the transactions read nothing from storage, and its CPU is less busy (${percent(low)} against ${percent(high)}).`;
 }
 
 const RATIO_MARKS = { mean: 'cross', p50: 'circle', p95: 'square', p99: 'diamond', p999: 'triangle-up' };

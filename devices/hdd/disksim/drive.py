@@ -21,9 +21,9 @@ from typing import Any, Literal
 
 from tiersim.devices.hdd.disk_drive import ReadAhead
 from tiersim.devices.hdd.disksim.layout import MOST_TRACKS, zones_of
-from tiersim.devices.hdd.disksim.parameters import Block, read_blocks
+from tiersim.devices.hdd.disksim.parameters import ParameterBlock, read_blocks
 from tiersim.devices.hdd.disksim.seeks import seek_curve
-from tiersim.devices.hdd.hdd_kernels import SECTOR_BYTES
+from tiersim.devices.hdd.hdd_geometry import SECTOR_BYTES
 from tiersim.devices.hdd.hdd_measured import MeasuredDrive
 from tiersim.errors import ScenarioError
 from tiersim.toml_files import validate
@@ -89,7 +89,9 @@ def drive_values(path: Path, departures: AbstractSet[Departure] = KEPT) -> dict[
     return _values(drives[0], buses, path, departures)
 
 
-def _values(specs: Block, buses: list[Block], path: Path, departures: AbstractSet[Departure]) -> dict[str, Any]:
+def _values(
+    specs: ParameterBlock, buses: list[ParameterBlock], path: Path, departures: AbstractSet[Departure]
+) -> dict[str, Any]:
     model = specs.block("Model")
     mechanics = model.block("Mechanical Model")
     surfaces = model.whole("Number of data surfaces")
@@ -150,7 +152,7 @@ def _values(specs: Block, buses: list[Block], path: Path, departures: AbstractSe
     return {"kind": "measured-hdd", "name": specs.name, "notes": notes, **kept, "sources": sources}
 
 
-def _buffer(specs: Block, departures: AbstractSet[Departure]) -> dict[str, Any]:
+def _buffer(specs: ParameterBlock, departures: AbstractSet[Departure]) -> dict[str, Any]:
     """The keys of the buffer; with caching off it is what data pass through, and nothing more."""
     caching = specs.whole("Enable caching in buffer", 1) != 0
     kind = specs.whole("Buffer continuous read", 0) if caching else 0
@@ -186,7 +188,7 @@ def _buffer(specs: Block, departures: AbstractSet[Departure]) -> dict[str, Any]:
     }
 
 
-def _bus(specs: Block, buses: list[Block]) -> dict[str, Any]:
+def _bus(specs: ParameterBlock, buses: list[ParameterBlock]) -> dict[str, Any]:
     """The keys of what passes between drive and host: rates, and overheads beside those of commands."""
 
     def rate(way: str) -> str | None:
@@ -215,17 +217,17 @@ def _bus(specs: Block, buses: list[Block]) -> dict[str, Any]:
     }
 
 
-def _overheads(specs: Block, kind: str) -> list[float]:
+def _overheads(specs: ParameterBlock, kind: str) -> list[float]:
     """Overheads of a *kind* of command after a read and after a write, in ms."""
     each = specs.number("Per-request overhead time", 0)
     return [each + _scaled(specs, f"{kind} over. after {before}") for before in ("read", "write")]
 
 
-def _scaled(specs: Block, key: str) -> float:
+def _scaled(specs: ParameterBlock, key: str) -> float:
     return specs.number(key, 0) * specs.number("Time scale for overheads", 1)
 
 
-def _not_simulated(specs: Block, mechanics: Block) -> str:
+def _not_simulated(specs: ParameterBlock, mechanics: ParameterBlock) -> str:
     """Name the parameters whose values change nothing here."""
     found = [
         f"{key} = {specs.values[key]:g}"
@@ -238,9 +240,9 @@ def _not_simulated(specs: Block, mechanics: Block) -> str:
     return f"DiskSim's parameters that are not simulated: {', '.join(found)}" if found else ""
 
 
-def _scheduler(specs: Block) -> str:
+def _scheduler(specs: ParameterBlock) -> str:
     policy = specs.values.get("Scheduler")
-    number = policy.whole("Scheduling policy", 1) if isinstance(policy, Block) else 1
+    number = policy.whole("Scheduling policy", 1) if isinstance(policy, ParameterBlock) else 1
     return _SCHEDULERS.get(number, "sptf")
 
 

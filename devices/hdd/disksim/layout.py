@@ -7,7 +7,7 @@ profit.
 
 from collections.abc import Iterable, Iterator
 
-from tiersim.devices.hdd.disksim.parameters import Block, is_number
+from tiersim.devices.hdd.disksim.parameters import ParameterBlock, is_number
 from tiersim.devices.hdd.hdd_measured import MeasuredZone
 from tiersim.errors import ScenarioError
 from tiersim.toml_files import validate
@@ -32,7 +32,7 @@ MOST_TRACKS, _MOST_PER_TRACK = 1 << 21, 1 << 14
 _AT_FRONT = (_PER_CYLINDER_AT_FRONT, _PER_CYLINDER_AT_FRONT_SLIP_TO_END)
 
 
-def zones_of(layout: Block, surfaces: int) -> list[MeasuredZone]:
+def zones_of(layout: ParameterBlock, surfaces: int) -> list[MeasuredZone]:
     """The zones of a drive; raises ScenarioError when the layout is of another kind or holds nothing."""
     if layout.type != "dm_layout_g1":
         raise ScenarioError(f"{layout.path}:{layout.line}: layout {layout.type!r} is not read; dm_layout_g1 is")
@@ -40,14 +40,14 @@ def zones_of(layout: Block, surfaces: int) -> list[MeasuredZone]:
     if not 0 <= scheme <= _PER_ZONE_SLIP_TO_END:
         raise ScenarioError(f"{layout.path}:{layout.line}: sparing scheme {scheme} is not one of DiskSim's; correct it")
     zones = layout.values.get("Zones")
-    if not isinstance(zones, list) or not zones or not all(isinstance(zone, Block) for zone in zones):
+    if not isinstance(zones, list) or not zones or not all(isinstance(zone, ParameterBlock) for zone in zones):
         raise ScenarioError(f"{layout.path}:{layout.line}: it has no list of zones; give the whole file")
     range_cylinders = max(layout.whole("Rangesize for sparing", 1), 1)
     in_turns = layout.values.get("Skew units") == "revolutions"
     return [_zone(zone, surfaces, scheme, range_cylinders, in_turns) for zone in zones]
 
 
-def _zone(zone: Block, surfaces: int, scheme: int, range_cylinders: int, in_turns: bool) -> MeasuredZone:
+def _zone(zone: ParameterBlock, surfaces: int, scheme: int, range_cylinders: int, in_turns: bool) -> MeasuredZone:
     first, last = zone.whole("First cylinder number"), zone.whole("Last cylinder number")
     per_track = zone.whole("Blocks per track")
     unit = per_track if in_turns else 1
@@ -74,7 +74,7 @@ def _zone(zone: Block, surfaces: int, scheme: int, range_cylinders: int, in_turn
 
 
 def _runs(
-    zone: Block, sectors: int, per_track: int, surfaces: int, scheme: int, range_cylinders: int
+    zone: ParameterBlock, sectors: int, per_track: int, surfaces: int, scheme: int, range_cylinders: int
 ) -> Iterator[tuple[int, int]]:
     """(first, count) of each run of sectors that hold data, in order."""
     spares = zone.whole("Number of spares", 0)

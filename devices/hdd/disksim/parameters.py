@@ -28,7 +28,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 @dataclass(frozen=True)
-class Block:
+class ParameterBlock:
     """``TYPE NAME { key = value, ... }``; ``type`` is empty where a file leaves it out."""
 
     type: str
@@ -52,17 +52,17 @@ class Block:
             raise ScenarioError(f"{self.path}:{self.line}: {key!r} is {value}, not a whole number; correct the file")
         return int(value)
 
-    def block(self, key: str) -> "Block":
+    def block(self, key: str) -> "ParameterBlock":
         """A block that must be there; raises ScenarioError."""
         value = self.values.get(key)
-        if not isinstance(value, Block):
+        if not isinstance(value, ParameterBlock):
             raise ScenarioError(
                 f"{self.path}:{self.line}: the block {key!r} is not there in {self.type} {self.name}; add it"
             )
         return value
 
 
-def read_blocks(path: Path) -> list[Block]:
+def read_blocks(path: Path) -> list[ParameterBlock]:
     """Every block of a file and of the files that it names; raises ScenarioError naming file and line."""
     try:
         return list(_Reader(path, 0).blocks())
@@ -96,7 +96,7 @@ class _Reader:
         self._tokens = list(_tokens(read_text(path)))
         self._at = 0
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[ParameterBlock]:
         """Top-level blocks; what instantiates and connects components is passed over."""
         while self._at < len(self._tokens):
             words, line = self._tokens[self._at]
@@ -130,7 +130,7 @@ class _Reader:
         if self._peek().startswith("as "):
             self._at += 1
 
-    def _block(self, words: str, line: int) -> Block:
+    def _block(self, words: str, line: int) -> ParameterBlock:
         self._next()
         type_, _, name = words.partition(" ")
         values: dict[str, Any] = {}
@@ -143,7 +143,7 @@ class _Reader:
                 raise self._problem(at, f"{key[:60]!r} is not followed by '=' but by {mark[:20]!r}")
             values[key] = self._value()
         self._next()
-        return Block(type_, name.strip(), values, self._path, line)
+        return ParameterBlock(type_, name.strip(), values, self._path, line)
 
     def _value(self) -> Any:
         words, line = self._next()

@@ -8,8 +8,8 @@ import re
 
 import numpy as np
 
-from tiersim.devices.hdd.disksim.parameters import Block, file_beside, is_number
-from tiersim.devices.hdd.hdd_geometry import lee_curve_ns
+from tiersim.devices.hdd.disksim.parameters import ParameterBlock, file_beside, is_number
+from tiersim.devices.hdd.seek_curves import lee_curve_ns
 from tiersim.errors import ScenarioError
 from tiersim.toml_files import read_text
 from tiersim.units import NS_PER_MS
@@ -21,7 +21,7 @@ _POINTS = 200
 _THREE = "Single cylinder seek time", "Average seek time", "Full strobe seek time"
 
 
-def seek_curve(mechanics: Block, cylinders: int) -> list[tuple[int, float]]:
+def seek_curve(mechanics: ParameterBlock, cylinders: int) -> list[tuple[int, float]]:
     """(cylinders, ms) of a drive's seek curve; raises ScenarioError naming file and line."""
     kind = mechanics.values.get("Seek type", "extracted" if "Full seek curve" in mechanics.values else None)
     if kind == "extracted":
@@ -45,7 +45,7 @@ def seek_curve(mechanics: Block, cylinders: int) -> list[tuple[int, float]]:
     )
 
 
-def _hpl(mechanics: Block, distance: int, first: list[float]) -> float:
+def _hpl(mechanics: ParameterBlock, distance: int, first: list[float]) -> float:
     """Below V1: V2 + V3 sqrt(d), beyond: V4 + V5 d. V6: time of a single cylinder, -1: not given."""
     border, offset, root, far_offset, slope, single = _numbers(mechanics, "HPL seek equation values", 6)
     if distance <= len(first):
@@ -55,14 +55,14 @@ def _hpl(mechanics: Block, distance: int, first: list[float]) -> float:
     return offset + root * distance**0.5 if distance < border else far_offset + slope * distance
 
 
-def _numbers(mechanics: Block, key: str, count: int) -> list[float]:
+def _numbers(mechanics: ParameterBlock, key: str, count: int) -> list[float]:
     values = mechanics.values.get(key)
     if not isinstance(values, list) or len(values) != count or not all(map(is_number, values)):
         raise ScenarioError(f"{mechanics.path}:{mechanics.line}: {key!r} is not a list of {count} numbers; correct it")
     return [float(value) for value in values]
 
 
-def _extracted(mechanics: Block) -> list[tuple[int, float]]:
+def _extracted(mechanics: ParameterBlock) -> list[tuple[int, float]]:
     name = mechanics.values.get("Full seek curve")
     if not isinstance(name, str):
         raise ScenarioError(f"{mechanics.path}:{mechanics.line}: 'Full seek curve' names no file; name the .seek file")

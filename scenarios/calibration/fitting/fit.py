@@ -7,9 +7,9 @@ from functools import partial
 
 from tiersim.scenarios.calibration.fitting.loops import residuals_of_loops
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, start
-from tiersim.scenarios.calibration.fitting.residuals import TRACE, Misfit, Range, Residual, measure, misfit, ranges
+from tiersim.scenarios.calibration.fitting.residuals import TRACE, FitRange, Misfit, Residual, measure, misfit, ranges
 from tiersim.scenarios.calibration.fitting.search import compass
-from tiersim.scenarios.calibration.fitting.targets import Target
+from tiersim.scenarios.calibration.fitting.targets import FitTarget
 
 #: How many of the shapes that fit best at first are looked at closely.
 _FINALISTS = 4
@@ -39,7 +39,7 @@ class Fit:
     """
 
     values: Values
-    ranges: dict[str, Range]
+    ranges: dict[str, FitRange]
     residuals: tuple[Residual, ...]
     judged: tuple[Residual, ...] = ()  # of what was measured, too, and not fitted to
 
@@ -54,7 +54,7 @@ class Fit:
         return [name for name in PARAMETERS if name not in self.ranges or not self.ranges[name].identified]
 
 
-def fit_loops(targets: Sequence[Target], progress: Progress = lambda what: None) -> Fit:
+def fit_loops(targets: Sequence[FitTarget], progress: Progress = lambda what: None) -> Fit:
     """Fit a flash drive to what a load generator measured; the same targets give the same fit."""
     reads = [one for one in targets if one.setting.read_share == 1 and one.setting.pattern == "random"]
     least = min((one.setting.block_bytes for one in reads), default=0)
@@ -90,7 +90,7 @@ def fit_loops(targets: Sequence[Target], progress: Progress = lambda what: None)
     return Fit(values, found, tuple(residuals_of_loops(used, values)), tuple(residuals_of_loops(beside, values)))
 
 
-def _measure(targets: Sequence[Target], memory_ns: float) -> Misfit:
+def _measure(targets: Sequence[FitTarget], memory_ns: float) -> Misfit:
     """The misfit of numbers of a drive whose reads from memory take *memory_ns*, if that is known."""
     found = measure(partial(residuals_of_loops, targets))
     return lambda values: found(_with_memory(values, memory_ns))
@@ -103,12 +103,12 @@ def _with_memory(values: Mapping[str, float], memory_ns: float) -> Values:
     return {**values, "unloaded_read_ns": memory_ns + values["sense_ns"] + values["transfer_ns"]}
 
 
-def _typical_ns(target: Target) -> float:
+def _typical_ns(target: FitTarget) -> float:
     read = target.latencies["read"]
     return read.percentiles_ns.get(50.0, read.mean_ns)
 
 
-def _from_memory_ns(targets: Sequence[Target], block_bytes: int, unloaded_ns: float) -> float:
+def _from_memory_ns(targets: Sequence[FitTarget], block_bytes: int, unloaded_ns: float) -> float:
     """What a read takes that needs no flash, which is a sequential one alone on a drive that reads ahead.
 
     Infinite where none was measured, or where it takes more than half the time of a random read: then it may be flash.
@@ -122,7 +122,7 @@ def _from_memory_ns(targets: Sequence[Target], block_bytes: int, unloaded_ns: fl
     return min((one for one in alone if 2 * one < unloaded_ns), default=math.inf)
 
 
-def _limits(targets: Sequence[Target]) -> Values:
+def _limits(targets: Sequence[FitTarget]) -> Values:
     """What the highest rates that were seen say of link and controller: they are no less."""
     large = [one for one in targets if one.setting.block_bytes >= LARGE_BYTES]
     bandwidth = max((one.requests_per_s * one.setting.block_bytes for one in large), default=0.0)

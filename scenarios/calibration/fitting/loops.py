@@ -10,7 +10,7 @@ from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios.calibration.fitting.model import device
 from tiersim.scenarios.calibration.fitting.residuals import Residual
-from tiersim.scenarios.calibration.fitting.targets import Latencies, Setting, Target
+from tiersim.scenarios.calibration.fitting.targets import FitTarget, Latencies, Setting
 from tiersim.scenarios.closed import Loop, at_random, run_closed, sequential
 from tiersim.units import NS_PER_S
 
@@ -28,12 +28,12 @@ _MEAN_WEIGHT, _RARE_WEIGHT, _RARE_PERCENT = 4.0, 0.5, 99.0
 _SATURATED, _SATURATED_WEIGHT = 5.0, 0.25
 
 
-def residuals_of_loops(targets: Sequence[Target], values: Mapping[str, float]) -> list[Residual]:
+def residuals_of_loops(targets: Sequence[FitTarget], values: Mapping[str, float]) -> list[Residual]:
     """What a drive of these numbers does, beside what was measured."""
     return residuals_of_drive(targets, device(values))
 
 
-def residuals_of_drive(targets: Sequence[Target], drive: Flash) -> list[Residual]:
+def residuals_of_drive(targets: Sequence[FitTarget], drive: Flash) -> list[Residual]:
     """What a drive does, beside what was measured."""
     alone: dict[tuple[str, int], float] = {}
     for target in targets:

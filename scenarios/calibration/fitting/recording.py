@@ -32,9 +32,9 @@ from tiersim.scenarios.calibration.fitting.fit import (
 from tiersim.scenarios.calibration.fitting.model import device, start
 from tiersim.scenarios.calibration.fitting.residuals import Misfit, Residual, measure, ranges
 from tiersim.scenarios.calibration.fitting.search import compass
-from tiersim.scenarios.causes import BY_THE_CLOCK, ENOUGH_MEASURED, Rules, find_owners, infer_streams
+from tiersim.scenarios.causes import BY_THE_CLOCK, ENOUGH_MEASURED, CauseRules, find_owners, infer_streams
 from tiersim.scenarios.model import ReplayModel
-from tiersim.scenarios.survey import Recorded
+from tiersim.scenarios.survey import RecordedCommands
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
@@ -68,7 +68,7 @@ class _Group:
 class Recording:
     """Requests of one device, those that are fitted to, and those that judge."""
 
-    def __init__(self, trace: Recorded, stream_names: Sequence[str]) -> None:
+    def __init__(self, trace: RecordedCommands, stream_names: Sequence[str]) -> None:
         """Take the first requests of a trace; raises ScenarioError when too few of them have a latency."""
         self.trace = trace.take(np.arange(min(len(trace), _MOST_REQUESTS)))
         data = (self.trace.op == READ) | (self.trace.op == WRITE) | (self.trace.op == FLUSH)
@@ -83,7 +83,7 @@ class Recording:
         self.judging = self.measured & (stretch % 2 == 1)
         self.groups = self._groups()
         measured = float(np.mean(self.trace.latency_ns >= 0)) >= ENOUGH_MEASURED
-        rules = Rules(ReplayModel().dependency_window) if measured else BY_THE_CLOCK
+        rules = CauseRules(ReplayModel().dependency_window) if measured else BY_THE_CLOCK
         owners = find_owners(self.trace, stream_names, None)
         self._streams, self._order = infer_streams(self.trace, owners, rules), order_by_code(owners.stream)
         self.span_bytes = int((self.trace.offset_bytes + self.trace.length_bytes).max())
@@ -181,7 +181,7 @@ def _figure(figure: str, latencies_ns: NDArray[np.int64]) -> float:
     return float(latencies_ns.mean()) if figure == "mean" else float(np.quantile(latencies_ns, float(figure[1:]) / 100))
 
 
-def _outstanding(trace: Recorded) -> NDArray[np.int64]:
+def _outstanding(trace: RecordedCommands) -> NDArray[np.int64]:
     """How many requests were outstanding when each came, itself included."""
     ended = np.sort(trace.time_ns + np.maximum(trace.latency_ns, 0))
     before = np.searchsorted(ended, trace.time_ns, side="right")

@@ -35,7 +35,7 @@ class Residual:
 
 
 @dataclass(frozen=True)
-class Range:
+class FitRange:
     """Within what a fitted number could lie: beyond, the measurement would be missed by a percentage point more."""
 
     low: float
@@ -70,7 +70,7 @@ def measure(evaluate: Evaluate) -> Misfit:
     return found
 
 
-def ranges(values: Mapping[str, float], names: set[str], found: Misfit) -> dict[str, Range]:
+def ranges(values: Mapping[str, float], names: set[str], found: Misfit) -> dict[str, FitRange]:
     """How far each of *names* can move alone, up and down, before the misfit shows it."""
     least = found(values)
     every = {}
@@ -82,5 +82,5 @@ def ranges(values: Mapping[str, float], names: set[str], found: Misfit) -> dict[
             first = next((place for place in moved if found({**values, name: place}) > least + TRACE), None)
             ends.append(moved[-1] if first is None else first)
             held.append(first is not None)
-        every[name] = Range(ends[0], ends[1], all(held))
+        every[name] = FitRange(ends[0], ends[1], all(held))
     return every

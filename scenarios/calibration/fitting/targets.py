@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tiersim.errors import ScenarioError
-from tiersim.traces.measurement import Measured
+from tiersim.traces.measurement import MeasuredPoint
 from tiersim.units import format_bytes
 
 #: Percentiles that count, where they were measured.
@@ -43,7 +43,7 @@ class Latencies:
 
 
 @dataclass(frozen=True)
-class Target:
+class FitTarget:
     """One setting and what was measured with it; *latencies* by operation."""
 
     setting: Setting
@@ -56,13 +56,13 @@ class Target:
 _CONTRADICTION = 0.05
 
 
-def targets(measured: Iterable[Measured]) -> tuple[list[Target], list[str]]:
+def targets(measured: Iterable[MeasuredPoint]) -> tuple[list[FitTarget], list[str]]:
     """Bring points together: directions of one job, then runs of one setting; sorted by setting.
 
     Returns them and, in a sentence each, what was left out. Raises ScenarioError when there is none that a closed loop
     can repeat.
     """
-    jobs: dict[tuple[str, str], list[Measured]] = {}
+    jobs: dict[tuple[str, str], list[MeasuredPoint]] = {}
     for point in measured:
         jobs.setdefault((point.file, point.job), []).append(point)
     runs: dict[Setting, list[tuple[float, dict[str, Latencies]]]] = {}
@@ -81,7 +81,7 @@ def targets(measured: Iterable[Measured]) -> tuple[list[Target], list[str]]:
     return [_mean(setting, runs[setting]) for setting in sorted(runs)], left_out
 
 
-def _setting(points: Sequence[Measured]) -> Setting | str:
+def _setting(points: Sequence[MeasuredPoint]) -> Setting | str:
     """What all directions of a job were told, or why a closed loop cannot repeat it."""
     first = points[0]
     if not first.pattern or not first.block_bytes or not first.depth or first.read_share is None:
@@ -99,7 +99,7 @@ def _setting(points: Sequence[Measured]) -> Setting | str:
     return Setting(first.pattern, first.block_bytes, first.depth, first.jobs or 1, first.read_share, synchronous)
 
 
-def _run(setting: Setting, points: Sequence[Measured]) -> tuple[float, dict[str, Latencies]]:
+def _run(setting: Setting, points: Sequence[MeasuredPoint]) -> tuple[float, dict[str, Latencies]]:
     rate = sum(point.iops or 0.0 for point in points)
     if setting.sync_every:  # what a load generator counts into the latency of such a write differs: the rate tells
         return rate, {}
@@ -114,7 +114,7 @@ def _run(setting: Setting, points: Sequence[Measured]) -> tuple[float, dict[str,
     return rate, latencies
 
 
-def _mean(setting: Setting, runs: list[tuple[float, dict[str, Latencies]]]) -> Target:
+def _mean(setting: Setting, runs: list[tuple[float, dict[str, Latencies]]]) -> FitTarget:
     def average(values: list[float]) -> float:
         return sum(values) / len(values)
 
@@ -126,4 +126,4 @@ def _mean(setting: Setting, runs: list[tuple[float, dict[str, Latencies]]]) -> T
             average([one.mean_ns for one in own]),
             {percent: average([one.percentiles_ns[percent] for one in own]) for percent in percents},
         )
-    return Target(setting, average([rate for rate, _ in runs]), latencies, len(runs))
+    return FitTarget(setting, average([rate for rate, _ in runs]), latencies, len(runs))

@@ -39,7 +39,7 @@ _COUNTS = {"0 or 1": slice(0, 2), "2": slice(2, 3), "3": slice(3, 4), "4 or 5": 
 
 
 @dataclass(frozen=True)
-class Residual:
+class TableResidual:
     """One figure of a table in a pool of *frames* pages: recorded, predicted, and how far apart in units of noise."""
 
     table: str
@@ -63,7 +63,7 @@ class Residual:
         )
 
 
-def residuals(table: AccessedTable, frames: int, expected: Expected) -> list[Residual]:
+def residuals(table: AccessedTable, frames: int, expected: Expected) -> list[TableResidual]:
     """Compare all that was recorded of a table in a pool of *frames* pages with what a law says."""
     found = []
     both = table.index_missed + table.heap_missed
@@ -78,7 +78,7 @@ def residuals(table: AccessedTable, frames: int, expected: Expected) -> list[Res
             continue
         recorded = count / table.accesses
         noise = hypot(MODEL * max(recorded, predicted), sqrt(count) / table.accesses, _NO_MISSES)
-        found.append(Residual(table.name, frames, figure, recorded, predicted, noise))
+        found.append(TableResidual(table.name, frames, figure, recorded, predicted, noise))
     for part, held, law in (
         ("index", table.index_held, expected.index_held),
         ("heap", table.heap_held, expected.heap_held),
@@ -88,17 +88,19 @@ def residuals(table: AccessedTable, frames: int, expected: Expected) -> list[Res
                 pages, predicted = float(sum(held[counts])), float(law[counts].sum())
                 noise = hypot(_COUNTED * max(pages, predicted), sqrt(pages), _NO_PAGES * frames)
                 found.append(
-                    Residual(table.name, frames, f"{part} pages with a usage count of {name}", pages, predicted, noise)
+                    TableResidual(
+                        table.name, frames, f"{part} pages with a usage count of {name}", pages, predicted, noise
+                    )
                 )
     return found
 
 
-def score(found: Sequence[Residual]) -> float:
+def score(found: Sequence[TableResidual]) -> float:
     """Return the sum of squared distances."""
     return sum(residual.distance**2 for residual in found)
 
 
-def contradicts(found: Sequence[Residual]) -> bool:
+def contradicts(found: Sequence[TableResidual]) -> bool:
     """Tell whether a law cannot explain the figures."""
     telling = [one for one in found if max(one.recorded, one.predicted) > one.noise]
     against = contradictions(telling)
@@ -107,12 +109,12 @@ def contradicts(found: Sequence[Residual]) -> bool:
     return bool(against) and sum(min(one.distance, CONTRADICTED) ** 2 for one in telling) > _TOGETHER * len(telling)
 
 
-def tells_misses(found: Sequence[Residual]) -> bool:
+def tells_misses(found: Sequence[TableResidual]) -> bool:
     """Tell whether so many pages were missed that their number says something of a law."""
     return any(_MISSED in one.figure and one.recorded > CONTRADICTED * one.noise for one in found)
 
 
-def contradictions(found: Sequence[Residual]) -> list[Residual]:
+def contradictions(found: Sequence[TableResidual]) -> list[TableResidual]:
     """Return the figures that a law cannot explain, the worst first."""
     return sorted((one for one in found if one.distance > CONTRADICTED), key=lambda one: -one.distance)
 
@@ -187,7 +189,7 @@ def at_its_edge(law: Law) -> bool:
     return not edge < law.exponent < _STEEPEST - edge
 
 
-class Evidence:
+class PoolEvidence:
     """What was recorded of tables that share a pool, of one size or several."""
 
     def __init__(
@@ -217,7 +219,7 @@ class Evidence:
             known = self._known[size] = tuple(laws), found
         return known[1]
 
-    def residuals(self, laws: Sequence[Law], place: int) -> list[Residual]:
+    def residuals(self, laws: Sequence[Law], place: int) -> list[TableResidual]:
         """Hold all that was recorded of a table against its law."""
         return [
             one
@@ -297,8 +299,8 @@ class Evidence:
                 found, least = moved, _CLOSER * score(against)
                 said = [
                     (
-                        f"{table.name}: {moved[place].moved:.0%} of its pages were full; it is assumed that an update"
-                        " has moved one row of each full page to another page (a non-HOT update)"
+                        f"{table.name}: {moved[place].moved:.0%} of its pages were full when it was loaded; it is"
+                        " assumed that the first update of each moved a row to another page (non-HOT)"
                     )
                 ]
                 if not contradicts(against):
@@ -408,7 +410,7 @@ class Fitted:
     missed: tuple[Missed, ...]  # by the fitted laws, at the recorded size
     bounded: tuple[str, ...]  # tables that no exponent fits
     seed: int
-    residuals: tuple[Residual, ...] = ()
+    residuals: tuple[TableResidual, ...] = ()
     said: tuple[str, ...] = ()  # what the recording cannot tell, and what contradicts the laws, a sentence each
     other_sizes: tuple[int, ...] = ()  # further recorded pools, in pages
     unused: int = 0  # frames of the recorded pool that held nothing when the recording began
@@ -442,7 +444,7 @@ def fit(
     used = tuple(table for table in tables if table.accesses and table.rows and table.heap_pages)
     if not used:
         raise TraceError("no table was accessed by rows, so nothing is known of which are hot; record a longer time")
-    evidence = Evidence(used, frames, unused, others, seed, policy)
+    evidence = PoolEvidence(used, frames, unused, others, seed, policy)
     unknown = [place for place, table in enumerate(used) if not table.even]
     laws = evidence.plainest(evidence.halved([Law() for _ in used], unknown), unknown)
     bounded = [
@@ -468,7 +470,9 @@ def fit(
             before = laws[place]
             laws, alike = evidence.better(laws, place)
             used_now = (
-                "no other one explains it better" if laws[place] == before else f"so it uses {_in_words(laws[place])}"
+                "no other one explains it better"
+                if laws[place] == before
+                else f"so the model takes {_in_words(laws[place])}"
             )
             said += [f"{against[0]} by Zipf's law alone; {used_now}", *alike]
             residuals = evidence.residuals(laws, place)
@@ -535,7 +539,7 @@ def alike(fitted: Fitted) -> tuple[tuple[Law, ...], ...]:
     Misses are known to the scatter of their number, and to what the closed form is off; rows may have moved to any
     degree that other figures do not contradict.
     """
-    evidence = Evidence(fitted.tables, fitted.frames, fitted.unused, (), fitted.seed, fitted.policy)
+    evidence = PoolEvidence(fitted.tables, fitted.frames, fitted.unused, (), fitted.seed, fitted.policy)
     pool = Pool(fitted.tables, fitted.seed, fitted.policy)
     found = []
     for place, table in enumerate(fitted.tables):

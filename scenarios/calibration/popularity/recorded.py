@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity.occupancy import MOST, AccessedTable, Pool, levels
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.differences import Change, Counters, Differences
+from tiersim.traces.differences import Counters, Differences, EntityChange
 from tiersim.traces.statistics import Values, read_queries
 from tiersim.units import format_bytes
 
@@ -91,7 +91,7 @@ def recorded_accesses(counters: Counters) -> Accesses:
             f"{unused:,} of the pool's {frames:,} frames for these tables were empty when the recording began: the run"
             " fills the pool, too"
         )
-    added = _count(found.of("io").get(_OF_SESSIONS, Change()), "extends")
+    added = _count(found.of("io").get(_OF_SESSIONS, EntityChange()), "extends")
     return Accesses(tuple(tables), frames, tuple(said), unused, added)
 
 
@@ -102,7 +102,7 @@ def unused_frames(pool: Mapping[str, Values]) -> int:
     return max((int(float(count)) for count in counted if count is not None), default=0)
 
 
-def _count(change: Change, counter: str) -> int:
+def _count(change: EntityChange, counter: str) -> int:
     return int(change.number(counter) or 0)
 
 
@@ -114,7 +114,7 @@ def _texts(path: Path) -> dict[str, str]:
 
 def _table(
     name: str,
-    change: Change,
+    change: EntityChange,
     of_index: str | None,
     least: float,
     found: Differences,
@@ -160,7 +160,7 @@ def _table(
     )
 
 
-def _lookups(index: Change, pages: int) -> float:
+def _lookups(index: EntityChange, pages: int) -> float:
     """Return how many rows were looked up through an index: its scans, if each found a row at most; else its pages by
     its levels.
 
@@ -198,7 +198,7 @@ def _changed(found: Differences, indexes: Mapping[str, str], fitted: set[str], s
     return tables
 
 
-def _scans(change: Change, rows: int) -> float:
+def _scans(change: EntityChange, rows: int) -> float:
     """Return how many scans of the whole table there were: as many as their rows make up, if they were counted; some
     end early.
     """
@@ -207,7 +207,7 @@ def _scans(change: Change, rows: int) -> float:
     return scans if scanned_rows is None else min(scans, float(scanned_rows) / rows)
 
 
-def _missed_by_scans(name: str, change: Change, scans: float, found: Differences) -> int:
+def _missed_by_scans(name: str, change: EntityChange, scans: float, found: Differences) -> int:
     """Return the pages that scans missed, at most all: of each scan those that the pool does not hold; if that is not
     known, the share of a table's misses that is the scans' share of its pages.
     """
@@ -250,7 +250,7 @@ def _indexes(found: Differences) -> dict[str, str]:
     return {table: name for table, (_, name) in most.items()}
 
 
-def _asked(change: Change) -> int:
+def _asked(change: EntityChange) -> int:
     return _count(change, "pages_hit") + _count(change, "pages_read")
 
 
@@ -345,7 +345,7 @@ def page_cache(counters: Counters, host: Mapping[str, Any], fitted: "Fitted") ->
     return PageCache(size, pool_bytes, most_bytes, memory_bytes, share < _ALL, said)
 
 
-def device_pages_read(devices: Mapping[str, Change], page_bytes: int) -> float | None:
+def device_pages_read(devices: Mapping[str, EntityChange], page_bytes: int) -> float | None:
     """Return the pages that devices were read for, none counted twice; None where nobody counted.
 
     A page that is read by itself is one request, and brings others with it where the system reads ahead, which nobody

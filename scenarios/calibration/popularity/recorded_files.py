@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity.occupancy import INNER_ENTRIES, AccessedTable, levels
 from tiersim.scenarios.calibration.popularity.recorded import Accesses
-from tiersim.traces.differences import Change, Counters, Differences
+from tiersim.traces.differences import Counters, Differences, EntityChange
 from tiersim.traces.statistics import Table, read_queries
 from tiersim.units import NS_PER_MS
 
@@ -181,7 +181,7 @@ def _log_ns(found: Differences) -> float:
 
 def _databases(path: Path, found: Differences, share: float, page_bytes: int, said: list[str]) -> list[_Database]:
     """Return the databases whose data files were read, or are at least known."""
-    files: dict[str, list[Change]] = {}
+    files: dict[str, list[EntityChange]] = {}
     for entity, change in found.of("file").items():
         identifier = entity.partition("/")[0]
         if change.last.get("kind") != "log" and identifier not in OWN_DATABASES:
@@ -223,7 +223,7 @@ def _share_of_time(found: Differences, executions: Table, said: list[str]) -> fl
     return recorded_ns / counted_ns
 
 
-def _number(change: Change, counter: str) -> float:
+def _number(change: EntityChange, counter: str) -> float:
     return float(change.number(counter) or 0)
 
 

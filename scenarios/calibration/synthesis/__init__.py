@@ -3,6 +3,6 @@
 ``docs/synthesis.md`` says what is taken from where, what is assumed, and what cannot be known.
 """
 
-from tiersim.scenarios.calibration.synthesis.synthesise import Evidence, QuerySynthesis, Synthesis, synthesise
+from tiersim.scenarios.calibration.synthesis.synthesise import QuerySynthesis, SnapshotEvidence, Synthesis, synthesise
 
-__all__ = ["Evidence", "QuerySynthesis", "Synthesis", "synthesise"]
+__all__ = ["QuerySynthesis", "SnapshotEvidence", "Synthesis", "synthesise"]

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from tiersim.errors import TraceError
-from tiersim.traces.differences import Differences, Step, Stepping
+from tiersim.traces.differences import Differences, SnapshotStep, Stepping
 from tiersim.traces.query_text import Kind, tokens
 from tiersim.traces.recorders.processes import BACKENDS
 from tiersim.traces.statistics import Snapshot, Values, read_queries
@@ -24,7 +24,7 @@ _ZERO = Decimal(0)
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedQuery:
     """One query in one interval; None is what the source did not count.
 
     ``least_ns`` and ``most_ns`` bound every duration: they are of the life of the query's entry. ``least_reached``,
@@ -69,11 +69,11 @@ class Interval:
     number: int
     start_ns: int
     end_ns: int
-    queries: tuple[Counted, ...]
+    queries: tuple[CountedQuery, ...]
     transactions: int | None
 
 
-class Intervals:
+class QueryIntervals:
     """Makes the intervals of a recording from its snapshots.
 
     Snapshots without a time are skipped: what was counted up to them is found in the next.
@@ -83,7 +83,7 @@ class Intervals:
         """Begin without any of the bundle at *path*."""
         self._path = path
         self._stepping = Stepping()
-        self._found: list[tuple[int, int, tuple[Counted, ...]]] = []
+        self._found: list[tuple[int, int, tuple[CountedQuery, ...]]] = []
         self._databases: list[tuple[int, int, int]] = []
 
     def add(self, snapshot: Snapshot) -> None:
@@ -111,11 +111,11 @@ class Intervals:
         return intervals
 
 
-def _transactions(step: Step) -> int:
+def _transactions(step: SnapshotStep) -> int:
     return int(sum((g.get("commits", _ZERO) + g.get("rollbacks", _ZERO) for g in step.grown.values()), _ZERO))
 
 
-def _counted(path: Path, step: Step, entity: str) -> Counted:
+def _counted(path: Path, step: SnapshotStep, entity: str) -> CountedQuery:
     grown, now = step.grown[entity], step.now[entity]
     then: Values = {} if entity in step.reset or step.then is None else step.then.get(entity, {})
 
@@ -136,7 +136,7 @@ def _counted(path: Path, step: Step, entity: str) -> Counted:
         least_ns = most_ns = None
     least_then, most_then = _ns(then, "exec_min_ms"), _ns(then, "exec_max_ms")
     anew = not then or then.get("minmax_since") != now.get("minmax_since")
-    return Counted(
+    return CountedQuery(
         entity=entity,
         calls=calls,
         exec_ns=whole("exec_ms", scale=NS_PER_MS) or 0,
@@ -207,6 +207,7 @@ _ROLLS_BACK = frozenset(["rollback", "abort"])
 _STATISTICS = (
     "pg_stat",
     "pg_buffercache",
+    "pg_control_",
     "pg_settings",
     "pg_wait_sampling",
     "pg_current_wal_",
@@ -272,7 +273,7 @@ _MOST_EXEC_NS = 1 << 61
 
 
 @dataclass
-class Names:
+class QueryNames:
     """What is known of queries by their names in the source."""
 
     queries: dict[str, str] = field(default_factory=dict)
@@ -294,10 +295,10 @@ class Names:
         return self.kinds.get(entity, "language")
 
 
-def names_of(path: Path) -> Names:
+def names_of(path: Path) -> QueryNames:
     """Read the queries of the bundle at *path*."""
     table = read_queries(path)
-    names = Names()
+    names = QueryNames()
     columns = (table.texts(name) for name in ("entity", "query", "text"))
     for entity, query, text in zip(*columns, strict=True):
         if entity is None or query is None:
@@ -311,7 +312,7 @@ def names_of(path: Path) -> Names:
     return names
 
 
-def select(path: Path, intervals: Iterable[Interval], names: Names) -> tuple[list[Interval], list[str]]:
+def select(path: Path, intervals: Iterable[Interval], names: QueryNames) -> tuple[list[Interval], list[str]]:
     """Return the intervals with what sessions executed by themselves, and sentences of what was left out.
 
     A transaction of each statement that took statistics is left out, too. Raises TraceError when nothing is left, or
@@ -444,9 +445,7 @@ MEASURED = "measured (user and system time)"
 LEFT = "execution time minus reads, writes and sampled waits (an upper bound)"
 NOT_TIMED = "unknown: reads and writes of pages were not timed (track_io_timing)"
 FASTEST_COMMIT = "that of the fastest commit; the rest is the wait for the WAL"
-COMMIT_ALONE = (
-    "their execution time: it does not contain the WAL flush, for the flushes took longer than all commits together"
-)
+COMMIT_ALONE = "their execution time, less no flush of the WAL: the flushes took longer than all commits together"
 LOG_NOT_TIMED = "unknown: flushes of the WAL were not timed (track_wal_io_timing)"
 
 #: Time of a processor that was spent on something.
@@ -507,7 +506,7 @@ def _identifier(entity: str) -> str:
     return entity.rpartition("/")[2]
 
 
-def _io_ns(query: Counted, io_timed: bool) -> int | None:
+def _io_ns(query: CountedQuery, io_timed: bool) -> int | None:
     if not io_timed and query.moves_pages:
         return None
     pages_ns = (query.read_ns or 0) + (query.write_ns or 0)
@@ -528,7 +527,7 @@ def _shares(waits_ns: Mapping[str, float], of_ns: int, least_ns: int) -> dict[st
     return {kind: ns * fits / of_ns for kind, ns in kinds.items()}
 
 
-def _split(query: Counted, rest_ns: int, shares: Mapping[str, float], io_timed: bool, sampled: bool) -> Split:
+def _split(query: CountedQuery, rest_ns: int, shares: Mapping[str, float], io_timed: bool, sampled: bool) -> Split:
     lock_ns, client_ns, other_ns = (int(rest_ns * shares[kind]) for kind in (LOCK, CLIENT, OTHER))
     io_ns = _io_ns(query, io_timed)
     left_ns = rest_ns - lock_ns - client_ns - other_ns
@@ -541,7 +540,7 @@ def _split(query: Counted, rest_ns: int, shares: Mapping[str, float], io_timed: 
     return Split(io_ns, lock_ns if sampled else None, None, client_ns if sampled else None, other_ns, cpu, basis)
 
 
-def _split_commit(query: Counted, flushes_ns: int, commits_ns: int) -> Split:
+def _split_commit(query: CountedQuery, flushes_ns: int, commits_ns: int) -> Split:
     """Divide the time of a COMMIT, given that of all of them. PostgreSQL flushes the log after it took the time of the
     statement.
     """

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.synthesis.counted import Counted, Interval, Names, Role, Samples
+from tiersim.scenarios.calibration.synthesis.counted import CountedQuery, Interval, QueryNames, Role, Samples
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.traces.differences import Change, Differences
+from tiersim.traces.differences import Differences, EntityChange
 from tiersim.traces.query_text import NamedTables
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_KINDS
 from tiersim.traces.statistics import read_statements
@@ -36,7 +36,7 @@ _FINDS = 0.05
 Place = tuple[int, str, Decimal, bool, str]
 
 
-def places(entities: Sequence[str], names: Names, found: Differences) -> Mapping[str, Place]:
+def places(entities: Sequence[str], names: QueryNames, found: Differences) -> Mapping[str, Place]:
     """Return by entity what to sort queries by.
 
     Where nobody noted an order, those of large tables come first, and of a table those that miss pages: applications
@@ -67,7 +67,7 @@ def _script(found: Differences) -> dict[str, int]:
     return {query: place for place, query in reversed(list(enumerate(told[0])))} if len(told) == 1 else {}
 
 
-def _tables(found: Differences) -> dict[str, Change]:
+def _tables(found: Differences) -> dict[str, EntityChange]:
     return {name: change for name, change in found.of("relation").items() if change.last.get("kind") == "table"}
 
 
@@ -76,7 +76,7 @@ def _named(text: str, tables: NamedTables, rows: Mapping[str, Decimal]) -> str:
     return max(tables.within(text), key=lambda name: (rows[name], name), default="")
 
 
-def _missed(change: Change | None) -> float:
+def _missed(change: EntityChange | None) -> float:
     calls = 0 if change is None else change.number("calls") or 0
     return float((change.number("pages_read") or 0) / calls) if change is not None and calls else 0.0
 
@@ -109,7 +109,7 @@ ALONE = "every statement is a transaction of its own: there are as many transact
 
 
 def grouping(
-    queries: Sequence[Counted], role: Callable[[str], Role], transactions: int | None, sessions: int
+    queries: Sequence[CountedQuery], role: Callable[[str], Role], transactions: int | None, sessions: int
 ) -> Grouping:
     """Tell how the statements of an interval fall into transactions.
 
@@ -146,7 +146,7 @@ def _as_often(calls: Sequence[int], transactions: int) -> int:
 
 
 def grouped(
-    queries: Sequence[Counted],
+    queries: Sequence[CountedQuery],
     role: Callable[[str], Role],
     order: Mapping[str, Place],
     found: Grouping,
@@ -176,7 +176,7 @@ def grouped(
     return np.concatenate(numbers), np.concatenate(ranks)
 
 
-def _alone(queries: Sequence[Counted], role: Callable[[str], Role], found: Grouping) -> dict[str, int]:
+def _alone(queries: Sequence[CountedQuery], role: Callable[[str], Role], found: Grouping) -> dict[str, int]:
     """Return how many calls of each query stand alone."""
     alone = dict.fromkeys((q.entity for q in queries), 0)
     if not found.explicit:
@@ -200,7 +200,7 @@ def _alone(queries: Sequence[Counted], role: Callable[[str], Role], found: Group
     return alone
 
 
-def _places(queries: Sequence[Counted], role: Callable[[str], Role], order: Mapping[str, Place]) -> dict[str, int]:
+def _places(queries: Sequence[CountedQuery], role: Callable[[str], Role], order: Mapping[str, Place]) -> dict[str, int]:
     """Return the place of each query in a transaction."""
     ordered = sorted(queries, key=lambda query: order[query.entity])
     places = {query.entity: place for place, query in enumerate(ordered)}
@@ -527,7 +527,7 @@ class LoggedTimetable:
         return begin_ns, until_ns
 
 
-class Schedule:
+class IntervalSchedule:
     """Lays out intervals from the last to the first, and remembers what they add up to."""
 
     def __init__(

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.synthesis.counted import (
-    Counted,
-    Intervals,
-    Names,
+    CountedQuery,
+    QueryIntervals,
+    QueryNames,
     Samples,
     Split,
     names_of,
@@ -27,7 +27,13 @@ from tiersim.scenarios.calibration.synthesis.counted import (
     split_times,
 )
 from tiersim.scenarios.calibration.synthesis.draws import Draws, apportion, bounded_sample, exact_sum, scattered
-from tiersim.scenarios.calibration.synthesis.sessions import Schedule, Turns, logged_transactions, places, population
+from tiersim.scenarios.calibration.synthesis.sessions import (
+    IntervalSchedule,
+    Turns,
+    logged_transactions,
+    places,
+    population,
+)
 from tiersim.traces.differences import Counters, Differences
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS, STATEMENT_KINDS
 from tiersim.traces.statistics import Snapshot, Table
@@ -67,13 +73,13 @@ class Synthesis:
     inferred: tuple[str, ...]
 
 
-class Evidence:
+class SnapshotEvidence:
     """Takes in the snapshots of a bundle; memory is that of its intervals and of two snapshots."""
 
     def __init__(self, path: Path) -> None:
         """Begin without any of the bundle at *path*."""
         self.path = path
-        self.intervals = Intervals(path)
+        self.intervals = QueryIntervals(path)
         self.samples = Samples()
 
     def add(self, snapshot: Snapshot) -> None:
@@ -94,7 +100,7 @@ class _Spread:
     recorded: float | None = 0.0
     synthetic: float = 0.0
 
-    def add(self, query: Counted, duration_ns: NDArray[np.int64]) -> None:
+    def add(self, query: CountedQuery, duration_ns: NDArray[np.int64]) -> None:
         self.calls += query.calls
         if self.recorded is None or query.stddev_ns is None:
             self.recorded = None
@@ -103,7 +109,7 @@ class _Spread:
         self.synthetic += query.calls * float(duration_ns.std()) ** 2
 
 
-def synthesise(counters: Counters, evidence: Evidence, seed: int) -> Synthesis:
+def synthesise(counters: Counters, evidence: SnapshotEvidence, seed: int) -> Synthesis:
     """Return executions whose sums are what the *counters* of a bundle say, by the *evidence* in them; the same for the
     same *seed*.
 
@@ -127,7 +133,7 @@ def synthesise(counters: Counters, evidence: Evidence, seed: int) -> Synthesis:
 
     page_bytes, draws = _page_bytes(found), Draws(seed)
     order = places(entities, names, found)
-    assembly, schedule = Assembly(), Schedule(who, logged, names.role, order, only=len(kept) == 1)
+    assembly, schedule = Assembly(), IntervalSchedule(who, logged, names.role, order, only=len(kept) == 1)
     codes = {entity: code for code, entity in enumerate(entities)}
     spreads = {entity: _Spread() for entity in entities}
     for interval in reversed([interval for interval in kept if interval.queries]):
@@ -172,7 +178,7 @@ def _page_bytes(found: Differences) -> int:
 
 
 def _queries(
-    names: Names, splits: Mapping[tuple[int, str], Split], spreads: Mapping[str, _Spread]
+    names: QueryNames, splits: Mapping[tuple[int, str], Split], spreads: Mapping[str, _Spread]
 ) -> tuple[QuerySynthesis, ...]:
     bases: dict[str, set[str]] = {}
     for (_, entity), split in splits.items():
@@ -190,7 +196,7 @@ def _queries(
     )
 
 
-def _arrivals(intervals: int, span_ns: int, schedule: Schedule) -> str:
+def _arrivals(intervals: int, span_ns: int, schedule: IntervalSchedule) -> str:
     length = f"{span_ns / intervals / NS_PER_S:.3g} s"
     sums = f"sums of {length}" if intervals == 1 else f"sums of {intervals:,} intervals of {length} on average"
     if schedule.logged_transactions:
@@ -201,7 +207,7 @@ def _arrivals(intervals: int, span_ns: int, schedule: Schedule) -> str:
     return f"only {sums} were recorded; the times of single executions are simulated"
 
 
-def _more_sessions(schedule: Schedule, planned: int) -> list[str]:
+def _more_sessions(schedule: IntervalSchedule, planned: int) -> list[str]:
     said = []
     if schedule.sessions > planned:
         said.append(
@@ -265,7 +271,7 @@ class _Part:
 
 
 def draw_durations(
-    query: Counted,
+    query: CountedQuery,
     io_total_ns: int,
     sizes: NDArray[np.float64] | None,
     pages_ns: NDArray[np.float64],
@@ -297,7 +303,7 @@ def draw_durations(
 
 
 def _draw_base(
-    query: Counted,
+    query: CountedQuery,
     base: _Part,
     scores: NDArray[np.float64],
     bounds: _Bounds,
@@ -345,7 +351,7 @@ def _floors(total_ns: int, count: int, reading: Times, least_ns: int) -> Times:
     return floor_ns
 
 
-def _bounds(query: Counted) -> _Bounds:
+def _bounds(query: CountedQuery) -> _Bounds:
     """Return the least and most that an execution may take; the recorded mean lies between."""
     mean_ns = query.exec_ns / query.calls
     least_ns = 0 if query.least_ns is None else min(query.least_ns, math.floor(mean_ns))
@@ -353,7 +359,7 @@ def _bounds(query: Counted) -> _Bounds:
     return _Bounds(least_ns, most_ns)
 
 
-def _parts(query: Counted, io_total_ns: int, reading: int, most_ns: int, *, together: bool) -> tuple[_Part, _Part]:
+def _parts(query: CountedQuery, io_total_ns: int, reading: int, most_ns: int, *, together: bool) -> tuple[_Part, _Part]:
     """Divide total and variance between what every execution has and what is for pages.
 
     Both grow *together* with the size of an execution, or are independent; then the time for pages takes as much of the
@@ -437,7 +443,7 @@ Counts = NDArray[np.int64]
 Executions = dict[str, Counts]
 
 
-def draw_executions(query: Counted, split: Split, page_bytes: int, draws: Draws) -> Executions:
+def draw_executions(query: CountedQuery, split: Split, page_bytes: int, draws: Draws) -> Executions:
     """Draw all calls of *query*: the sums of every column are what was counted, to the last unit."""
     calls = query.calls
     sizes = _sizes(query, draws)
@@ -482,7 +488,7 @@ def draw_executions(query: Counted, split: Split, page_bytes: int, draws: Draws)
     return columns | _waits_and_cpu(query, split, drawn.base_ns)
 
 
-def _sizes(query: Counted, draws: Draws) -> NDArray[np.float64] | None:
+def _sizes(query: CountedQuery, draws: Draws) -> NDArray[np.float64] | None:
     """Return how much each execution has to do, relative to the mean; None when all have to do the same."""
     pages = (query.pages_hit or 0) + (query.pages_read or 0)
     if pages <= _PAGES_OF_A_ROW * query.calls or not query.stddev_ns or not query.exec_ns:
@@ -499,7 +505,7 @@ def bytes_of_images(log_bytes: int, images: int, records: int, page_bytes: int) 
     return min(images * page_bytes, max(0, log_bytes - _RECORD_BYTES * records))
 
 
-def _log_bytes(query: Counted, weights: NDArray[np.float64], page_bytes: int, draws: Draws) -> Counts:
+def _log_bytes(query: CountedQuery, weights: NDArray[np.float64], page_bytes: int, draws: Draws) -> Counts:
     """Hand out bytes of the log: images of pages go to some executions, a page each, and what the
     records are to all.
     """
@@ -516,7 +522,7 @@ def _log_bytes(query: Counted, weights: NDArray[np.float64], page_bytes: int, dr
     return records + apportion(image_bytes, having.astype(np.float64))
 
 
-def _waits_and_cpu(query: Counted, split: Split, base_ns: Counts) -> dict[str, Counts]:
+def _waits_and_cpu(query: CountedQuery, split: Split, base_ns: Counts) -> dict[str, Counts]:
     """Divide what is not for pages, of each execution in proportion."""
     left_ns = base_ns
     columns: dict[str, Counts] = {}

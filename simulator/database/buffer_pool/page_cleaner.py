@@ -106,6 +106,7 @@ class PageCleaner:
     sync_bytes: int = 68 << 20
     most_bytes: int = 78 << 20
     loops: int = 30  # seconds that averages go over
+    most_singles: int = 0  # pages that sessions write at once; 0: any number
 
 
 PAGE_CLEANER_ROW = record(
@@ -140,6 +141,7 @@ PAGE_CLEANER_ROW = record(
     "file_flushes",  # of data files behind batches
     "freed_frames",  # clean
     "single_pages",  # that sessions wrote
+    "singles",  # of these, that are being written
     "log_waits",
     indices=("station", "waiting", "doublewrite_station"),
 )
@@ -220,15 +222,15 @@ def finish_cleaner(p: Plant, d: Database, slot: int) -> int:
 
 @kernel
 def _look_at_log(d: Database, now: int) -> None:
-    """Renew the averages every *loops* rounds: pages written in a second, growth of the log in a second."""
+    """Renew the averages every *loops* rounds, a second apart: pages written in a second, growth of the log in one."""
     c = d.page_cleaner[0]
     c["rounds"] += 1
     if c["rounds"] < c["loops"]:
         return
     elapsed_ns = max(now - c["seen_ns"], 1)
-    c["page_rate"] = (c["page_rate"] + c["page_sum"] * 1_000_000_000 // elapsed_ns) // 2
+    c["page_rate"] = (c["page_rate"] + c["page_sum"] * c["interval_ns"] // elapsed_ns) // 2
     grown = d.log[0]["inserted"] - c["log_seen"]
-    c["log_rate"] = (c["log_rate"] + int(grown * 1e9 / elapsed_ns)) // 2
+    c["log_rate"] = (c["log_rate"] + int(grown * c["interval_ns"] / elapsed_ns)) // 2
     c["rounds"], c["page_sum"] = 0, 0
     c["log_seen"], c["seen_ns"] = d.log[0]["inserted"], now
 
@@ -311,7 +313,7 @@ def _begin_batch(p: Plant, d: Database, slot: int, made: int) -> int:
     _take_from_tail(d, worker)
     _take_from_list(d, worker)
     if d.pool_state[FREE_FRAMES] > 0:
-        made = _tell_pool(p, d, made)
+        made = tell_pool(p, d, made)
     pages = d.batches[worker, BATCH_PAGES]
     if pages == 0:
         c["running"] -= 1
@@ -341,7 +343,7 @@ def _free_batch(d: Database) -> int:
 
 
 @kernel
-def _tell_pool(p: Plant, d: Database, made: int) -> int:
+def tell_pool(p: Plant, d: Database, made: int) -> int:
     """Let the pool look at its requests again, if some wait: frames are free, or may be taken."""
     if p.queues[d.pool_state[READY]]["head"] == NONE or made == p.children.size:
         return made
@@ -458,7 +460,7 @@ def resume_cleaner(p: Plant, d: Database, slot: int) -> int:
             c["file_flushes"] += 1
             return add_child(p, 0, station_of(d, d.file_start[file]), FLUSH, 0, 0)
     _end_batch(d, hold["position"])
-    made = _tell_pool(p, d, 0)  # pages that stayed may go now, though no frame is free
+    made = tell_pool(p, d, 0)  # pages that stayed may go now, though no frame is free
     return add_background(p, made, c["station"], WRITE, 0, 0)
 
 

@@ -292,13 +292,14 @@ def victim(d: Database, now: int) -> int:
 def _choose_at_midpoint(d: Database) -> int:
     """Return the frame of the page that has to go. While page cleaners run, a session looks for a clean one near the
     tail; without any it waits for the cleaner in MariaDB, and in MySQL writes a page itself (buf0lru.cc,
-    buf_LRU_get_free_block).
+    buf_LRU_get_free_block), or waits until fewer sessions do (buf0dblwr.cc, buf_dblwr_write_single_page).
     """
     frames = len(d.page_of)
     if d.page_cleaner.size == 0 or not d.page_cleaner[0]["armed"]:
         return midpoint.choose(d, frames, False)
+    c = d.page_cleaner[0]
     frame = midpoint.choose(d, _SEARCHED, True)
-    if frame < 0 and d.page_cleaner[0]["form"] == MYSQL:
+    if frame < 0 and c["form"] == MYSQL and (c["most_singles"] == 0 or c["singles"] < c["most_singles"]):
         frame = midpoint.choose(d, frames, False)
     return frame
 

@@ -33,7 +33,7 @@ from tiersim.simulator.database.buffer_pool.lazy_writer import (
     wake_lazy_writer,
     wanted_frames,
 )
-from tiersim.simulator.database.buffer_pool.page_cleaner import wake_cleaner
+from tiersim.simulator.database.buffer_pool.page_cleaner import tell_pool, wake_cleaner
 from tiersim.simulator.database.buffer_pool.pages import clean, frame_for, is_extended, loaded, station_of
 from tiersim.simulator.database.buffer_pool.readers import has_room, read_ahead_ns
 from tiersim.simulator.database.database_state import (
@@ -145,6 +145,8 @@ def _take_frames(p: Plant, d: Database, slot: int, now: int) -> bool:
             d.leaving[frame] = old + 1 if dirty else 0
             if dirty:
                 clean(d, frame)
+                if d.page_cleaner.size > 0:
+                    d.page_cleaner[0]["singles"] += 1
             d.page_of[frame] = page
             d.frame_of[page] = frame + 1
             d.state[frame] = READING
@@ -296,6 +298,7 @@ def _write_or_read(p: Plant, d: Database, slot: int, made: int) -> int:
     posted = made
     if hold["phase"] in (_PARTS, _LOGGING) and d.page_cleaner.size > 0:
         leaving = _pages_that_leave(d, first, end)
+        hold["position"] = leaving
         d.page_cleaner[0]["single_pages"] += leaving
         if leaving > 0 and d.page_cleaner[0]["doublewrite"]:
             hold["phase"] = _DOUBLING
@@ -311,6 +314,10 @@ def _write_or_read(p: Plant, d: Database, slot: int, made: int) -> int:
         hold["phase"] = _WRITING
         return made
     hold["phase"] = _READING
+    if d.page_cleaner.size > 0 and hold["position"] > 0:
+        d.page_cleaner[0]["singles"] -= hold["position"]
+        hold["position"] = 0
+        made = tell_pool(p, d, made)
     if end - first == 1 and is_extended(d, first):
         d.lazy_writer[0]["extension_reads"] += 1
         return add_child(p, made, d.stations[AT_EXTENSION], READ, (d.extension_place[first] - 1) * size, size)

@@ -168,7 +168,7 @@ def _look_at_indexes(
 
 
 @table_set
-class Transactions(NamedTuple):
+class TransactionStarts(NamedTuple):
     """Where in the statements each transaction begins, and where the last ends; by session, which of them is its first,
     and which of all that are planned.
     """
@@ -179,7 +179,7 @@ class Transactions(NamedTuple):
 
 
 @kernel
-def _there(transactions: Transactions, planned: int) -> int:
+def _there(transactions: TransactionStarts, planned: int) -> int:
     """Return which transaction is one of all that are planned: a session goes through those that it has again and
     again.
     """
@@ -199,7 +199,7 @@ def _there(transactions: Transactions, planned: int) -> int:
 def walk(
     p: Plant,
     d: Database,
-    transactions: Transactions,
+    transactions: TransactionStarts,
     transaction_ns: int,
     enough: int,
     counted: NDArray[np.int64],
@@ -332,7 +332,7 @@ def settle(d: Database, free: int, dirty_pages: int, age_bytes: int) -> None:
     age(d, dirty_pages, age_bytes)
 
 
-def _transactions(d: Database) -> Transactions:
+def _transactions(d: Database) -> TransactionStarts:
     """Return the transactions of all sessions, and statements outside of any by themselves."""
     clients = d.sessions[: d.first_helper[0]]
     begins = d.begins.astype(np.bool_)
@@ -342,4 +342,4 @@ def _transactions(d: Database) -> Transactions:
     first = np.searchsorted(places, np.append(clients["first"], len(begins)))
     there = np.maximum(clients["end"].astype(np.int64) - clients["first"], 1)
     planned = np.diff(first) * np.diff(d.first_number) // there
-    return Transactions(places, first, np.concatenate([[0], np.cumsum(planned)]))
+    return TransactionStarts(places, first, np.concatenate([[0], np.cumsum(planned)]))

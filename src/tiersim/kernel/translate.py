@@ -25,7 +25,7 @@ from tiersim.kernel import Kernel
 from tiersim.kernel.blocks import Kind
 from tiersim.kernel.machine_code import Translated
 from tiersim.kernel.reach import own_digest
-from tiersim.kernel.types import WORD, Table, TableSet, type_of
+from tiersim.kernel.types import WORD, TableSet, TableType, type_of
 from tiersim.kernel.versions import plain_numba
 
 
@@ -124,7 +124,7 @@ class _Texts(CodeLibrary):
         self.functions: dict[str, str] = {}
         self.called: list[Any] = []
         self._hot = hot
-        self._pointers = [kind for kind in arguments if isinstance(kind, Table | TableSet | types.CPointer)]
+        self._pointers = [kind for kind in arguments if isinstance(kind, TableType | TableSet | types.CPointer)]
 
     @property
     def codegen(self) -> Any:

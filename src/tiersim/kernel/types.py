@@ -23,7 +23,7 @@ from tiersim.kernel.blocks import ArrayKind, Kind, SetKind
 WORD = ir.IntType(64)
 
 
-class Table(types.Type):
+class TableType(types.Type):
     """An array. Its value is the address of its words in a block."""
 
     def __init__(self, kind: ArrayKind, *, checked: bool) -> None:
@@ -46,7 +46,7 @@ class TableSet(types.Type):
 def type_of(kind: Kind, *, checked: bool) -> Any:
     """Return numba's type of an argument; *checked*: an index outside a table ends the kernel."""
     if isinstance(kind, ArrayKind):
-        return Table(kind, checked=checked)
+        return TableType(kind, checked=checked)
     if isinstance(kind, SetKind):
         return TableSet(kind, checked=checked)
     return {"int": types.int64, "bool": types.boolean, "float": types.float64}[kind]
@@ -57,7 +57,7 @@ class _Pointer(models.PrimitiveModel):
         super().__init__(manager, kind, WORD.as_pointer())
 
 
-register_model(Table)(_Pointer)
+register_model(TableType)(_Pointer)
 register_model(TableSet)(_Pointer)
 
 
@@ -72,12 +72,12 @@ class _SetAttributes(AttributeTemplate):
 
 @infer_getattr
 class _TableAttributes(AttributeTemplate):
-    key = Table
+    key = TableType
 
-    def resolve_size(self, _: Table) -> Any:
+    def resolve_size(self, _: TableType) -> Any:
         return types.intp
 
-    def resolve_shape(self, table: Table) -> Any:
+    def resolve_shape(self, table: TableType) -> Any:
         return types.UniTuple(types.intp, table.ndim)
 
 
@@ -86,26 +86,26 @@ def _field(_: Any, builder: Any, kind: TableSet, block: Any, name: str) -> Any:
     return builder.gep(block, [WORD(kind.fields[name][1])], inbounds=True)
 
 
-@lower_getattr(Table, "size")
-def _size(_: Any, builder: Any, table: Table, block: Any) -> Any:
+@lower_getattr(TableType, "size")
+def _size(_: Any, builder: Any, table: TableType, block: Any) -> Any:
     items = _length(builder, block, 0)
     for axis in range(1, table.ndim):
         items = builder.mul(items, _length(builder, block, axis))
     return items
 
 
-@lower_getattr(Table, "shape")
-def _shape(context: Any, builder: Any, table: Table, block: Any) -> Any:
+@lower_getattr(TableType, "shape")
+def _shape(context: Any, builder: Any, table: TableType, block: Any) -> Any:
     lengths = [_length(builder, block, axis) for axis in range(table.ndim)]
     return context.make_tuple(builder, types.UniTuple(types.intp, table.ndim), lengths)
 
 
 @type_callable(len)
 def _type_len(_: Any) -> Any:
-    return lambda table: types.intp if isinstance(table, Table) else None
+    return lambda table: types.intp if isinstance(table, TableType) else None
 
 
-@lower_builtin(len, Table)
+@lower_builtin(len, TableType)
 def _len(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
     return _length(builder, arguments[0], 0)
 
@@ -115,7 +115,7 @@ def _kinds(index: Any) -> tuple[Any, ...]:
     return tuple(index) if isinstance(index, types.BaseTuple) else (index,)  # type: ignore[arg-type]
 
 
-def _is_index(table: Table, index: Any) -> bool:
+def _is_index(table: TableType, index: Any) -> bool:
     kinds = _kinds(index)
     return len(kinds) == table.ndim and all(isinstance(kind, types.Integer) for kind in kinds)
 
@@ -123,7 +123,7 @@ def _is_index(table: Table, index: Any) -> bool:
 @type_callable(operator.getitem)
 def _type_getitem(_: Any) -> Any:
     def typed(table: Any, index: Any) -> Any:
-        if isinstance(table, Table) and _is_index(table, index):
+        if isinstance(table, TableType) and _is_index(table, index):
             return signature(table.dtype, table, index)
         return None
 
@@ -133,20 +133,20 @@ def _type_getitem(_: Any) -> Any:
 @type_callable(operator.setitem)
 def _type_setitem(_: Any) -> Any:
     def typed(table: Any, index: Any, value: Any) -> Any:
-        if isinstance(table, Table) and table.writable and _is_index(table, index):
+        if isinstance(table, TableType) and table.writable and _is_index(table, index):
             return signature(types.none, table, index, table.dtype)
         return None
 
     return typed
 
 
-@lower_builtin(operator.getitem, Table, types.Any)
+@lower_builtin(operator.getitem, TableType, types.Any)
 def _getitem(context: Any, builder: Any, typed: Any, arguments: Any) -> Any:
     table, index = typed.args
     return context.unpack_value(builder, table.dtype, _item(context, builder, table, arguments[0], index, arguments[1]))
 
 
-@lower_builtin(operator.setitem, Table, types.Any, types.Any)
+@lower_builtin(operator.setitem, TableType, types.Any, types.Any)
 def _setitem(context: Any, builder: Any, typed: Any, arguments: Any) -> Any:
     table, index, kind = typed.args
     value = context.cast(builder, arguments[2], kind, table.dtype)
@@ -158,7 +158,7 @@ def _setitem(context: Any, builder: Any, typed: Any, arguments: Any) -> Any:
 @type_callable(call_at)
 def _type_call_at(_: Any) -> Any:
     def typed(address: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
-        given = [one if isinstance(one, Table | TableSet) else types.int64 for one in (a, b, c, d, e, f)]
+        given = [one if isinstance(one, TableType | TableSet) else types.int64 for one in (a, b, c, d, e, f)]
         return signature(types.UniTuple(types.int64, 3), types.int64, *given)
 
     return typed
@@ -173,7 +173,7 @@ def _call_at(context: Any, builder: Any, typed: Any, arguments: Any) -> Any:
     words = [builder.ptrtoint(one, WORD) if isinstance(one.type, ir.PointerType) else one for one in arguments[1:]]
     function = ir.FunctionType(ir.IntType(32), [place.type for place in places] + [WORD] * len(words))
     status = builder.call(builder.inttoptr(arguments[0], function.as_pointer()), [*places, *words])
-    if any(isinstance(one, Table | TableSet) and one.checked for one in typed.args):
+    if any(isinstance(one, TableType | TableSet) and one.checked for one in typed.args):
         with builder.if_then(builder.icmp_signed("!=", status, status.type(0)), likely=False):
             context.call_conv.return_user_exc(builder, IndexError, ("an index outside a table",))
     return builder.load(results)
@@ -189,7 +189,7 @@ def _length(builder: Any, block: Any, axis: int) -> Any:
     return _word(builder, block, 1 + axis)
 
 
-def _item(context: Any, builder: Any, table: Table, block: Any, kind: Any, index: Any) -> Any:
+def _item(context: Any, builder: Any, table: TableType, block: Any, kind: Any, index: Any) -> Any:
     """Return the address of an item."""
     kinds = _kinds(kind)
     indices = [builder.extract_value(index, axis) for axis in range(len(kinds))] if kind is not kinds[0] else [index]

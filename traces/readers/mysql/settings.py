@@ -37,6 +37,8 @@ _OTHERS = """
     transaction_isolation tx_isolation userstat wsrep_on
 """
 KEPT = frozenset(_HOST) | frozenset(_OTHERS.split())
+#: No variable of a server: of a described one that is scaled down, how many us its page cleaners' second has.
+PAGE_CLEANER_SECOND = "page_cleaner_second_us"
 _LONGEST = 100
 
 

@@ -30,7 +30,7 @@ from tiersim.traces.readers.postgres.snapshots import tables_of as framed_tables
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, spread, text_of
 from tiersim.traces.readers.timestamps import unix_ns
 from tiersim.traces.readers.views import (
-    Gathered,
+    GatheredRows,
     MomentsOfViews,
     NumberedRow,
     Row,
@@ -175,7 +175,7 @@ class _File:
     def read(self, view: View, table: TextTable) -> None:
         """Take in the rows of a table, by the time that they tell; raises TraceError when most are damaged."""
         column = next((name for name in _TIMES if name in table.columns), None)
-        gathered: dict[int | None, Gathered] = {}
+        gathered: dict[int | None, GatheredRows] = {}
         named: dict[int | None, dict[str, tuple[int, str | None]]] = {}
         for line, row in table.rows:
             if row is None:
@@ -189,7 +189,7 @@ class _File:
                 if name:
                     named.setdefault(moment_ns, {})[name] = line, value
                 continue
-            known = gathered.setdefault(moment_ns, Gathered(view))
+            known = gathered.setdefault(moment_ns, GatheredRows(view))
             try:
                 kept = known.add(row)
             except ValueError as error:
@@ -274,7 +274,7 @@ def names_of(place: str, view: View, row: Row) -> tuple[dict[Key, dict[str, Deci
 
 
 def _values(view: View, row: Row) -> dict[Key, dict[str, Decimal | str]]:
-    gathered = Gathered(view)
+    gathered = GatheredRows(view)
     gathered.add(row)
     return {key: values for key, values in gathered.values.items() if values}
 
@@ -284,7 +284,7 @@ def values_of(view: View, rows: Iterable[Row]) -> tuple[dict[Key, dict[str, Deci
     if view.name in (NAMES, METRICS):
         named = dict(name_and_value(view, row) for row in rows)
         return names_of("the server", view, {name: value for name, value in named.items() if name})
-    gathered = Gathered(view)
+    gathered = GatheredRows(view)
     for row in rows:
         gathered.add(row)
     return gathered.values, {}

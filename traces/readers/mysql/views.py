@@ -7,7 +7,7 @@ are read as one row whose columns are the names. Times of performance_schema are
 """
 
 from tiersim.traces.readers.mysql import derived
-from tiersim.traces.readers.views import Part, View, view_among
+from tiersim.traces.readers.views import RowPart, View, view_among
 
 #: ps in ms.
 _MS = "* 0.000000001"
@@ -21,13 +21,13 @@ VIEWS: tuple[View, ...] = (
     View(
         MOMENT,
         ("unix_s version",),
-        (Part("server", "server", {}, {"version": "version"}),),
+        (RowPart("server", "server", {}, {"version": "version"}),),
     ),
     View(
         QUERIES,
         ("digest count_star", "digest_text count_star"),
         (
-            Part(
+            RowPart(
                 "query",
                 "{schema_name}//t/{digest}",
                 {
@@ -49,7 +49,7 @@ VIEWS: tuple[View, ...] = (
         "files",
         ("file_name event_name count_read", "file event_name count_read"),
         (
-            Part(
+            RowPart(
                 "file",
                 "{entity}",
                 {
@@ -73,7 +73,7 @@ VIEWS: tuple[View, ...] = (
     View(
         "tablespaces",
         ("name file_size page_size", "name file_size space"),
-        (Part("file", "{entity}", {"size_bytes": "file_size"}),),
+        (RowPart("file", "{entity}", {"size_bytes": "file_size"}),),
         derived.tablespace,
         needs="entity",
     ),
@@ -81,7 +81,7 @@ VIEWS: tuple[View, ...] = (
         "index use",
         ("object_schema object_name index_name count_fetch",),
         (
-            Part(
+            RowPart(
                 "relation",
                 "{entity}",
                 {
@@ -101,7 +101,7 @@ VIEWS: tuple[View, ...] = (
     View(
         "index statistics of MariaDB",
         ("table_name index_name rows_read",),
-        (Part("relation", "{entity}", {"index_rows": "rows_read"}, {"kind": "kind", "table": "table"}),),
+        (RowPart("relation", "{entity}", {"index_rows": "rows_read"}, {"kind": "kind", "table": "table"}),),
         derived.index,
         needs="entity",
         adds_up=True,
@@ -110,7 +110,7 @@ VIEWS: tuple[View, ...] = (
         "table statistics of MariaDB",
         ("table_name rows_read rows_changed",),
         (
-            Part(
+            RowPart(
                 "relation",
                 "{entity}",
                 {"rows_read": "rows_read", "rows_changed": "rows_changed"},
@@ -123,14 +123,14 @@ VIEWS: tuple[View, ...] = (
     View(
         "user statistics of MariaDB",
         ("user busy_time cpu_time",),
-        (Part("database", "*", {"cpu_ms": "cpu_time * 1000", "active_ms": "busy_time * 1000"}),),
+        (RowPart("database", "*", {"cpu_ms": "cpu_time * 1000", "active_ms": "busy_time * 1000"}),),
         adds_up=True,
     ),
     View(
         "index sizes",
         ("index_name stat_name stat_value",),
         (
-            Part(
+            RowPart(
                 "relation",
                 "{entity}",
                 {"pages": "size_pages", "leaf_pages": "leaf_pages"},
@@ -145,7 +145,7 @@ VIEWS: tuple[View, ...] = (
         "table sizes",
         ("table_name n_rows clustered_index_size", "name num_rows clust_index_size"),
         (
-            Part(
+            RowPart(
                 "relation",
                 "{entity}",
                 {"rows": "n_rows | num_rows", "pages": "clustered_index_size | clust_index_size"},
@@ -158,14 +158,14 @@ VIEWS: tuple[View, ...] = (
     View(
         "tables",
         ("table_name table_rows data_length",),
-        (Part("relation", "{entity}", {"rows": "table_rows", "size_bytes": "data_length"}, {"kind": "kind"}),),
+        (RowPart("relation", "{entity}", {"rows": "table_rows", "size_bytes": "data_length"}, {"kind": "kind"}),),
         derived.index,
         needs="entity",
     ),
     View(
         "sessions",
         ("command state count",),
-        (Part("session", "{state}//{wait}", {"sessions": "count"}),),
+        (RowPart("session", "{state}//{wait}", {"sessions": "count"}),),
         derived.session,
         adds_up=True,
     ),
@@ -179,8 +179,8 @@ STATUS = View(
     "SHOW GLOBAL STATUS",
     ("variable_name value", "variable_name variable_value"),
     (
-        Part("server", "server", {"uptime_s": "uptime"}),
-        Part(
+        RowPart("server", "server", {"uptime_s": "uptime"}),
+        RowPart(
             "database",
             "*",
             {
@@ -202,7 +202,7 @@ STATUS = View(
                 "backends_active": "threads_running",
             },
         ),
-        Part(
+        RowPart(
             "pool",
             "*",
             {
@@ -211,7 +211,7 @@ STATUS = View(
                 "pages_unused": "innodb_buffer_pool_pages_free",
             },
         ),
-        Part(
+        RowPart(
             "io",
             "innodb/files/all",
             {
@@ -222,7 +222,7 @@ STATUS = View(
                 "flushes": "innodb_data_fsyncs",
             },
         ),
-        Part(
+        RowPart(
             "io",
             "innodb/doublewrite/all",
             {
@@ -230,7 +230,7 @@ STATUS = View(
                 "written_bytes": "innodb_dblwr_pages_written * innodb_page_size",
             },
         ),
-        Part(
+        RowPart(
             "background writer",
             "background writer",
             {
@@ -239,7 +239,7 @@ STATUS = View(
                 "free_list_stalls": "innodb_buffer_pool_wait_free",
             },
         ),
-        Part(
+        RowPart(
             "log",
             "log",
             {
@@ -254,7 +254,7 @@ STATUS = View(
                 "buffers_full": "innodb_log_waits",
             },
         ),
-        Part(
+        RowPart(
             "binary log",
             "binary log",
             {
@@ -263,23 +263,23 @@ STATUS = View(
                 "groups": "binlog_group_commits",
             },
         ),
-        Part("wait", "Lock/innodb row", {"waits": "innodb_row_lock_waits", "wait_ms": "innodb_row_lock_time"}),
+        RowPart("wait", "Lock/innodb row", {"waits": "innodb_row_lock_waits", "wait_ms": "innodb_row_lock_time"}),
     ),
     derived.status,
 )
 VARIABLES = View(
     "SHOW GLOBAL VARIABLES",
     ("variable_name value", "variable_name variable_value"),
-    (Part("log", "log", {"capacity_bytes": "redo_capacity"}),),
+    (RowPart("log", "log", {"capacity_bytes": "redo_capacity"}),),
     derived.variables,
 )
 COUNTED = View(
     "INNODB_METRICS",
     ("name subsystem count",),
     (
-        Part("database", "*", {"write_transactions": "trx_rw_commits"}),
-        Part("checkpointer", "checkpointer", {"done": "log_checkpoints"}),
-        Part(
+        RowPart("database", "*", {"write_transactions": "trx_rw_commits"}),
+        RowPart("checkpointer", "checkpointer", {"done": "log_checkpoints"}),
+        RowPart(
             "background writer",
             "background writer",
             {
@@ -290,7 +290,7 @@ COUNTED = View(
                 "neighbour_pages_written": "buffer_flush_neighbor_total_pages",
             },
         ),
-        Part(
+        RowPart(
             "log",
             "log",
             {

@@ -61,6 +61,7 @@ _HOST = {
 #: all.
 _OTHERS = """
     archive_mode autovacuum autovacuum_max_workers autovacuum_naptime autovacuum_vacuum_cost_delay
+    autovacuum_vacuum_scale_factor autovacuum_vacuum_threshold
     autovacuum_vacuum_cost_limit backend_flush_after bgwriter_flush_after compute_query_id cpu_index_tuple_cost
     cpu_operator_cost cpu_tuple_cost data_checksums default_statistics_target dynamic_shared_memory_type
     hash_mem_multiplier huge_page_size huge_pages huge_pages_status io_max_combine_limit io_max_concurrency io_workers jit

@@ -22,7 +22,7 @@ from tiersim.traces.readers.postgres.views import VIEWS
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, spread, text_of
 from tiersim.traces.readers.timestamps import canonical, has_offset, unix_ns
 from tiersim.traces.readers.views import (
-    Gathered,
+    GatheredRows,
     MomentsOfViews,
     NumberedRow,
     Row,
@@ -465,13 +465,13 @@ class _File:
         self._views += 1
         column = next((name for name in _TIMES if name in table.columns), None)
         beside = next((table.beside[name] for name in _TIMES if table.beside.get(name)), None)
-        gathered: dict[int | None, Gathered] = {}
+        gathered: dict[int | None, GatheredRows] = {}
         own_start_ns = None
         for line, row in self.whole(view, table):
             told = row.get(column) if column else beside
             moment_ns = None if told is None else self._unix_ns(line, column or "time", told)
             if moment_ns not in gathered:
-                gathered[moment_ns] = Gathered(view, canonical)
+                gathered[moment_ns] = GatheredRows(view, canonical)
             try:
                 kept = gathered[moment_ns].add(row)
             except ValueError as error:
@@ -559,8 +559,8 @@ def complete_names(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
     if changed:
         recorded.inferred.append(
-            f"one file has no schema for {len(changed):,} tables and indexes, such as {full[min(changed)]}; it is taken"
-            " from another file"
+            f"one file names {len(changed):,} tables and indexes without their schema, such as {full[min(changed)]};"
+            " it is taken from another file"
         )
 
 

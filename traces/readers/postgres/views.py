@@ -11,7 +11,7 @@ from decimal import Decimal
 from tiersim.traces.readers.postgres import derived
 from tiersim.traces.readers.recorded import Key
 from tiersim.traces.readers.timestamps import canonical
-from tiersim.traces.readers.views import Gathered, Part, Row, View
+from tiersim.traces.readers.views import GatheredRows, Row, RowPart, View
 
 _QUERY = "{dbid}/{userid}/{toplevel}/{queryid}"
 _SINCE = {"since": "stats_reset"}
@@ -27,7 +27,7 @@ VIEWS: tuple[View, ...] = (
         "pg_stat_statements",
         ("queryid calls", "query calls total_exec_time", "query calls total_time"),
         (
-            Part(
+            RowPart(
                 "query",
                 _QUERY,
                 {
@@ -79,25 +79,25 @@ VIEWS: tuple[View, ...] = (
     View(
         "pg_stat_statements_info",
         ("dealloc stats_reset",),
-        (Part("query store", "statements", {"evictions": "dealloc"}, _SINCE),),
+        (RowPart("query store", "statements", {"evictions": "dealloc"}, _SINCE),),
     ),
     View(
         "pg_stat_kcache_detail",
         ("queryid exec_user_time", "queryid user_time", "query exec_user_time", "query user_time"),
-        (Part("query", _QUERY, _KCACHE, {"since": "stats_since"}),),
+        (RowPart("query", _QUERY, _KCACHE, {"since": "stats_since"}),),
         derived.query,
         needs="queryid",
     ),
     View(
         "pg_stat_kcache",
         ("datname exec_user_time", "datname user_time"),
-        (Part("database", "{datname}", _KCACHE),),
+        (RowPart("database", "{datname}", _KCACHE),),
     ),
     View(
         "processes",  # no view of PostgreSQL's: what /proc counts of its processes, and of the load generator
         ("process cpu_ms run_queue_ms",),
         (
-            Part(
+            RowPart(
                 "process",
                 "{process}",
                 {name: name for name in ("cpu_ms", "user_ms", "system_ms", "run_queue_ms", "slices", "observed_ms")},
@@ -108,7 +108,7 @@ VIEWS: tuple[View, ...] = (
         "pg_stat_io",
         ("backend_type object context",),
         (
-            Part(
+            RowPart(
                 "io",
                 "{backend_type}/{object}/{context}",
                 {
@@ -137,7 +137,7 @@ VIEWS: tuple[View, ...] = (
         "pg_stat_database",
         ("datname xact_commit", "datname blks_read blks_hit"),
         (
-            Part(
+            RowPart(
                 "database",
                 "{datname}",
                 {
@@ -173,7 +173,7 @@ VIEWS: tuple[View, ...] = (
         "pg_stat_bgwriter",
         ("buffers_clean buffers_alloc", "checkpoints_timed buffers_checkpoint"),
         (
-            Part(
+            RowPart(
                 "background writer",
                 "background writer",
                 {
@@ -185,7 +185,7 @@ VIEWS: tuple[View, ...] = (
                 },
                 _SINCE,
             ),
-            Part(  # to 16
+            RowPart(  # to 16
                 "checkpointer",
                 "checkpointer",
                 {
@@ -203,7 +203,7 @@ VIEWS: tuple[View, ...] = (
         "pg_stat_checkpointer",
         ("num_timed num_requested",),
         (
-            Part(
+            RowPart(
                 "checkpointer",
                 "checkpointer",
                 {
@@ -226,7 +226,7 @@ VIEWS: tuple[View, ...] = (
         "pg_stat_wal",
         ("wal_records wal_bytes",),
         (
-            Part(
+            RowPart(
                 "log",
                 "log",
                 {
@@ -248,7 +248,7 @@ VIEWS: tuple[View, ...] = (
         "pg_statio_all_tables",
         ("relname heap_blks_read",),
         (
-            Part(
+            RowPart(
                 "relation",
                 "{relation}",
                 {
@@ -270,7 +270,7 @@ VIEWS: tuple[View, ...] = (
         "pg_statio_all_indexes",
         ("indexrelname idx_blks_read",),
         (
-            Part(
+            RowPart(
                 "relation",
                 "{relation}",
                 {"pages_hit": "idx_blks_hit", "pages_read": "idx_blks_read"},
@@ -283,7 +283,7 @@ VIEWS: tuple[View, ...] = (
         "pg_stat_all_indexes",
         ("indexrelname idx_scan",),
         (
-            Part(
+            RowPart(
                 "relation",
                 "{relation}",
                 {"index_scans": "idx_scan", "index_entries": "idx_tup_read", "index_rows": "idx_tup_fetch"},
@@ -296,7 +296,7 @@ VIEWS: tuple[View, ...] = (
         "pg_stat_all_tables",
         ("relname seq_scan n_live_tup",),  # pg_stat_xact_all_tables, of a transaction, has no rows alive
         (
-            Part(
+            RowPart(
                 "relation",
                 "{relation}",
                 {
@@ -325,7 +325,7 @@ VIEWS: tuple[View, ...] = (
         "pg_stats",
         ("tablename attname correlation", "tablename attname n_distinct"),
         (
-            Part(
+            RowPart(
                 "column",
                 "{column}",
                 {
@@ -341,7 +341,7 @@ VIEWS: tuple[View, ...] = (
     View(
         "pg_buffercache",
         ("bufferid usagecount", "relfilenode relblocknumber usagecount"),
-        (Part("pool", "{relation}/{usagecount}/{cleanness}", {"pages": "1"}),),
+        (RowPart("pool", "{relation}/{usagecount}/{cleanness}", {"pages": "1"}),),
         derived.buffers,
         adds_up=True,
         uses="schemaname nspname relname reldatabase relfilenode usagecount isdirty",
@@ -349,7 +349,7 @@ VIEWS: tuple[View, ...] = (
     View(  # pg_buffercache by relation, usage count and dirtiness: made by hand
         "pg_buffercache_usage",
         ("relname usagecount isdirty count", "relname usagecount isdirty buffers"),
-        (Part("pool", "{relation}/{usagecount}/{cleanness}", {"pages": "count | buffers"}),),
+        (RowPart("pool", "{relation}/{usagecount}/{cleanness}", {"pages": "count | buffers"}),),
         derived.buffers,
         adds_up=True,
     ),
@@ -357,7 +357,7 @@ VIEWS: tuple[View, ...] = (
         "pg_buffercache_by_relation",
         ("relname buffers",),
         (
-            Part(
+            RowPart(
                 "pool",
                 "{relation}",
                 {"pages": "buffers", "pages_dirty": "dirty", "usage_mean": "avg_usagecount"},
@@ -369,7 +369,7 @@ VIEWS: tuple[View, ...] = (
         "pg_buffercache_summary",
         ("buffers_used buffers_unused",),
         (
-            Part(
+            RowPart(
                 "pool",
                 "*",
                 {
@@ -385,13 +385,13 @@ VIEWS: tuple[View, ...] = (
     View(
         "pg_buffercache_usage_counts",
         ("usage_count buffers",),
-        (Part("pool", "*/{usage_count}", {"pages": "buffers", "pages_dirty": "dirty", "pages_pinned": "pinned"}),),
+        (RowPart("pool", "*/{usage_count}", {"pages": "buffers", "pages_dirty": "dirty", "pages_pinned": "pinned"}),),
     ),
     View(
         "pg_class",
         ("relname relpages",),
         (
-            Part(
+            RowPart(
                 "relation",
                 "{relation}",
                 {
@@ -407,7 +407,7 @@ VIEWS: tuple[View, ...] = (
     View(
         "pg_settings",
         ("name setting",),
-        (Part("setting", "{name}", {}, {"setting": "setting", "unit": "unit"}),),
+        (RowPart("setting", "{name}", {}, {"setting": "setting", "unit": "unit"}),),
         derived.setting,
         needs="name",
     ),
@@ -415,7 +415,7 @@ VIEWS: tuple[View, ...] = (
         "pg_stat_activity",
         ("pid state query_start", "pid state wait_event", "state wait_event_type wait_event count"),
         (
-            Part(
+            RowPart(
                 "session",
                 "{state}/{wait_event_type}/{wait_event}",
                 {"sessions": "count | 1", "in_transaction": "in_transaction"},
@@ -427,7 +427,7 @@ VIEWS: tuple[View, ...] = (
     View(
         "pg_wait_sampling_profile",
         ("event_type event count",),
-        (Part("wait", "{wait}", {"samples": "count"}),),
+        (RowPart("wait", "{wait}", {"samples": "count"}),),
         derived.wait,
         adds_up=True,
     ),
@@ -438,8 +438,8 @@ VIEWS: tuple[View, ...] = (
         "server",
         ("wal_lsn", "pg_current_wal_lsn", "pg_current_xlog_location", "version pg_postmaster_start_time"),
         (
-            Part("log", "log", {"position_bytes": "position"}),
-            Part(
+            RowPart("log", "log", {"position_bytes": "position"}),
+            RowPart(
                 "server",
                 "server",
                 {},
@@ -458,7 +458,7 @@ def values_of(view_name: str, rows: Iterable[Row]) -> dict[Key, dict[str, Decima
 
     Raises ValueError, a phrase that names the column, when a value is not what it must be.
     """
-    gathered = Gathered(BY_NAME[view_name], canonical)
+    gathered = GatheredRows(BY_NAME[view_name], canonical)
     for row in rows:
         gathered.add(row)
     return gathered.values

@@ -20,7 +20,7 @@ from tiersim.traces.readers.sqlserver.events import (
     What,
     wait_class,
 )
-from tiersim.traces.readers.sqlserver.executions import Event, finish_executions
+from tiersim.traces.readers.sqlserver.executions import ExecutionEvent, finish_executions
 from tiersim.traces.readers.sqlserver.text_events import TextEvents
 from tiersim.traces.readers.sqlserver.trace_rows import OF_SYSTEM, SYSTEM, number_of, numbers_of
 from tiersim.traces.readers.sqlserver.xml_events import XmlEvents
@@ -100,14 +100,16 @@ def _fields(event: Element) -> tuple[dict[str, str], dict[str, str]]:
     return values, words
 
 
-def _event(what: What, timestamp: str, fields: Mapping[str, str], words: Mapping[str, str], times: EventTimes) -> Event:
+def _event(
+    what: What, timestamp: str, fields: Mapping[str, str], words: Mapping[str, str], times: EventTimes
+) -> ExecutionEvent:
     """Return an event; raises ValueError when a number or its time is none. It is noted when it ends."""
     numbers = [number_of(fields.get(name), unit) for name, unit in _NUMBERS]
     wait = Wait.OTHER
     if what == What.WAIT:
         wait = wait_class(words.get("wait_type") or fields.get("wait_type", ""))
         numbers[0] = number_of(fields.get("duration"), NS_PER_MS)
-    return Event._make(
+    return ExecutionEvent._make(
         (
             what,
             next((fields[name] for name in XE_TEXTS if fields.get(name)), None),

@@ -6,8 +6,8 @@ inside it; both at once would count everything twice. Where any batch or call wa
 executions and the statements inside them are left out; otherwise the statements are, those that call others without
 what the others took.
 
-Readers hand over :data:`~tiersim.traces.readers.sqlserver.execution_kernels.Events`, or one :class:`Event` after the
-other.
+Readers hand over :data:`~tiersim.traces.readers.sqlserver.execution_kernels.Events`, or one :class:`ExecutionEvent`
+after the other.
 """
 
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ _PLACES = {
 }
 
 
-class Event(NamedTuple):
+class ExecutionEvent(NamedTuple):
     """One event, as readers of text hand it over; what is not known is NOT_KNOWN (-1), or None."""
 
     what: What
@@ -114,7 +114,7 @@ class Event(NamedTuple):
     user: str | None = None
 
 
-class Asked(NamedTuple):
+class TextColumns(NamedTuple):
     """What a text asks for, as columns of Events."""
 
     query: int
@@ -155,9 +155,9 @@ class Executions:
         self._handles: dict[tuple[int, int], int] = {}
         self._unknown_handles = 0
         self._beginnings = 0
-        self._waiting: list[Event] = []
+        self._waiting: list[ExecutionEvent] = []
 
-    def ask(self, text: str, what: int, *, database: str | None = None, user: str | None = None) -> Asked:
+    def ask(self, text: str, what: int, *, database: str | None = None, user: str | None = None) -> TextColumns:
         """Take in the query that a text of an event runs, and return it; literals are forgotten, see Recorded.query."""
         call = query_of(text, "rpc" if what == What.RPC else "language")
         code = NOT_KNOWN
@@ -167,9 +167,9 @@ class Executions:
             if code == len(self._marks):
                 self._marks.append(mark)
         prepares, runs = (NOT_KNOWN if handle is None else handle for handle in (call.prepares, call.runs))
-        return Asked(code, STATEMENT_KINDS.index(call.kind), prepares, runs, int(call.resets))
+        return TextColumns(code, STATEMENT_KINDS.index(call.kind), prepares, runs, int(call.resets))
 
-    def take(self, event: Event) -> None:
+    def take(self, event: ExecutionEvent) -> None:
         """Take one event."""
         self._waiting.append(event)
         if len(self._waiting) >= _ROWS:

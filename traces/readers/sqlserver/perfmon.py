@@ -11,7 +11,7 @@ from tiersim.errors import TraceError
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, lines_of
 from tiersim.traces.readers.sqlserver.events import PAGE_BYTES
-from tiersim.traces.readers.sqlserver.performance_counters import UNCHECKED, Counted, counted, engine_of
+from tiersim.traces.readers.sqlserver.performance_counters import UNCHECKED, BundleCounter, counted, engine_of
 from tiersim.traces.readers.sqlserver.pool_size import tell_pool
 from tiersim.traces.readers.timestamps import Clock, moment_within
 from tiersim.traces.readers.views import number
@@ -33,7 +33,7 @@ class _Column(NamedTuple):
     """A counter that is kept."""
 
     place: int
-    counted: Counted
+    counted: BundleCounter
 
 
 def _looks_like(start: str) -> bool:

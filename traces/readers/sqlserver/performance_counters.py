@@ -13,7 +13,7 @@ _TOTAL = "_total"
 _ALL = "*"
 
 
-class Counted(NamedTuple):
+class BundleCounter(NamedTuple):
     """What a performance counter is in the words of a bundle."""
 
     subject: str
@@ -23,8 +23,8 @@ class Counted(NamedTuple):
     rate: bool = False  # a mean per s, of a word that is a counter
 
 
-def _sum(subject: str, entity: str, word: str) -> Counted:
-    return Counted(subject, entity, word, rate=True)
+def _sum(subject: str, entity: str, word: str) -> BundleCounter:
+    return BundleCounter(subject, entity, word, rate=True)
 
 
 #: Of SQL Server, by object and counter, both in lower case.
@@ -33,16 +33,16 @@ _ENGINE = {
     ("buffer manager", "page writes/sec"): _sum("database", _ALL, "pages_written"),
     ("buffer manager", "page lookups/sec"): _sum("database", _ALL, "pages_looked_up"),
     ("buffer manager", "readahead pages/sec"): _sum("database", _ALL, "pages_read_ahead"),
-    ("buffer manager", "page life expectancy"): Counted("database", _ALL, "page_life_s"),
+    ("buffer manager", "page life expectancy"): BundleCounter("database", _ALL, "page_life_s"),
     ("buffer manager", "checkpoint pages/sec"): _sum("checkpointer", "checkpointer", "pages_written"),
     ("buffer manager", "background writer pages/sec"): _sum("checkpointer", "checkpointer", "indirect_pages_written"),
     ("buffer manager", "lazy writes/sec"): _sum("background writer", "background writer", "pages_written"),
     ("buffer manager", "free list stalls/sec"): _sum("background writer", "background writer", "free_list_stalls"),
-    ("buffer manager", "database pages"): Counted("pool", _ALL, "pages"),
+    ("buffer manager", "database pages"): BundleCounter("pool", _ALL, "pages"),
     ("sql statistics", "batch requests/sec"): _sum("database", _ALL, "batches"),
-    ("general statistics", "user connections"): Counted("database", _ALL, "backends"),
-    ("memory manager", "target server memory (kb)"): Counted("memory", "host", "engine_target_bytes", _KIB),
-    ("memory manager", "total server memory (kb)"): Counted("memory", "host", "engine_bytes", _KIB),
+    ("general statistics", "user connections"): BundleCounter("database", _ALL, "backends"),
+    ("memory manager", "target server memory (kb)"): BundleCounter("memory", "host", "engine_target_bytes", _KIB),
+    ("memory manager", "total server memory (kb)"): BundleCounter("memory", "host", "engine_bytes", _KIB),
 }
 #: Of the object Databases, by counter: the log's entity is named by the database, that of all together is "log".
 _DATABASES = {
@@ -67,13 +67,13 @@ _DISK = {
     "current disk queue length": ("in_flight", _ONE),
 }
 _WINDOWS = {
-    ("processor", "% processor time"): Counted("processor", "host", "busy_share", _PERCENT),
-    ("processor", "% user time"): Counted("processor", "host", "user_share", _PERCENT),
-    ("processor", "% privileged time"): Counted("processor", "host", "system_share", _PERCENT),
-    ("processor", "% idle time"): Counted("processor", "host", "idle_share", _PERCENT),
-    ("memory", "available bytes"): Counted("memory", "host", "available_bytes"),
-    ("memory", "available kbytes"): Counted("memory", "host", "available_bytes", _KIB),
-    ("memory", "available mbytes"): Counted("memory", "host", "available_bytes", _MIB),
+    ("processor", "% processor time"): BundleCounter("processor", "host", "busy_share", _PERCENT),
+    ("processor", "% user time"): BundleCounter("processor", "host", "user_share", _PERCENT),
+    ("processor", "% privileged time"): BundleCounter("processor", "host", "system_share", _PERCENT),
+    ("processor", "% idle time"): BundleCounter("processor", "host", "idle_share", _PERCENT),
+    ("memory", "available bytes"): BundleCounter("memory", "host", "available_bytes"),
+    ("memory", "available kbytes"): BundleCounter("memory", "host", "available_bytes", _KIB),
+    ("memory", "available mbytes"): BundleCounter("memory", "host", "available_bytes", _MIB),
 }
 
 UNCHECKED = (
@@ -81,7 +81,7 @@ UNCHECKED = (
 )
 
 
-def counted(object_name: str, counter: str, instance: str) -> Counted | None:
+def counted(object_name: str, counter: str, instance: str) -> BundleCounter | None:
     """Return what a counter of perfmon is here; None for what is not kept.
 
     *object_name* may be that of a named instance, ``MSSQL$NAME:Databases``; *instance* is a disk, database or
@@ -99,17 +99,17 @@ def counted(object_name: str, counter: str, instance: str) -> Counted | None:
             return None  # a sum over disks that are listed by themselves
         if counter in _DISK:
             word, factor = _DISK[counter]
-            return Counted("device", instance, word, factor)
+            return BundleCounter("device", instance, word, factor)
         return None
     return _WINDOWS.get((name, counter)) if whole else None
 
 
-def _of_database(counter: str, name: str | None) -> Counted | None:
+def _of_database(counter: str, name: str | None) -> BundleCounter | None:
     if counter not in _DATABASES:
         return None
     subject, word, rate = _DATABASES[counter]
     entity = name or (_ALL if subject == "database" else "log")
-    return Counted(subject, entity, word, rate=rate)
+    return BundleCounter(subject, entity, word, rate=rate)
 
 
 def engine_of(object_name: str) -> str | None:

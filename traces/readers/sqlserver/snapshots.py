@@ -18,7 +18,16 @@ from tiersim.traces.readers.sqlserver.settings import host_of
 from tiersim.traces.readers.sqlserver.text_rows import tables_of
 from tiersim.traces.readers.sqlserver.views import COUNTERS, PLAN_CACHE, QUERY_STORE, SESSIONS, UNCHECKED, view_of
 from tiersim.traces.readers.timestamps import Clock
-from tiersim.traces.readers.views import Gathered, MomentsOfViews, Row, RowsOfViews, TextTable, View, entity_of, number
+from tiersim.traces.readers.views import (
+    GatheredRows,
+    MomentsOfViews,
+    Row,
+    RowsOfViews,
+    TextTable,
+    View,
+    entity_of,
+    number,
+)
 from tiersim.traces.statistics import Values
 
 #: Columns that tell when a row was taken; the first that is there.
@@ -79,7 +88,7 @@ class _File:
             self._read_intervals(view, table)
             return
         column = next((name for name in _TIMES if name in table.columns), None)
-        gathered: dict[int | None, Gathered] = {}
+        gathered: dict[int | None, GatheredRows] = {}
         counters: dict[int | None, dict[Key, dict[str, Decimal | str]]] = {}
         for line, row in self._whole(table):
             try:
@@ -87,7 +96,7 @@ class _File:
                 if view.name == COUNTERS:
                     _add_counter(row, counters.setdefault(moment_ns, {}))
                 else:
-                    self._take(view, row, gathered.setdefault(moment_ns, Gathered(view)))
+                    self._take(view, row, gathered.setdefault(moment_ns, GatheredRows(view)))
             except ValueError as error:
                 self._rows.damage(line, str(error))
                 continue
@@ -109,7 +118,7 @@ class _File:
             self._recorded.add(moment, moment_ns, values)
         self._recorded.inferred += self._clock.said(self._path.name)
 
-    def _take(self, view: View, row: Row, gathered: Gathered) -> None:
+    def _take(self, view: View, row: Row, gathered: GatheredRows) -> None:
         kept = gathered.add(row)
         if kept is None:
             return
@@ -136,7 +145,7 @@ class _File:
 
     def _read_intervals(self, view: View, table: TextTable) -> None:
         """Take in Query Store's rows of intervals as sums that grow from interval to interval."""
-        found: dict[int, Gathered] = {}
+        found: dict[int, GatheredRows] = {}
         starts = []
         for line, row in self._whole(table):
             try:
@@ -144,7 +153,7 @@ class _File:
                 start_ns = self._unix_ns("start_time", row) if row.get("start_time") else end_ns
                 if end_ns is None or start_ns is None:
                     raise ValueError("end_time: is not told")
-                self._take(view, row, found.setdefault(end_ns, Gathered(view)))
+                self._take(view, row, found.setdefault(end_ns, GatheredRows(view)))
             except ValueError as error:
                 self._rows.damage(line, str(error))
                 continue

@@ -8,7 +8,7 @@ from tiersim.traces.query_text import LONGEST
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.sqlserver.coded_texts import CodedTexts
 from tiersim.traces.readers.sqlserver.execution_kernels import NEST, START_NS, WAIT_CLASS, WHAT
-from tiersim.traces.readers.sqlserver.executions import Event, Executions, new_events
+from tiersim.traces.readers.sqlserver.executions import ExecutionEvent, Executions, new_events
 from tiersim.traces.schema import NOT_KNOWN
 
 #: A block ends with the event that reaches so many, or whose texts together reach so many characters.
@@ -17,7 +17,7 @@ _CHARACTERS = 1 << 22
 #: Of a text no more is read: a call may quote, and double, the statement inside it.
 _LONGEST = 4 * LONGEST
 #: The numbers of an Event, which are columns of Events as they are.
-_NUMBERS = slice(Event._fields.index("start_ns"), Event._fields.index("wait"))
+_NUMBERS = slice(ExecutionEvent._fields.index("start_ns"), ExecutionEvent._fields.index("wait"))
 
 
 class TextEvents:
@@ -27,10 +27,10 @@ class TextEvents:
         """Begin with none."""
         self._executions = recorded.of(Executions)
         self._coded = CodedTexts(self._executions)
-        self._waiting: list[Event] = []
+        self._waiting: list[ExecutionEvent] = []
         self._characters = 0
 
-    def take(self, event: Event) -> None:
+    def take(self, event: ExecutionEvent) -> None:
         """Take one event."""
         self._waiting.append(event)
         self._characters += len(event.text or "")

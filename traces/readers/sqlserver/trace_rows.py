@@ -21,7 +21,7 @@ from tiersim.traces.readers.sqlserver.events import (
     Wait,
     What,
 )
-from tiersim.traces.readers.sqlserver.executions import Event, finish_executions
+from tiersim.traces.readers.sqlserver.executions import ExecutionEvent, finish_executions
 from tiersim.traces.readers.sqlserver.text_events import TextEvents
 from tiersim.traces.readers.sqlserver.text_rows import NULLS, raw_tables_of
 from tiersim.traces.readers.sqlserver.xml_events import XmlEvents
@@ -33,7 +33,7 @@ def numbers_of(columns: Mapping[str, tuple[str, int]]) -> tuple[tuple[str, int],
     is none.
     """
     words = {word: (name, unit) for name, (word, unit) in columns.items()}
-    fields = Event._fields
+    fields = ExecutionEvent._fields
     return tuple(words.get(word, ("", 1)) for word in fields[fields.index("duration_ns") : fields.index("wait")])
 
 
@@ -160,10 +160,10 @@ class _Rows:
 _AGAIN = "export it again, with quotes around texts where it is a CSV"
 
 
-def _event(what: What, columns: Mapping[str, str], times: EventTimes) -> Event:
+def _event(what: What, columns: Mapping[str, str], times: EventTimes) -> ExecutionEvent:
     """Return an event of SQL Trace; raises ValueError when a number or time of it is none."""
     numbers = [number_of(columns.get(name), unit) for name, unit in _NUMBERS]
-    return Event._make(
+    return ExecutionEvent._make(
         (
             what,
             columns.get("TextData"),

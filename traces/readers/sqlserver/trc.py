@@ -29,7 +29,7 @@ from tiersim.traces.readers.sqlserver.trc_kernels import (
     NUMBER,
     PLACE,
     SCAN_COUNTS,
-    Wanted,
+    WantedColumns,
     scan,
 )
 from tiersim.traces.readers.sqlserver.window import Window
@@ -97,13 +97,13 @@ def read_trc(path: Path, source: Opened, recorded: Recorded) -> None:
     file.finish(source.damage)
 
 
-def columns_of(names: dict[str, int]) -> Wanted:
+def columns_of(names: dict[str, int]) -> WantedColumns:
     """Return, for the scan, the places of columns in its rows, from 1 in the order of *names*, and how each is read."""
     slots, kinds = np.full(256, -1, np.int64), np.zeros(256, np.int64)
     numbers = {name: number for number, name in COLUMN_NAMES.items()}
     for slot, (name, kind) in enumerate(names.items(), start=1):
         slots[numbers[name]], kinds[numbers[name]] = slot, kind
-    return Wanted(slots, kinds)
+    return WantedColumns(slots, kinds)
 
 
 def _header(path: Path, data: NDArray[np.uint8]) -> Header:

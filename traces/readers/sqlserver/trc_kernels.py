@@ -107,7 +107,7 @@ def _find_event(data: Bytes, at: int, end: int, final: bool) -> int:
 
 
 @table_set
-class Wanted(NamedTuple):
+class WantedColumns(NamedTuple):
     """What is read of each column, by its number."""
 
     slots: Table  # (256,): its place in a row of values; -1: it is not wanted
@@ -115,7 +115,7 @@ class Wanted(NamedTuple):
 
 
 @kernel(checked=True)
-def scan(data: Bytes, at: int, final: bool, wanted: Wanted, values: Table, counts: Table) -> tuple[int, int]:
+def scan(data: Bytes, at: int, final: bool, wanted: WantedColumns, values: Table, counts: Table) -> tuple[int, int]:
     """Read entries of *data* from *at* on, and return how far they are done with and how many events were read.
 
     ``values`` int64[n, 1 + wanted] gets the class, then the columns. Stops when it is full, or, unless *final*, before
@@ -151,7 +151,7 @@ def scan(data: Bytes, at: int, final: bool, wanted: Wanted, values: Table, count
 
 
 @kernel(checked=True)
-def _read_event(data: Bytes, at: int, stop: int, wanted: Wanted, values: Table, row: int) -> None:
+def _read_event(data: Bytes, at: int, stop: int, wanted: WantedColumns, values: Table, row: int) -> None:
     values[row, 0] = _u16(data, at + 3)
     for slot in range(1, values.shape[1]):
         values[row, slot] = MISSING

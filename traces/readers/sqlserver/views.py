@@ -6,7 +6,7 @@ What was never compared with a server is said in UNCHECKED, which goes to the ma
 """
 
 from tiersim.traces.readers.sqlserver import derived
-from tiersim.traces.readers.views import Part, View, view_among
+from tiersim.traces.readers.views import RowPart, View, view_among
 
 PLAN_CACHE, QUERY_STORE, COUNTERS = "dm_exec_query_stats", "query_store_runtime_stats", "dm_os_performance_counters"
 SESSIONS = "dm_xe_sessions"
@@ -14,14 +14,14 @@ SESSIONS = "dm_xe_sessions"
 _FILE = {"kind": "kind", "path": "physical_name", "database": "database"}
 _RELATION = {"kind": "kind", "table": "table", "identifier": "identifier"}
 _QUERY = "{database}//t/{queryid}"
-_POOL = (Part("pool", "{relation}", {"pages": "count", "pages_dirty": "dirty"}),)
+_POOL = (RowPart("pool", "{relation}", {"pages": "count", "pages_dirty": "dirty"}),)
 
 VIEWS: tuple[View, ...] = (
     View(
         "dm_io_virtual_file_stats",
         ("num_of_reads num_of_writes", "num_of_reads io_stall_read_ms"),
         (
-            Part(
+            RowPart(
                 "file",
                 "{entity}",
                 {
@@ -41,7 +41,7 @@ VIEWS: tuple[View, ...] = (
     View(
         "master_files",
         ("file_id physical_name",),
-        (Part("file", "{entity}", {"size_bytes": "size * 8192"}, _FILE),),
+        (RowPart("file", "{entity}", {"size_bytes": "size * 8192"}, _FILE),),
         derived.file,
         needs="database_id",
     ),
@@ -53,7 +53,7 @@ VIEWS: tuple[View, ...] = (
             "execution_count total_logical_reads",
         ),
         (
-            Part(
+            RowPart(
                 "query",
                 _QUERY,
                 {
@@ -78,7 +78,7 @@ VIEWS: tuple[View, ...] = (
         QUERY_STORE,
         ("count_executions avg_duration", "count_executions avg_logical_io_reads"),
         (
-            Part(
+            RowPart(
                 "query",
                 _QUERY,
                 {
@@ -104,7 +104,7 @@ VIEWS: tuple[View, ...] = (
         "dm_db_index_operational_stats",
         ("leaf_insert_count range_scan_count", "range_scan_count singleton_lookup_count"),
         (
-            Part(
+            RowPart(
                 "relation",
                 "{relation}",
                 {
@@ -127,7 +127,7 @@ VIEWS: tuple[View, ...] = (
         "dm_db_partition_stats",
         ("used_page_count row_count", "reserved_page_count row_count", "in_row_data_page_count row_count"),
         (
-            Part(
+            RowPart(
                 "relation",
                 "{relation}",
                 {
@@ -165,7 +165,7 @@ VIEWS: tuple[View, ...] = (
         "dm_os_wait_stats",
         ("wait_type waiting_tasks_count", "wait_type wait_time_ms"),
         (
-            Part(
+            RowPart(
                 "wait",
                 "{wait_type}",
                 {
@@ -182,7 +182,7 @@ VIEWS: tuple[View, ...] = (
     View(
         "configurations",
         ("name value_in_use",),
-        (Part("setting", "{name}", {}, {"setting": "setting", "unit": "unit"}),),
+        (RowPart("setting", "{name}", {}, {"setting": "setting", "unit": "unit"}),),
         derived.setting,
         needs="name",
     ),
@@ -190,14 +190,14 @@ VIEWS: tuple[View, ...] = (
         "databases",
         ("name recovery_model_desc", "name target_recovery_time_in_seconds"),
         (
-            Part(
+            RowPart(
                 "setting",
                 "{database}/target recovery time",
                 {},
                 {"setting": "target_recovery_time_in_seconds"},
             ),
-            Part("setting", "{database}/recovery model", {}, {"setting": "recovery_model_desc"}),
-            Part("setting", "{database}/delayed durability", {}, {"setting": "delayed_durability_desc"}),
+            RowPart("setting", "{database}/recovery model", {}, {"setting": "recovery_model_desc"}),
+            RowPart("setting", "{database}/delayed durability", {}, {"setting": "delayed_durability_desc"}),
         ),
         derived.database,
         needs="database",
@@ -206,8 +206,8 @@ VIEWS: tuple[View, ...] = (
         "dm_os_sys_info",
         ("cpu_count scheduler_count", "cpu_count hyperthread_ratio", "cpu_count sqlserver_start_time"),
         (
-            Part("server", "server", {}, {"started_at": "sqlserver_start_time", "version": "product_version"}),
-            Part(
+            RowPart("server", "server", {}, {"started_at": "sqlserver_start_time", "version": "product_version"}),
+            RowPart(
                 "memory",
                 "host",
                 {

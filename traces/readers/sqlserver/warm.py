@@ -17,7 +17,7 @@ from tiersim.traces.readers.sqlserver.trc_kernels import scan as scan_trc
 from tiersim.traces.readers.sqlserver.xel_kernels import (
     BLOCK_HEADER_BYTES,
     FIRST_FIELD,
-    Wanted,
+    WantedEvents,
     block_of,
     find_block,
     is_block,
@@ -37,6 +37,6 @@ def compile_readers() -> None:
     block_of(data, 0)
     fields = np.zeros((0, 0, 2), np.int64)
     values = np.zeros((1, FIRST_FIELD), np.int64)
-    scan_xel(data, 0, len(data), Wanted(none, fields, none, pairs), values, 0, np.zeros(XEL_COUNTS, np.int64))
+    scan_xel(data, 0, len(data), WantedEvents(none, fields, none, pairs), values, 0, np.zeros(XEL_COUNTS, np.int64))
     sessions, nested = np.zeros((1, STATE_COLUMNS), np.int64), np.zeros((1, MOST_NESTED, len(COSTS)), np.int64)
     follow(new_events(0), sessions, nested, np.zeros(COUNTS, np.int64))

@@ -25,7 +25,7 @@ Key = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Field:
+class EventField:
     """A field of an event: where it lies in its data, of which type it is, and what the dictionary says of it."""
 
     offset: int
@@ -35,11 +35,11 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Event:
+class EventType:
     """An event: its name, and its fields by name."""
 
     name: str
-    fields: dict[str, Field]
+    fields: dict[str, EventField]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Dictionary:
 
     start: int = 0
     ticks_per_s: int = 0
-    events: dict[Key, Event] = field(default_factory=dict)
+    events: dict[Key, EventType] = field(default_factory=dict)
     actions: dict[Key, Action] = field(default_factory=dict)
     maps: dict[Key, dict[int, str]] = field(default_factory=dict)
     widths: dict[Key, int] = field(default_factory=dict)  # bytes of types and maps; 0: as long as it is
@@ -80,7 +80,7 @@ class Dictionary:
             at += length
         return well and at > 0
 
-    def width(self, kind_of: Field | Action) -> int:
+    def width(self, kind_of: EventField | Action) -> int:
         """Return how many bytes a value has, less than 0 with a sign; 0 where it is as long as it is.
 
         Raises KeyError when its type is not in the dictionary.
@@ -113,7 +113,7 @@ class Dictionary:
         name = reader.text()
         reader.text()
         if kind == _EVENT:
-            self.events[key] = Event(name, _fields(reader))
+            self.events[key] = EventType(name, _fields(reader))
         elif kind == _ACTION:
             of_package, of_number, of_kind, _ = reader.next("<BHBQ")
             self.actions[key] = Action(name, (of_package, of_number), of_kind)
@@ -136,7 +136,7 @@ class Dictionary:
             raise IndexError
 
 
-def _fields(reader: "_Reader") -> dict[str, Field]:
+def _fields(reader: "_Reader") -> dict[str, EventField]:
     constant, customizable, data, _ = reader.next("<HHHH")
     for _ in range(constant):
         reader.at += 4
@@ -153,7 +153,7 @@ def _fields(reader: "_Reader") -> dict[str, Field]:
         package, number, kind = reader.next("<BHB")
         name = reader.text()
         offset, _ = reader.next("<HH")
-        fields[name] = Field(offset, (package, number), kind, reader.text())
+        fields[name] = EventField(offset, (package, number), kind, reader.text())
     return fields
 
 

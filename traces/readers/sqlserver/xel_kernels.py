@@ -117,7 +117,7 @@ def _find_record(data: Bytes, at: int, end: int) -> int:
 
 
 @table_set
-class Wanted(NamedTuple):
+class WantedEvents(NamedTuple):
     """The wanted events, and where their fields and actions lie."""
 
     keys: Table  # (events,): package << 16 | event
@@ -131,7 +131,7 @@ def scan(
     data: Bytes,
     at: int,
     end: int,
-    wanted: Wanted,
+    wanted: WantedEvents,
     values: Table,
     row: int,
     counts: Table,
@@ -170,7 +170,7 @@ def _read_record(
     at: int,
     stop: int,
     known: int,
-    wanted: Wanted,
+    wanted: WantedEvents,
     values: Table,
     row: int,
 ) -> None:

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.traces.readers.sqlserver.events import XE_EVENTS, XE_NUMBERS, XE_TEXTS, What, wait_class
-from tiersim.traces.readers.sqlserver.xel_dictionary import Action, Dictionary, Field
-from tiersim.traces.readers.sqlserver.xel_kernels import FIRST_FIELD, PLACE, Wanted
+from tiersim.traces.readers.sqlserver.xel_dictionary import Action, Dictionary, EventField
+from tiersim.traces.readers.sqlserver.xel_kernels import FIRST_FIELD, PLACE, WantedEvents
 from tiersim.traces.schema import NOT_KNOWN
 from tiersim.units import NS_PER_S
 
@@ -79,7 +79,7 @@ class Layout:
         ]
         action_keys = np.array([package << 16 | number for (package, number), _, _ in actions], np.int64)
         action_fields = np.array([(place - FIRST_FIELD, width) for _, place, width in actions], np.int64)
-        self.wanted = Wanted(keys, fields, action_keys, action_fields.reshape(-1, 2))
+        self.wanted = WantedEvents(keys, fields, action_keys, action_fields.reshape(-1, 2))
 
     def unix_ns(self, ticks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return ticks as ns since 1970; NOT_KNOWN where that cannot be."""
@@ -108,7 +108,7 @@ def _place(name: str) -> int | None:
     return FIELDS.get(_SAME.get(name, name))
 
 
-def _width(dictionary: Dictionary, name: str, of: Field | Action) -> int:
+def _width(dictionary: Dictionary, name: str, of: EventField | Action) -> int:
     """Return the width of a field for the scan; 0 where it is of no use: a text where a number is wanted, or the other
     way round.
     """

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tiersim.errors import RecordingError
 from tiersim.traces.readers.mysql.settings import engine_of
+from tiersim.traces.recorders.rounds import NotShownError
 
 #: Of one query; what takes longer is left out.
 STATEMENT_TIMEOUT_S, LOCK_TIMEOUT_S, CONNECT_TIMEOUT_S = 10, 1, 10
@@ -55,15 +56,6 @@ _GONE = (0, 1053, 1077, 1079, 1927, 2006, 2013, 2055, 4031)
 Row = dict[str, str | None]
 
 
-class NotShownError(RecordingError):
-    """A query that the server did not answer; ``why`` is a phrase of this module."""
-
-    def __init__(self, why: str) -> None:
-        """Say *why*."""
-        super().__init__(f"the server did not answer: {why}")
-        self.why = why
-
-
 def options_of(dsn: str) -> dict[str, Any]:
     """Return what PyMySQL needs to connect to *dsn*; raises RecordingError when it is not understood."""
     if "://" in dsn:
@@ -94,7 +86,7 @@ def options_of(dsn: str) -> dict[str, Any]:
     return options
 
 
-class Server:
+class MysqlConnection:
     """One session of a server; raises RecordingError when it cannot be begun, or is lost."""
 
     def __init__(self, dsn: str) -> None:

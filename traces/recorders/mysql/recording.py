@@ -10,9 +10,9 @@ from tiersim.files import check_target
 from tiersim.traces.bundle import Manifest
 from tiersim.traces.recorders.growing import GrowingBundle
 from tiersim.traces.recorders.local_host import device_of
-from tiersim.traces.recorders.mysql.connection import NotShownError, Server
-from tiersim.traces.recorders.mysql.snapshots import Snapshots
-from tiersim.traces.recorders.rounds import Plan, Progress, known, record_rounds
+from tiersim.traces.recorders.mysql.connection import MysqlConnection
+from tiersim.traces.recorders.mysql.snapshots import MysqlSnapshots
+from tiersim.traces.recorders.rounds import NotShownError, Plan, Progress, known, record_rounds
 
 
 def record_mysql(
@@ -32,9 +32,9 @@ def record_mysql(
     was recorded until then), TraceError for Aurora, and OutputError when *target* cannot be written.
     """
     check_target(target, force=force)
-    server = Server(dsn)
+    server = MysqlConnection(dsn)
     try:
-        snapshots = Snapshots(server)
+        snapshots = MysqlSnapshots(server)
         first = snapshots.take()
         assert first.time_ns is not None
         for sentence in _lacking(server, snapshots):
@@ -56,7 +56,7 @@ def record_mysql(
         server.close()
 
 
-def _lacking(server: Server, snapshots: Snapshots) -> Iterator[str]:
+def _lacking(server: MysqlConnection, snapshots: MysqlSnapshots) -> Iterator[str]:
     """Say what the server does not count, and what is lost by it."""
     if not snapshots.schema:
         more = (
@@ -72,7 +72,7 @@ def _lacking(server: Server, snapshots: Snapshots) -> Iterator[str]:
         yield "the server is on another machine: its processors and devices are not recorded; record on its machine"
 
 
-def _devices(server: Server) -> dict[str, Any]:
+def _devices(server: MysqlConnection) -> dict[str, Any]:
     """Return the devices of data and log, where they are known to this process."""
     try:
         (row,) = server.rows("SELECT @@datadir AS data, @@innodb_log_group_home_dir AS log")

@@ -10,21 +10,22 @@ from tiersim.traces.readers.mysql.views import view_of
 from tiersim.traces.readers.recorded import Key, Recorded, spread
 from tiersim.traces.readers.views import View
 from tiersim.traces.recorders.local_host import host_values
-from tiersim.traces.recorders.mysql.connection import NotShownError, Row, Server
-from tiersim.traces.recorders.mysql.views import MOMENT, SESSIONS, VARIABLES, Query, queries_of
+from tiersim.traces.recorders.mysql.connection import MysqlConnection, Row
+from tiersim.traces.recorders.mysql.views import MOMENT, SESSIONS, VARIABLES, TableQuery, queries_of
+from tiersim.traces.recorders.rounds import NotShownError
 from tiersim.traces.recorders.steady_clock import SteadyClock
 from tiersim.traces.statistics import Snapshot, Values
 from tiersim.units import NS_PER_S
 
 
-class Snapshots:
+class MysqlSnapshots:
     """Takes snapshots of a server; ``recorded`` has its queries, and what was lost and why.
 
     A table that the first snapshot cannot read is not asked again. When one fails later, that snapshot says nothing of
     its subjects: counters that come and go would be taken for new ones that count from 0.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: MysqlConnection) -> None:
         """Prepare snapshots."""
         self.recorded = Recorded()
         self.local = server.local_process() is not None
@@ -83,7 +84,7 @@ class Snapshots:
         self.recorded.warnings += self._clock.steps[said:]
         return time_ns
 
-    def _values_of(self, query: Query) -> dict[Key, dict[str, Decimal | str]]:
+    def _values_of(self, query: TableQuery) -> dict[Key, dict[str, Decimal | str]]:
         rows = self._server.rows(query.sql)
         if not rows:
             return {}
@@ -98,7 +99,7 @@ class Snapshots:
                 take_query(self.recorded, view, view.derive(row))
         return values or {(part.subject, ""): dict(NOTHING) for part in view.parts}
 
-    def _lose(self, query: Query, why: str) -> None:
+    def _lose(self, query: TableQuery, why: str) -> None:
         if self._first:
             self._queries.remove(query)
             self.recorded.warnings.append(f"{query.name} is not recorded: {why}")

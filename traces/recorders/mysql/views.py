@@ -8,7 +8,7 @@ from typing import NamedTuple
 _MOST = 20_000
 
 
-class Query(NamedTuple):
+class TableQuery(NamedTuple):
     """A table, and the query that reads it; ``since`` are the versions of MySQL and of MariaDB, None: not there."""
 
     name: str
@@ -24,8 +24,8 @@ class Query(NamedTuple):
 
 
 #: When it is, as the server says. First of a snapshot, whose time it is.
-MOMENT = Query("moment", "SELECT UNIX_TIMESTAMP(SYSDATE(6)) AS unix_s, VERSION() AS version")
-VARIABLES = Query("global_variables", "SHOW GLOBAL VARIABLES", at_ends=True)
+MOMENT = TableQuery("moment", "SELECT UNIX_TIMESTAMP(SYSDATE(6)) AS unix_s, VERSION() AS version")
+VARIABLES = TableQuery("global_variables", "SHOW GLOBAL VARIABLES", at_ends=True)
 
 _DIGESTS = (
     "SELECT SCHEMA_NAME, DIGEST, DIGEST_TEXT, COUNT_STAR, SUM_TIMER_WAIT, MIN_TIMER_WAIT, MAX_TIMER_WAIT,"
@@ -36,55 +36,55 @@ _SPACES = "SELECT SPACE, NAME, PAGE_SIZE, FILE_SIZE FROM information_schema.{} L
 _METRICS = "SELECT NAME, SUBSYSTEM, COUNT, {state} FROM information_schema.INNODB_METRICS"
 
 QUERIES = (
-    Query("global_status", "SHOW GLOBAL STATUS"),
+    TableQuery("global_status", "SHOW GLOBAL STATUS"),
     VARIABLES,
-    Query("innodb_metrics", _METRICS.format(state="STATUS"), mariadb=None),
-    Query("innodb_metrics", _METRICS.format(state="ENABLED"), mysql=None),
+    TableQuery("innodb_metrics", _METRICS.format(state="STATUS"), mariadb=None),
+    TableQuery("innodb_metrics", _METRICS.format(state="ENABLED"), mysql=None),
     # QUERY_SAMPLE_TEXT is left out: it holds literals
-    Query("statements_by_digest", _DIGESTS.format(cpu=", SUM_CPU_TIME"), mysql=(8, 0, 28), mariadb=None),
-    Query("statements_by_digest", _DIGESTS.format(cpu="")),
-    Query(
+    TableQuery("statements_by_digest", _DIGESTS.format(cpu=", SUM_CPU_TIME"), mysql=(8, 0, 28), mariadb=None),
+    TableQuery("statements_by_digest", _DIGESTS.format(cpu="")),
+    TableQuery(
         "file_summary_by_instance",
         "SELECT FILE_NAME, EVENT_NAME, COUNT_READ, SUM_TIMER_READ, SUM_NUMBER_OF_BYTES_READ, COUNT_WRITE,"
         " SUM_TIMER_WRITE, SUM_NUMBER_OF_BYTES_WRITE, COUNT_MISC, SUM_TIMER_MISC"
         f" FROM performance_schema.file_summary_by_instance WHERE COUNT_STAR > 0 LIMIT {_MOST}",
     ),
-    Query(
+    TableQuery(
         "table_io_by_index",
         "SELECT OBJECT_SCHEMA, OBJECT_NAME, INDEX_NAME, COUNT_FETCH, COUNT_INSERT, COUNT_UPDATE, COUNT_DELETE"
         " FROM performance_schema.table_io_waits_summary_by_index_usage WHERE COUNT_STAR > 0 AND OBJECT_SCHEMA"
         f" NOT IN ('mysql', 'sys', 'performance_schema') LIMIT {_MOST}",
     ),
-    Query(
+    TableQuery(
         "index_statistics",
         "SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, ROWS_READ FROM information_schema.INDEX_STATISTICS"
         f" LIMIT {_MOST}",
         mysql=None,
         userstat=True,
     ),
-    Query(
+    TableQuery(
         "table_statistics",
         "SELECT TABLE_SCHEMA, TABLE_NAME, ROWS_READ, ROWS_CHANGED FROM information_schema.TABLE_STATISTICS"
         f" LIMIT {_MOST}",
         mysql=None,
         userstat=True,
     ),
-    Query(
+    TableQuery(
         "user_statistics",
         "SELECT '*' AS USER, SUM(BUSY_TIME) AS BUSY_TIME, SUM(CPU_TIME) AS CPU_TIME"
         " FROM information_schema.USER_STATISTICS",
         mysql=None,
         userstat=True,
     ),
-    Query("innodb_tablespaces", _SPACES.format("INNODB_TABLESPACES"), (8, 0), None, at_ends=True),
-    Query("innodb_tablespaces", _SPACES.format("INNODB_SYS_TABLESPACES"), (5, 7), (10, 6), at_ends=True),
-    Query(
+    TableQuery("innodb_tablespaces", _SPACES.format("INNODB_TABLESPACES"), (8, 0), None, at_ends=True),
+    TableQuery("innodb_tablespaces", _SPACES.format("INNODB_SYS_TABLESPACES"), (5, 7), (10, 6), at_ends=True),
+    TableQuery(
         "innodb_index_stats",
         "SELECT database_name, table_name, index_name, stat_name, stat_value FROM mysql.innodb_index_stats"
         f" WHERE stat_name IN ('size', 'n_leaf_pages') LIMIT {_MOST}",
         at_ends=True,
     ),
-    Query(
+    TableQuery(
         "innodb_table_stats",
         f"SELECT database_name, table_name, n_rows, clustered_index_size FROM mysql.innodb_table_stats LIMIT {_MOST}",
         at_ends=True,
@@ -92,19 +92,19 @@ QUERIES = (
 )
 
 #: What sessions do at the moment, but for the one that asks: counts alone, neither texts nor addresses.
-SESSIONS = Query(
+SESSIONS = TableQuery(
     "sessions",
     "SELECT UNIX_TIMESTAMP(SYSDATE(6)) AS unix_s, COMMAND, STATE, COUNT(*) AS COUNT FROM information_schema.PROCESSLIST"
     " WHERE ID <> CONNECTION_ID() GROUP BY COMMAND, STATE",
 )
 
 
-def queries_of(engine: str, version: tuple[int, ...], *, schema: bool = True) -> list[Query]:
+def queries_of(engine: str, version: tuple[int, ...], *, schema: bool = True) -> list[TableQuery]:
     """Return the queries for a server: of those with one name the first that its version has.
 
     *schema* tells whether performance_schema is on.
     """
-    found: dict[str, Query] = {}
+    found: dict[str, TableQuery] = {}
     for query in QUERIES:
         since = query.since(engine)
         of_schema = "performance_schema." in query.sql

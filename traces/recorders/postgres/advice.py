@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tiersim.traces.recorders.postgres.connection import Row, Server
+from tiersim.traces.recorders.postgres.connection import PostgresConnection, Row
 
 
 class Wish(NamedTuple):
@@ -44,7 +44,7 @@ _ROLE = (
 _LIBRARY = "SELECT 1 FROM pg_available_extensions WHERE name = 'pg_stat_statements'"
 
 
-def advice(server: Server, extensions: set[str]) -> list[str]:
+def advice(server: PostgresConnection, extensions: set[str]) -> list[str]:
     """Say what the server and the role lack; *extensions* are those of the database."""
     found = [_role(row) for row in server.rows(_ROLE)]
     if "pg_stat_statements" not in extensions:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tiersim.traces.readers.postgres.derived import KEPT
-from tiersim.traces.recorders.postgres.views import LARGEST, MOMENT, STATEMENTS, VIEWS, View
+from tiersim.traces.recorders.postgres.views import LARGEST, MOMENT, STATEMENTS, VIEWS, ViewQuery
 
 _FOLDERS = ("before", "after")
 
@@ -21,7 +21,7 @@ def commands(*, with_pool: bool = False) -> Iterator[str]:
     yield f"tiersim import {' '.join(_FOLDERS)} -o NAME.trace"
 
 
-def _command(view: View, folder: str) -> str:
+def _command(view: ViewQuery, folder: str) -> str:
     sql = "SELECT * FROM pg_stat_statements" if view is STATEMENTS else view.sql
     filled = sql.format(
         schema="", relations=f"ARRAY({LARGEST})", settings="'{" + ",".join(sorted(KEPT)) + "}'::text[]", choice=""

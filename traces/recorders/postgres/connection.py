@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.errors import RecordingError
+from tiersim.traces.recorders.rounds import NotShownError
 
 #: Of one query; what takes longer is left out.
 STATEMENT_TIMEOUT_S, LOCK_TIMEOUT_S, CONNECT_TIMEOUT_S = 10, 1, 10
@@ -69,16 +70,7 @@ _NOT_SHOWN = {
 Row = dict[str, str | None]
 
 
-class NotShownError(RecordingError):
-    """A query that the server did not answer; ``why`` is a phrase of this module."""
-
-    def __init__(self, why: str) -> None:
-        """Say *why*."""
-        super().__init__(f"the server did not answer: {why}")
-        self.why = why
-
-
-class Server:
+class PostgresConnection:
     """One session of a server; raises RecordingError when it cannot be begun, or is lost."""
 
     def __init__(self, dsn: str) -> None:

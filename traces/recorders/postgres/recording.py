@@ -11,9 +11,9 @@ from tiersim.traces.bundle import Manifest
 from tiersim.traces.recorders.growing import GrowingBundle
 from tiersim.traces.recorders.local_host import device_of
 from tiersim.traces.recorders.postgres.advice import advice, reach
-from tiersim.traces.recorders.postgres.connection import NotShownError, Server
-from tiersim.traces.recorders.postgres.snapshots import Snapshots
-from tiersim.traces.recorders.rounds import Plan, Progress, known, record_rounds
+from tiersim.traces.recorders.postgres.connection import PostgresConnection
+from tiersim.traces.recorders.postgres.snapshots import PostgresSnapshots
+from tiersim.traces.recorders.rounds import NotShownError, Plan, Progress, known, record_rounds
 
 
 def record_postgres(
@@ -33,9 +33,9 @@ def record_postgres(
     was recorded until then), and OutputError when *target* cannot be written.
     """
     check_target(target, force=force)
-    server = Server(dsn)
+    server = PostgresConnection(dsn)
     try:
-        snapshots = Snapshots(server, with_pool=plan.with_pool)
+        snapshots = PostgresSnapshots(server, with_pool=plan.with_pool)
         extensions = set(snapshots.extensions)
         lacking = advice(server, extensions) + reach(extensions, local=snapshots.local, with_pool=plan.with_pool)
         for sentence in lacking:
@@ -57,12 +57,12 @@ def record_postgres(
         server.close()
 
 
-def _fields(server: Server, snapshots: Snapshots) -> dict[str, Any]:
+def _fields(server: PostgresConnection, snapshots: PostgresSnapshots) -> dict[str, Any]:
     host = {**snapshots.recorded.host, **(_devices(server) if snapshots.local else {})}
     return {"source_format": "postgresql", "host": host, **known(snapshots)}
 
 
-def _devices(server: Server) -> dict[str, str]:
+def _devices(server: PostgresConnection) -> dict[str, str]:
     """Return the devices of data and log, where they are known to this process."""
     try:
         found = server.rows("SELECT setting FROM pg_settings WHERE name = 'data_directory'")

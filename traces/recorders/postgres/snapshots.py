@@ -11,7 +11,7 @@ from tiersim.traces.readers.postgres.views import BY_NAME, values_of
 from tiersim.traces.readers.recorded import Key, Recorded, spread
 from tiersim.traces.readers.views import entity_of
 from tiersim.traces.recorders.local_host import host_values
-from tiersim.traces.recorders.postgres.connection import NotShownError, Row, Server
+from tiersim.traces.recorders.postgres.connection import PostgresConnection, Row
 from tiersim.traces.recorders.postgres.views import (
     LARGEST,
     MOMENT,
@@ -23,9 +23,10 @@ from tiersim.traces.recorders.postgres.views import (
     STATEMENTS,
     TEXTS,
     VIEWS,
-    View,
+    ViewQuery,
 )
 from tiersim.traces.recorders.processes import Processes, parent_of
+from tiersim.traces.recorders.rounds import NotShownError
 from tiersim.traces.recorders.steady_clock import SteadyClock
 from tiersim.traces.statistics import Snapshot, Values
 from tiersim.units import NS_PER_S
@@ -38,14 +39,14 @@ _EXTENSIONS = (
 _MOST_TEXTS = 20_000
 
 
-class Snapshots:
+class PostgresSnapshots:
     """Takes snapshots of a server; ``recorded`` has its queries, and what was lost and why.
 
     A view that the first snapshot cannot read is not asked again. When one fails later, that snapshot says nothing of
     its subject: counters that come and go would be taken for new ones that count from 0.
     """
 
-    def __init__(self, server: Server, *, with_pool: bool) -> None:
+    def __init__(self, server: PostgresConnection, *, with_pool: bool) -> None:
         """Prepare snapshots; *with_pool* is for the pages of each relation in the buffer pool."""
         self.recorded = Recorded()
         self.local = server.is_local()
@@ -111,14 +112,14 @@ class Snapshots:
         self.recorded.warnings += self._clock.steps[said:]
         return time_ns
 
-    def _values_of(self, view: View) -> dict[Key, dict[str, Decimal | str]]:
+    def _values_of(self, view: ViewQuery) -> dict[Key, dict[str, Decimal | str]]:
         rows = self._rows(view)
         values = _said(view, rows)
         if view is STATEMENTS:
             self._see_statements(rows)
         return values or {(part.subject, ""): dict(NOTHING) for part in BY_NAME[view.name].parts}
 
-    def _rows(self, view: View) -> list[Row]:
+    def _rows(self, view: ViewQuery) -> list[Row]:
         return self._server.rows(
             view.sql.format(
                 schema=self.extensions.get(view.extension or "", ""),
@@ -160,7 +161,7 @@ class Snapshots:
             if row["query"] is not None:
                 self.recorded.query(row["query"], entity=_entity(row), database=row["database"], user=row["role"])
 
-    def _lose(self, view: View, why: str) -> None:
+    def _lose(self, view: ViewQuery, why: str) -> None:
         if self._first:
             self._views.remove(view)
             self.recorded.warnings.append(f"{view.name} is not recorded: {why}")
@@ -174,7 +175,7 @@ def _cores(values: Mapping[Key, Values]) -> dict[str, int]:
     return {} if cores is None else {"cores": int(cores)}
 
 
-def _said(view: View, rows: Sequence[Row]) -> dict[Key, dict[str, Decimal | str]]:
+def _said(view: ViewQuery, rows: Sequence[Row]) -> dict[Key, dict[str, Decimal | str]]:
     try:
         return values_of(view.name, rows)
     except ValueError as error:

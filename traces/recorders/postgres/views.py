@@ -10,7 +10,7 @@ MOST_RELATIONS = 1_000
 MOST_COLUMNS = 20_000
 
 
-class View(NamedTuple):
+class ViewQuery(NamedTuple):
     """A view, and the query that reads it.
 
     In ``sql`` stand {schema} of the extension with its point, {relations} as an array of oid, {settings} as one of
@@ -32,7 +32,7 @@ LARGEST = (
 )
 
 #: When it is, as the server says. First of a snapshot, whose time it is.
-MOMENT = View(
+MOMENT = ViewQuery(
     "server",
     "SELECT now AS ts, extract(epoch FROM now) AS unix_s, CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()"
     " ELSE pg_current_wal_lsn() END AS wal_lsn, version() AS version, pg_postmaster_start_time() AS"
@@ -40,7 +40,7 @@ MOMENT = View(
 )
 
 #: Statements without their texts, which cost the server a file.
-STATEMENTS = View(
+STATEMENTS = ViewQuery(
     "pg_stat_statements",
     "SELECT * FROM {schema}pg_stat_statements(false) WHERE queryid IS NOT NULL{choice}",
     extension="pg_stat_statements",
@@ -55,34 +55,36 @@ TEXTS = (
 
 VIEWS = (
     STATEMENTS,
-    View("pg_stat_statements_info", "SELECT * FROM {schema}pg_stat_statements_info", 140_000, "pg_stat_statements"),
-    View("pg_stat_database", "SELECT * FROM pg_stat_database"),
-    View("pg_stat_bgwriter", "SELECT * FROM pg_stat_bgwriter"),
-    View("pg_stat_checkpointer", "SELECT * FROM pg_stat_checkpointer", 170_000),
-    View("pg_stat_wal", "SELECT * FROM pg_stat_wal", 140_000),
-    View("pg_stat_io", "SELECT * FROM pg_stat_io", 160_000),
-    View("pg_stat_all_tables", "SELECT * FROM pg_stat_all_tables WHERE relid = ANY ({relations})"),
-    View("pg_statio_all_tables", "SELECT * FROM pg_statio_all_tables WHERE relid = ANY ({relations})"),
-    View("pg_stat_all_indexes", "SELECT * FROM pg_stat_all_indexes WHERE indexrelid = ANY ({relations})"),
-    View("pg_statio_all_indexes", "SELECT * FROM pg_statio_all_indexes WHERE indexrelid = ANY ({relations})"),
-    View(
+    ViewQuery(
+        "pg_stat_statements_info", "SELECT * FROM {schema}pg_stat_statements_info", 140_000, "pg_stat_statements"
+    ),
+    ViewQuery("pg_stat_database", "SELECT * FROM pg_stat_database"),
+    ViewQuery("pg_stat_bgwriter", "SELECT * FROM pg_stat_bgwriter"),
+    ViewQuery("pg_stat_checkpointer", "SELECT * FROM pg_stat_checkpointer", 170_000),
+    ViewQuery("pg_stat_wal", "SELECT * FROM pg_stat_wal", 140_000),
+    ViewQuery("pg_stat_io", "SELECT * FROM pg_stat_io", 160_000),
+    ViewQuery("pg_stat_all_tables", "SELECT * FROM pg_stat_all_tables WHERE relid = ANY ({relations})"),
+    ViewQuery("pg_statio_all_tables", "SELECT * FROM pg_statio_all_tables WHERE relid = ANY ({relations})"),
+    ViewQuery("pg_stat_all_indexes", "SELECT * FROM pg_stat_all_indexes WHERE indexrelid = ANY ({relations})"),
+    ViewQuery("pg_statio_all_indexes", "SELECT * FROM pg_statio_all_indexes WHERE indexrelid = ANY ({relations})"),
+    ViewQuery(
         "pg_class",
         "SELECT c.oid, n.nspname, c.relname, c.relkind, c.relpages, c.reltuples, pg_relation_size(c.oid) AS bytes "
         "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = ANY ({relations})",
     ),
-    View(
+    ViewQuery(
         "pg_stats",  # neither common values nor histograms: they are data
         "SELECT schemaname, tablename, attname, null_frac, avg_width, n_distinct, correlation FROM pg_stats WHERE "
         "(schemaname, tablename) IN (SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON "
         f"n.oid = c.relnamespace WHERE c.oid = ANY ({{relations}})) LIMIT {MOST_COLUMNS}",
         at_ends=True,
     ),
-    View("pg_settings", "SELECT name, setting, unit FROM pg_settings WHERE name = ANY ({settings})", at_ends=True),
-    View("pg_buffercache_summary", "SELECT * FROM {schema}pg_buffercache_summary()", 160_000, "pg_buffercache"),
-    View(
+    ViewQuery("pg_settings", "SELECT name, setting, unit FROM pg_settings WHERE name = ANY ({settings})", at_ends=True),
+    ViewQuery("pg_buffercache_summary", "SELECT * FROM {schema}pg_buffercache_summary()", 160_000, "pg_buffercache"),
+    ViewQuery(
         "pg_buffercache_usage_counts", "SELECT * FROM {schema}pg_buffercache_usage_counts()", 160_000, "pg_buffercache"
     ),
-    View(
+    ViewQuery(
         "pg_buffercache_usage",
         "SELECT n.nspname, c.relname, b.usagecount, b.isdirty, count(*) AS count FROM {schema}pg_buffercache b LEFT"
         " JOIN pg_class c ON b.relfilenode = pg_relation_filenode(c.oid) AND b.reldatabase IN (0, (SELECT oid FROM"
@@ -92,8 +94,8 @@ VIEWS = (
         at_ends=True,
         for_pool=True,
     ),
-    View("pg_stat_kcache_detail", "SELECT * FROM {schema}pg_stat_kcache()", extension="pg_stat_kcache"),
-    View(
+    ViewQuery("pg_stat_kcache_detail", "SELECT * FROM {schema}pg_stat_kcache()", extension="pg_stat_kcache"),
+    ViewQuery(
         "pg_wait_sampling_profile",
         "SELECT event_type, event, queryid, sum(count) AS count FROM {schema}pg_wait_sampling_profile GROUP BY 1, 2, 3",
         extension="pg_wait_sampling",
@@ -101,7 +103,7 @@ VIEWS = (
 )
 
 #: What sessions do at the moment, but for the one that asks: counts alone, neither texts nor addresses.
-SESSIONS = View(
+SESSIONS = ViewQuery(
     "pg_stat_activity",
     "SELECT extract(epoch FROM clock_timestamp()) AS unix_s, backend_type, state, wait_event_type, wait_event, "
     "count(*) AS count, count(xact_start) AS in_transaction FROM pg_stat_activity WHERE pid <> pg_backend_pid() "

@@ -6,16 +6,20 @@ from typing import Any
 
 import pytest
 
-from tiersim.scenarios.calibration.host_costs import (
+from tiersim.scenarios.calibration.cpu_and_waits import (
+    COLD_NS,
+    COUNTED_RANGE,
     READ_NS,
     READ_RANGE_NS,
     HostCosts,
     Ios,
     costs_of_host,
+    cpu_range,
+    hot_share,
     idle_factor,
     stolen,
 )
-from tiersim.scenarios.calibration.host_time import HostTime, Used, recorded_host_time
+from tiersim.scenarios.calibration.host_time import HostTime, ProcessorUse, recorded_host_time
 from tiersim.traces.differences import differences
 from tiersim.traces.recorders.processes import BACKENDS, HELPERS, KERNEL, LOAD_GENERATOR
 from tiersim.traces.statistics import Snapshot
@@ -45,7 +49,7 @@ def test_states_of_the_processors_and_processes_become_processors_that_were_busy
     states = {"user": 4000, "system": 3000, "soft_interrupt": 1000, "idle": 10_000, "io_wait": 1500, "steal": 500}
     found = recorded_host_time(differences(snapshots(processes, **states)), 2)
     assert found == HostTime(
-        2, 0.8, 0.1, 0.05, Used(0.5, 0.2, 0.05), Used(0.01, 0.005, 0.0), Used(0.2, 0.16, 0.02),
+        2, 0.8, 0.1, 0.05, ProcessorUse(0.5, 0.2, 0.05), ProcessorUse(0.01, 0.005, 0.0), ProcessorUse(0.2, 0.16, 0.02),
     )  # fmt: skip
     assert found.share == pytest.approx(0.4)
 
@@ -76,9 +80,9 @@ def busy_host(
     For the messages of a transaction clients and sessions spend *messages_ns* in the kernel, each.
     """
     rate = transactions_per_s / S
-    clients = Used(rate * transaction_ns / 4, rate * messages_ns, 0.0)
+    clients = ProcessorUse(rate * transaction_ns / 4, rate * messages_ns, 0.0)
     of_reads = rate * reads * session_ns
-    backends = Used(rate * transaction_ns * 3 / 4 + of_reads, clients.kernel + of_reads, 0.0)
+    backends = ProcessorUse(rate * transaction_ns * 3 / 4 + of_reads, clients.kernel + of_reads, 0.0)
     kernel = rate * reads * kernel_ns
     busy = backends.all + clients.all + kernel + others
     return HostTime(2, busy, 0.0, 0.0, backends, None, clients)
@@ -93,10 +97,40 @@ def found(host: HostTime, transactions_per_s: float, reads: float) -> HostCosts:
 def test_transactions_and_reads_are_told_apart_at_any_load(transactions_per_s: float, reads: float) -> None:
     host = busy_host(transactions_per_s, reads, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
     costs = found(host, transactions_per_s, reads)
-    assert costs.hot == pytest.approx(1 / idle_factor(costs.busy))
-    assert costs.busy == pytest.approx(host.share, rel=0.2)  # less what the kernel does by itself
+    assert costs.hot == 1.0
+    assert costs.cpu_range == COUNTED_RANGE
+    assert costs.transaction_ns == pytest.approx(60 * US)
+    assert costs.read_ns == pytest.approx(20 * US, rel=0.01)
+
+
+def test_what_long_waits_make_colder_is_taken_off_in_proportion() -> None:
+    """One transaction in ten waited long, and its caches were cold: 18 of 70 µs."""
+    host = busy_host(500, 0.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
+    costs = costs_of_host(host, 500, Ios(250, 250, 250), 0.1)
+    assert costs.hot == pytest.approx(1 - 0.1 * COLD_NS / (70 * US), rel=0.01)
     assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
     assert costs.read_ns == pytest.approx(costs.hot * 20 * US, rel=0.01)
+
+
+def test_a_cost_that_is_mostly_cold_is_hardly_known() -> None:
+    assert hot_share(60 * US, 0.0) == 1.0
+    assert hot_share(60 * US, 10.0) == hot_share(60 * US, 20.0) > 0  # never all of it
+    (most, least), (known, too) = cpu_range(75 * US, 0.21), cpu_range(300 * US, 0.21)
+    assert least / most > 3 > too / known > COUNTED_RANGE[1] / COUNTED_RANGE[0]
+
+
+@pytest.mark.parametrize(("share", "is_part"), [(0.01, False), (0.05, True)])
+def test_what_other_processes_of_the_server_do_by_the_second_is_no_part_of_a_transaction(
+    share: float, is_part: bool
+) -> None:
+    host = busy_host(500, 0.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
+    helped = replace(
+        host,
+        helpers=ProcessorUse(share * host.cores, 0.0, 0.0),
+        threads=ProcessorUse(host.of_kernel, host.of_kernel, 0.0),
+    )
+    more_ns = found(helped, 500, 0.5).transaction_ns - found(host, 500, 0.5).transaction_ns
+    assert more_ns == pytest.approx(share * 2 * S / 500 if is_part else 0.0, abs=0.01 * US)
 
 
 def test_few_reads_among_many_messages_leave_what_was_known_before() -> None:
@@ -143,7 +177,7 @@ def test_other_work_of_the_host_is_neither_a_read_nor_a_transaction() -> None:
 def test_where_threads_of_the_kernel_are_counted_ticks_and_other_work_say_nothing(others: float) -> None:
     """The clock of ticks stands still on idle processors, so that it may even count less than processes used."""
     host = busy_host(500, 0.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US, others=others)
-    threads = Used(500 * 0.5 * 12 * US / S, 500 * 0.5 * 12 * US / S, 0.0)
+    threads = ProcessorUse(500 * 0.5 * 12 * US / S, 500 * 0.5 * 12 * US / S, 0.0)
     costs = found(replace(host, threads=threads), 500, 0.5)
     assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
     assert costs.read_ns == pytest.approx(costs.hot * 20 * US, rel=0.01)

@@ -4,11 +4,10 @@ A transaction costs the host ``busy time / transactions``, whatever its storage 
 reads, writes and flushes cost of that is kernel time: of the sessions beyond what their clients spend there to send and
 receive the same messages, and of the kernel's own threads. A page that is read takes as much of it as any other.
 
-**Idle processors are slow.** Who has slept finds cold caches, and wakes a halted processor first. Measured: a lookup by
-key takes 36 µs of a busy host, 43 of one that is busy for 6 % of the
-time, 76 at 1 %, an update 181 µs, and 221 at 4 % (8 clients of pgbench on 2 virtual processors;
-``benchmarks/real_postgres``). So costs from an idle host are taken down, by :func:`idle_factor`,
-to what they are on a busy one.
+**Who has slept is slow.** A session that waited long finds cold caches, and its transaction takes more CPU, whatever it
+does: 0.2 ms more a wait (:data:`COLD_NS`). Measured: a lookup by key takes 38 µs of a busy host, 44 if one in 38 waited
+for 100 ms, 51 if one in 13 did, 78 if one in 5 did, an update 188, and 221 if one in 5 did (8 clients of pgbench on 2
+virtual processors; ``benchmarks/real_postgres``). So that is taken off what was counted, by :func:`hot_share`.
 """
 
 from dataclasses import dataclass
@@ -17,10 +16,19 @@ from math import exp
 from tiersim.scenarios.calibration.host_time import HostTime
 from tiersim.units import NS_PER_S
 
-#: By how much more the processors of a host that is hardly used take than busy ones, for the same work; between what
-#: that lies; and at which share of busy time it is down to a third. Read off 54 cells of two days; without those of one
-#: load, 0.5 to 0.75 and 0.08 to 0.2 (docs/processors.md).
-IDLE, IDLE_RANGE, _FADES = 0.75, (0.3, 1.2), 0.08
+#: By how much more the processors of a host that is hardly used take than busy ones, for the same work, where costs are
+#: assumed and nobody counted: and at which share of busy time it is down to a third. Read off 54 cells of two days;
+#: without those of one load, 0.5 to 0.75 and 0.08 to 0.2.
+IDLE, _FADES = 0.75, 0.08
+#: What a transaction takes more that has waited for longer than ``LONG_NS``, and multiples between which that lies.
+#: Read off 27 cells with caps, whose waits are of 10 to 100 ms: 180 to 205 µs without the cells of one load; of single
+#: cells 80 % lie between the multiples. Nobody measured shorter waits (docs/processors.md).
+COLD_NS, COLD_RANGE, LONG_NS = 180_000, (0.6, 1.8), 10_000_000
+#: The server's other processes work by the second, whatever the rate: 1 to 13 ms of it in every cell. If they take no
+#: more than this share of the processors, they are no part of a transaction.
+_HELPERS = 0.02
+#: What is at least left of a cost.
+_LEAST_HOT = 0.2
 #: Multiples between which costs lie that were counted: repeats of a measurement are up to 11 % apart
 #: (benchmarks/real_postgres), and what reads cost by recordings of one host by more.
 COUNTED_RANGE, READ_COUNTED_RANGE = (0.93, 1.08), (0.7, 1.4)
@@ -59,13 +67,8 @@ class HostCosts:
     read_ns: float
     hot: float
     said: str
-    busy: float  # share of the processors' time, as recorded
+    cpu_range: tuple[float, float]  # multiples between which the CPU of a transaction lies
     assumed: tuple[str, ...] = ()
-
-    @property
-    def cpu_range(self) -> tuple[float, float]:
-        """Multiples between which the CPU of a transaction lies."""
-        return cpu_range(self.busy)
 
     @property
     def read_range(self) -> tuple[float, float]:
@@ -82,11 +85,17 @@ def idle_factor(busy: float, idle: float = IDLE) -> float:
     return 1 + idle * exp(-max(busy, 0.0) / _FADES)
 
 
-def cpu_range(busy: float) -> tuple[float, float]:
-    """Return between which multiples the CPU of a transaction on a busy host lies, which was counted on one that was
-    *busy* for such a share of the time.
+def hot_share(counted_ns: float, long_waits: float, cold_ns: float = COLD_NS) -> float:
+    """Return which share of the CPU that a transaction was counted to take it takes on a busy host, if it has so many
+    long waits.
     """
-    least, most = (idle_factor(busy) / idle_factor(busy, idle) for idle in reversed(IDLE_RANGE))
+    return max(1 - cold_ns * long_waits / counted_ns, _LEAST_HOT) if counted_ns > 0 else 1.0
+
+
+def cpu_range(counted_ns: float, long_waits: float) -> tuple[float, float]:
+    """Return between which multiples the CPU of a transaction on a busy host lies that was counted like that."""
+    hot = hot_share(counted_ns, long_waits)
+    least, most = (hot_share(counted_ns, long_waits, COLD_NS * times) / hot for times in reversed(COLD_RANGE))
     return least * COUNTED_RANGE[0], most * COUNTED_RANGE[1]
 
 
@@ -111,26 +120,35 @@ def stolen(time: HostTime) -> tuple[str, ...]:
     )
 
 
-def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCosts:
+def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios, long_waits: float = 0.0) -> HostCosts:
     """Return what a transaction and a page cost, of what the processors did while so many transactions, and *ios*, were
-    done in a second.
+    done in a second; in a transaction were so many *long_waits*.
     """
-    each_ns = NS_PER_S / transactions_per_s
-    busy = time.share
-    hot = 1 / idle_factor(busy)
+    rest_ns, read_ns, said = _as_counted(time, NS_PER_S / transactions_per_s, ios)
+    assumed = (said,) if read_ns is None else ()
+    read_ns = READ_NS if read_ns is None else read_ns
+    counted_ns = rest_ns + read_ns * ios.reads_per_s / transactions_per_s
+    hot = hot_share(counted_ns, long_waits)
+    return HostCosts(hot * rest_ns, hot * read_ns, hot, said, cpu_range(counted_ns, long_waits), assumed)
+
+
+def _as_counted(time: HostTime, each_ns: float, ios: Ios) -> tuple[float, float | None, str]:
+    """Return what a transaction took, of which *each_ns* was one's share of the time, and what a page did; None if
+    nothing tells, and why, else from what it is known.
+    """
     if time.backends is None or time.clients is None:
-        rest_ns = max(time.busy * each_ns - READ_NS * ios.reads_per_s / transactions_per_s, 0.0)
-        return _assumed(
-            hot,
-            busy,
-            rest_ns,
-            "the recording does not say which processes used the CPU; run tiersim record postgres on the server",
+        return (
+            max(time.busy - READ_NS * ios.reads_per_s / NS_PER_S, 0.0) * each_ns,
+            None,
+            _not_told(
+                "the recording does not say which processes used the CPU; run tiersim record postgres on the server"
+            ),
         )
     known, of_kernel = time.told, time.of_kernel
-    busy = known / time.cores
-    hot = 1 / idle_factor(busy)
-    if ios.reads_per_s < _TOLD * transactions_per_s:
-        return _assumed(hot, busy, known * each_ns, "too few pages were read")
+    if time.helpers is not None and time.helpers.all <= _HELPERS * time.cores:
+        known -= time.helpers.all
+    if ios.reads_per_s * each_ns < _TOLD * NS_PER_S:
+        return known * each_ns, None, _not_told("too few pages were read")
     of_sessions = max(time.backends.kernel - time.clients.kernel, 0.0)
     session_ns, kernel_ns = of_sessions * NS_PER_S / ios.of_sessions_per_s, of_kernel * NS_PER_S / ios.all_per_s
     rest = max(known - of_sessions * ios.reads_per_s / ios.of_sessions_per_s, 0.0)
@@ -147,13 +165,13 @@ def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios) -> HostCo
         )
     else:
         found_us = (session_ns + kernel_ns) / 1e3
-        return _assumed(
-            hot, busy, rest * each_ns, f"the kernel's time would give {found_us:,.1f} µs, which no storage takes"
+        return (
+            rest * each_ns,
+            None,
+            _not_told(f"the kernel's time would give {found_us:,.1f} µs, which no storage takes"),
         )
-    read_ns = told * read_ns + (1 - told) * READ_NS
-    return HostCosts(hot * rest * each_ns, hot * read_ns, hot, said, busy)
+    return rest * each_ns, told * read_ns + (1 - told) * READ_NS, said
 
 
-def _assumed(hot: float, busy: float, rest_ns: float, why: str) -> HostCosts:
-    said = f"CPU of a read: {READ_NS / 1e3:g} µs assumed (1 to 150): {why}"
-    return HostCosts(hot * rest_ns, hot * READ_NS, hot, said, busy, (said,))
+def _not_told(why: str) -> str:
+    return f"CPU of a read: {READ_NS / 1e3:g} µs assumed (1 to 150): {why}"

@@ -1,0 +1,81 @@
+"""VACUUM beside a load of PostgreSQL: that it ran while the load was recorded, and when autovacuum is due if the load
+goes on. A run does not vacuum.
+
+A table is due when its dead rows exceed a threshold and a share of its rows (postmaster/autovacuum.c,
+relation_needs_vacanalyze). Deletions leave dead rows, and so do updates whose new version lies on another page; of
+those that stay on their page (HOT) nothing is left when the page is pruned (access/heap/pruneheap.c). VACUUM adds up
+what its pages cost, and sleeps for the delay whenever that comes to the limit (commands/vacuum.c, vacuum_delay_point).
+"""
+
+from collections.abc import Mapping
+
+from tiersim.traces.differences import Differences, EntityChange
+from tiersim.units import NS_PER_S
+
+#: Defaults: autovacuum_vacuum_threshold, autovacuum_vacuum_scale_factor (utils/misc/guc_tables.c).
+_THRESHOLD_ROWS, _SCALE_FACTOR = 50, 0.2
+
+
+def said_of_vacuum(found: Differences) -> list[str]:
+    """Say that tables were vacuumed while a load was recorded, and which are due before it has gone on for as long
+    again.
+    """
+    relations = found.of("relation")
+    runs = sum(_count(change, name) for change in relations.values() for name in ("vacuums", "autovacuums"))
+    said = []
+    if runs:
+        said.append(
+            f"tables were vacuumed {runs:,} times while this was recorded: pages that VACUUM reads and writes, and its"
+            " WAL, are not simulated; what they cost statements is in the recorded times alone"
+        )
+    settings = {name: str(change.last.get("setting", "")) for name, change in found.of("setting").items()}
+    span_ns = found.span_ns.get("relation")
+    if not span_ns or settings.get("autovacuum") == "off":
+        return said
+    for name, change in sorted(relations.items()):
+        due_s = due_after_s(change, span_ns / NS_PER_S, settings)
+        if due_s is not None and due_s <= span_ns / NS_PER_S and not _count(change, "autovacuums"):
+            said.append(
+                f"{name}: autovacuum is due when the recorded load goes on for {due_s:,.0f} s; {_pace(settings)}its"
+                " pages and its WAL are not simulated"
+            )
+    return said
+
+
+def due_after_s(relation: EntityChange, span_s: float, settings: Mapping[str, str]) -> float | None:
+    """Return after how many seconds a table is due that goes on as in *span_s*, 0 if it is; None if it never is or its
+    dead rows were not counted.
+    """
+    dead, live = relation.number("rows_dead"), relation.number("rows_live")
+    if dead is None or live is None:
+        return None
+    base = float(settings.get("autovacuum_vacuum_threshold") or _THRESHOLD_ROWS)
+    share = float(settings.get("autovacuum_vacuum_scale_factor") or _SCALE_FACTOR)
+    left = base + share * float(live) - float(dead)
+    moved = _count(relation, "rows_updated") - _count(relation, "rows_hot_updated")
+    a_second = (moved + _count(relation, "rows_deleted")) / span_s
+    if left < 0:
+        return 0.0
+    return left / a_second if a_second > 0 else None
+
+
+def pages_per_s(limit: float, delay_ms: float, page_cost: float) -> float:
+    """Return how many pages VACUUM comes to at most when each costs as much; *delay_ms* > 0."""
+    return limit / page_cost * 1000 / delay_ms
+
+
+def _pace(settings: Mapping[str, str]) -> str:
+    """Say how fast VACUUM reads and changes pages at most, where its settings were recorded and slow it down."""
+    names = ("autovacuum_vacuum_cost_delay", "vacuum_cost_page_miss", "vacuum_cost_page_dirty")
+    delay_ms, miss, dirty = (float(settings.get(name) or 0) for name in names)
+    limit = float(settings.get("autovacuum_vacuum_cost_limit") or 0)
+    if limit <= 0:  # -1: that of VACUUM
+        limit = float(settings.get("vacuum_cost_limit") or 0)
+    if min(delay_ms, miss, dirty, limit) <= 0:
+        return ""
+    read, changed = (pages_per_s(limit, delay_ms, cost) for cost in (miss, dirty))
+    return f"it reads {read:,.0f} pages/s or changes {changed:,.0f} at most; "
+
+
+def _count(change: EntityChange, name: str) -> int:
+    return int(change.number(name) or 0)
