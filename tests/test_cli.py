@@ -167,7 +167,8 @@ def test_version(shell: Shell) -> None:
 
 @pytest.fixture
 def small_demo(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one tier and one size of the pool; `make demo` makes it whole."""
+    """Of one tier and one size of the pool, and a tenth of what calibration runs; `make demo` makes it whole."""
+    monkeypatch.setattr("tiersim.scenarios.statements.calibration._EXECUTIONS", 8_000)
     monkeypatch.setattr("tiersim.cli.demo._SCENARIOS", ("pcie-flash",))
     monkeypatch.setattr("tiersim.cli.demo._POOLS", ("256MiB",))
 
@@ -360,13 +361,13 @@ def test_a_device_under_load(shell: Shell) -> None:
     assert "reads alone: p99" in page
     assert 'src="http' not in page
     assert "load.html: is already there" in shell.fails("devices", "show", "aws-i3-local-1900", "--plot", "load.html")
-    document = shell("devices", "show", "aws-i3-local-1900", "--load", "--json").document()
+    again = ("devices", "show", "aws-i3-local-1900", "--load", "--plot", "load.html", "--force")
+    document = shell(*again, "--json").document()
+    assert (shell.folder / "load.html").read_text() == page
     assert [curve["read_share"] for curve in document["load"]] == [1.0, 0.7]
     assert [len(curve["points"]) for curve in document["load"]] == [11, 11]
     first = document["load"][0]["points"][0]["reads"]
     assert first["mean_ns"] == pytest.approx(document["random_read_ns"], rel=0.01)
-    shell("devices", "show", "aws-i3-local-1900", "--plot", "load.html", "--force")
-    assert (shell.folder / "load.html").read_text() == page
 
 
 def test_a_load_that_cannot_be_drawn(shell: Shell) -> None:
@@ -996,7 +997,7 @@ def test_counters_give_latencies_of_queries(shell: Shell) -> None:
         "expected error of throughput",
     ):
         assert f" {words} " in short.out
-    said = shell(*arguments, "--all")
+    said = shell("replay", "pg.trace", "--on", "pcie-flash", "--set", "host.cores=2", "--force", "--all")
     for words in (
         "transaction, p95",
         "query 1, time goes to",

@@ -31,7 +31,7 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def _short_runs() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loops, "simulate", partial(loops.simulate, commands=3_000))
+        patch.setattr(loops, "simulate", partial(loops.simulate, commands=1_500))
         yield
 
 

@@ -408,5 +408,6 @@ def test_demerits_are_not_above_disksims_own(shared: Path, tmp_path: Path, drive
 
 
 @pytest.mark.shared
-def test_what_is_kept_is_what_is_chosen_on_all_families(shared: Path, tmp_path: Path) -> None:
-    assert Demerits(shared / "hdd/valid", tmp_path).chosen(list(FAMILIES)) == KEPT
+@pytest.mark.parametrize("families", [["Cheetah", "Barracuda"], pytest.param([*FAMILIES], marks=pytest.mark.long)])
+def test_what_is_kept_is_what_is_chosen(shared: Path, tmp_path: Path, families: list[str]) -> None:
+    assert Demerits(shared / "hdd/valid", tmp_path).chosen(families) == KEPT

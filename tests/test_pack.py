@@ -42,14 +42,15 @@ device = "micron-s650dc-800"
 count = 2
 layout = "raid1"
 """
-FOUR = """
+TWO = """
 [tenants.shop]
 recording = "shop.trace"
 targets = ["p99(data read) < 12 ms"]
 [tenants.bill]
 recording = "bill.trace"
 targets = ["p99(data read) < 25 ms"]
-[tenants.third]
+"""
+FOUR = f"""{TWO}[tenants.third]
 recording = "shop.trace"
 [tenants.fourth]
 recording = "bill.trace"
@@ -147,8 +148,8 @@ def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Pa
 
 
 def test_growth_and_a_failed_drive_cost_more_or_the_same(folder: Path, recordings: Any) -> None:
-    plain = pack_tenants(PackingOptions(recordings(FOUR), [], 0.0, False), candidates(folder))
-    spare = pack_tenants(PackingOptions(recordings(FOUR), [], 0.5, True), candidates(folder))
+    plain = pack_tenants(PackingOptions(recordings(TWO), [], 0.0, False), candidates(folder))
+    spare = pack_tenants(PackingOptions(recordings(TWO), [], 0.5, True), candidates(folder))
     assert spare["cost"] > plain["cost"]
     texts = [target["text"] for one in spare["arrays"] for own in one["targets"].values() for target in own]
     assert any(text.endswith("with a failed drive") for text in texts)
@@ -163,11 +164,11 @@ def test_an_array_without_a_drive_has_it_failed(folder: Path) -> None:
 
 def test_candidates_that_lose_data_are_left_out(folder: Path, recordings: Any) -> None:
     text = ARRAYS.replace('count = 2\nlayout = "raid1"', "count = 1")
-    document = pack_tenants(PackingOptions(recordings(FOUR), [], 0.0, True), candidates(folder, text))
+    document = pack_tenants(PackingOptions(recordings(TWO), [], 0.0, True), candidates(folder, text))
     assert document["left_out"] == [{"name": "1 × micron-s650dc-800", "why": "a drive that fails takes data with it"}]
     text = text.replace('count = [2, 4, 8]\nlayout = "raid10"', "count = 1")
     with pytest.raises(ScenarioError, match=r"no candidate can be used: .* takes data with it"):
-        pack_tenants(PackingOptions(recordings(FOUR), [], 0.0, True), candidates(folder, text))
+        pack_tenants(PackingOptions(recordings(TWO), [], 0.0, True), candidates(folder, text))
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,7 @@ def test_recordings_of_statements_are_refused_before_anything_runs(folder: Path,
 
 
 def test_the_command_prints_and_writes_the_answer(folder: Path) -> None:
-    (folder / "databases.toml").write_text(FOUR)
+    (folder / "databases.toml").write_text(TWO)
     arguments = ["pack", str(folder / "databases.toml"), "--candidates", str(folder / "arrays.toml")]
     arguments += ["--set", "replay.mode=open"]
     shown = CliRunner().invoke(app, [*arguments, "-o", str(folder / "answer.json")])

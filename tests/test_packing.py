@@ -1,6 +1,7 @@
 """The search for the cheapest boxes: against all partitions where there are few items, against a bound where many."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,8 +47,13 @@ def check(packing: Packing, boxes: list[Box]) -> None:
     assert all(packing.holds(box.kind, box.items) for box in boxes)
 
 
+def seeds(count: int) -> list[Any]:
+    """Two draws of the default run, the others with the long tests."""
+    return [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, count))]
+
+
 @pytest.mark.parametrize(("items", "kinds"), [(2, 1), (5, 3), (7, 4), (8, 5)])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_few_items_go_into_the_cheapest_boxes_of_all(seed: int, items: int, kinds: int) -> None:
     """The search is a heuristic: these draws are the same each time."""
     packing = drawn(seed, items, kinds, 3)
@@ -71,7 +77,7 @@ def planted(seed: int, boxes: int, each: int, kinds: int, resources: int = 4) ->
     return Packing(cost, scaled, np.zeros((count, count), bool)), float(boxes)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_a_planted_optimum_is_found(seed: int) -> None:
     packing, cost = planted(seed, 3, 3, 4)
     boxes = pack(packing)

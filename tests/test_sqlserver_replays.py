@@ -2,11 +2,11 @@
 a bundle is known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -55,11 +55,24 @@ from tiersim.traces.schema import STATEMENT_COLUMNS
 from tiersim.traces.statistics import Table, table_of
 from tiersim.units import NS_PER_MS, NS_PER_S
 
+_FOLDERS: list[TemporaryDirectory[str]] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _removed() -> Iterator[None]:
+    """What is made once is gone after the last test."""
+    yield
+    for made in (hour, load):
+        made.cache_clear()
+    while _FOLDERS:
+        _FOLDERS.pop().cleanup()
+
 
 @cache
 def hour(*, physical: bool = False, relations: bool = False) -> Truth:
     """Thousands of statements, recorded in one of three ways; made once."""
-    path = Path(mkdtemp()) / "hour.trace"
+    _FOLDERS.append(TemporaryDirectory())
+    path = Path(_FOLDERS[-1].name) / "hour.trace"
     return sql_server_hour(path, statements=20_000, physical=physical, relations=relations)
 
 

@@ -62,7 +62,8 @@ class Dask:
         with open(self._folder / f"{len(self._processes)}.log", "wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.{what}", "--no-dashboard", *arguments],
-                stdout=log, stderr=log, env=os.environ | environment, cwd=self._folder,
+                stdout=log, stderr=log, cwd=self._folder,
+                env=os.environ | environment | {"DASK_TEMPORARY_DIRECTORY": str(self._folder)},
             )  # fmt: skip
         self._processes.append(process)
         return process

@@ -95,17 +95,19 @@ def look(root: Path = ROOT) -> Rooms:
             text = path.read_text(encoding="utf-8")
             name = str(path.relative_to(root))
             found.lines[name] = text.count("\n")
+            if found.lines[name] >= LEAST_LINES and "@kernel" not in text and "@table_set" not in text:
+                continue
             trees[name] = ast.parse(text)
             if all(isinstance(node, ast.Expr | ast.Import | ast.ImportFrom | ast.Assign) for node in trees[name].body):
                 found.fronts.add(name)
-    classes = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    sets = {node.name: _fields(node) for node in classes if _has(node, "table_set")}
-    kernels = [
+    named = [
         (name, node)
         for name, tree in trees.items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and _has(node, "kernel")
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
     ]
+    sets = {node.name: _fields(node) for _, node in named if isinstance(node, ast.ClassDef) and _has(node, "table_set")}
+    kernels = [(name, node) for name, node in named if isinstance(node, ast.FunctionDef) and _has(node, "kernel")]
     arrays: dict[str, set[int]] = {}
     for _, node in kernels:
         arrays.setdefault(node.name, set()).update(_written_arrays(node))
