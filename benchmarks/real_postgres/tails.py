@@ -21,7 +21,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.replay import replay_statements_all
 from tiersim.scenarios.tails import SHARE, TailCell, cells, held, reach
-from tiersim.scenarios.validation.matrix_cells import cells_of
+from tiersim.scenarios.validation.matrix_cells import LOOP_DEVICE, NO_CAP, cells_of
 from tiersim.scenarios.validation.pairs import others_of, results_of
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
@@ -29,7 +29,6 @@ from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import matrix
 from tiersim.units import NS_PER_MS
 
-_NO_CAP = 10_000_000
 _DRAWS, _SEED = 10_000, 1
 #: Of the other benches: the experiment, its recording without a cap and the pool of that in MiB, then each cell with
 #: its pool and its caps of reads and of writes; pools of ``ab`` are as recorded.
@@ -37,30 +36,12 @@ _OTHERS = (
     (
         "lab lookups",
         ("lab/select_zipf_sb256_free", 256),
-        (("lab/select_zipf_sb64_r500", 64, 500, _NO_CAP), ("lab/select_zipf_sb1024_r2000", 1024, 2000, _NO_CAP)),
+        (("lab/select_zipf_sb64_r500", 64, 500, NO_CAP), ("lab/select_zipf_sb1024_r2000", 1024, 2000, NO_CAP)),
     ),
     ("lab updates", ("lab/update_zipf_sb512_free", 512), (("lab/update_zipf_sb512_rw300", 512, 300, 300),)),
-    ("ab lookups", ("ab/sel_fast_1", None), (("ab/sel_read400_1", None, 400, _NO_CAP),)),
-    ("ab tpcb", ("ab/tpcb_fast_1", None), (("ab/tpcb_read400_1", None, 400, _NO_CAP),)),
+    ("ab lookups", ("ab/sel_fast_1", None), (("ab/sel_read400_1", None, 400, NO_CAP),)),
+    ("ab tpcb", ("ab/tpcb_fast_1", None), (("ab/tpcb_read400_1", None, 400, NO_CAP),)),
 )
-_DEVICE = """\
-kind = "token-bucket"
-name = "a loop device on a file"
-capacity = "8 GiB"
-read_iops = {reads}
-write_iops = {writes}
-refill_interval = "100 ms"
-carry_over = "0 s"
-latency = "0.1 ms"
-
-[sources]
-capacity = "measured: the file's size"
-read_iops = "measured: as it was set"
-write_iops = "measured: as it was set"
-refill_interval = "measured: the kernel's throttle"
-carry_over = "measured: the kernel's throttle"
-latency = "measured: 0.1 to 0.2 ms for 8 KiB"
-"""
 _HOST = """\
 [host]
 cores = 2
@@ -137,7 +118,7 @@ def _of_others(folder: Path) -> Iterator[TailCell]:
         with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
             kept = Path(name)
             import_trace([folder / source], kept / "recorded.trace")
-            recorded_on = _scenario(kept / "recorded", pool, _NO_CAP, _NO_CAP)
+            recorded_on = _scenario(kept / "recorded", pool, NO_CAP, NO_CAP)
             scenarios = [_scenario(kept / Path(target).name, *caps) for target, *caps in targets]
             results = replay_statements_all(
                 Bundle(kept / "recorded.trace"), [recorded_on, *scenarios], recorded_on=recorded_on, ranges=False
@@ -148,7 +129,10 @@ def _of_others(folder: Path) -> Iterator[TailCell]:
 
 def _scenario(folder: Path, pool_mib: int | None, reads: int, writes: int) -> NamedScenario:
     folder.mkdir()
-    (folder / "device.toml").write_text(_DEVICE.format(reads=reads, writes=writes), encoding="utf-8")
+    (folder / "device.toml").write_text(
+        LOOP_DEVICE.format(read_iops=reads, write_iops=writes, latency="0.1 ms", measured="0.1 to 0.2 ms for 8 KiB"),
+        encoding="utf-8",
+    )
     pool = "" if pool_mib is None else f'[engine]\nbuffer_pool = "{pool_mib} MiB"\n'
     path = folder / "host.toml"
     path.write_text(_HOST + pool, encoding="utf-8")

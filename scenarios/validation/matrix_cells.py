@@ -12,6 +12,28 @@ import numpy as np
 
 #: Folder of a cell with what a recording needs.
 COUNTERS = "counters"
+#: Requests a second of a device without a cap.
+NO_CAP = 10_000_000
+#: The text of the device that a cell ran on: the caps are in requests a second, *latency* is a time with its unit, and
+#: *measured* says of what.
+LOOP_DEVICE = """\
+kind = "token-bucket"
+name = "a loop device on a file"
+capacity = "8 GiB"
+read_iops = {read_iops}
+write_iops = {write_iops}
+refill_interval = "100 ms"
+carry_over = "0 s"
+latency = "{latency}"
+
+[sources]
+capacity = "measured: the file's size"
+read_iops = "measured: as it was set"
+write_iops = "measured: as it was set"
+refill_interval = "measured: the kernel's throttle"
+carry_over = "measured: the kernel's throttle"
+latency = "measured: {measured}"
+"""
 #: A cell whose caps leave it less than this share of what it does without any is saturated.
 _SATURATED = 0.6
 #: What the server writes: pages, and its log with the flushes.
