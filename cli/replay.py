@@ -16,7 +16,7 @@ from tiersim.cli.tenants import replay_tenants, show_sharing, show_waits
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
-from tiersim.units import format_bytes, format_ns
+from tiersim.units import NS_PER_S, format_bytes, format_ns
 
 if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
@@ -294,7 +294,10 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     blank = [""] if measured else []
     columns = ["figure", *(["recorded"] if measured else []), *(summary["name"] for summary in summaries)]
     latencies = {name: _rows_of_class(name, summaries, measured) for name in _classes(summaries)}
-    rate = ["requests/s", *blank, *(f"{s['throughput_per_s']['requests']['value']:,.0f}" for s in summaries)]
+    trace = summaries[0]["trace"]
+    commands = summaries[0]["replay"].get("commands") or trace["requests"]
+    recorded = [f"{commands / trace['span_ns'] * NS_PER_S:,.0f}" if trace["span_ns"] else ""] if measured else []
+    rate = ["requests/s", *recorded, *(f"{s['throughput_per_s']['requests']['value']:,.0f}" for s in summaries)]
     busiest = ["busiest part", *blank, *map(verdicts.busiest, summaries)]
     rows = [row for of_class in latencies.values() for row in of_class] + [rate, busiest]
     if any(s["verdict"]["load"] != "steady" for s in summaries):
@@ -310,7 +313,6 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
             busiest,
             ["expected error of throughput", *blank, *map(verdicts.expected_error, summaries)],
         ]
-    trace = summaries[0]["trace"]
     title = f"{f'{of}, ' if of else ''}{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
     title += "; log sync: write and flush of the WAL" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)

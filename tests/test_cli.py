@@ -1062,7 +1062,7 @@ def test_a_table_that_has_no_room_for_its_numbers_is_left_to_wrap() -> None:
 
 #: Three scenarios with the longest label that ``tiersim demo`` prints.
 _THREE = ["figure", "recorded", "15k-raid10", "sas-ssd-raid10", "pcie-flash"]
-_OF_THREE = [["expected error of throughput", "", *["-17 … +20 %"] * 3], ["requests/s", "", *["1,264"] * 3]]
+_OF_THREE = [["expected error of throughput", "", *["-17 … +20 %"] * 3], ["requests/s", "1,264", *["1,264"] * 3]]
 
 
 @pytest.mark.parametrize(("columns", "headings"), [(80, 2), (120, 1)])

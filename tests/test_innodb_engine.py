@@ -209,6 +209,15 @@ def test_a_pool_that_is_changed_all_over_writes_each_page_twice(form: int, flush
     assert (int(c["single_pages"]) > 0) <= (form == MYSQL)
 
 
+@pytest.mark.parametrize("second_ms", [10, 40])
+def test_rates_of_page_cleaners_are_by_their_second(second_ms: int) -> None:
+    """8 sessions commit in two groups by turns; a group takes a write and a flush of the log, 0.2 ms."""
+    cleaner = PageCleaner(MYSQL, interval_ns=second_ms * _MS, io_capacity=1, io_capacity_max=1, loops=1)
+    d, _, _ = run(CHANGE, 3000, sessions=8, frames=2000, pages=10, cleaner=cleaner)
+    groups = second_ms / (2 * 0.1)
+    assert int(d.page_cleaner[0]["log_rate"]) == pytest.approx(groups * 4 * 110, rel=0.1)
+
+
 @pytest.mark.parametrize(("most", "at_once"), [(1, 1), (2, 2), (4, 4), (0, 5)])
 def test_so_many_sessions_write_a_page_at_once(most: int, at_once: float) -> None:
     """Nobody else does. A page is written and flushed twice, 4 ms; 8 sessions, which read and commit besides, write 5

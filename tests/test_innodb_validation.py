@@ -20,9 +20,11 @@ from tiersim.scenarios.validation.innodb_bench import (
     HAMMERDB_INDEXES,
     REDO_BYTES,
     around,
+    scaled,
     tpcc,
 )
 from tiersim.scenarios.validation.report import counted
+from tiersim.traces.readers.mysql.settings import PAGE_CLEANER_SECOND
 
 ACCURACY = Path(__file__).parents[1] / "docs/accuracy.md"
 
@@ -87,6 +89,15 @@ def test_a_transaction_logs_what_was_counted_and_enters_what_it_changes_into_ind
     assert changed == ["stock", "order_customer", "ends"]
     assert load["relations"]["order_customer"]["rows"] == 530
     assert "line_item" not in load["relations"]
+
+
+def test_a_scaled_server_has_as_much_shorter_seconds_and_as_much_less_in_them() -> None:
+    assert tomllib.loads(scaled(50, 10_000, 20_000)) == {
+        "innodb_io_capacity": "200",
+        "innodb_io_capacity_max": "400",
+        "innodb_old_blocks_time": "20",
+        PAGE_CLEANER_SECOND: "20000",
+    }
 
 
 def test_a_guess_knows_what_the_cap_lets_a_recorded_transaction_do() -> None:

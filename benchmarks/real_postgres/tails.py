@@ -21,7 +21,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.replay import replay_statements_all
 from tiersim.scenarios.tails import SHARE, TailCell, cells, held, reach
-from tiersim.scenarios.validation.matrix_cells import LOOP_DEVICE, NO_CAP, cells_of
+from tiersim.scenarios.validation.matrix_cells import capped_device, cells_of
 from tiersim.scenarios.validation.pairs import others_of, results_of
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
@@ -36,11 +36,11 @@ _OTHERS = (
     (
         "lab lookups",
         ("lab/select_zipf_sb256_free", 256),
-        (("lab/select_zipf_sb64_r500", 64, 500, NO_CAP), ("lab/select_zipf_sb1024_r2000", 1024, 2000, NO_CAP)),
+        (("lab/select_zipf_sb64_r500", 64, 500, None), ("lab/select_zipf_sb1024_r2000", 1024, 2000, None)),
     ),
     ("lab updates", ("lab/update_zipf_sb512_free", 512), (("lab/update_zipf_sb512_rw300", 512, 300, 300),)),
-    ("ab lookups", ("ab/sel_fast_1", None), (("ab/sel_read400_1", None, 400, NO_CAP),)),
-    ("ab tpcb", ("ab/tpcb_fast_1", None), (("ab/tpcb_read400_1", None, 400, NO_CAP),)),
+    ("ab lookups", ("ab/sel_fast_1", None), (("ab/sel_read400_1", None, 400, None),)),
+    ("ab tpcb", ("ab/tpcb_fast_1", None), (("ab/tpcb_read400_1", None, 400, None),)),
 )
 _HOST = """\
 [host]
@@ -118,7 +118,7 @@ def _of_others(folder: Path) -> Iterator[TailCell]:
         with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
             kept = Path(name)
             import_trace([folder / source], kept / "recorded.trace")
-            recorded_on = _scenario(kept / "recorded", pool, NO_CAP, NO_CAP)
+            recorded_on = _scenario(kept / "recorded", pool, None, None)
             scenarios = [_scenario(kept / Path(target).name, *caps) for target, *caps in targets]
             results = replay_statements_all(
                 Bundle(kept / "recorded.trace"), [recorded_on, *scenarios], recorded_on=recorded_on, ranges=False
@@ -127,12 +127,10 @@ def _of_others(folder: Path) -> Iterator[TailCell]:
             yield from _cell(experiment, Path(source).name, Path(target).name, result, _recorded_ms(folder / target))
 
 
-def _scenario(folder: Path, pool_mib: int | None, reads: int, writes: int) -> NamedScenario:
+def _scenario(folder: Path, pool_mib: int | None, reads: int | None, writes: int | None) -> NamedScenario:
     folder.mkdir()
-    (folder / "device.toml").write_text(
-        LOOP_DEVICE.format(read_iops=reads, write_iops=writes, latency="0.1 ms", measured="0.1 to 0.2 ms for 8 KiB"),
-        encoding="utf-8",
-    )
+    text = capped_device(reads, writes, NS_PER_MS // 10, "0.1 to 0.2 ms")
+    (folder / "device.toml").write_text(text, encoding="utf-8")
     pool = "" if pool_mib is None else f'[engine]\nbuffer_pool = "{pool_mib} MiB"\n'
     path = folder / "host.toml"
     path.write_text(_HOST + pool, encoding="utf-8")

@@ -2,8 +2,9 @@
 other of its load.
 
 What a prediction sees: the counters of one cell, what sysbench printed of it, its pool and its cap; how long requests
-of the device took without a cap; of the other cell its pool and its cap. Beside it stand two guesses: the rate that was
-recorded, and that which the cap lets with the requests of a recorded transaction, if it is less.
+of the device took without a cap; of the other cell its pool and its cap. Its range is the result's: draws of what the
+counters do not tell, and the error of InnoDB's models. Beside it stand two guesses: the rate that was recorded, and
+that which the cap lets with the requests of a recorded transaction, if it is less.
 """
 
 import json
@@ -18,6 +19,7 @@ from tiersim.scenarios.statements.replay import replay_statements_all
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.innodb_bench import MISSING
 from tiersim.scenarios.validation.innodb_cells import scenario_of
+from tiersim.scenarios.validation.pair_figures import Predicted
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import innodb
@@ -25,7 +27,7 @@ from tiersim.traces.samples import innodb
 #: A folder of cells: what was measured of each; what it recorded lies in a folder of its name.
 FILE = "lab/cells.json"
 _COUNTERS = ("*.before.*", "*.after.*", "global_variables.tsv", "sysbench.txt")
-_NEAR_PCT, _MEDIAN_PCT = 25, 10
+_NEAR_PCT, _MEDIAN_PCT, _HELD_PCT = 25, 10, 80
 
 
 def experiment(folder: Path | None) -> Experiment:
@@ -43,10 +45,12 @@ def experiment(folder: Path | None) -> Experiment:
 def _claims(lab: Path) -> Iterator[Claim]:
     cells = json.loads((lab / "cells.json").read_text(encoding="utf-8"))
     errors: dict[str, list[tuple[float, float, float]]] = {}
+    held: list[bool] = []
     for source in cells:
         targets = [one for one in cells if one["workload"] == source["workload"] and one is not source]
-        for target, rate in zip(targets, _predicted(lab, source, targets), strict=True):
+        for target, (rate, low, high) in zip(targets, _predicted(lab, source, targets), strict=True):
             known = target["tps"]
+            held.append(low <= known <= high)
             unchanged, scaled = source["tps"], _as_the_cap_lets(source, target)
             kinds = f"{_kind(source)} to {_kind(target)}"
             errors.setdefault(kinds, []).append(
@@ -56,7 +60,7 @@ def _claims(lab: Path) -> Iterator[Claim]:
                 f"{_said(source)} to {_said(target)}: transactions", "per s", known, rate, _NEAR_PCT,
                 note=f"guesses: the recorded rate {100 * (unchanged / known - 1):+.0f} %,"
                 f" as the cap lets {100 * (scaled / known - 1):+.0f} %",
-                figure="throughput",
+                figure="throughput", low=low, high=high,
             )  # fmt: skip
     for kinds, found in errors.items():
         off, unchanged_off, scaled_off = (100 * median(column) for column in zip(*found, strict=True))
@@ -64,10 +68,14 @@ def _claims(lab: Path) -> Iterator[Claim]:
             f"{kinds}, {len(found)} pairs: median error", "%", _MEDIAN_PCT, off, 0, at_most=True,
             note=f"of the guesses {unchanged_off:.0f} and {scaled_off:.0f} %",
         )  # fmt: skip
+    yield Claim(
+        f"measurements within the ranges of {len(held)} predictions", "%", _HELD_PCT, 100 * sum(held) / len(held), 0,
+        within=(_HELD_PCT, 100),
+    )  # fmt: skip
 
 
-def _predicted(lab: Path, source: Mapping[str, Any], targets: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Return the transactions a second of each target."""
+def _predicted(lab: Path, source: Mapping[str, Any], targets: Sequence[Mapping[str, Any]]) -> list[Sequence[float]]:
+    """Return the transactions a second of each target, and between what they lie."""
     with tempfile.TemporaryDirectory(prefix="tiersim-") as place:
         folder = Path(place)
         counters, trace = folder / "counters", folder / "source.trace"
@@ -79,8 +87,9 @@ def _predicted(lab: Path, source: Mapping[str, Any], targets: Sequence[Mapping[s
         device_ms = _device_ms(source["workload"])
         recorded_on = scenario_of(folder, device_ms, source)
         scenarios = [scenario_of(folder, device_ms, target, pool_mib=target["buffer_pool_mb"]) for target in targets]
-        results = replay_statements_all(Bundle(trace), scenarios, recorded_on=recorded_on, ranges=False)
-        return [float(one.summary["throughput_per_s"]["transactions"]["value"]) for one in results]
+        results = replay_statements_all(Bundle(trace), scenarios, recorded_on=recorded_on)
+        found = [Predicted.of(one) for one in results]
+        return [(one.tps, one.tps_low, one.tps_high) for one in found]
 
 
 def _device_ms(load: str) -> Mapping[str, float]:

@@ -91,10 +91,11 @@ _SECONDS = {"pm1725": (10, 4), "sam850pro": (30, 10)}
 _APART, _RANKED_PCT, _MEDIAN_PCT, _EACH_PCT = 0.03, 95, 12, 50
 
 _REASONS = (
-    "settings, clients and sizes of the drives were not published. With 5 GB a PM1725 takes 3 to 4 ms for each page"
-    " that is missed, with pages of either size, and reads in 0.1 ms: suspected, that sessions which find no frame"
-    " sleep for 10 ms (buf0lru.cc, buf_LRU_get_free_block), or back off. Of the 850 Pro, large pools of 16 KiB lie"
-    " between the ends; why pages of 4 KiB do less there than those of 16 KiB is not known"
+    "settings, clients and sizes of the drives were not published. Without tpcc-mysql's own indexes, the redo that was"
+    " counted and scaled seconds of page cleaners it was 102 %, and 86.4 % of the pairs were right. With 5 GB a PM1725"
+    " takes 3 ms for each page that is missed, with pages of either size, and reads in 0.1 ms: suspected, that sessions"
+    " which find no frame sleep for 10 ms (buf0lru.cc, buf_LRU_get_free_block), or back off. The 850 Pro writes as many"
+    " pages of 4 KiB a second as of 16 KiB: suspected, that it maps 16 KiB"
 )
 _WORKLOAD = """
 [workload]

@@ -6,8 +6,8 @@ index, and logs 1,638 bytes.
 CPU of a read-only transaction is what makes one client as slow as it was with all data in the pool, for MariaDB and for
 MySQL; of a read-write one 1/0.67 of it, as of statements in memory that the same source lists for other hardware. Each
 busy processor slows the others by 2 %: transactions of cached data took 1.6 times the CPU with 32 clients that they
-took with 4. A part of the server runs: pool, tables, redo and frames that are kept free are an eighth of what they
-were.
+took with 4. An eighth of the server runs: pool, tables, redo and frames that are kept free are as much smaller, and
+what is done by the second is done as much oftener.
 
 The drive was not named. Its link is measured, and how long a read and a flush of one client take; the rest is assumed,
 as of a drive of the class of Intel's DC S4600, in steady state. So reads wait for programs, for garbage collection, and
@@ -26,7 +26,7 @@ from statistics import median
 
 from tiersim.scenarios.calibration.cpu_and_waits import READ_NS, idle_factor
 from tiersim.scenarios.validation.claims import Claim, Experiment
-from tiersim.scenarios.validation.innodb_bench import MISSING, Bench, figures
+from tiersim.scenarios.validation.innodb_bench import MISSING, Bench, figures, scaled
 
 FILE = "sysbench_sata_2026.csv"
 _FACTOR = 8
@@ -48,8 +48,9 @@ _FITTED = {
 #: CPU of a read: 25 us of a busy host, as everywhere, of one that is hardly used 1.64 times as much.
 _READ_CPU_US = round(READ_NS / 1000 * idle_factor(1 / 80))
 _READ_ONLY_CPU, _FIRST_CPU_US = 0.67, 1000.0
-#: Simulated seconds; where all data are in the pool so many before, until redo has gone round.
-_SECONDS, _ROUND_SECONDS = 4, 12
+#: Simulated seconds; where all data are in the pool and change, so many before, until redo has gone round, and as many
+#: as a wave of writes lasts, with 64 clients of MariaDB.
+_SECONDS, _ROUND_SECONDS, _WAVE_SECONDS = 4, 12, 40
 _ALL_GB = 32
 _MOST_PCT, _EACH_PCT = 15, 30
 
@@ -63,9 +64,7 @@ duration = "{seconds} s"
 [workload.variables]
 {own}
 innodb_buffer_pool_instances = "{instances}"
-innodb_io_capacity = "2500"
-innodb_io_capacity_max = "5000"
-{redo_key} = "{redo}"
+{by_second}{redo_key} = "{redo}"
 innodb_flush_method = "O_DIRECT"
 innodb_flush_log_at_trx_commit = "1"
 log_bin = "ON"
@@ -231,12 +230,14 @@ def _rate(cell: Cell, cpu_us: float) -> float:
     """Return the transactions a second of a cell, whose engine needs so much CPU for a read-only transaction."""
     load, engine, version, pool, clients = cell
     writes = load == _WRITES
+    waves = writes and pool >= _ALL_GB
     text = _WORKLOAD.format(
         server=engine,
         version=version,
         pool_mib=1024 * pool // _FACTOR,
-        seconds=_SECONDS,
+        seconds=_WAVE_SECONDS if waves else _SECONDS,
         own=_SERVERS[engine, version][1],
+        by_second=scaled(_FACTOR, 2500, 5000),
         instances=1 if pool == 2 or engine == "mariadb" else 8,
         redo=(2 if engine == "mariadb" else 4) * (1 << 30) // _FACTOR,
         redo_key="innodb_log_file_size" if engine == "mariadb" else "innodb_redo_log_capacity",
@@ -246,5 +247,5 @@ def _rate(cell: Cell, cpu_us: float) -> float:
         more=_CHANGES if writes else "",
         clients=clients,
     )
-    warmup_s = _ROUND_SECONDS if writes and pool >= _ALL_GB else 0
+    warmup_s = _ROUND_SECONDS if waves else 0
     return Bench(_DRIVE, cores=80, contention=0.02, read_us=_READ_CPU_US, warmup_s=warmup_s).transactions_per_s(text)

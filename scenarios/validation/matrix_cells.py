@@ -12,28 +12,6 @@ import numpy as np
 
 #: Folder of a cell with what a recording needs.
 COUNTERS = "counters"
-#: Requests a second of a device without a cap.
-NO_CAP = 10_000_000
-#: The text of the device that a cell ran on: the caps are in requests a second, *latency* is a time with its unit, and
-#: *measured* says of what.
-LOOP_DEVICE = """\
-kind = "token-bucket"
-name = "a loop device on a file"
-capacity = "8 GiB"
-read_iops = {read_iops}
-write_iops = {write_iops}
-refill_interval = "100 ms"
-carry_over = "0 s"
-latency = "{latency}"
-
-[sources]
-capacity = "measured: the file's size"
-read_iops = "measured: as it was set"
-write_iops = "measured: as it was set"
-refill_interval = "measured: the kernel's throttle"
-carry_over = "measured: the kernel's throttle"
-latency = "measured: {measured}"
-"""
 #: A cell whose caps leave it less than this share of what it does without any is saturated.
 _SATURATED = 0.6
 #: What the server writes: pages, and its log with the flushes.
@@ -48,6 +26,26 @@ _LOG = (
     "walwriter/wal/normal.writes",
     "walwriter/wal/normal.fsyncs",
 )
+#: Requests a second of a device without a cap.
+_NO_CAP = 10_000_000
+_DEVICE = """\
+kind = "token-bucket"
+name = "a loop device on a file"
+capacity = "8 GiB"
+read_iops = {reads}
+write_iops = {writes}
+refill_interval = "100 ms"
+carry_over = "0 s"
+latency = "{latency_ns} ns"
+
+[sources]
+capacity = "measured: the file's size"
+read_iops = "measured: as it was set"
+write_iops = "measured: as it was set"
+refill_interval = "measured: the kernel's throttle"
+carry_over = "measured: the kernel's throttle"
+latency = "measured: of 8 KiB, {measured}"
+"""
 #: Names of pools that are as many times as large as another, and the largest multiple of each.
 _POOLS = (("smaller", 0.99), ("same", 1.0), ("2 to 4 x", 4.0), ("8 to 16 x", float("inf")))
 
@@ -116,6 +114,13 @@ def _mean(name: str, found: Sequence[tuple[Path, dict[str, Any]]]) -> Cell:
 def _counted(result: Mapping[str, Any], *names: str) -> float:
     """Return how often the server counted these, a transaction."""
     return sum(float(result["counted"].get(name, 0)) for name in names) / float(result["transactions"])
+
+
+def capped_device(read_iops: int | None, write_iops: int | None, latency_ns: int, measured: str) -> str:
+    """Return the file of the device of a cell: its caps, None for none; how long a read takes, how that is known."""
+    return _DEVICE.format(
+        reads=read_iops or _NO_CAP, writes=write_iops or _NO_CAP, latency_ns=latency_ns, measured=measured
+    )
 
 
 def kind_of(cell: Cell, cells: Iterable[Cell]) -> str:

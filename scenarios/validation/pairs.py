@@ -16,14 +16,13 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.replay import replay_statements_all
 from tiersim.scenarios.validation.claims import Claim, Experiment, HeatMap
-from tiersim.scenarios.validation.matrix_cells import COUNTERS, LOOP_DEVICE, NO_CAP, Cell, cells_of, scaled_by_cap
+from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, capped_device, cells_of, scaled_by_cap
 from tiersim.scenarios.validation.pair_figures import FAR, SLOW_APART, Pair, Predicted, pairs_of
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import matrix
 
-_LATENCY_OF = "the median of 4,000 reads of 8 KiB, one after the other"
 _HOST = """\
 [host]
 cores = 2
@@ -65,12 +64,7 @@ def results_of(source: Cell, targets: Sequence[Cell], *, ranges: bool) -> dict[s
 def _scenario(folder: Path, source: Cell, target: Cell) -> NamedScenario:
     folder.mkdir()
     for name, iops in (("data", target.iops), ("log", target.log_iops)):
-        text = LOOP_DEVICE.format(
-            read_iops=iops or NO_CAP,
-            write_iops=iops or NO_CAP,
-            latency=f"{source.device_latency_ns} ns",
-            measured=_LATENCY_OF,
-        )
+        text = capped_device(iops, iops, source.device_latency_ns, "the median of 4,000 reads, one after the other")
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")
     path = folder / f"{folder.name}.toml"
     path.write_text(_HOST.format(pool=target.pool_mib), encoding="utf-8")

@@ -78,7 +78,7 @@ function sentencesOfBlame() {
     const worst = known(peak) && peak > PEAK * bottleneck.utilisation ? ` (${percent(peak)} in the busiest ${lengthOfInterval(scenario)})` : '';
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
     const always = bottleneck.utilisation >= ALWAYS_BUSY;
-    const busy = `${always ? '' : 'the busiest part, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
+    const busy = `${always ? '' : known(wait) ? 'the busiest part, ' : 'no part is full; the busiest, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
     const waits = wait && (scenario.verdict.load === 'behind' || scenario.replay?.keeps === 'clients') ? '. No part is full: clients wait for their own requests, so latency limits the throughput' : '';
     return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}${waits}` };
   });

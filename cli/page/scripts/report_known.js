@@ -65,7 +65,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `In each session, a ${what} starts when the one before it has ended, plus the recorded think time. After a pause longer than replay.dependency_window, it starts at its recorded time.`,
+  'partly-open': what => `In each session, a ${what} starts when the one before it has ended, plus the recorded think time. After a pause (longer than replay.dependency_window, 100 ms unless set) it starts at its recorded time.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');

@@ -78,7 +78,8 @@ function stateInAddress() {
 
 const isShort = scenario => scenario.throughput_shortfall_pct >= 0.5;
 /** How far completions lie behind the schedule, where the result says so. */
-const hasLag = scenario => (scenario.lag_ns?.max ?? 0) > 0;
+/** Where every session ends on time, single requests that start later mean nothing: writers follow the progress of others. */
+const hasLag = scenario => (scenario.lag_ns?.max ?? 0) > 0 && (scenario.verdict.load !== 'steady' || Boolean(scenario.replay?.late_sessions));
 const lag = scenario => ['mean', 'max'].filter(key => known(scenario.lag_ns?.[key]))
   .map(key => `${duration(Math.abs(scenario.lag_ns[key]) / 1e3)} ${scenario.lag_ns[key] < 0 ? 'early ' : ''}${{ mean: 'on average', max: 'at most' }[key]}`);
 /** What stands where a result has no lag: in an open replay every command starts when it was recorded. */
