@@ -11,6 +11,7 @@ from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.replay import refuse_recording_itself
 from tiersim.cli.resources import compile_if_cold
+from tiersim.cli.tenants import sweep_tenants
 from tiersim.errors import ScenarioError
 from tiersim.operating_system import processors
 
@@ -29,7 +30,7 @@ def sweep(
         typer.Argument(
             help=(
                 "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, or a"
-                " workload file (.toml)."
+                " .toml file: a workload, or several traces on shared hardware (docs/tenants.md)."
             )
         ),
     ],
@@ -45,8 +46,8 @@ def sweep(
         typer.Option(
             "--set",
             help=(
-                "A key of the scenario and its values: a list a,b,c, or a range A..B (A, 2A, 4A … up to B),"
-                " A..B+STEP, A..B*FACTOR. Repeat it for more keys."
+                "A key of the scenario (or of a file of tenants: tenants.NAME.limit.iops) and its values: a list"
+                " a,b,c, or a range A..B (A, 2A, 4A … up to B), A..B+STEP, A..B*FACTOR. Repeat it for more keys."
             ),
         ),
     ],
@@ -103,13 +104,21 @@ def sweep(
     replay.load=0.5..4
     """
     from tiersim.cli.sweep_table import show_sweep
-    from tiersim.scenarios.library import load_scenario
+    from tiersim.scenarios.library import is_tenants, load_scenario
     from tiersim.scenarios.sweeps.axes import parse_axes
     from tiersim.scenarios.sweeps.folder import check_folder, open_folder
     from tiersim.scenarios.sweeps.grid import Grid
     from tiersim.scenarios.sweeps.runner import look_over, plan_of, run_sweep
     from tiersim.scenarios.sweeps.screening import stand_ins
 
+    if is_tenants(trace):
+        given = {"--replications": replications > 1, "--recorded-on": recorded_on, "--screen": screen is not None,
+                 "--cluster": cluster, "--keep": keep, "--output": output, "--force": force}  # fmt: skip
+        for option, is_given in given.items():
+            if is_given:
+                raise ScenarioError(f"{option}: {trace} has several tenants, whose table is not stored; leave it out")
+        sweep_tenants(trace, on, parse_axes(settings), workers or processors(), json=json)
+        return
     if cluster is not None and workers is not None:
         raise ScenarioError("--workers: a cluster has its own; leave it out")
     grid = Grid.of(on, parse_axes(settings), replications)

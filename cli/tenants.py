@@ -16,6 +16,7 @@ from tiersim.units import format_ns
 
 if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
+    from tiersim.scenarios.sweeps.axes import Axis
     from tiersim.scenarios.tenants.shared_runs import Recordings, TenantResults
     from tiersim.simulator.result import Result
 
@@ -60,6 +61,42 @@ def replay_tenants(
                 save_result(result, target, facts, force=force)
                 results[name].append(result)
     return results
+
+
+def sweep_tenants(path: Path, on: str, axes: "Sequence[Axis]", workers: int, *, json: bool) -> None:
+    """Run the tenants of the file at *path* together, once for each combination of values; print what each gets."""
+    from tiersim.scenarios.tenants.variants import sweep_document
+
+    with ExitStack() as stack:
+        recordings = open_recordings(path, stack, Path(stack.enter_context(TemporaryDirectory(prefix="tiersim-"))))
+        with terminal.progress_bar("running points") as progress:
+            document = sweep_document(recordings, on, axes, workers=workers, progress=progress)
+    if json:
+        terminal.print_json(document)
+    else:
+        _show_sweep(document)
+
+
+def _show_sweep(document: dict[str, Any]) -> None:
+    """Print the mean latency of each tenant, and its requests a second, for each combination."""
+    keys, names, rows = document["keys"], document["tenants"], document["rows"]
+    columns = [key.removeprefix("tenants.") for key in keys]
+    settings = [[row["settings"].get(key, "as the file says") for key in keys] for row in rows]
+    first = rows[0]["tenants"]
+    latencies, rates = [], []
+    for said, row in zip(settings, rows, strict=True):
+        own = row["tenants"]
+        means_ns = {name: own[name]["mean_latency_ns"] for name in names}
+        changes = {name: f" ({_percent(means_ns[name], first[name]['mean_latency_ns'])})" for name in names}
+        behind = ", ".join(name for name in names if own[name]["load"] != "steady")
+        cells = [format_ns(means_ns[name]) + (changes[name] if row is not rows[0] else "") for name in names]
+        latencies.append([*said, *cells, behind])
+        rates.append([*said, *(f"{own[name]['throughput_per_s']['requests']['value']:,.0f}" for name in names)])
+    title = f"{document['scenario']}: all tenants together"
+    note = "In brackets: against the first row. Falls behind: who is served less than it asks for."
+    terminal.show_table(f"{title}: mean latency of a request", [*columns, *names, "falls behind"], latencies, note,
+                        words=len(columns))  # fmt: skip
+    terminal.show_table(f"{title}: requests/s", [*columns, *names], rates, words=len(columns))
 
 
 def open_recordings(path: Path, stack: ExitStack, folder: Path) -> "Recordings":
@@ -144,7 +181,9 @@ def _means(shared: dict[str, Any], names: Sequence[str]) -> list[str]:
 
 
 def _percent(value: float, base: float) -> str:
-    return f"{100 * (value / base - 1):+.0f} %" if base else "?"
+    if not base:
+        return "?"
+    return f"{100 * (value / base - 1):+.0f} %" if value < 10 * base else f"× {value / base:,.0f}"
 
 
 def _note_of_share(shared: dict[str, Any]) -> str:

@@ -23,12 +23,13 @@ from tiersim.scenarios import replay as replaying
 from tiersim.scenarios.exploring import sample as sampling
 from tiersim.scenarios.exploring.draft import Draft, changed, controls_of, draft_of
 from tiersim.scenarios.exploring.explorer import MOST_PINS, Explorer, open_recording
-from tiersim.scenarios.exploring.sample import WINDOWS, Windows
+from tiersim.scenarios.exploring.sample import WINDOWS, Windows, WindowSample, variation
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay_all, survey_to_play
 from tiersim.scenarios.sweeps.sources import RequestSource
 from tiersim.simulator.result import Figure, Result
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.schema import DATA_READ, DATA_WRITE
 
 MOST = 3000
 
@@ -186,6 +187,48 @@ def test_the_interval_of_a_sample_is_wider_than_that_of_a_recording_as_short(tmp
         assert after["value"] in (before["value"], None)
     assert (given["p999"]["value"], given["p999"]["low"]) == (None, None)
     assert (given["count"], given["max"]) == (plain["count"], plain["max"])
+
+
+def test_no_figure_is_given_of_requests_that_come_in_few_bursts() -> None:
+    """9,000 reads at an even pace, and 1,000 writes within a hundredth of the time: most windows see none of those."""
+    writes = np.sort(np.concatenate([np.zeros(9000, np.int64), np.ones(1000, np.int64)]))
+    times = np.concatenate([np.arange(9000) * 1_000_000, 4_000_000_000 + np.arange(1000) * 90_000])
+    order = np.argsort(times, kind="stable")
+    rows = rows_of(times[order], 500)
+    rows = replace(rows, op=writes[order].astype(np.uint8))
+    named = replace(rows, purpose=np.array([DATA_READ, DATA_WRITE], np.uint8)[writes[order]])
+    windows = Windows(10_000, 9_000_000_000, most=1000)
+    windows.add(named)
+    counts = windows._counts.sum(axis=1)
+    assert (counts[DATA_READ], counts[DATA_WRITE]) == (9000, 1000)
+    reads, writes_ = (variation(windows._counts[one]) for one in (DATA_READ, DATA_WRITE))
+    assert reads < 0.01
+    assert writes_ == pytest.approx(np.sqrt(99 * (1 / 30 - 1 / 300)), rel=0.1)  # in 3 of the 300 places for a window
+
+
+def test_the_variation_of_a_mean_is_that_of_draws_without_replacement() -> None:
+    generator = np.random.default_rng(3)
+    counts = generator.poisson(generator.gamma(0.5, 20, 200))
+    drawn = [generator.choice(counts, WINDOWS, replace=False).mean() for _ in range(20_000)]
+    assert variation(counts) == pytest.approx(np.std(drawn) / counts.mean(), rel=0.03)
+    assert variation(counts[:WINDOWS]) == 0.0  # all of them are drawn
+    assert variation(np.zeros(100, np.int64)) == 0.0
+
+
+def test_a_sample_says_why_it_gives_no_figure(tmp_path: Path) -> None:
+    bundle = Bundle(small_recording(tmp_path))
+    windows = Windows(bundle.rows, bundle.manifest.span_ns, most=bundle.rows // 10)
+    found = survey_to_play(bundle, []).found
+    for block in bundle.blocks():
+        windows.add(block)
+    scenario = load_scenario("pcie-flash")
+    windows._counts[0, 0] = bundle.rows  # as if there had been as many requests more in one window
+    latencies = windows.sample(found).run(scenario, lambda _: None).summary["latency_ns"]["unknown"]
+    assert latencies["p50"]["value"] is None
+    assert latencies["p50"]["basis"] == "its requests come in a few bursts, and a sample may miss them"
+    short = WindowSample(found, windows._kept, 1000, frozenset())
+    latencies = short.run(scenario, lambda _: None).summary["latency_ns"]["unknown"]
+    assert latencies["p50"]["basis"] == "it may be longer than a window of the sample (1 µs)"
 
 
 def test_an_interval_that_is_made_too_wide_leaves_no_figure() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.sample_intervals import pairs as measuring
 from benchmarks.sample_intervals.__main__ import FACTORS, main
-from benchmarks.sample_intervals.factors import factor_of, judged, lines
+from benchmarks.sample_intervals.factors import factor_of, factors, judged, lines
 from benchmarks.sample_intervals.pairs import STATISTICS, Figure, Pair, pairs_of
 from tests.explorations import small_recording
 
@@ -31,9 +31,18 @@ def test_each_recording_is_judged_by_the_factors_of_the_others() -> None:
     assert "3 pairs of 3 recordings" in "\n".join(lines(pairs))
 
 
-def of_interval(statistic: str, off: float) -> Figure:
+def of_interval(statistic: str, off: float, why_not: str | None = None) -> Figure:
     """A figure of 100 ± 1 whose whole lies *off* half-widths above."""
-    return Figure(statistic, 100.0, 99.0, 101.0, 100.0 + off)
+    return Figure("data read", statistic, 100.0, 99.0, 101.0, 100.0 + off, why_not)
+
+
+def test_what_a_sample_cannot_tell_is_not_given_and_widens_no_interval() -> None:
+    def of(off: float, why_not: str | None) -> tuple[Figure, ...]:
+        return tuple(of_interval(statistic, off, why_not) for statistic in STATISTICS)
+
+    pairs = [Pair(name, "pcie-flash", 1.0, True, of(2.0, None) + of(50.0, "bursts")) for name in ("one", "two")]
+    assert factors(pairs) == dict.fromkeys(STATISTICS, pytest.approx(2.0))
+    assert [one.is_given for one in judged(pairs)] == [True, False] * 2 * len(STATISTICS)
 
 
 def test_a_recording_gives_a_pair_for_each_scenario_and_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -290,7 +290,6 @@ def test_commands_know_tenants_or_say_what_to_give(folder: Path, tmp_path: Path)
     for refused in (
         ["describe", both, "-o", str(tmp_path / "x.html")],
         ["load", both, "--on", "pcie-flash"],
-        ["sweep", both, "--on", "pcie-flash", "--set", "replay.load=1,2", "-o", str(tmp_path / "x.sweep")],
         ["size", both, "--slo", "throughput >= 1x", "--candidates", "intel-p3700-800"],
         ["replay", both, "--on", "pcie-flash", "--requests", "-o", str(tmp_path / "x")],
     ):

@@ -33,28 +33,26 @@ class Judged:
     holds: bool
     half_width: float
     held_before: bool
-
-    @property
-    def is_given(self) -> bool:
-        """Whether the interval is narrow enough for the figure to be shown."""
-        return self.half_width <= RESOLVED_HALF_WIDTH
+    is_given: bool  # the sample can tell, and the interval is narrow enough for the figure to be shown
 
 
 def judged(pairs: Sequence[Pair]) -> Iterator[Judged]:
     """Judge every recording by the factors of the others."""
     for statistic in STATISTICS:
         figures = _of(pairs, statistic)
+        told = _told(figures)
         for recording in dict.fromkeys(one.recording for one in pairs):
-            factor = factor_of([one for one in figures if one[0] != recording])
+            factor = factor_of([one for one in told if one[0] != recording])
             for own, figure in figures:
                 if own == recording:
                     width = figure.half_width(factor)
-                    yield Judged(recording, statistic, figure.off <= factor, width, figure.off <= 1)
+                    given = figure.why_not is None and width <= RESOLVED_HALF_WIDTH
+                    yield Judged(recording, statistic, figure.off <= factor, width, figure.off <= 1, given)
 
 
 def factors(pairs: Sequence[Pair]) -> dict[str, float]:
     """Return the factor of each statistic, from all recordings."""
-    return {statistic: factor_of(_of(pairs, statistic)) for statistic in STATISTICS}
+    return {statistic: factor_of(_told(_of(pairs, statistic))) for statistic in STATISTICS}
 
 
 def lines(pairs: Sequence[Pair]) -> Iterator[str]:
@@ -83,3 +81,8 @@ def _line(name: str, found: Sequence[Judged]) -> str:
 
 def _of(pairs: Sequence[Pair], statistic: str) -> list[_Of]:
     return [(pair.recording, one) for pair in pairs for one in pair.figures if one.statistic == statistic]
+
+
+def _told(figures: Sequence[_Of]) -> list[_Of]:
+    """Return the figures that a sample can tell."""
+    return [one for one in figures if one[1].why_not is None]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.exploring.sample import WINDOWS, Windows
+from tiersim.scenarios.exploring.sample import WINDOWS, Windows, WindowSample
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sweeps.sources import RequestSource
 from tiersim.traces.bundle import Bundle
@@ -25,11 +25,13 @@ _PART = 10
 class Figure:
     """A statistic of the sample, with its interval, and what it is of the whole."""
 
+    category: str
     statistic: str
     value: float
     low: float
     high: float
     whole: float
+    why_not: str | None = None  # given, however wide its interval
 
     @property
     def off(self) -> float:
@@ -70,16 +72,17 @@ def pairs_of(bundle: Path) -> Iterator[Pair]:
                 print(f"{bundle}: {error}")
                 continue
             same = found["verdict"]["load"] == whole["verdict"]["load"]
-            yield Pair(str(bundle), name, load, same, tuple(_figures(found["latency_ns"], whole["latency_ns"])))
+            yield Pair(str(bundle), name, load, same, tuple(_figures(sample, found["latency_ns"], whole["latency_ns"])))
 
 
-def _figures(found: dict[str, Any], whole: dict[str, Any]) -> Iterator[Figure]:
+def _figures(sample: WindowSample, found: dict[str, Any], whole: dict[str, Any]) -> Iterator[Figure]:
     """Yield figures that both resolve."""
-    for name in found.keys() & whole.keys():
+    for name in sorted(found.keys() & whole.keys()):
         for statistic in STATISTICS:
             one, other = found[name][statistic], whole[name][statistic]
             if one["value"] is not None and other["value"] is not None:
-                yield Figure(statistic, one["value"], one["low"], one["high"], other["value"])
+                yield Figure(name, statistic, one["value"], one["low"], one["high"], other["value"],
+                             sample.why_not(name, one))  # fmt: skip
 
 
 def _pass(_: int) -> None:

@@ -7,9 +7,15 @@ trace. Each of WINDOWS equal parts of the recording gives one window, at a place
 come as they came. A result has as many batches as there are windows (:data:`tiersim.simulator.result.BATCHES`), so the
 interval of a figure is that of a stratified sample of time (Cochran, "Sampling Techniques", 3rd ed., section 5.4, with
 the variance between strata left in: too wide where the load drifts). What a device remembers for longer than a window
-(burst credits, contents of a cache, garbage collection, queues) is not in it, nor bursts that are rarer than windows:
-intervals are made as many times wider as ``sample_error.toml`` says, which ``python -m benchmarks.sample_intervals``
-found from recordings that were simulated whole.
+(burst credits, contents of a cache, garbage collection, queues) is not in it: intervals are made as many times wider as
+``sample_error.toml`` says, which ``python -m benchmarks.sample_intervals`` found from recordings that were simulated
+whole.
+
+A figure is an estimate of a ratio, a sum over requests by their number. Where few windows of the recording hold most
+requests, its bias and its interval cannot be told from the windows that were drawn: the more the numbers of requests in
+windows vary, the less (Cochran, chapter 6: the bias, in standard errors, is at most the coefficient of variation of
+their mean). The whole recording was counted, so this is known; where it is too much, no figure is given. Nor is a
+latency that is longer than a window: requests of other windows made it.
 """
 
 import tomllib
@@ -20,6 +26,7 @@ from importlib.resources import files
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.random_numbers import WINDOW_PLACE, random_below
@@ -29,7 +36,7 @@ from tiersim.scenarios.statements.calibration import first_of
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.survey import JoinedCommands, Merged, RecordedCommands, TraceSurvey, merged_blocks
 from tiersim.scenarios.sweeps.sources import StatementSource
-from tiersim.simulator.categories import CATEGORIES, categorise
+from tiersim.simulator.categories import CATEGORIES, DERIVED, LOG_FLUSH, REQUESTS, categorise
 from tiersim.simulator.result import (
     BATCHES,
     PERCENTILES,
@@ -40,10 +47,15 @@ from tiersim.simulator.result import (
     withheld,
 )
 from tiersim.traces.bundle import Bundle, Requests
+from tiersim.traces.schema import LOG_WRITE
+from tiersim.units import format_ns
 
 WINDOWS = BATCHES
 #: Requests of a sample: some 0.2 s of a replay on one core. A shorter recording is replayed whole.
 SAMPLE_REQUESTS = 200_000
+#: Most that the mean number of requests in the windows may vary, as a share of it. A bias of 0.3 standard errors takes
+#: 2 points from the coverage of an 80 % interval.
+_MOST_VARIATION = 0.3
 #: Statements of a sample: some 0.2 to 0.5 s.
 SAMPLE_STATEMENTS = 10_000
 
@@ -62,9 +74,13 @@ class Windows:
             place * part_ns + random_below(room_ns, seed, WINDOW_PLACE, 0, place) for place in range(WINDOWS)
         ]
         self._kept: list[Requests] = []
+        self._counts = np.zeros((len(CATEGORIES), max(span_ns // self.length_ns, 1)), np.int64)
 
     def add(self, block: Requests) -> None:
         """Take the next block."""
+        cell = np.minimum(block.time_ns // self.length_ns, self._counts.shape[1] - 1)
+        cell += self._counts.shape[1] * categorise(block.op, block.purpose).astype(np.int64)
+        self._counts += np.bincount(cell, minlength=self._counts.size).reshape(self._counts.shape)
         for place, start_ns in enumerate(self.starts_ns):
             first, end = np.searchsorted(block.time_ns, [start_ns, start_ns + self.length_ns])
             if first < end:
@@ -80,7 +96,21 @@ class Windows:
 
     def sample(self, found: TraceSurvey) -> "WindowSample":
         """Return the sample of the trace that *found* is of."""
-        return WindowSample(found, self._kept, self.length_ns)
+        variations = {name: variation(own) for name, own in zip(CATEGORIES, self._counts, strict=True)}
+        of_log = [variations[CATEGORIES[one]] for one in (LOG_WRITE, LOG_FLUSH)]
+        variations |= dict.fromkeys(DERIVED, max(of_log))
+        of_all = variation(self._counts[REQUESTS].sum(axis=0))
+        bursts = frozenset(name for name, own in variations.items() if max(own, of_all) > _MOST_VARIATION)
+        return WindowSample(found, self._kept, self.length_ns, bursts)
+
+
+def variation(counts: NDArray[np.int64]) -> float:
+    """Return the coefficient of variation of the mean of WINDOWS of these numbers, drawn without replacement; 0 where
+    there is nothing.
+    """
+    if len(counts) <= WINDOWS or not counts.any():
+        return 0.0
+    return float(counts.std(ddof=1) / counts.mean() * np.sqrt(1 / WINDOWS - 1 / len(counts)))
 
 
 class Sample(Protocol):
@@ -96,8 +126,9 @@ class Sample(Protocol):
 class WindowSample:
     """The windows of a trace, to be replayed on any scenario."""
 
-    def __init__(self, found: TraceSurvey, kept: list[Requests], length_ns: int) -> None:
-        """Join the windows."""
+    def __init__(self, found: TraceSurvey, kept: list[Requests], length_ns: int, bursts: frozenset[str]) -> None:
+        """Join the windows; *bursts* are the categories whose requests come in too few of them."""
+        self._length_ns, self._bursts = length_ns, bursts
         histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
         sums = np.zeros(len(CATEGORIES), np.int64)
         gathered = JoinedCommands(sum(map(len, kept)))
@@ -117,12 +148,31 @@ class WindowSample:
     def run(self, scenario: NamedScenario, note: Callable[[int], None]) -> Result:
         """See :class:`Sample`."""
         result = self.plain(scenario, note)
-        latencies = {name: _widened_all(of) for name, of in result.summary["latency_ns"].items()}
+        latencies = {name: self._given(name, of) for name, of in result.summary["latency_ns"].items()}
         return _with_caveat(
             replace(result, summary=result.summary | {"latency_ns": latencies}),
             f"a sample: {WINDOWS} windows with {100 * self.share:.2g} % of the requests; contents of caches, burst"
             " credits and garbage collection are those of a short run",
         )
+
+    def why_not(self, name: str, figure: Figure) -> str | None:
+        """Say why the sample cannot give a figure of a category, however wide its interval; None where it can."""
+        if name in self._bursts:
+            return "its requests come in a few bursts, and a sample may miss them"
+        if figure["high"] is not None and figure["high"] > self._length_ns:
+            return f"it may be longer than a window of the sample ({format_ns(self._length_ns)})"
+        return None
+
+    def _given(self, name: str, of: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the figures of a category as those of a sample; a statistic without a factor has none."""
+        given = dict(of)
+        for key in ("mean", *PERCENTILES):
+            factor, why_not = _factors().get(key), self.why_not(name, of[key])
+            if factor is None or why_not is not None:
+                given[key] = withheld(of[key], why_not or "a sample does not resolve it")
+            else:
+                given[key] = widened(of[key], factor)
+        return given
 
     def plain(self, scenario: NamedScenario, note: Callable[[int], None]) -> Result:
         """Run it; figures have the intervals of a short recording."""
@@ -135,16 +185,6 @@ def _factors() -> dict[str, float]:
     text = (files("tiersim.scenarios.exploring") / "sample_error.toml").read_text(encoding="utf-8")
     factors: dict[str, float] = tomllib.loads(text)["factors"]
     return factors
-
-
-def _widened_all(of: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the figures of a class as those of a sample; a statistic without a factor has none."""
-    factors = _factors()
-    none = "a sample does not resolve it"
-    return dict(of) | {
-        key: widened(of[key], factors[key]) if key in factors else withheld(of[key], none)
-        for key in ("mean", *PERCENTILES)
-    }
 
 
 def widened(figure: Figure, factor: float) -> Figure:

@@ -59,7 +59,7 @@ def read_scenario(name: str, text: str, file: Path, settings: Sequence[str] = ()
     model = validate(Scenario, values, text, str(file))
     if settings:
         for setting in settings:
-            _set(values, setting)
+            set_key(values, setting)
         model = validate(Scenario, values, "\n".join(settings), "--set")
     devices: dict[str, Device | Measured] = {}
     wanted = {(table, key): entry.device for table, entries in (("volumes", model.volumes), ("pools", model.pools))
@@ -78,7 +78,7 @@ def read_scenario(name: str, text: str, file: Path, settings: Sequence[str] = ()
         raise ScenarioError(f"{place_of(text, str(file), error.location)}: {error.message}") from None
 
 
-def _set(values: dict[str, Any], setting: str) -> None:
+def set_key(values: dict[str, Any], setting: str) -> None:
     """Put ``KEY.KEY=VALUE`` into *values*; a value that is not one of TOML is text."""
     key, equals, value = setting.partition("=")
     *tables, last = (part.strip() for part in key.split("."))

@@ -5,6 +5,7 @@ own answers, which the others delay. Nothing else passes between recordings.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -77,6 +78,15 @@ class Recordings:
                     f"{path}: tenants.{name}.recording: {one.path.name} has neither requests nor statements; record"
                     " the server (tiersim record)"
                 )
+
+    def as_said(self, model: TenantsModel, name: str) -> "Recordings":
+        """Return the same recordings where their file says something else of them; what is derived goes into a folder
+        of that *name*.
+        """
+        other = copy(self)
+        other.model, other._folder = model, self._folder / name
+        other._folder.mkdir(exist_ok=True)
+        return other
 
     @property
     def without_requests(self) -> list[str]:

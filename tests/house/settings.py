@@ -40,7 +40,7 @@ KEPT = {
     "scenarios/statements/assembly.py:_place from law": _PART,
     "scenarios/statements/assembly.py:host_of from of_engine": _PART,
     "scenarios/statements/assembly.py:host_of from settings": _PART,
-    "scenarios/statements/calibration.py:_by_host_time from host": _PART,
+    "scenarios/statements/calibration.py:_as_counted from host": _PART,
     "scenarios/statements/innodb.py:_innodb from cleaner": _DOCUMENT,
     "scenarios/statements/programs.py:write_program from classes": _PART,
     "scenarios/statements/replay.py:trace_of from load.manifest": _DOCUMENT,

@@ -1,0 +1,100 @@
+"""What a setting of one tenant does to all: the tenants together, once for each combination of values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tiersim.errors import ScenarioError
+from tiersim.operating_system import available_bytes
+from tiersim.parallel import Note, side_by_side
+from tiersim.scenarios.causes import from_disk
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.library import load_scenario, set_key
+from tiersim.scenarios.replay import PlayedRecording, play, workers_that_fit
+from tiersim.scenarios.sweeps.axes import Axis
+from tiersim.scenarios.sweeps.grid import Grid
+from tiersim.scenarios.tenants.model import TenantsModel
+from tiersim.scenarios.tenants.shared_runs import Recordings, parts_on
+from tiersim.toml_files import parse_toml, validate
+
+SCHEMA = "tiersim.tenant-sweep/1"
+#: Tables of a file of tenants; keys under others are the scenario's.
+_OF_TENANTS = ("tenants", "shares")
+
+
+def sweep_document(
+    recordings: Recordings,
+    on: str,
+    axes: Sequence[Axis],
+    *,
+    workers: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Run all tenants together as the file says, and with each combination of the values of *axes*: keys of the file
+    (``tenants.NAME.KEY``, ``shares.KEY``) or of the scenario *on*. Raises ScenarioError.
+    """
+    grid = Grid.of(on, axes)
+    points = [grid.point(number).settings for number in range(len(grid))]
+    chosen = [dict(grid.fixed) | dict(point) for point in points]
+    if {} not in chosen:
+        chosen.insert(0, {})
+    scenarios, runs = [], []
+    for number, settings in enumerate(chosen):
+        scenario = load_scenario(on, [f"{key}={value}" for key, value in settings.items() if not _is_of_tenants(key)])
+        own = recordings.as_said(_model_with(recordings, settings), str(number))
+        scenarios.append(scenario)
+        runs.append(parts_on(own, own.on(scenario), scenario))
+    most = sum(part.found.requests for part in runs[0])
+    if not all(from_disk(part.found, part.scenario) for parts in runs for part in parts):
+        load = max(max(part.scenario.model.replay.load for part in parts) for parts in runs)
+        workers = workers_that_fit(int(most * max(load, 1.0)), workers, available_bytes())
+
+    def told(arrived: int) -> None:
+        if progress is not None:
+            progress(arrived, most * len(runs))
+
+    rows = side_by_side([partial(_row, *one) for one in zip(chosen, scenarios, runs, strict=True)], told,
+                        workers=workers)  # fmt: skip
+    return {
+        "schema": SCHEMA,
+        "tenants": list(recordings.model.tenants),
+        "scenario": scenarios[0].name,
+        "keys": [axis.key for axis in axes],
+        "rows": rows,
+    }
+
+
+def _is_of_tenants(key: str) -> bool:
+    return key.partition(".")[0] in _OF_TENANTS
+
+
+def _model_with(recordings: Recordings, settings: Mapping[str, str]) -> TenantsModel:
+    """Return what the file of tenants says with other values; raises ScenarioError."""
+    own = [f"{key}={value}" for key, value in settings.items() if _is_of_tenants(key)]
+    values = parse_toml(recordings.text, str(recordings.path))
+    for setting in own:
+        table, *rest = setting.partition("=")[0].split(".")
+        if table == "tenants" and rest and rest[0] not in recordings.model.tenants:
+            names = ", ".join(recordings.model.tenants)
+            raise ScenarioError(f"--set {setting}: {rest[0]!r} is not one of the tenants ({names}); correct the name")
+        if rest[1:] == ["recording"]:
+            raise ScenarioError(f"--set {setting}: recordings are read once; write another file for other recordings")
+        set_key(values, setting)
+    return validate(TenantsModel, values, "\n".join(own), "--set")
+
+
+def _row(
+    settings: Mapping[str, str], scenario: NamedScenario, parts: Sequence[PlayedRecording], note: Note
+) -> dict[str, Any]:
+    """Run one combination; returns its settings and what each tenant gets."""
+    played = play(parts, progress=note)
+    found = {}
+    for number, part in enumerate(parts):
+        summary = played.result(number, f"{scenario.name}.{part.name}", tables=False).summary
+        found[part.name] = {
+            "mean_latency_ns": played.mean_ns(number),
+            "latency_ns": summary["latency_ns"],
+            "throughput_per_s": summary["throughput_per_s"],
+            "load": summary["verdict"]["load"],
+        }
+    return {"settings": dict(settings), "tenants": found}

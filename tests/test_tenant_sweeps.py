@@ -1,0 +1,103 @@
+"""What a setting of one tenant does to all."""
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.test_replay import write_trace
+from tiersim.cli.main import app
+from tiersim.cli.tenants import open_recordings
+from tiersim.errors import ScenarioError
+from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.sweeps.axes import parse_axes
+from tiersim.scenarios.tenants.shared_runs import run_tenants
+from tiersim.scenarios.tenants.variants import SCHEMA, sweep_document
+
+TENANTS = """
+[tenants.shop]
+recording = "shop.trace"
+[tenants.bill]
+recording = "bill.trace"
+"""
+
+
+@pytest.fixture(scope="module")
+def tenants(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of two tenants; one disk is nearly busy with both."""
+    folder = tmp_path_factory.mktemp("tenants")
+    for name, count, per_s in (("shop", 1000, 40.0), ("bill", 3000, 90.0)):
+        (folder / name).mkdir()
+        write_trace(folder / name, count, per_s).rename(folder / f"{name}.trace")
+    path = folder / "tenants.toml"
+    path.write_text(TENANTS)
+    return path
+
+
+def swept(path: Path, work: Path, *settings: str) -> list[dict[str, Any]]:
+    with ExitStack() as stack:
+        recordings = open_recordings(path, stack, work)
+        document = sweep_document(recordings, "seagate-cheetah-15k7-300", parse_axes(settings), workers=2)
+    assert document["schema"] == SCHEMA
+    rows: list[dict[str, Any]] = document["rows"]
+    return rows
+
+
+def test_a_cap_on_one_tenant_costs_it_latency_and_gives_it_to_the_other(tenants: Path, tmp_path: Path) -> None:
+    rows = swept(tenants, tmp_path, "tenants.bill.limit.iops=92,100,1000")
+    assert [row["settings"] for row in rows] == [{}] + [
+        {"tenants.bill.limit.iops": cap} for cap in ("92", "100", "1000")
+    ]
+    shop, bill = ([row["tenants"][name]["mean_latency_ns"] for row in rows] for name in ("shop", "bill"))
+    assert bill[1] > bill[2] > bill[3] > bill[0]  # a cap lets requests through one by one
+    assert shop[1] < shop[0]
+    assert all(row["tenants"]["shop"]["load"] == "steady" for row in rows)
+
+
+def test_each_row_is_what_a_replay_of_such_a_file_says(tenants: Path, tmp_path: Path) -> None:
+    settings = "tenants.shop.share=5", "tenants.bill.replay.load=0.5", "shares.queue_depth=4,8", "replay.seed=3"
+    rows = swept(tenants, tmp_path, *settings)
+    assert len(rows) == 3
+    path = tenants.with_name("said.toml")
+    path.write_text(TENANTS.replace("[tenants.bill]", "share = 5\n[tenants.bill]")
+                    + "replay = { load = 0.5 }\n[shares]\nqueue_depth = 8\n")  # fmt: skip
+    with ExitStack() as stack:
+        recordings = open_recordings(path, stack, tmp_path)
+        hardware = load_scenario("seagate-cheetah-15k7-300", ["replay.seed=3"])
+        for one in run_tenants(recordings, hardware, workers=1):
+            own = rows[2]["tenants"][one.name]
+            assert own["latency_ns"] == one.together.summary["latency_ns"]
+            assert own["mean_latency_ns"] == one.together.summary["shared"]["mean_latency_ns"]
+            assert own["throughput_per_s"] == one.together.summary["throughput_per_s"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("tenants.ship.share=1,2", "--set tenants.ship.share=1: 'ship' is not one of the tenants"),
+        ("tenants.shop.recording=a,b", "recordings are read once"),
+        ("tenants.shop.shar=1,2", "unknown key 'shar'; did you mean 'share'"),
+        ("tenants=1,2", "is not KEY=VALUE"),
+    ],
+)
+def test_a_key_that_no_tenant_has_is_refused(tenants: Path, tmp_path: Path, setting: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        swept(tenants, tmp_path, setting)
+
+
+def test_the_command_shows_what_each_tenant_gets(tenants: Path) -> None:
+    arguments = ["sweep", str(tenants), "--on", "seagate-cheetah-15k7-300", "--set", "tenants.bill.limit.iops=50,100"]
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 0, shown.output
+    assert "all tenants together: mean latency of a request" in " ".join(shown.output.split())
+    lines = [line.split() for line in shown.output.splitlines()]
+    capped = next(line for line in lines if line[:1] == ["50"])
+    assert capped[-1] == "bill"  # falls behind
+    assert sum(line[:4] == ["as", "the", "file", "says"] for line in lines) == 2  # latencies, and requests/s
+    document = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+    assert document["tenants"] == ["shop", "bill"]
+    refused = CliRunner().invoke(app, [*arguments, "--keep"])
+    assert "--keep: " in str(refused.exception)
