@@ -58,9 +58,10 @@ def _claims(lab: Path) -> Iterator[Claim]:
             )
             yield Claim(
                 f"{_said(source)} to {_said(target)}: transactions", "per s", known, rate, _NEAR_PCT,
-                note=f"guesses: the recorded rate {100 * (unchanged / known - 1):+.0f} %,"
+                note=f"range {low:,.0f} .. {high:,.0f}; guesses:"
+                f" the recorded rate {100 * (unchanged / known - 1):+.0f} %,"
                 f" as the cap lets {100 * (scaled / known - 1):+.0f} %",
-                figure="throughput", low=low, high=high,
+                figure="throughput",
             )  # fmt: skip
     for kinds, found in errors.items():
         off, unchanged_off, scaled_off = (100 * median(column) for column in zip(*found, strict=True))
