@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tiersim.cli.measured import THROUGHPUT, MeasuredFigure
-from tiersim.cli.page.payload import STATISTICS, ratio
+from tiersim.cli.page.payload import ratio
+from tiersim.simulator.result import STATISTICS
 
 Summary = Mapping[str, Any]
 
@@ -87,9 +88,9 @@ def _ratios(summary: Summary, baseline: Summary) -> dict[str, Any]:
     queries, base_queries = summary.get("queries") or {}, baseline.get("queries") or {}
     rates, base_rates = summary["throughput_per_s"], baseline["throughput_per_s"]
     return {
-        "latency_ns": {name: of(latency[name], base[name], STATISTICS) for name in latency if name in base},
+        "latency_ns": {name: of(latency[name], base[name], tuple(STATISTICS)) for name in latency if name in base},
         "queries": {
-            name: of(queries[name], base_queries[name], STATISTICS) for name in queries if name in base_queries
+            name: of(queries[name], base_queries[name], tuple(STATISTICS)) for name in queries if name in base_queries
         },
         "throughput_per_s": of(rates, base_rates, [key for key in rates if key in base_rates]),
     }

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.cli import terminal
-from tiersim.scenarios.calibration.synthesis.counted import is_of_the_recording
 from tiersim.units import NS_PER_MS, format_bytes, format_ns
 
 #: Rows of a table; the JSON document has all.
@@ -39,6 +38,8 @@ def show_counted(document: dict[str, Any], everything: bool) -> tuple[list[str],
     """Print what ``counted`` of a description says, *everything* or what matters most; returns the notes below it, and
     how many tables are left out.
     """
+    from tiersim.scenarios.calibration.synthesis.counted import is_of_the_recording
+
     span = "span unknown" if document["span_ns"] is None else f"in {format_ns(document['span_ns'])}"
     tables = list(_tables(document, span))
     queries = sorted(document["queries"], key=lambda row: (is_of_the_recording(row["text"] or ""), -_time(row)))[:_FEW]
@@ -124,6 +125,8 @@ def _writes(query: dict[str, Any]) -> float:
 
 def _text(row: dict[str, Any]) -> str:
     """Return the text of a query, that of the recorder or of monitoring marked."""
+    from tiersim.scenarios.calibration.synthesis.counted import is_of_the_recording
+
     text = str(row["text"] or row["entity"])
     return f"recorder: {text}" if is_of_the_recording(text) else text
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.payload import STATISTICS
 from tiersim.errors import TraceError, did_you_mean, reason
+from tiersim.simulator.result import STATISTICS
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 if TYPE_CHECKING:

@@ -23,7 +23,6 @@ _TAILS = {"transaction": "transaction", "commit": "commit"}
 _REST = "commit and client, mean"
 #: The row that says how far throughput falls in checkpoints.
 DIP = "throughput in checkpoint"
-_SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("p999", "p99.9"))
 
 Summary = Mapping[str, Any]
 
@@ -193,11 +192,13 @@ def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
 
 def rows_of_latency(what: str, found: Sequence[Mapping[str, Any] | None]) -> list[list[str]]:
     """Return rows of the mean and percentiles of *what*, none where nothing was found."""
+    from tiersim.simulator.result import STATISTICS
+
     if not any(found):
         return []
     return [
         [f"{what}, {label}", *(terminal.figure_text(figures[key]) if figures else "" for figures in found)]
-        for key, label in _SHOWN
+        for key, label in STATISTICS.items()
     ]
 
 

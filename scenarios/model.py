@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from tiersim.devices.array.volume import Layout, ReadBalance, loss_of, problem_with
+from tiersim.devices.array.volume import Layout, ReadBalance, copies_of, loss_of, problem_with
 from tiersim.devices.cloud.instance import Limits
 from tiersim.devices.host.file_system import Journal
 from tiersim.devices.measured import RECORDED
@@ -104,7 +104,7 @@ class HardwareModel(StrictModel):
         loss = loss_of(self.layout, self.count, self.failed or ())
         if loss:
             raise ValueError(f"failed: {loss}")
-        if self.read_balance is not None and self.layout not in ("raid1", "raid10"):
+        if self.read_balance is not None and copies_of(self.layout, self.count) == 1:
             raise ValueError(f'read_balance: layout = "{self.layout}" has no copies to choose among; leave it out')
         if self.failed is None and (self.rebuild_rate, self.rebuild_from) != (None, None):
             raise ValueError("failed: names no member to rebuild; add for example failed = [0]")

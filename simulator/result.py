@@ -94,6 +94,8 @@ def load_result(path: Path) -> Result:
 
 #: Percentiles that every table shows, by their key.
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+#: What tables and pages call the figures of a latency, by their key.
+STATISTICS = {"mean": "mean"} | {key: f"p{100 * share:g}" for key, share in PERCENTILES.items()}
 #: A figure whose 80 % half-width is a larger share of it is not resolved.
 RESOLVED_HALF_WIDTH = 0.25
 #: Batches that the run is cut into to see how far requests depend on each other.

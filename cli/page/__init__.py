@@ -342,10 +342,12 @@ def _page(
     Only the two scripts that it is built from may run: the policy in its head names them by hash, so that not even a
     name with HTML in it, had it slipped through the escaping, could do anything.
     """
-    from tiersim.cli.page.payload import embedded_json
+    from tiersim.cli.page.payload import RANKS, embedded_json
+    from tiersim.simulator.result import STATISTICS
 
+    named = f"const STATISTICS = {json.dumps(STATISTICS)};\nconst RANKS = {json.dumps(RANKS)};\n"
     blocks = ("{\n" + _scripts(part.scripts) + "}\n" for part in parts)
-    own = "\n".join([_scripts(_SHARED), *blocks, _scripts(("open",))])
+    own = "\n".join([named, _scripts(_SHARED), *blocks, _scripts(("open",))])
     library, script = _normalised(asset(_LIBRARY)), _normalised(f"'use strict';\n(() => {{\n{own}}})();\n")
     may_load += f"script-src {_csp_hash(library)} {_csp_hash(script)}; img-src data: blob:; "
     return Template(asset("shell.html")).substitute(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.cli.verdicts import is_latency_error_known, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES
+from tiersim.simulator.result import PERCENTILES, STATISTICS
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ FEWEST_BEYOND = 10
 CURVE_POINTS_PER_DECADE = 24
 
 #: Percentiles that a summary holds, as 1/(1-p).
-RANKS = {"p50": 2.0, "p95": 20.0, "p99": 100.0, "p999": 1000.0}
+RANKS = {key: float(round(1 / (1 - share))) for key, share in PERCENTILES.items()}
 
 
 def intervals_to_merge(results: Sequence[Result]) -> int:
@@ -533,9 +534,6 @@ def _apart_from_the_pool(result: Result) -> str:
     engine = scenario.pop("engine", {})
     engine.pop("buffer_pool", None)
     return json.dumps([result.summary["trace"]["hash"], scenario, engine], sort_keys=True, default=str)
-
-
-STATISTICS = ("mean", "p50", "p95", "p99", "p999")
 
 
 def ratio(a: Any, b: Any) -> dict[str, float | None] | None:

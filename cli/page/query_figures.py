@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.figure_style import PALETTE, SOFT, SYMBOLS, colour, figure, plain, series
-from tiersim.cli.page.payload import STATISTICS, page_payload
+from tiersim.cli.page.payload import page_payload
 from tiersim.simulator.categories import WAIT_NAMES
+from tiersim.simulator.result import STATISTICS
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.array.volume import loss_of
 from tiersim.errors import ScenarioError
 from tiersim.parallel import Note, side_by_side
 from tiersim.scenarios.hardware import NamedScenario
@@ -172,20 +173,16 @@ def _grown(asked: PackingOptions, first: Candidate) -> list[Tenant]:
 def without_a_drive(scenario: NamedScenario) -> NamedScenario:
     """Return the same hardware with the first drive of each array with copies or parity failed."""
     volumes = {
-        name: replace(volume, failed=(0,)) if _is_redundant(volume.layout) else volume
+        name: replace(volume, failed=(0,)) if loss_of(volume.layout, volume.count, (0,)) is None else volume
         for name, volume in scenario.volumes.items()
     }
     pools = {
         name: replace(pool, hardware=replace(pool.hardware, failed=(0,)))
-        if _is_redundant(pool.hardware.layout)
+        if loss_of(pool.hardware.layout, pool.hardware.count, (0,)) is None
         else pool
         for name, pool in scenario.pools.items()
     }
     return scenario.with_devices(volumes, pools)
-
-
-def _is_redundant(layout: str) -> bool:
-    return layout in ("raid1", "raid10", "raid5", "raid6")
 
 
 def pack_tenants(

@@ -1,5 +1,5 @@
 // Latencies, verdicts and parts of time, as all reports word and colour them.
-const STATISTICS = { mean: 'mean', p50: 'p50', p95: 'p95', p99: 'p99', p999: 'p99.9' };
+const STATISTIC_SYMBOLS = Object.fromEntries(Object.keys(STATISTICS).map((key, i) => [key, ['cross', 'circle', 'square', 'diamond', 'triangle-up', 'star'][i]]));
 const isSaturated = scenario => scenario.verdict.load === 'saturated';
 
 const PLURAL = {

@@ -19,8 +19,6 @@ function curveTraces(scenario, index) {
   ];
 }
 
-const RANKS = { p50: 2, p95: 20, p99: 100, p999: 1000 };
-
 /** The intervals of the percentiles of the selected scenario, as upright strokes across its curve. */
 function intervalsTrace() {
   const figures = selected().latency_ns[state.purpose] ?? {};

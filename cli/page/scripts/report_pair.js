@@ -127,8 +127,6 @@ function medianReading() {
   return `p50 is shorter on ${quick.name}, though the mean is longer: at least half of the transactions read nothing from storage, and its CPU is less busy (${percent(low)} against ${percent(high)}).`;
 }
 
-const RATIO_MARKS = { mean: 'cross', p50: 'circle', p95: 'square', p99: 'diamond', p999: 'triangle-up' };
-
 function ratioTraces(purposes) {
   const { colour } = style(state.scenario);
   const keys = Object.keys(STATISTICS);
@@ -144,7 +142,7 @@ function ratioTraces(purposes) {
       x: rows.map(row => row.value), y: rows.map(row => row.y), name: STATISTICS[statistic], mode: 'markers',
       text: rows.map(row => plain(`${STATISTICS[statistic]} of ${plural(row.purpose)}: ${times(row.value)} ${timesRange(row)}`)), hovertemplate: '%{text}<extra></extra>',
       error_x: { type: 'data', symmetric: false, array: rows.map(row => (known(row.high) ? row.high - row.value : 0)), arrayminus: rows.map(row => (known(row.low) ? row.value - row.low : 0)), thickness: 1.5, width: 0, color: alpha(colour, 0.6) },
-      marker: { symbol: RATIO_MARKS[statistic], size: 9, color: colour, line: { color: css('--page'), width: 1 } },
+      marker: { symbol: STATISTIC_SYMBOLS[statistic], size: 9, color: colour, line: { color: css('--page'), width: 1 } },
     };
   });
   return open.length ? [ranges, ...marks] : marks;
@@ -166,7 +164,7 @@ function drawRatios() {
   }];
   show('ratios', {
     title: `Latency of ${selected().name} ÷ latency of ${otherName()}`, traces, reading: pairReading(), numbers, height: Math.max(220, 46 * purposes.length + 70),
-    legend: Object.entries(STATISTICS).map(([key, text]) => legendItem(swatch({ colour: style(state.scenario).colour, dash: 'solid', symbol: RATIO_MARKS[key] }, 20), text)).concat(traces.some(trace => trace.name === 'range') ? [legendItem(stroke(alpha(style(state.scenario).colour, 0.45)), 'only a range: not resolved')] : []),
+    legend: Object.entries(STATISTICS).map(([key, text]) => legendItem(swatch({ colour: style(state.scenario).colour, dash: 'solid', symbol: STATISTIC_SYMBOLS[key] }, 20), text)).concat(traces.some(trace => trace.name === 'range') ? [legendItem(stroke(alpha(style(state.scenario).colour, 0.45)), 'only a range: not resolved')] : []),
     layout: values.length ? layout({
       hovermode: 'closest', dragmode: false, margin: { l: 58, r: 20, t: 10, b: 40 },
       xaxis: axis({ type: 'log', range: shown, ...logTicks(shown, value => `${trimmed(value)} ×`), fixedrange: true }),

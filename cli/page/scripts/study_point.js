@@ -1,7 +1,6 @@
 // One point in detail: its latencies, where the time of its queries goes, what is busy, its checkpoints over time.
 const MOST_CLASSES = 10;
 const MOST_SPENT = 9;
-const STATISTIC_SYMBOLS = { mean: 'cross', p50: 'circle', p95: 'square', p99: 'diamond', p999: 'triangle-up' };
 
 const factsOf = point => {
   const shown = standsFor(point);
