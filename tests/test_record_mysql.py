@@ -114,7 +114,7 @@ def test_what_runs_is_counted_and_literals_are_nowhere(
     server: MariadbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MYSQL_PWD", PASSWORD)
-    monkeypatch.setattr("tiersim.traces.recorders.mysql.snapshots.Snapshots.sample", lambda self: None)
+    monkeypatch.setattr("tiersim.traces.recorders.mysql.snapshots.MysqlSnapshots.sample", lambda self: None)
     load = "BEGIN; UPDATE shop.items SET c = 'planted-literal' WHERE id = {}; COMMIT;"
     seen: list[bool] = []
 
