@@ -314,7 +314,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
             ["expected error of throughput", *blank, *map(verdicts.expected_error, summaries)],
         ]
     title = f"{f'{of}, ' if of else ''}{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
-    title += "; log sync: write and flush of the WAL" if "log sync" in latencies else ""
+    title += "; log sync: the server's wait for write and flush of the WAL" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)
     left = max(len(rows) - len(shown), 0)
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
@@ -357,7 +357,9 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     if "why" in summaries[0]["replay"]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
-        notes.append("Where the recording is too short for one value, a range or a bound (>) stands in its place.")
+        notes.append(
+            "Where slow requests came in too few bursts for one value, a range or a bound (>) stands in its place."
+        )
     return notes
 
 

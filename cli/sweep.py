@@ -69,8 +69,8 @@ def sweep(
             min=0,
             max=1,
             help=(
-                "Skip a buffer-pool size that hardly helps: with 0.01, one with less than 1 % fewer misses"
-                " than the next smaller one that is run."
+                "Skip buffer-pool sizes that hardly help: 0.01 skips a size that avoids less than 1 % of the"
+                " misses of the size run before it."
             ),
         ),
     ] = None,

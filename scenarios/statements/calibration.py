@@ -77,8 +77,8 @@ _NO_CLIENT = (
     " sessions also waited for something else"
 )
 _NO_LOG = (
-    "CPU of a log write: {} assumed; the recording gives {:,.0f} µs beyond the described log device, more than the"
-    " {:g} µs that any CPU takes: the recorded log device is slower than the described one"
+    "the recorded log device is slower than the described one: a log write took {1:,.0f} µs longer than there, and CPU"
+    " explains {2:g} µs of that at most; CPU of a log write: {0} assumed"
 )
 _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"

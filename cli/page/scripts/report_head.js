@@ -116,7 +116,7 @@ function sentencesOfDoubt([purpose, statistic]) {
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
       ...errors.map(whose), errors.length ? data.meaning_of_error : null,
-      resolved.length < counted.length ? `The recording is too short for the ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
+      resolved.length < counted.length ? `Slow requests came in too few bursts for one ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
       Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below, by scenario).` : null,
     ].filter(known).map(text => element('span', { className: 'doubt' }, unbroken(text))),
   ].flat();
@@ -144,7 +144,7 @@ function headlineFigure(scenario, [purpose, statistic], big) {
   const { us, figure, range, word, why } = latency(scenario, purpose, statistic);
   const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
   const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
-  const shown = known(us) ? [value(duration(us), ''), beside(spread(figure, us)), big && !scenario.latency_error_known ? beside(' error unknown') : null]
+  const shown = known(us) ? [value(duration(us), ''), beside(scenario.latency_error_known ? spread(figure, us) : ' error unknown')]
     : range ? [value(range, 'range'), beside(why ?? word)] : [value(word, 'word')];
   return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `${statistic} of ${plural(purpose)}`), element('dd', {}, shown));
 }
@@ -216,7 +216,7 @@ const commandsOf = trace => trace.transactions ?? scenarios().find(scenario => s
 function recordedRow(trace) {
   const cells = data.purposes.map(purpose => {
     const value = trace.measured_latency_ns[purpose]?.[state.statistic];
-    return known(value) ? element('td', {}, duration(value / 1e3), element('small', {}, 'measured')) : element('td', { className: 'word' }, 'not measured');
+    return known(value) ? element('td', {}, duration(value / 1e3), element('small', {}, 'measured')) : element('td', { className: 'word' }, 'not measured', known(trace.measured_latency_ns[purpose]?.mean) ? element('small', {}, `mean ${duration(trace.measured_latency_ns[purpose].mean / 1e3)}`) : null);
   });
   const rate = trace.span_ns ? commandsOf(trace) / (trace.span_ns / 1e9) : null;
   return element('tr', { className: 'recorded' },
@@ -265,7 +265,7 @@ function drawComparison() {
   labelCells($('comparison'));
   $('comparison-note').textContent = [
     `Small figures: the spread of repeated simulations alone (80${NBSP}% interval), left out where it is below the last digit. The error of the model comes on top: see How sure is that.`,
-    'Not resolved: not known well enough for one value, because the recording is short or measured ones scatter by more than a factor of 2; a range or a bound (>) stands in its place.',
+    'Not resolved: not known well enough for one value; a range or a bound (>) stands in its place. Requests: the slow ones came in too few bursts. p99 of statements: measured ones scatter by more than a factor of 2; 80 % of them lay in such a range, which holds the error of the model, and so can begin below p95.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',

@@ -65,7 +65,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `In each session, a ${what} starts when the one before it has ended, plus the recorded think time. After a pause (longer than replay.dependency_window, 100 ms unless set) it starts at its recorded time.`,
+  'partly-open': what => `In each session, a ${what} starts after as many completions as in the recording, plus the recorded think time. After a pause (longer than replay.dependency_window, 100 ms unless set) it starts at its recorded time.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
@@ -128,7 +128,7 @@ function knownLists(scenario) {
   return {
     Measured: [
       [ofStatements(scenario) ? counted : `${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}${joined}`, recording], asRecorded,
-      [measured.length ? `Latency of ${list(measured)} on the recorded hardware.` : ofStatements(scenario) ? 'The latency of single block requests was not recorded.' : 'The trace holds no latency of the recorded hardware.', recording],
+      [measured.length ? `${ofStatements(scenario) ? 'Mean latency' : 'Latency'} of ${list(measured)} on the recorded hardware.` : ofStatements(scenario) ? 'The latency of single block requests was not recorded.' : 'The trace holds no latency of the recorded hardware.', recording],
       ...(trace.warnings ?? []).map(text => [warning(text), 'what the import found']),
     ],
     'Inferred from the recording': [
