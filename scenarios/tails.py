@@ -92,7 +92,7 @@ def with_tails(result: Result) -> Result:
         return result
     drawn = (summary.get("range") or {}).get("p99_ns", {})
     median = summary["latency_ns"]["transaction"]["p50"]["value"]
-    tails = {name: _tail(one["p99"], median, drawn.get(name)) for name, one in tail_figures(summary).items()}
+    tails = {name: _tail(one, median, drawn.get(name)) for name, one in tail_figures(summary).items()}
     return replace(result, summary=summary | {"tails": {"share": SHARE, "p99_ns": tails}})
 
 
@@ -103,13 +103,15 @@ def tail_figures(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return named | {f"query {name}": one for name, one in queries.items()}
 
 
-def _tail(p99: Mapping[str, Any], median: float | None, drawn: Mapping[str, float] | None) -> dict[str, Any]:
+def _tail(figures: Mapping[str, Any], median: float | None, drawn: Mapping[str, float] | None) -> dict[str, Any]:
     """Return the interval of one: what the run's own requests leave open, what *drawn* runs do, and what was measured,
-    which are independent.
+    which are independent. It does not begin below the 95th percentile: at most 10 of the 393 recorded ones that
+    :func:`cells` holds lie there, and in the interval.
 
     The *median* of transactions decides whether a commit or a query waited for the device. Its own median would not do:
     a query of microseconds that waits for a core has a percentile many times as long.
     """
+    p99 = figures["p99"]
     low, high = p99["low"], p99["high"]
     if p99["value"] is None or median is None or not low or not high:
         return {"value": None, "low": None, "high": None, "verdict": "not resolved", "of": None}
@@ -118,11 +120,13 @@ def _tail(p99: Mapping[str, Any], median: float | None, drawn: Mapping[str, floa
     ends = drawn or {"low": value, "high": value}
     below = hypot(measured, log(value / low), log(value / min(ends["low"], value)))
     above = hypot(measured, log(high / value), log(max(ends["high"], value) / value))
+    p95 = (figures["p95"]["value"] or 0.0) * min(ends["low"] / value, 1.0)  # where draws have a lower p99, p95 is lower
+    least, most = max(value * exp(-below), p95), value * exp(above)
     return {
         "value": value,
-        "low": value * exp(-below),
-        "high": value * exp(above),
-        "verdict": "resolved" if below + above <= log(WIDE) else "not resolved",
+        "low": least,
+        "high": most,
+        "verdict": "resolved" if most <= least * WIDE else "not resolved",
         "of": "waits" if waiting else "processors",
     }
 

@@ -22,10 +22,15 @@ def figure(value: float | None, low: float | None, high: float | None) -> dict[s
     return {"value": value, "low": low, "high": high}
 
 
-def result(p99: dict[str, Any], *, p50: float = 1e6, drawn: dict[str, Any] | None = None, error: str = "") -> Result:
+def result(
+    p99: dict[str, Any], *, p50: float = 1e6, p95: float = 1e6, drawn: dict[str, Any] | None = None, error: str = ""
+) -> Result:
     summary: dict[str, Any] = {
         "verdict": {"error": error} if error else {},
-        "latency_ns": {"transaction": {"count": 9, "p50": {"value": p50}, "p99": p99}, "data read": {}},
+        "latency_ns": {
+            "transaction": {"count": 9, "p50": {"value": p50}, "p95": {"value": p95}, "p99": p99},
+            "data read": {},
+        },
         "queries": {},
     }
     if drawn is not None:
@@ -83,9 +88,18 @@ def test_an_interval_holds_what_requests_and_draws_leave_open_and_what_was_measu
     assert wide["verdict"] == "not resolved"
 
 
+def test_an_interval_does_not_begin_below_the_p95() -> None:
+    p99 = figure(1.4e6, 1.4e6, 1.4e6)
+    alone = with_tails(result(p99, p95=1.1e6)).summary["tails"]["p99_ns"]["transaction"]
+    assert alone["low"] == 1.1e6
+    drawn = {"transaction": {"low": 0.7e6, "high": 1.4e6}}
+    lower = with_tails(result(p99, p95=1.1e6, drawn=drawn)).summary["tails"]["p99_ns"]["transaction"]
+    assert lower["low"] == pytest.approx(0.55e6)
+
+
 def test_a_short_query_that_waited_for_a_core_is_none_that_waited_for_a_device() -> None:
     known = result(figure(2e6, 2e6, 2e6))
-    query = {"count": 9, "p50": {"value": 1e4}, "p99": figure(2e5, 2e5, 2e5)}
+    query = {"count": 9, "p50": {"value": 1e4}, "p95": {"value": 1e5}, "p99": figure(2e5, 2e5, 2e5)}
     known.summary["queries"]["q"] = query
     assert with_tails(known).summary["tails"]["p99_ns"]["query q"]["of"] == "processors"
 
