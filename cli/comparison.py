@@ -7,7 +7,7 @@ from typing import Any
 
 from tiersim.cli.measured import THROUGHPUT, MeasuredFigure
 from tiersim.cli.page.payload import ratio
-from tiersim.simulator.result import STATISTICS
+from tiersim.simulator.categories import STATISTICS
 
 Summary = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tiersim.errors import TraceError, did_you_mean, reason
-from tiersim.simulator.result import STATISTICS
+from tiersim.simulator.categories import STATISTICS
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 if TYPE_CHECKING:

@@ -86,7 +86,10 @@ def replay(
         bool,
         typer.Option(
             "--waits",
-            help="Also print who waits for whom: in each part, how long e.g. data reads wait behind checkpoint writes.",
+            help=(
+                "Also print which requests wait behind which: in each part, how long data reads wait behind checkpoint"
+                " writes, and so on."
+            ),
         ),
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Print every row and every note.")] = False,

@@ -192,7 +192,7 @@ def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
 
 def rows_of_latency(what: str, found: Sequence[Mapping[str, Any] | None]) -> list[list[str]]:
     """Return rows of the mean and percentiles of *what*, none where nothing was found."""
-    from tiersim.simulator.result import STATISTICS
+    from tiersim.simulator.categories import STATISTICS
 
     if not any(found):
         return []

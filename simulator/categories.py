@@ -1,4 +1,6 @@
-"""What figures are of: categories of requests, by purpose; flushes and discards by themselves; names of waits."""
+"""What figures are of: categories of requests, by purpose; flushes and discards by themselves; names of waits and of
+statistics.
+"""
 
 from __future__ import annotations
 
@@ -52,3 +54,8 @@ WAIT_NAMES = {
     "copy": "backups",
     ELSEWHERE: "client, between queries",
 }
+
+#: Percentiles that every table shows, by their key.
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+#: What tables and pages call the figures of a latency, by their key.
+STATISTICS = {"mean": "mean"} | {key: f"p{100 * share:g}" for key, share in PERCENTILES.items()}

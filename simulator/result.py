@@ -23,7 +23,7 @@ from tiersim.errors import TraceError, reason
 from tiersim.files import checksums_of, sealed, whole_folder
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, coarse_quantiles_ns, quantile_ns
 from tiersim.simulator import verdict
-from tiersim.simulator.categories import CATEGORIES, REQUESTS
+from tiersim.simulator.categories import CATEGORIES, PERCENTILES, REQUESTS
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.verdict import LoadVerdict, Sessions, judge, judge_waiting, to_blame, utilisation
@@ -92,10 +92,6 @@ def load_result(path: Path) -> Result:
         raise TraceError(f"{path}: is damaged ({str(error).splitlines()[0]}); run the replay again") from None
 
 
-#: Percentiles that every table shows, by their key.
-PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
-#: What tables and pages call the figures of a latency, by their key.
-STATISTICS = {"mean": "mean"} | {key: f"p{100 * share:g}" for key, share in PERCENTILES.items()}
 #: A figure whose 80 % half-width is a larger share of it is not resolved.
 RESOLVED_HALF_WIDTH = 0.25
 #: Batches that the run is cut into to see how far requests depend on each other.

@@ -204,7 +204,7 @@ _RESIDENT = textwrap.dedent("""
     import numpy as np
     from pathlib import Path
     from tests.test_pool import PLANT, pool
-    from tiersim.simulator.database.build import Host, Relation
+    from tiersim.simulator.database.build import DatabaseHost, Relation
     from tiersim.simulator.database.buffer_pool.warm import Transactions, walk
 
     def resident() -> int:
@@ -212,7 +212,7 @@ _RESIDENT = textwrap.dedent("""
         return int(fields["RssAnon"].split()[0]) << 10
 
     def database(frames: int, pages: int, policy: int):
-        return pool(Host(1, frames, policy=policy), Relation(40 * pages, (1, pages // 250, pages), 1.0))
+        return pool(DatabaseHost(1, frames, policy=policy), Relation(40 * pages, (1, pages // 250, pages), 1.0))
 
     def touched(database, references: int) -> int:
         one = np.array([0, 1])

@@ -343,7 +343,7 @@ def _page(
     name with HTML in it, had it slipped through the escaping, could do anything.
     """
     from tiersim.cli.page.payload import RANKS, embedded_json
-    from tiersim.simulator.result import STATISTICS
+    from tiersim.simulator.categories import STATISTICS
 
     named = f"const STATISTICS = {json.dumps(STATISTICS)};\nconst RANKS = {json.dumps(RANKS)};\n"
     blocks = ("{\n" + _scripts(part.scripts) + "}\n" for part in parts)

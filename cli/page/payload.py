@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.verdicts import is_latency_error_known, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
-from tiersim.simulator.categories import ELSEWHERE, REQUEST_CATEGORIES, WAIT_NAMES
-from tiersim.simulator.result import PERCENTILES, STATISTICS
+from tiersim.simulator.categories import ELSEWHERE, PERCENTILES, REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:

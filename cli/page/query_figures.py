@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.figure_style import PALETTE, SOFT, SYMBOLS, colour, figure, plain, series
 from tiersim.cli.page.payload import page_payload
-from tiersim.simulator.categories import WAIT_NAMES
-from tiersim.simulator.result import STATISTICS
+from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:

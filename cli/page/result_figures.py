@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.figure_style import INK, SYMBOLS, colour, figure, plain, series
 from tiersim.cli.page.payload import RANKS, page_payload
-from tiersim.simulator.result import STATISTICS
+from tiersim.simulator.categories import STATISTICS
 from tiersim.units import format_ns
 
 if TYPE_CHECKING:

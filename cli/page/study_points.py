@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiersim.simulator.result import STATISTICS
+from tiersim.simulator.categories import STATISTICS
 
 if TYPE_CHECKING:
     from tiersim.cli.page.study_models import FigureModel, LatencyModel, RowModel, SummaryModel

@@ -36,10 +36,9 @@ from tiersim.scenarios.statements.calibration import first_of
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.survey import JoinedCommands, Merged, RecordedCommands, TraceSurvey, merged_blocks
 from tiersim.scenarios.sweeps.sources import StatementSource
-from tiersim.simulator.categories import CATEGORIES, DERIVED, LOG_FLUSH, REQUESTS, categorise
+from tiersim.simulator.categories import CATEGORIES, DERIVED, LOG_FLUSH, PERCENTILES, REQUESTS, categorise
 from tiersim.simulator.result import (
     BATCHES,
-    PERCENTILES,
     RESOLVED_HALF_WIDTH,
     Figure,
     Result,

@@ -36,13 +36,20 @@ from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
 from tiersim.scenarios.statements.statement_load import StatementLoad, by_the_clock
 from tiersim.simulator import verdict
-from tiersim.simulator.categories import CATEGORIES, FIRST_CLASS, OF_DATABASES, REQUESTS, TRANSACTION, WAIT_NAMES
+from tiersim.simulator.categories import (
+    CATEGORIES,
+    FIRST_CLASS,
+    OF_DATABASES,
+    PERCENTILES,
+    REQUESTS,
+    TRANSACTION,
+    WAIT_NAMES,
+)
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, IDLE
 from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, HISTORY, SPENT, Database
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import (
-    PERCENTILES,
     SCHEMA,
     Figure,
     Result,
