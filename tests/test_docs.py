@@ -228,7 +228,7 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     best, *_, worst = sorted(float(line.split("|")[-4].split()[0]) for line in left_out)
     below = sum("holds" in line for line in left_out)
     said = {
-        (f"best drive: {-best:.0f} % smaller than DiskSim's; worst: {worst:.1f} % larger (scatter) | {below} drives |"),
+        (f"best drive: {-best:.0f} % smaller than DiskSim's; worst: {worst:.1f} % larger, within the scatter | {below} drives |"),
         "| " + ", ".join(f"{error:+.0f}" for error in sorted(small)) + " % |",
         *("| " + ", ".join(f"{error:+.0f}" for error in errors) + " %" for errors in written),
         (f"| at most {flash[-1]:.0f} % | {len(flash)} measurements"),
