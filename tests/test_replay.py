@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "aa93fb331d729ad2a80830f69d3b8f7daf32bb99b3f963374206c0217485182f"
+GOLDEN = "2e0e3b1256f1c6e3aa45d65bae0662af2632cbd9cb41d946b412d6d294d26aaf"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

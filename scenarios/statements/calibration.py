@@ -209,11 +209,13 @@ def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTim
     if is_timed and not reads_take_more and not waits:
         if recorded.read_ns is None or found.costs.read_ns >= lowest:
             return replace(found, cpu_range=COUNTED_RANGE, read_range=READ_COUNTED_RANGE)
+        read_ns = max(found.costs.read_ns, 1)  # a range is of multiples
         slow = replace(
             found,
+            costs=found.costs._replace(read_ns=read_ns),
             cpu_range=COUNTED_RANGE,
-            read_range=(1.0, highest / found.costs.read_ns),
-            assumed=(_TOO_SLOW.format(found.costs.read_ns),),
+            read_range=(1.0, highest / read_ns),
+            assumed=(_TOO_SLOW.format(read_ns),),
         )
         if model.run(found).busy >= _IDLE:
             return slow
