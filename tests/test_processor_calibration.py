@@ -2,11 +2,16 @@
 sizes and speeds.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 
+from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
+from tiersim.scenarios.statements import calibration
 from tiersim.scenarios.validation import point_reads
 from tiersim.simulator.database.sessions.processors import Costs
 
@@ -81,3 +86,27 @@ def test_a_real_server_on_other_pools_and_devices_from_one_recording() -> None:
     found = point_reads.experiment()
     assert len(found.claims) == 8
     assert [claim.what for claim in found.claims if not claim.met] == []
+
+
+class _OneLookup:
+    """A load of one execution that reads a page."""
+
+    query = np.zeros(1, np.int32)
+    queries = ("q",)
+
+    def __len__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("statement_ns", [20_000, 1])
+def test_a_read_that_comes_out_without_cpu_is_told_of(monkeypatch: pytest.MonkeyPatch, statement_ns: float) -> None:
+    """Busy or idle processors, and a device that is described too slow: what a read costs is below any storage's."""
+    loop = Loop(statement_ns=statement_ns)
+    monkeypatch.setattr(calibration, "_reads_pages", lambda load: True)
+    monkeypatch.setattr(calibration, "statement_ns", lambda *_: {"q": 20_000})
+    model = SimpleNamespace(start=_costs(0, 0), run=loop.run)
+    recorded = replace(loop.run(_costs(0, 0)).pace, read_ns=loop.device_ns / 2)
+    found = calibration._by_pace(cast(Any, _OneLookup()), cast(Any, model), recorded, None)
+    assert found.costs.read_ns in (1, READ_NS)
+    assert "less than any storage needs" in found.assumed[0]
+    assert found.read_range[1] > 1
