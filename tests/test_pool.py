@@ -205,7 +205,7 @@ _RESIDENT = textwrap.dedent("""
     from pathlib import Path
     from tests.test_pool import PLANT, pool
     from tiersim.simulator.database.build import DatabaseHost, Relation
-    from tiersim.simulator.database.buffer_pool.warm import Transactions, walk
+    from tiersim.simulator.database.buffer_pool.warm import TransactionStarts, walk
 
     def resident() -> int:
         fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
@@ -216,7 +216,7 @@ _RESIDENT = textwrap.dedent("""
 
     def touched(database, references: int) -> int:
         one = np.array([0, 1])
-        transactions = Transactions(one, one, one)
+        transactions = TransactionStarts(one, one, one)
         walk(PLANT, database, transactions, 0, references, np.zeros(3, np.int64), np.zeros(3, np.int64))
         return int((database.pool_state[1]))
 

@@ -88,6 +88,19 @@ def test_a_real_server_on_other_pools_and_devices_from_one_recording() -> None:
     assert [claim.what for claim in found.claims if not claim.met] == []
 
 
+def test_clients_take_their_least_from_reads() -> None:
+    """Half a read a statement: what clients take more, two reads take less; as many transactions end as before."""
+    loop = Loop(device_ns=0)
+    found = calibration._with_clients(_costs(2_000, 90_000), loop.run(_costs(2_000, 90_000)))
+    assert (found.client_ns, found.costs.read_ns) == (20_000, 54_000)
+    assert loop.run(found).pace.transactions_per_s == loop.run(_costs(2_000, 90_000)).pace.transactions_per_s
+    assert found.read_range[0] < 1 < found.read_range[1]
+    elsewhere = _costs(2_000, 90_000, pause_ns=None)
+    assert calibration._with_clients(elsewhere, loop.run(elsewhere)) == elsewhere
+    enough = _costs(30_000, 90_000)
+    assert calibration._with_clients(enough, loop.run(enough)) == enough
+
+
 class _OneLookup:
     """A load of one execution that reads a page."""
 

@@ -27,7 +27,9 @@ class TokenBucket(Sourced):
     kind: Literal["token-bucket"]
     capacity: Bytes = Field(gt=0, description="Bytes.")
     latency: Nanoseconds = Field(gt=0, description="Time of a request after its tokens are paid.")
-    refill_interval: Nanoseconds = Field(gt=0, description="Time between two refills of the bucket; limits of Linux: 100 ms.")
+    refill_interval: Nanoseconds = Field(
+        gt=0, description="Time between two refills of the bucket; limits of Linux: 100 ms."
+    )
     carry_over: Nanoseconds = Field(description="Unused tokens that are kept, as the time that earned them.")
     iops: int | None = Field(default=None, gt=0, description="Requests a second, reads and writes together.")
     read_iops: int | None = Field(default=None, gt=0, description="Reads a second.")

@@ -208,7 +208,8 @@ def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTim
     waits = [] if reads_take_more or not is_timed else _waits(found, mean_ns)
     if is_timed and not reads_take_more and not waits:
         if recorded.read_ns is None or found.costs.read_ns >= lowest:
-            return replace(found, cpu_range=COUNTED_RANGE, read_range=READ_COUNTED_RANGE)
+            counted = replace(found, cpu_range=COUNTED_RANGE, read_range=READ_COUNTED_RANGE)
+            return _with_clients(counted, model.run(found))
         read_ns = max(found.costs.read_ns, 1)  # a range is of multiples
         slow = replace(
             found,
@@ -265,6 +266,24 @@ def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTim
     costs = start.costs._replace(read_ns=round(model.hot * READ_NS))
     client_ns = round(model.hot * start.client_ns)
     return replace(start, costs=costs, client_ns=client_ns, recorded=recorded, simulated=run.pace)
+
+
+def _with_clients(found: ProcessorCosts, run: CalibrationRun) -> ProcessorCosts:
+    """Return costs whose clients take as much as any does, where they came out with less; reads then take as much less,
+    so that as many transactions end. How both divide is assumed: the recording tells the sum.
+    """
+    if found.pause_ns is None or found.client_ns >= CLIENT_NS or not run.reads_per_transaction:
+        return found
+    more_ns = (CLIENT_NS - found.client_ns) * run.statements_per_transaction / run.reads_per_transaction
+    lowest, highest = READ_RANGE_NS
+    read_ns = max(found.costs.read_ns - round(more_ns), lowest)
+    return replace(
+        found,
+        client_ns=CLIENT_NS,
+        costs=found.costs._replace(read_ns=read_ns),
+        cpu_range=ASSUMED_RANGE,
+        read_range=(lowest / read_ns, highest / read_ns),
+    )
 
 
 def _reads_pages(load: StatementLoad) -> bool:
