@@ -105,8 +105,8 @@ def tail_figures(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 def _tail(figures: Mapping[str, Any], median: float | None, drawn: Mapping[str, float] | None) -> dict[str, Any]:
     """Return the interval of one: what the run's own requests leave open, what *drawn* runs do, and what was measured,
-    which are independent. It does not begin below the 95th percentile: at most 10 of the 393 recorded ones that
-    :func:`cells` holds lie there, and in the interval.
+    which are independent. It does not begin below the predicted 95th percentile, which no 99th is below; what was
+    counted of intervals (:func:`held`) is without that.
 
     The *median* of transactions decides whether a commit or a query waited for the device. Its own median would not do:
     a query of microseconds that waits for a core has a percentile many times as long.

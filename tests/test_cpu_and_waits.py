@@ -157,7 +157,7 @@ def test_writes_and_flushes_cost_what_reads_do_and_are_the_transactions() -> Non
 
 
 def test_pages_that_other_processes_write_are_no_part_of_a_transaction() -> None:
-    """A third of 1.5 requests of a transaction: its kernel time is gone, as whoever writes a page is charged for it."""
+    """Of 1.5 requests of a transaction others write 0.5: their kernel time is not charged to the transaction."""
     host = busy_host(1000, 1.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
     all_its, without = (costs_of_host(host, 1000, Ios(1000, 1500, 1500, others)) for others in (0, 500))
     assert all_its.transaction_ns - without.transaction_ns == pytest.approx(0.5 * 12 * US)

@@ -305,8 +305,8 @@ class Explorer:
             self._tell()
 
     def _cheapest(self, draft: Draft, target: str, version: int, progress: Progress) -> dict[str, Any]:
-        """Search among the drives of the catalogue that have a price, judged on the sample where there is one that has
-        what is asked for.
+        """Search among the drives of the catalogue that have a price. They are judged on the sample, or on the whole
+        trace if the sample gives no figure for the target.
         """
         volume = draft.scenario().model.default_volume
         devices = priced_drives()

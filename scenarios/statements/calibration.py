@@ -194,7 +194,7 @@ def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTim
     not those of the described one, and are no CPU. Then the processors' *time* tells what transactions cost; without it
     clients cost what they are assumed to, or more where the described device would carry more transactions than ran. So
     it is where reads were not timed: nobody knows then what of an execution was CPU, and a device that limits the load
-    hides it.
+    hides it. Clients that come out with less than any take their least, and reads as much less.
     """
     lowest, highest = READ_RANGE_NS
     is_timed = recorded.read_ns is not None or not _reads_pages(load)

@@ -63,7 +63,7 @@ def measurement(experiment: str, basis: Basis, row: Mapping[str, str]) -> Measur
     if figure is None or row["verdict"] in _NOT_COUNTED:
         return None
     error = -log1p(float(row["error"].removesuffix(" %")) / 100)
-    if not row.get("range") or basis == "innodb":  # a result of InnoDB states no range: its error is all that is told
+    if not row.get("range") or basis == "innodb":  # results of InnoDB print no range
         return Measurement(experiment, basis, figure, error)
     low, high = map(_number, row["range"].split(" .. "))
     return Measurement(experiment, basis, figure, error, *of_range(_number(row["predicted"]), low, high))
