@@ -32,8 +32,8 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
     *verdict* is that of a result. A failed calibration has the errors of none; if it failed for single queries alone,
     throughput keeps those of a passed one. What goes beyond its recording has errors of its own; so has InnoDB.
-    ``basis`` says what the hardware of those predictions was taken from; ``other`` stands for each figure that is not named.
-    Where nothing was measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
+    ``basis`` says what the hardware of those predictions was taken from; ``other`` stands for each figure that is not
+    named. Where nothing was measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
     if verdict.get("error") == "unknown":  # so said results of InnoDB before its errors were learned
         return {"basis": "unknown", "figures": {}}
