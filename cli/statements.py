@@ -391,7 +391,10 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     notes += verdicts.notes(summaries)
     tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
     if any(map(range_of_tail, tails)):
-        notes.append("A range of p99: 80 % of recorded ones lay within such ranges. One value is not known that well.")
+        notes.append(
+            "A range in place of a p99: 80 % of recorded p99s lay within such ranges, so the error of the model"
+            " is in it."
+        )
     notes += _ranges(summaries)
     notes += verdicts.caveats(summaries)
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
