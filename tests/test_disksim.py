@@ -243,6 +243,38 @@ def test_a_way_of_access_that_is_not_simulated_is_named(folder: Path) -> None:
     assert load_drive(folder / "made_up.parv").notes.endswith("Access time type = averageRotation")
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new", "named"),
+    [
+        ("made_up.diskspecs", "} # end\n", "Spin down after = 9,\n} # end\n", "Spin down after (not known)"),
+        ("made_up.diskspecs", "Scheduling policy = 1", "Scheduling policy = 2", "Scheduling policy = 2"),
+        ("made_up.diskspecs", "Timeout scheduling = 0", "Sequential stream scheme = 1", "Sequential stream scheme = 1"),
+        ("made_up.model", "Head switch", "Percent error in rpms = 0.5, Head switch", "Percent error in rpms = 0.5"),
+        ("made_up.model", "scheme = 0", "scheme = 3", "LBN-to-PBN mapping scheme = 3"),
+        ("made_up.model", "Number of spares = 1", "Number of spares = 1, Media = 2", "Media (not known)"),
+    ],
+)
+def test_every_parameter_is_used_or_named(folder: Path, name: str, old: str, new: str, named: str) -> None:
+    path = folder / name
+    path.write_text(path.read_text().replace(old, new))
+    assert load_drive(folder / "made_up.parv").notes == f"DiskSim's parameters that are not simulated: {named}"
+
+
+@pytest.mark.parametrize(("policy", "scheduler"), [(1, "fcfs"), (4, "sstf"), (5, "sstf"), (7, "sstf"), (8, "sptf")])
+def test_disksims_schedulers(folder: Path, policy: int, scheduler: str) -> None:
+    path = folder / "made_up.diskspecs"
+    path.write_text(path.read_text().replace("policy = 1", f"policy = {policy}"))
+    assert load_drive(folder / "made_up.parv").scheduler == scheduler
+
+
+@pytest.mark.shared
+def test_drives_of_the_validation_suite_have_no_parameter_that_is_not_known(shared: Path) -> None:
+    files = [*(shared / "hdd").rglob("*.parv"), *(shared / "hdd").rglob("*.diskspecs")]
+    assert len(files) >= 14
+    for file in files:
+        assert "not known" not in load_drive(file).notes
+
+
 @pytest.mark.kernels
 def test_a_whole_read_of_the_drive_takes_every_track_once(folder: Path) -> None:
     """Sequential reading costs a turn a track and the skews; bad tracks and spares are passed over."""
