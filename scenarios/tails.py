@@ -103,6 +103,12 @@ def tail_figures(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return named | {f"query {name}": one for name, one in queries.items()}
 
 
+def tail_of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """Return the interval of the 99th percentile of ``transaction``, ``commit`` or ``query NAME``; None without one."""
+    found: Mapping[str, Any] | None = ((summary.get("tails") or {}).get("p99_ns") or {}).get(name)
+    return found
+
+
 def _tail(figures: Mapping[str, Any], median: float | None, drawn: Mapping[str, float] | None) -> dict[str, Any]:
     """Return the interval of one: what the run's own requests leave open, what *drawn* runs do, and what was measured,
     which are independent. It does not begin below the predicted 95th percentile, which no 99th is below; what was
