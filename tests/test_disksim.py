@@ -209,10 +209,25 @@ def test_skews_in_turns(folder: Path) -> None:
     assert load_drive(folder / "made_up.parv").track_switch == 1_000_000
 
 
-def test_a_seek_file_may_have_deviations_and_the_times_of_writes(folder: Path) -> None:
-    plain = load_drive(folder / "made_up.parv")
-    (folder / "made_up.seek").write_text("1, 1.0, 0.02, 1.5\n10, 3.0, 0.03, 3.5\n39, 6.0, 0.01, 6.5\n")
-    assert load_drive(folder / "made_up.parv") == plain
+@pytest.mark.parametrize(
+    ("file", "later", "notes"),
+    [
+        ("1, 1.0, 0.02\n10, 3.0, 0.03\n39, 6.0, 0.01\n", 0, ""),
+        ("1, 1.0, 0.02, 1.5\n10, 3.0, 0.03, 3.5\n39, 6.0, 0.01, 6.5\n", 500_000, ""),
+        ("1 1.0 0.02 1.5\n10 3.0 0.03 3.5\n39 6.0 0.01\n", 0, ""),
+        ("1, 1.0, 0.02, 1.4\n10, 3.0, 0.03, 3.5\n39, 6.0, 0.01, 6.6\n", 500_000, "seeks of writes (up to 0.100 ms"),
+    ],
+)
+def test_a_seek_file_may_have_deviations_and_the_times_of_writes(
+    folder: Path, file: str, later: int, notes: str
+) -> None:
+    plain = load_drive(folder / "made_up.parv", frozenset())
+    (folder / "made_up.seek").write_text(file)
+    drive = load_drive(folder / "made_up.parv", frozenset())
+    assert drive.seek_curve == plain.seek_curve
+    assert drive.write_settle == plain.write_settle + later
+    assert notes in drive.notes
+    assert bool(notes) == bool(drive.notes)
 
 
 def test_seek_equations(folder: Path) -> None:

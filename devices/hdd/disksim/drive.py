@@ -25,7 +25,7 @@ from typing import Any, Literal
 from tiersim.devices.hdd.disk_drive import ReadAhead
 from tiersim.devices.hdd.disksim.layout import MOST_TRACKS, zones_of
 from tiersim.devices.hdd.disksim.parameters import ParameterBlock, read_blocks
-from tiersim.devices.hdd.disksim.seeks import seek_curve
+from tiersim.devices.hdd.disksim.seeks import seek_curve, writes_later_ms
 from tiersim.devices.hdd.hdd_geometry import SECTOR_BYTES
 from tiersim.devices.hdd.hdd_measured import MeasuredDrive
 from tiersim.errors import ScenarioError
@@ -90,6 +90,8 @@ _SIMULATED_QUEUE: dict[str, tuple[float, ...]] = {
         (0,),
     ),
 }
+#: Times of seek files have so many digits.
+_SAME_MS = 0.001
 #: Parameters that change no response time of a drive that has its bus to itself; those of a seek curve of another type,
 #: and of a cache that is off; and defects, for what is remapped is read where it would be.
 _WITHOUT_EFFECT = {
@@ -138,7 +140,7 @@ def _values(
     if not 0 < cylinders <= MOST_TRACKS:
         raise ScenarioError(f"{model.path}:{model.line}: no drive has {cylinders:,} cylinders; correct the file")
     points = seek_curve(mechanics, cylinders)
-    settle_ms = mechanics.number("Add. write settling delay", 0)
+    settle_ms = mechanics.number("Add. write settling delay", 0) + writes_later_ms(mechanics)[0]
     switch_ms = mechanics.number("Head switch time", 0)
     if "switch is skew" in departures:
         switch_ms = max(switch_ms, skew_ms)
@@ -277,6 +279,9 @@ def _not_simulated(
     access = mechanics.get("Access time type", _ACCESS)
     if access != _ACCESS:
         found.append(f"Access time type = {str(access)[:60]}")
+    apart_ms = writes_later_ms(mechanics)[1]
+    if apart_ms > _SAME_MS:
+        found.append(f"seeks of writes (up to {apart_ms:.3f} ms from reads' and a constant)")
     blocks = specs, model, mechanics, layout, *layout.get("Zones")
     keys = [key for block in blocks for key in block.values if key not in block.asked | _WITHOUT_EFFECT]
     found += [f"{key[:60]} (not known)" for key in dict.fromkeys(keys) if not key.startswith("Extradisc ")]
