@@ -14,6 +14,7 @@ when its reason is how drives work:
 * A read from the buffer takes the overhead after a read only if it continues that read. DIXtrac extracted it from pairs
   of reads on one track, back to back (Schindler and Ganger, CMU-CS-99-176, mtbrc_lbn_pair). Any other read takes the
   overhead after a write, if that is known.
+* A drive that has one segment for writes takes the segment that it used last: there is no other that a write may fill.
 
 The others were tried, and are not kept (``docs/disks.md``).
 """
@@ -49,7 +50,7 @@ Departure = Literal[
     "even hits",
     "settling is time",
 ]
-KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on", "stream hits"})
+KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on", "stream hits", "write into last"})
 
 #: How the time of an access is found: the time of every part, where DiskSim can take a mean or a constant, too.
 _ACCESS = "trackSwitchPlusRotation"
@@ -193,6 +194,7 @@ def _buffer(specs: ParameterBlock, departures: AbstractSet[Departure]) -> dict[s
     ahead = _READ_AHEAD[kind] if 0 <= kind < len(_READ_AHEAD) else "segment"
     most = specs.whole("Maximum read-ahead (blks)", 0)
     segments = max(specs.whole("Number of buffer segments", 1), 1) if caching else 1
+    written = max(specs.whole("Maximum number of write segments", 1), 1)
     apart = specs.whole("Use separate write segment", 0) != 0 and segments > 1
     hits = [*_overheads(specs, "Read hit"), *_overheads(specs, "Write hit")]
     if "even hits" in departures:  # an overhead of less than half the other is replaced by it
@@ -214,12 +216,8 @@ def _buffer(specs: ParameterBlock, departures: AbstractSet[Departure]) -> dict[s
         "writes_wait": specs.whole("Allow write prebuffering", 0) == 0,
         "write_move_least": _time(specs.number("Minimum seek delay", 0)),
         "write_segment_apart": apart,
-        "write_into": "last used" if "write into last" in departures else "longest unused",
-        "write_segments": (
-            max(specs.whole("Maximum number of write segments", 1), 1)
-            if caching and specs.whole("Fast write level", 0)
-            else None
-        ),
+        "write_into": "last used" if "write into last" in departures and written == 1 else "longest unused",
+        "write_segments": written if caching and specs.whole("Fast write level", 0) else None,
     }
 
 
