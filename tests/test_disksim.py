@@ -463,7 +463,9 @@ def test_demerits_are_not_above_disksims_own(shared: Path, tmp_path: Path, drive
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("families", [["Cheetah", "Barracuda"], pytest.param([*FAMILIES], marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "families", [["Cheetah", "Atlas", "Barracuda"], pytest.param([*FAMILIES], marks=pytest.mark.long)]
+)
 def test_what_is_kept_is_what_is_chosen(shared: Path, tmp_path: Path, families: list[str]) -> None:
     assert Demerits(shared / "hdd/valid", tmp_path).chosen(families) == KEPT
 
