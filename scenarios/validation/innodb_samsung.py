@@ -212,7 +212,9 @@ def experiment(folder: Path | None) -> Experiment:
     if not rows:
         return Experiment("innodb-samsung", title, source, fitted, missing=MISSING)
     measured: dict[Cell, float] = {
-        (row["drive"], int(row["page_kib"]), int(row["pool_gb"])): float(row["notpm"]) for row in rows
+        (row["drive"], int(row["page_kib"]), int(row["pool_gb"])): float(row["notpm"])
+        for row in rows
+        if row["drive"] in _DRIVES
     }
     cpu_us = {page: _fit_cpu(cell, measured[cell]) for page, cell in _CPU_OF.items()}
     different = {_different(cell): cpu_us[cell[1]] for cell in measured}
