@@ -1,5 +1,6 @@
 """``tiersim compare``: results side by side, with ratios, and beside what was measured."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,6 +47,9 @@ def compare(
 
 
 def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
+    from tiersim.cli.statements import range_of_tail
+    from tiersim.scenarios.tails import tail_of
+
     baseline, *others = document["results"]
     columns = [
         "latency",
@@ -57,7 +61,8 @@ def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
         for key, label in _SHOWN:
             figures = [one["latency_ns"].get(name, {}).get(key) for one in document["results"]]
             ratios = [((one["ratios"] or {}).get("latency_ns", {}).get(name) or {}).get(key) for one in others]
-            rows.append([f"{name}, {label}", *_cells(figures, ratios)])
+            ranges = [range_of_tail(tail_of(one, name)) if key == "p99" else "" for one in summaries]
+            rows.append([f"{name}, {label}", *_cells(figures, ratios, ranges)])
     queries = _queries(summaries)
     for number, query in enumerate(queries, 1):
         figures = [(summary.get("queries") or {}).get(query, {}).get("mean") for summary in summaries]
@@ -88,9 +93,16 @@ def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
     terminal.show_table(", ".join(traces), columns, rows, "\n".join(notes))
 
 
-def _cells(figures: list[dict[str, Any] | None], ratios: list[dict[str, Any] | None]) -> list[str]:
-    first, *rest = [terminal.figure_text(figure) for figure in figures]
-    return [first, *(cell for text, ratio in zip(rest, ratios, strict=True) for cell in (text, _ratio(ratio)))]
+def _cells(
+    figures: list[dict[str, Any] | None], ratios: list[dict[str, Any] | None], ranges: Sequence[str] = ()
+) -> list[str]:
+    """Figures, each but the first with its ratio; of those that are not resolved the *ranges*, without a ratio."""
+    known = list(ranges) or [""] * len(figures)
+    first, *rest = [span or terminal.figure_text(figure) for span, figure in zip(known, figures, strict=True)]
+    compared = [
+        "not resolved" if span or known[0] else _ratio(ratio) for span, ratio in zip(known[1:], ratios, strict=True)
+    ]
+    return [first, *(cell for pair in zip(rest, compared, strict=True) for cell in pair)]
 
 
 def _ratio(found: dict[str, Any] | None) -> str:

@@ -9,6 +9,8 @@ from tiersim.cli import terminal
 from tiersim.simulator.categories import WAIT_NAMES
 from tiersim.units import format_ns
 
+#: A wait for a core that is a smaller share of the time there is not said.
+_LEAST_WAIT = 0.1
 #: So many assumed parameters are named.
 _MOST_ASSUMED = 4
 
@@ -40,9 +42,11 @@ def explain(
 
 
 def _show(document: dict[str, Any]) -> None:
-    mean, p99 = (terminal.figure_text(document["latency_ns"].get(key)) for key in ("mean", "p99"))
+    from tiersim.cli.statements import range_of_tail
     from tiersim.simulator.verdict import part_name
 
+    mean = terminal.figure_text(document["latency_ns"].get("mean"))
+    p99 = range_of_tail(document["p99_interval_ns"]) or terminal.figure_text(document["latency_ns"].get("p99"))
     text = " ".join((document["text"] or "").split())
     print(f"{document['of']} on {document['name']}: mean {mean or 'not known'}, p99 {p99 or 'not known'}")
     if text:
@@ -52,6 +56,13 @@ def _show(document: dict[str, Any]) -> None:
         terminal.show_table("where the mean goes", ["part", "time", "share"], rows)
     else:
         print(f"Where the time goes: {document['no_parts']}.")
+    cores = document["cores"]
+    if cores is not None and cores["waiting_ns"] > _LEAST_WAIT * cores["time_ns"]:
+        print(
+            f"Cores: a transaction takes {format_ns(cores['time_ns'])} there, {format_ns(cores['waiting_ns'])} of it"
+            " waiting for one (Little's law). Clients on this host, reads and the WAL wait for cores too: their waits"
+            " are in their own parts."
+        )
     reads = document["reads"]
     if reads is not None:
         print(_reads(reads))

@@ -13,6 +13,7 @@ from typing import Any
 
 from tiersim.cli.statements import known_parts, time_of_transaction
 from tiersim.errors import TraceError, did_you_mean
+from tiersim.scenarios.tails import tail_of
 from tiersim.simulator.categories import WAIT_NAMES
 from tiersim.units import NS_PER_S
 
@@ -102,13 +103,15 @@ def explanation(summary: Summary, query: str | None) -> dict[str, Any]:
         "text": figures.get("text"),
         "count": figures.get("count"),
         "latency_ns": {key: figures[key] for key in ("mean", "p50", "p95", "p99", "p999") if key in figures},
+        "p99_interval_ns": tail_of(summary, name),
         "verdict": summary["verdict"],
         "parts": parts,
         "no_parts": _no_parts(summary, parts),
         "reads": _reads(summary, figures, parts),
         "stations": stations,
         "bound": _bound(summary),
-        "changes": _changes(parts, figures, _least_ns(summary, figures) if name == _WHOLE else 0.0),
+        "cores": (cores := _cores(summary) if name == _WHOLE and parts else None),
+        "changes": _changes(parts, figures, _least_ns(summary, figures) if name == _WHOLE else 0.0, cores),
         "measurement": _measurement(summary, parts, stations),
     }
 
@@ -170,6 +173,7 @@ def _span_ns(summary: Summary) -> float:
 def _stations(summary: Summary) -> list[dict[str, Any]]:
     """The busiest stations: utilisation, number there, and by Little's law the time that a request spends there."""
     span_ns, rows = _span_ns(summary), []
+    cores = (summary.get("host") or {}).get("cores")
     for name, station in (summary.get("stations") or {}).items():
         known = {one: share for one, share in station["utilisation"].items() if share is not None}
         if not known:
@@ -177,7 +181,8 @@ def _stations(summary: Summary) -> list[dict[str, Any]]:
         resource = max(known, key=lambda one: known[one])
         queue, requests = station.get("queue_mean"), station.get("requests")
         little_ns = queue * span_ns / requests if queue is not None and requests else None
-        waiting = max(1 - known[resource] / queue, 0.0) if queue and resource in _ONE_AT_A_TIME else None
+        servers = 1 if resource in _ONE_AT_A_TIME else cores if resource == "cores" else None
+        waiting = max(1 - known[resource] * servers / queue, 0.0) if queue and servers else None
         rows.append(
             {
                 "station": name,
@@ -236,23 +241,45 @@ def _least_ns(summary: Summary, figures: Mapping[str, Any]) -> float:
     return max(float(mean - (1 - busy) * cycle_ns), 0.0)
 
 
-def _changes(parts: Sequence[Mapping[str, Any]], figures: Mapping[str, Any], least_ns: float) -> list[dict[str, Any]]:
+def _cores(summary: Summary) -> dict[str, float] | None:
+    """Time of a transaction at the cores, and what of it waits for one, by Little's law: that of clients which share
+    them, and of reads and writes of the WAL, stands in other parts.
+    """
+    host, station = summary.get("host") or {}, (summary.get("stations") or {}).get("processors") or {}
+    rate = (summary["throughput_per_s"].get("transactions") or {}).get("value")
+    there, busy = station.get("queue_mean"), station.get("utilisation", {}).get("cores")
+    if not rate or there is None or busy is None or not host.get("cores"):
+        return None
+    waiting = max(there - busy * host["cores"], 0.0)
+    return {"time_ns": there / rate * NS_PER_S, "waiting_ns": waiting / rate * NS_PER_S}
+
+
+def _changes(
+    parts: Sequence[Mapping[str, Any]],
+    figures: Mapping[str, Any],
+    least_ns: float,
+    cores: Mapping[str, float] | None,
+) -> list[dict[str, Any]]:
     """What would take the largest parts off, and what would be left at best: *least_ns* where processors stay as they
-    are.
+    are; more or faster *cores* take off what waits there in all parts.
     """
     mean = (figures.get("mean") or {}).get("value")
     found = []
-    for part in parts:
-        if part["part"] in _CHANGES and part["share"] >= LEAST_SHARE:
-            change, why = _CHANGES[part["part"]]
-            least = 0.0 if part["part"] in _OF_PROCESSORS else least_ns
-            left = None if mean is None else min(max(mean - part["ns"], least, 0.0), mean)
+    of_cores = {} if cores is None else {"cpu": cores["time_ns"], "cpu queue": cores["waiting_ns"]}
+    shares = {part["part"]: part["ns"] for part in parts}
+    whole_ns = sum(shares.values())
+    taken = {part: max(ns, of_cores.get(part, 0.0)) for part, ns in {**dict.fromkeys(of_cores, 0.0), **shares}.items()}
+    for part, ns in sorted(taken.items(), key=lambda one: -one[1]):
+        if part in _CHANGES and ns >= LEAST_SHARE * whole_ns > 0:
+            change, why = _CHANGES[part]
+            least = 0.0 if part in _OF_PROCESSORS else least_ns
+            left = None if mean is None else min(max(mean - ns, least, 0.0), mean)
             found.append(
                 {
-                    "part": part["part"],
+                    "part": part,
                     "change": change,
                     "why": why,
-                    "at_most_share": 1 - left / mean if mean and left is not None else part["share"],
+                    "at_most_share": 1 - left / mean if mean and left is not None else min(ns / whole_ns, 1.0),
                     "mean_at_best_ns": left,
                     "then_full": "processors" if least > 0 and left == least else None,
                 }

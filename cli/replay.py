@@ -308,13 +308,14 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     rows.append(["carries the load", *blank, *map(verdicts.carries, summaries)])
     shown = rows
     if not everything:
+        of_what, errors = verdicts.error_of_requests(summaries)
         first = sorted(latencies, key=_FIRST.index)[:_MOST_CLASSES]
         shown = [
             ["carries the load", *blank, *map(verdicts.carries, summaries)],
             rate,
             *(row for name in latencies if name in first for row in latencies[name] if row[0].endswith(_SHORT)),
             busiest,
-            ["expected error of throughput", *blank, *map(verdicts.expected_error, summaries)],
+            [of_what, *blank, *errors],
         ]
     title = f"{f'{of}, ' if of else ''}{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
     title += "; log sync: the server's wait for write and flush of the WAL" if "log sync" in latencies else ""
@@ -361,7 +362,8 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         notes.append(
-            "Where slow requests came in too few bursts for one value, a range or a bound (>) stands in its place."
+            "A range or a bound (>) in place of a p99: the slow requests came in too few bursts. It is the spread of"
+            " the simulation alone; the expected error comes on top."
         )
     return notes
 

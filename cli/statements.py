@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tiersim.cli import terminal, verdicts
+from tiersim.scenarios.tails import tail_of
 from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
 from tiersim.units import NS_PER_S, format_bytes, format_ns
 
@@ -218,13 +219,13 @@ def with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[
     """
     if not row[0].endswith(", p99"):
         return row
-    found = [(summary.get("tails") or {}).get("p99_ns", {}).get(key) for summary in summaries]
-    ranges = [_range_of(one) for one in found]
+    found = [tail_of(summary, key) for summary in summaries]
+    ranges = [range_of_tail(one) for one in found]
     label = f"{row[0]} or its range" if any(ranges) else row[0]
     return [label, *(one or cell for one, cell in zip(ranges, row[1:], strict=True))]
 
 
-def _range_of(found: Mapping[str, Any] | None) -> str:
+def range_of_tail(found: Mapping[str, Any] | None) -> str:
     """Return the interval of a 99th percentile that is not resolved; nothing of others."""
     if not found or found["verdict"] == "resolved" or found["low"] is None:
         return ""
@@ -389,8 +390,11 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
         notes.append(_calibration(summaries[0]["calibration"], queries))
     notes += verdicts.notes(summaries)
     tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
-    if any(map(_range_of, tails)):
-        notes.append("A range of p99: 80 % of recorded ones lay within such ranges. One value is not known that well.")
+    if any(map(range_of_tail, tails)):
+        notes.append(
+            "A range in place of a p99: 80 % of recorded p99s lay within such ranges, so the error of the model"
+            " is in it."
+        )
     notes += _ranges(summaries)
     notes += verdicts.caveats(summaries)
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):

@@ -8,6 +8,11 @@ Summary = Mapping[str, Any]
 _EXPECTED = "Expected error"
 #: Ends that differ by less are shown as one.
 _ALIKE_PCT = 0.5
+#: Of what measurements the errors of calibrated results were learned.
+_ONE_SERVER = (
+    " Most of those of calibrated results are of one server with other buffer pools and IOPS caps: on another kind of"
+    " device errors can be larger."
+)
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",
@@ -63,14 +68,16 @@ def meaning(summaries: Iterable[Summary]) -> str:
     """Return what an expected error is, by the example of the first one of throughput, and where it comes from: the
     share of measurements that it held is in docs/accuracy.md. Nothing where no result has one.
     """
-    found = next((one for summary in summaries if (one := expected_error(summary)) not in ("", "unknown")), "")
+    given = list(summaries)
+    found = next((one for summary in given if (one := expected_error(summary)) not in ("", "unknown")), "")
     if not found:
         return ""
+    bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     low, _, high = found.removeprefix("±").removesuffix(" %").partition(" … ")
     between = f"between {low.removeprefix('-')} % too low and {(high or low).removeprefix('+')} % too high"
     return (
         f"An error of {found} is a prediction {between}. About 3 of 4 past measurements lay within the expected error"
-        " (docs/accuracy.md)."
+        f" (docs/accuracy.md).{_ONE_SERVER if bases & {'calibrated', 'extrapolated'} else ''}"
     )
 
 
@@ -180,9 +187,19 @@ def is_always_busy(summary: Summary) -> bool:
     return bool((found.get("utilisation") or 0.0) >= ALWAYS_BUSY)
 
 
-def expected_error(summary: Summary) -> str:
-    """Return the error of throughput to expect; nothing if the result does not say."""
+def expected_error(summary: Summary, figure: str = "throughput") -> str:
+    """Return the error of throughput to expect, or of the ``mean`` of latencies; nothing if the result does not say."""
     found = summary.get("model_error")
     if not found:
         return ""
-    return "unknown" if found["basis"] == "unknown" else reach(found["figures"]["throughput"])
+    known = found["figures"].get(figure) or found["figures"].get("other")
+    return "unknown" if known is None else reach(known)
+
+
+def error_of_requests(summaries: Sequence[Summary]) -> tuple[str, list[str]]:
+    """Return the error to expect of a replay of requests, and what it is of: of throughput where clients wait for each
+    answer, else of the mean latency, for the recording sets the rate.
+    """
+    paced = any(summary["replay"].get("mode") != "closed" for summary in summaries)
+    what, figure = ("mean latency", "mean") if paced else ("throughput", "throughput")
+    return f"expected error of {what}", [expected_error(summary, figure) for summary in summaries]

@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from tiersim.devices.measured import Measured
+from tiersim.devices.station_records import PASS_ON_NS
 from tiersim.scenarios.hardware import NamedScenario, volume_of
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.survey import FileUse
@@ -159,7 +160,18 @@ def _said(found: Sequence[str]) -> list[str]:
 def of_hardware(scenario: NamedScenario) -> list[str]:
     """What everybody who reads the result must know of the devices and controllers, once each."""
     devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
-    return [*scenario.defects, *devices]
+    return [*scenario.defects, *_timeless_caches(scenario), *devices]
+
+
+def _timeless_caches(scenario: NamedScenario) -> Iterator[str]:
+    """Yield a sentence for each volume whose writes a controller's cache takes in no time, as nothing says how fast."""
+    for name, model in scenario.model.controllers.items():
+        for volume in scenario.behind(name) if model.takes_no_time else ():
+            if volume.controller_overhead_ns <= PASS_ON_NS:
+                yield (
+                    f"{volume.name}: writes that the cache of controller {name} takes last 0 ns, as nothing says how"
+                    f" fast it is; write controllers.{name}.host_link or volumes.{volume.name}.controller_overhead"
+                )
 
 
 def parameters_assumed(scenario: NamedScenario) -> list[dict[str, str]]:

@@ -89,6 +89,11 @@ class ControllerModel(StrictModel):
             known_defect=self.known_defect,
         )
 
+    @property
+    def takes_no_time(self) -> bool:
+        """Whether its cache takes writes, and nothing says how fast."""
+        return self.with_name("").cache_bytes is not None and {self.throughput, self.host_link, self.iops} == {None}
+
     def assumed_defaults(self, name: str) -> list[dict[str, str]]:
         """Numbers of the controller *name* that are as nobody knows better."""
         if self.with_name(name).cache_bytes is None:

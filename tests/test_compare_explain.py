@@ -4,6 +4,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,23 @@ def test_faster_storage_leaves_the_processors_to_be_filled(clients: int, least: 
     assert all(one["then_full"] is None for part, one in found.items() if part.startswith("cpu"))
 
 
+def test_more_cores_take_off_what_waits_for_one_in_all_parts() -> None:
+    """Five of eight clients are at two cores that are busy all the time: three of them wait, for 3/8 of the mean."""
+    summary = statement_sample(DISKS).summary
+    mean = summary["latency_ns"]["transaction"]["mean"]["value"]
+    summary["throughput_per_s"]["transactions"] = {"value": 8 / mean * 1e9}
+    summary["host"] = {"cores": 2, "utilisation": 1.0}
+    summary["stations"]["processors"] = {"queue_mean": 5.0, "requests": 1000, "utilisation": {"cores": 1.0}}
+    document = explanation(summary, None)
+    assert document["cores"] == pytest.approx({"time_ns": 5 / 8 * mean, "waiting_ns": 3 / 8 * mean})
+    found = {one["part"]: one for one in document["changes"]}
+    assert found["cpu queue"]["mean_at_best_ns"] == pytest.approx(5 / 8 * mean)
+    assert found["cpu"]["mean_at_best_ns"] == pytest.approx(3 / 8 * mean)
+    (cores,) = [one for one in document["stations"] if one["resource"] == "cores"]
+    assert cores["waiting_share"] == pytest.approx(3 / 5)
+    assert explanation(summary, "commit")["cores"] is None
+
+
 def test_a_transaction_is_the_sum_of_its_queries_and_its_commit() -> None:
     summary = statement_sample(CARD).summary
     document = explanation(summary, None)
@@ -286,6 +304,18 @@ def test_the_text_says_what_the_document_says(shell: Shell) -> None:
     for part in document["parts"]:
         assert f"{part['share']:.1%}" in said
     assert "a larger buffer pool" in said
+
+
+def test_a_p99_that_is_not_resolved_is_a_range_in_both(shell: Shell) -> None:
+    wide = {"value": 10e6, "low": 5e6, "high": 12e6, "verdict": "not resolved", "of": "processors"}
+    known = statement_sample(DISKS)
+    first = replace(known, summary=known.summary | {"tails": {"share": 0.8, "p99_ns": {"transaction": wide}}})
+    paths = saved(shell.folder, disks=first, others=known)
+    assert "p99 5 ms – 12 ms" in shell("explain", paths[0]).out
+    (row,) = [line for line in shell("compare", *paths).out.splitlines() if "transaction, p99" in line]
+    assert "5 ms – 12 ms" in row
+    assert "not resolved" in row
+    assert "×" not in row
 
 
 def test_calibrated_results_ask_for_no_measurement() -> None:

@@ -28,6 +28,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NEVER, NONE, RESOURCES, WAIT, Plant
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
+from tiersim.scenarios.caveats import of_hardware
 from tiersim.scenarios.library import load_scenario
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import Device, Part, ReferenceEngine
@@ -530,6 +531,26 @@ def test_what_is_assumed_stays_so_when_a_result_is_run_again(tmp_path: Path) -> 
     (tmp_path / "again.toml").write_text(first.to_toml())
     again = load_scenario(str(tmp_path / "again.toml")).model.controllers["perc"].assumed_defaults("perc")
     assert again == first.model.controllers["perc"].assumed_defaults("perc") != []
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ('cache = "256 MiB"', True),
+        ('cache = "256 MiB"\nhost_link = "pcie2-x8"', False),
+        ('cache = "256 MiB"\nthroughput = "1 GB/s"', False),
+        ('cache = "256 MiB"\nwrite_policy = "write-through"', False),
+        ('host_link = "pcie2-x8"', False),
+    ],
+)
+def test_a_cache_that_takes_writes_in_no_time_is_said(tmp_path: Path, keys: str, said: bool) -> None:
+    found = [one for one in of_hardware(load(tmp_path, keys)) if "last 0 ns" in one]
+    assert len(found) == (2 if said else 0)
+    assert all("write controllers.perc.host_link or volumes." in one for one in found)
+    slow = SCENARIO.replace('layout = "raid5"', 'layout = "raid5"\ncontroller_overhead = "50 us"')
+    (tmp_path / "slow.toml").write_text(slow + keys)
+    found = [one for one in of_hardware(load_scenario(str(tmp_path / "slow.toml"))) if "last 0 ns" in one]
+    assert [one.partition(":")[0] for one in found] == (["log"] if said else [])
 
 
 def test_a_known_defect_is_told(tmp_path: Path) -> None:

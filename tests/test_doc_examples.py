@@ -51,7 +51,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("before", "after"):
         shutil.copytree(RECORDED / name, folder / name)
     shutil.copy(RECORDED / "checkpoints.log", folder / "postgresql.log")
-    (scenario,) = (block for block in blocks("README.md", "toml") if "[volumes.wal]" in block)
+    (scenario,) = (block for block in blocks("README.md", "toml") if "[volumes.data]" in block)
     (folder / "mine.toml").write_text(scenario, encoding="utf-8")
     return folder
 

@@ -208,7 +208,7 @@ def test_lag_and_shortfall_stand_beside_the_latency(open_page: Open) -> None:
     assert "Late start" not in text(open_page(build_page([early], "early")), ".card")  # every session ends on time
     assert "Late start 3.00 ms on average" in text(page, ".card >> nth=0")
     assert "3.00 ms on average and 1.20 s at most not in the result" in text(page, "#pair-facts")
-    assert "Throughput is 6.4 % below the recording. Lag of request starts against the recording: 3.00 ms" in text(
+    assert "Throughput is 6.4 % below the recording. Requests start later than recorded: 3.00 ms" in text(
         page, "#requests-reading"
     )
 

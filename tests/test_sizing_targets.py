@@ -228,3 +228,17 @@ def test_a_latency_beyond_the_recording_is_in_doubt_as_nobody_measured_its_error
     (doubt,) = doubts_of(parse_target("p99(transaction) < 100 ms"), run, "transactions")
     assert doubt.startswith("beyond the recording, the error of p99 is unknown; record")
     assert list(doubts_of(parse_target("throughput >= 100/s"), run, "transactions")) == []
+
+
+@pytest.mark.parametrize(("of", "key"), [("transaction", "transaction"), ("query:b", "query b")])
+@pytest.mark.parametrize(("statistic", "doubtful"), [("p99", True), ("p95", False)])
+def test_a_tail_is_in_doubt_as_far_as_its_interval_reaches(of: str, key: str, statistic: str, doubtful: bool) -> None:
+    found = figure(10 * MS, 9 * MS, 11 * MS)
+    run = summary(found) | {"tails": {"p99_ns": {key: {"value": 10 * MS, "low": 5 * MS, "high": 24 * MS}}}}
+    run["verdict"] |= {"calibration": "calibrated"}
+    for figures in (run["latency_ns"]["transaction"], run["queries"]["b"]):
+        figures["p95"] = found
+    doubts = list(doubts_of(parse_target(f"{statistic}({of}) < 20 ms"), run, "transactions"))
+    assert [doubt.startswith(f"p99({of}) is predicted as 10 ms, real it may be 26.4 ms") for doubt in doubts] == (
+        [True] if doubtful else []
+    )

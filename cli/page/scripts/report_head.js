@@ -233,7 +233,7 @@ function scenarioRow(scenario) {
       element('small', { className: `state ${scenario.verdict.load}` }, verdictIcon(scenario.verdict.load), verdictWord(scenario))),
     element('td', {}, rate && known(rate.value) ? count(rate.value) : '–',
       isShort(scenario) ? element('small', {}, shortfall(scenario)) : null,
-      hasLag(scenario) ? element('small', {}, `lag ${lag(scenario)[0]}`) : null),
+      hasLag(scenario) ? element('small', {}, `late start ${lag(scenario)[0]}`) : null),
     anyCached() ? element('td', {}, isCached(scenario) ? hitRatio(scenario.hit_ratio.pool) : '–') : null,
     data.purposes.map(purpose => comparisonCell(scenario, purpose)),
     element('td', { className: 'text' }, bottleneck?.part ?? '–', bottleneck?.part
@@ -265,7 +265,7 @@ function drawComparison() {
   labelCells($('comparison'));
   $('comparison-note').textContent = [
     `Small figures: the spread of repeated simulations alone (80${NBSP}% interval), left out where it is below the last digit. The error of the model comes on top: see How sure is that.`,
-    'Not resolved: not known well enough for one value; a range or a bound (>) stands in its place. Requests: the slow ones came in too few bursts. p99 of statements: measured ones scatter by more than a factor of 2; 80 % of them lay in such a range.',
+    'Not resolved: a range or a bound (>) stands in place of one value. Of requests: the slow ones came in too few bursts; the range is the spread of the simulation alone. p99 of transactions, commits and queries: 80 % of measured p99s lay in such ranges, so the error of the model is in it.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',

@@ -11,6 +11,8 @@ when its reason is how drives work:
 * A switch of heads takes at least as long as the shortest seek, for both end with settling; and at most as long as the
   track skew hides, with the settling of a write: the maker chose the skew for that.
 * A drive that reads ahead until the segment is full does so after a read from the buffer, too: there is room again.
+* A read from the buffer takes the overhead after a read only if it continues that read, which a drive that reads ahead
+  expects. Any other takes the overhead after a write, if that is known.
 
 The others were tried, and are not kept (``docs/disks.md``).
 """
@@ -38,13 +40,14 @@ _SCHEDULERS = {1: "fcfs", 2: "sstf", 3: "sstf", 4: "sstf"}  # policies by addres
 Departure = Literal[
     "switch settles",
     "ahead goes on",
+    "stream hits",
     "write into last",
     "switch is skew",
     "overhead at rest",
     "even hits",
     "settling is time",
 ]
-KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on"})
+KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on", "stream hits"})
 
 #: How the time of an access is found: the time of every part, where DiskSim can take a mean or a constant, too.
 _ACCESS = "trackSwitchPlusRotation"
@@ -148,6 +151,8 @@ def _values(
         )
     if "ahead goes on" in departures:
         sources["read_ahead_after_hit"] = f"derived: how far the DiskSim parameters of {specs.name} read ahead"
+    if "stream_hits" in kept:
+        sources["stream_hits"] = f"derived: what overheads of reads in the DiskSim parameters of {specs.name} belong to"
     notes = _not_simulated(specs, mechanics)
     return {"kind": "measured-hdd", "name": specs.name, "notes": notes, **kept, "sources": sources}
 
@@ -167,6 +172,7 @@ def _buffer(specs: ParameterBlock, departures: AbstractSet[Departure]) -> dict[s
         "buffer_segments": segments - apart,
         "buffer_segment": _size(max(specs.whole("Segment size (in blks)"), 1)),
         "hit_overheads": [_time(milliseconds) for milliseconds in hits],
+        "stream_hits": True if "stream hits" in departures and hits[1] > 0 else None,
         "read_ahead": ahead,
         "read_ahead_limit": _size(most) if most > 0 else None,
         "read_ahead_after_hit": (
