@@ -1,7 +1,5 @@
 """The report: one scenario against another, checkpoints, state in the address, tables of numbers, paper."""
 
-# ruff: noqa: F401, F811 - fixtures
-
 import csv
 import io
 import re
@@ -13,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
+from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_large import large_result
 from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SSDS, TOO_FEW_DISKS, sample, samples
 from tiersim.cli.page import build_page
