@@ -202,7 +202,7 @@ def test_lag_and_shortfall_stand_beside_the_latency(open_page: Open) -> None:
     row = text(page, "#comparison tbody tr >> nth=1")
     assert "Behind" in row
     assert "6 % fewer" in row
-    assert "lag 3.00 ms on average" in row
+    assert "late start 3.00 ms on average" in row
     early = sample(DISKS)
     early.summary["lag_ns"] = {"mean": -2e6, "max": 1e6, "at_end": 0.0}
     assert "Late start" not in text(open_page(build_page([early], "early")), ".card")  # every session ends on time
