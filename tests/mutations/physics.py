@@ -86,8 +86,8 @@ PHYSICS = (
     Fault(
         "buffer-hits-of-a-stream",
         "devices/hdd/hdd_buffer_kernels.py",
-        'd["stream_hits"] == 1 and first != d["read_end"] else',
-        'd["stream_hits"] == 1 else',
+        'd["hits_of_stream"] == 1 and first != d["read_end"] else',
+        'd["hits_of_stream"] == 1 else',
         "A read from the buffer that continues the last takes the overhead after a write.",
         ("tests/test_hdd_twin.py::test_a_drive_answers_as_its_twin",),
     ),
