@@ -27,7 +27,7 @@ class FigureSaid(_Said):
 class VerdictSaid(_Said):
     """How far a result may be believed."""
 
-    load: Literal["steady", "behind", "saturated"] = Field(description="See Verdict, above.")
+    load: Literal["steady", "behind", "saturated", "undecided"] = Field(description="See Verdict, above.")
     calibration: Literal["none", "calibrated", "uncalibrated"] = Field(
         description="With `--recorded-on`: whether the model of the recorded hardware gives the recorded means."
     )
@@ -257,7 +257,8 @@ class Summary(_Said):
         description="With `--recorded-on`, of PostgreSQL's counters: `low` and `high` of `transactions_per_s` and "
         "`transaction_mean_ns`, for `share` of the `draws` and the error of the models, and, of draws alone, of "
         "`p99_ns` by name; `verdict` `determined` or `underdetermined`; "
-        "`explained_by` (`cpu`, `read`, `law`; on other than 2 cores `order`), `mostly`, `remedy`.",
+        "`explained_by` (`cpu`, `read`, `law`; on other than 2 cores `order`; of limits whose `refill_interval` is "
+        "assumed `refill`), `mostly`, `remedy`.",
     )
     tails: dict[str, Any] | None = Field(
         default=None,

@@ -1,5 +1,6 @@
 """A volume with token buckets (rate limits): a cloud volume, or any device behind a throttle."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -10,12 +11,18 @@ from tiersim.devices.plant import INSTANCE, Balance, PlantBuilder
 from tiersim.devices.sourced import Sourced
 from tiersim.devices.station_records import BUCKET, NEVER, NONE, Plant
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
-from tiersim.units import NS_PER_S
+from tiersim.units import NS_PER_MS, NS_PER_S, parse_ns
 
 #: Credits for bytes are counted in thousandths: billionths of what lasts for half an hour would not fit 64 bits.
 _BYTE_PARTS = 1_000
 #: What allowances that stand behind others are called.
 _CREDITS, _BYTE_CREDITS = "credits", "byte credits"
+#: Of a limit that says only how much it lets through. Linux (``block/blk-throttle.c``, for ``io.max``) lets through
+#: what a slice of time earns when it begins, and what is left lapses with it: slices of HZ / 10, 100 ms; on flash HZ /
+#: 50, 20 ms, from 6.10 (bf20ab538c81) until that was taken back as a mistake, and before it with
+#: BLK_DEV_THROTTLING_LOW. QEMU's buckets leak all the time (``util/throttle.c``); of clouds nobody says.
+_LEFT_OUT = {"refill_interval": "assumed: 1 ms .. 100 ms", "carry_over": "assumed: 0 s .. 1 s"}
+_ASSUMED = re.compile(r"assumed: (.+) \.\. (.+)")
 
 
 class TokenBucket(Sourced):
@@ -28,9 +35,13 @@ class TokenBucket(Sourced):
     capacity: Bytes = Field(gt=0, description="Bytes.")
     latency: Nanoseconds = Field(gt=0, description="Time of a request after its tokens are paid.")
     refill_interval: Nanoseconds = Field(
-        gt=0, description="Time between two refills of the bucket; limits of Linux: 100 ms."
+        default=100 * NS_PER_MS,
+        gt=0,
+        description="Time between two refills of the bucket; left out: that of Linux, and ranges hold 1 to 100 ms.",
     )
-    carry_over: Nanoseconds = Field(description="Unused tokens that are kept, as the time that earned them.")
+    carry_over: Nanoseconds = Field(
+        default=0, description="Unused tokens that are kept, as the time that earned them; left out: none, as Linux."
+    )
     iops: int | None = Field(default=None, gt=0, description="Requests a second, reads and writes together.")
     read_iops: int | None = Field(default=None, gt=0, description="Reads a second.")
     write_iops: int | None = Field(default=None, gt=0, description="Writes a second.")
@@ -59,6 +70,23 @@ class TokenBucket(Sourced):
         default=True,
         description="Whether a flush costs a write token. Linux counts a flush that it throttles as a write.",
     )
+
+    @property
+    def refill_range_ns(self) -> tuple[int, int] | None:
+        """Return between what the refill interval is assumed to lie; None where it is known."""
+        found = _ASSUMED.fullmatch(self.sources.get("refill_interval", ""))
+        return None if found is None else (parse_ns(found[1]), parse_ns(found[2]))
+
+    @model_validator(mode="after")
+    def _what_is_left_out_is_assumed(self) -> "TokenBucket":
+        self.sources.update({key: source for key, source in _LEFT_OUT.items() if key not in self.model_fields_set})
+        try:
+            low, high = self.refill_range_ns or (self.refill_interval,) * 2
+        except ValueError as error:
+            raise ValueError(f"sources: refill_interval: {error}") from None
+        if not 0 < low <= self.refill_interval <= high:
+            raise ValueError("sources: refill_interval: the range does not hold the interval; write LOW .. HIGH")
+        return self
 
     @model_validator(mode="after")
     def _one_way_of_limiting(self) -> "TokenBucket":
