@@ -27,7 +27,7 @@ class FigureSaid(_Said):
 class VerdictSaid(_Said):
     """How far a result may be believed."""
 
-    load: Literal["steady", "behind", "saturated"] = Field(description="See Verdict, above.")
+    load: Literal["steady", "behind", "saturated", "undecided"] = Field(description="See Verdict, above.")
     calibration: Literal["none", "calibrated", "uncalibrated"] = Field(
         description="With `--recorded-on`: whether the model of the recorded hardware gives the recorded means."
     )

@@ -9,6 +9,7 @@ from benchmarks.sample_intervals.__main__ import FACTORS, main
 from benchmarks.sample_intervals.factors import factor_of, factors, judged, lines
 from benchmarks.sample_intervals.pairs import STATISTICS, Figure, Pair, pairs_of
 from tests.explorations import small_recording
+from tiersim.scenarios.exploring.sample_verdict import UNDECIDED
 
 
 def test_the_factor_of_a_statistic_is_the_one_with_which_four_fifths_of_the_figures_hold_the_whole() -> None:
@@ -20,15 +21,25 @@ def test_the_factor_of_a_statistic_is_the_one_with_which_four_fifths_of_the_figu
 
 def test_each_recording_is_judged_by_the_factors_of_the_others() -> None:
     offs = {"one": 0.5, "two": 1.0, "three": 9.0}
-    pairs = [
-        Pair(name, "pcie-flash", 1.0, True, tuple(of_interval(statistic, off) for statistic in STATISTICS))
-        for name, off in offs.items()
-    ]
+    pairs = [pair_of(name, *(of_interval(statistic, off) for statistic in STATISTICS)) for name, off in offs.items()]
     found = {(one.recording, one.statistic): one for one in judged(pairs)}
     assert {name: found[name, "p50"].holds for name in offs} == {"one": True, "two": True, "three": False}
     assert {name: found[name, "p50"].is_given for name in offs} == {"one": True, "two": True, "three": True}
     assert found["one", "p50"].half_width == pytest.approx(0.09)
     assert "3 pairs of 3 recordings" in "\n".join(lines(pairs))
+
+
+def pair_of(name: str, *figures: Figure, verdict: str = "steady") -> Pair:
+    """A pair whose whole carries the load."""
+    return Pair(name, "pcie-flash", 1.0, verdict, "steady", figures)
+
+
+def test_verdicts_that_are_withheld_count_apart() -> None:
+    verdicts = ("steady", "steady", "behind", UNDECIDED)
+    figures = [of_interval(statistic, 1.0) for statistic in STATISTICS]
+    pairs = [pair_of(f"{number}", *figures, verdict=one) for number, one in enumerate(verdicts)]
+    said = list(lines(pairs))[-1]
+    assert said.endswith("given in 3 of 4 pairs, the same as of the whole in 2: 66.7 % of those given")
 
 
 def of_interval(statistic: str, off: float, why_not: str | None = None) -> Figure:
@@ -40,7 +51,7 @@ def test_what_a_sample_cannot_tell_is_not_given_and_widens_no_interval() -> None
     def of(off: float, why_not: str | None) -> tuple[Figure, ...]:
         return tuple(of_interval(statistic, off, why_not) for statistic in STATISTICS)
 
-    pairs = [Pair(name, "pcie-flash", 1.0, True, of(2.0, None) + of(50.0, "bursts")) for name in ("one", "two")]
+    pairs = [pair_of(name, *of(2.0, None), *of(50.0, "bursts")) for name in ("one", "two")]
     assert factors(pairs) == dict.fromkeys(STATISTICS, pytest.approx(2.0))
     assert [one.is_given for one in judged(pairs)] == [True, False] * 2 * len(STATISTICS)
 
@@ -50,7 +61,7 @@ def test_a_recording_gives_a_pair_for_each_scenario_and_load(tmp_path: Path, mon
     found = list(pairs_of(small_recording(tmp_path)))
     assert [(one.scenario, one.load) for one in found] == [("pcie-flash", load) for load in measuring.LOADS]
     recorded = found[1]
-    assert recorded.same_verdict
+    assert recorded.verdict == recorded.whole_verdict == "steady"
     assert {one.statistic for one in recorded.figures} <= set(STATISTICS)
     for one in recorded.figures:
         assert one.low <= one.value <= one.high

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from benchmarks.sample_intervals.pairs import STATISTICS, Figure, Pair
+from tiersim.scenarios.exploring.sample_verdict import UNDECIDED
 from tiersim.simulator.result import RESOLVED_HALF_WIDTH
 
 #: Of the figures that the interval is to hold.
@@ -67,7 +68,12 @@ def lines(pairs: Sequence[Pair]) -> Iterator[str]:
     yield _line("all", found)
     for recording in recordings:
         yield _line(recording, [one for one in found if one.recording == recording])
-    yield f"verdict on the load is the same: {100 * mean(one.same_verdict for one in pairs):.1f} % of {len(pairs)}"
+    given = [one for one in pairs if one.verdict != UNDECIDED]
+    same = sum(one.verdict == one.whole_verdict for one in given)
+    yield (
+        f"verdict on the load: given in {len(given)} of {len(pairs)} pairs, the same as of the whole in {same}:"
+        f" {100 * same / max(len(given), 1):.1f} % of those given"
+    )
 
 
 def _line(name: str, found: Sequence[Judged]) -> str:

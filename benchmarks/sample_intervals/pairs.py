@@ -52,7 +52,8 @@ class Pair:
     recording: str
     scenario: str
     load: float
-    same_verdict: bool
+    verdict: str  # on the load, of the sample
+    whole_verdict: str
     figures: tuple[Figure, ...]
 
 
@@ -71,8 +72,8 @@ def pairs_of(bundle: Path) -> Iterator[Pair]:
             except ScenarioError as error:
                 print(f"{bundle}: {error}")
                 continue
-            same = found["verdict"]["load"] == whole["verdict"]["load"]
-            yield Pair(str(bundle), name, load, same, tuple(_figures(sample, found["latency_ns"], whole["latency_ns"])))
+            figures = tuple(_figures(sample, found["latency_ns"], whole["latency_ns"]))
+            yield Pair(str(bundle), name, load, found["verdict"]["load"], whole["verdict"]["load"], figures)
 
 
 def _figures(sample: WindowSample, found: dict[str, Any], whole: dict[str, Any]) -> Iterator[Figure]:

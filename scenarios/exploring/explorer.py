@@ -17,6 +17,7 @@ from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError, TiersimError
 from tiersim.scenarios.exploring.draft import Control, Draft, changed, controls_of, draft_of
 from tiersim.scenarios.exploring.sample import Sample, sample_of_statements, windows_of
+from tiersim.scenarios.exploring.sample_verdict import UNDECIDED
 from tiersim.scenarios.library import runs_statements
 from tiersim.scenarios.sizing.candidates import CandidatesModel, ListModel, combinations, of_names
 from tiersim.scenarios.sizing.judging import latencies_of
@@ -337,7 +338,9 @@ class Explorer:
 
 
 def _tells(result: Result, targets: tuple[Target, ...]) -> bool:
-    """Tell whether a result of a sample has all latencies that *targets* are of."""
+    """Tell whether a result of a sample has a verdict, and all latencies that *targets* are of."""
+    if result.summary["verdict"]["load"] == UNDECIDED:
+        return False
     figures = [own[one.statistic] for one in targets for _, own in latencies_of(one, result.summary)]
     return all(figure["high"] is not None for figure in figures)
 

@@ -30,8 +30,9 @@ from numpy.typing import NDArray
 
 from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.random_numbers import WINDOW_PLACE, random_below
+from tiersim.scenarios.exploring.sample_verdict import decided
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.replay import Playback, replay
+from tiersim.scenarios.replay import Playback, PlayedRecording, play
 from tiersim.scenarios.statements.calibration import first_of
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.survey import JoinedCommands, Merged, RecordedCommands, TraceSurvey, merged_blocks
@@ -175,7 +176,8 @@ class WindowSample:
 
     def plain(self, scenario: NamedScenario, note: Callable[[int], None]) -> Result:
         """Run it; figures have the intervals of a short recording."""
-        return replay(self.found, scenario, progress=note, playback=self._playback)
+        played = play([PlayedRecording(self._playback, scenario)], progress=note)
+        return decided(played.result(0, scenario.name), played.streams, played.mean_ns(0), WINDOWS, self._length_ns)
 
 
 @cache

@@ -77,8 +77,8 @@ _NO_CLIENT = (
     " sessions also waited for something else"
 )
 _NO_LOG = (
-    "the recorded log device is slower than the described one: a log write took {1:,.0f} µs longer than there, and CPU"
-    " explains {2:g} µs of that at most; CPU of a log write: {0} assumed"
+    "the recorded log device is slower than the described one: a recorded log write took {1:,.0f} µs longer than one of"
+    " the described device, and CPU explains {2:g} µs of that at most; so the model takes {0} of CPU for a log write"
 )
 _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"
@@ -134,7 +134,7 @@ def _by_host_time(load: StatementLoad, model: "_Model", recorded: Pace, time: Ho
     asked = wanted if limits else replace(wanted, transactions_per_s=None)
     found = calibrate_processor(asked, start, model.run)
     if found.costs.log_io_ns > READ_RANGE_NS[1]:
-        said = _no_log(found, "none")
+        said = _no_log(found, 0)
         return replace(start, assumed=(*start.assumed, said), recorded=recorded, simulated=found.simulated)
     if limits:
         return found
@@ -318,12 +318,12 @@ def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
     if found.client_ns > max(MOST_CLIENT_SHARE * mean_ns, MOST_CLIENT_NS):
         said.append(_NO_CLIENT.format(_assumed_client_ns(mean_ns) / 1e3, found.client_ns / 1e3))
     if found.costs.log_io_ns > most_ns:
-        said.append(_no_log(found, f"{READ_NS / 1e3:g} µs"))
+        said.append(_no_log(found, READ_NS))
     return said
 
 
-def _no_log(found: ProcessorCosts, assumed: str) -> str:
-    return _NO_LOG.format(assumed, found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3)
+def _no_log(found: ProcessorCosts, assumed_ns: float) -> str:
+    return _NO_LOG.format(f"{assumed_ns / 1e3:g} µs", found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3)
 
 
 def _as_recorded(load: StatementLoad, recorded_on: NamedScenario) -> ProcessorCosts:

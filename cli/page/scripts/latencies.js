@@ -13,6 +13,7 @@ const VERDICTS = {
   steady: { word: 'Carries the load', one: 'carries the recorded load', many: 'carry the recorded load' },
   behind: { word: 'Behind', one: 'falls behind the recorded load', many: 'fall behind the recorded load' },
   saturated: { word: 'Saturated', one: 'cannot carry the recorded load', many: 'cannot carry the recorded load' },
+  undecided: { word: 'Not decided yet', one: 'is not decided by a sample', many: 'are not decided by a sample' },
 };
 const verdictWord = scenario => VERDICTS[scenario.verdict.load]?.word ?? capital(scenario.verdict.load);
 

@@ -11,6 +11,9 @@ when its reason is how drives work:
 * A switch of heads takes at least as long as the shortest seek, for both end with settling; and at most as long as the
   track skew hides, with the settling of a write: the maker chose the skew for that.
 * A drive that reads ahead until the segment is full does so after a read from the buffer, too: there is room again.
+* A read from the buffer takes the overhead after a read only if it continues that read. DIXtrac extracted it from pairs
+  of reads on one track, back to back (Schindler and Ganger, CMU-CS-99-176, mtbrc_lbn_pair). Any other read takes the
+  overhead after a write, if that is known.
 
 The others were tried, and are not kept (``docs/disks.md``).
 """
@@ -31,20 +34,22 @@ from tiersim.units import NS_PER_MS
 
 #: DiskSim's "Buffer continuous read".
 _READ_AHEAD: tuple[ReadAhead, ...] = ("none", "track", "cylinder", "segment", "next-track")
-_SCHEDULERS = {1: "fcfs", 2: "sstf", 3: "sstf", 4: "sstf"}  # policies by address are sstf here, and all others sptf
+#: DiskSim's "Scheduling policy": those by address or cylinder are sstf here, and all others sptf (disksim_ioqueue.h).
+_SCHEDULERS = {1: "fcfs", **dict.fromkeys((2, 3, 4, 5, 6, 7, 17, 18, 19), "sstf")}
 
 
 #: All departures that were tried; those in use are in KEPT.
 Departure = Literal[
     "switch settles",
     "ahead goes on",
+    "stream hits",
     "write into last",
     "switch is skew",
     "overhead at rest",
     "even hits",
     "settling is time",
 ]
-KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on"})
+KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on", "stream hits"})
 
 #: How the time of an access is found: the time of every part, where DiskSim can take a mean or a constant, too.
 _ACCESS = "trackSwitchPlusRotation"
@@ -58,7 +63,7 @@ _SIMULATED: dict[str, tuple[float, ...]] = {
     "Never disconnect": (0,),
     "Low (write) water mark": (0,),
     "Minimum read-ahead (blks)": (0,),
-    "Read-ahead over requested": (0, 1),
+    "Buffer continuous read": tuple(range(len(_READ_AHEAD))),
     "Read any free blocks": (0,),
     "Immediate buffer read": (0,),
     "Immediate buffer write": (0,),
@@ -68,6 +73,31 @@ _SIMULATED: dict[str, tuple[float, ...]] = {
     "Write hit stop prefetch": (1,),
     "Read directly to buffer": (1,),
     "Immed transfer partial hit": (1,),
+}
+_SIMULATED_MECHANICS: dict[str, tuple[float, ...]] = {"Percent error in rpms": (0,)}
+_SIMULATED_LAYOUT: dict[str, tuple[float, ...]] = {"LBN-to-PBN mapping scheme": (0, 1, 2)}
+_SIMULATED_QUEUE: dict[str, tuple[float, ...]] = {
+    "Scheduling policy": (1, 4, 7, 8),
+    **dict.fromkeys(
+        (
+            "Write initiation delay",
+            "Read initiation delay",
+            "Sequential stream scheme",
+            "Overlapping request scheme",
+            "Scheduling timeout scheme",
+            "Scheduling priority scheme",
+        ),
+        (0,),
+    ),
+}
+#: Parameters that change no response time of a drive that has its bus to itself; those of a seek curve of another type,
+#: and of a cache that is off; and defects, for what is remapped is read where it would be.
+_WITHOUT_EFFECT = {
+    *("Print stats", "Avg sectors per cylinder", "Calc sector by sector", "Read-ahead over requested", "Block count"),
+    *("Hold bus entire read xfer", "Hold bus entire write xfer", "Full seek curve", "Single cylinder seek time"),
+    *("Average seek time", "Full strobe seek time", "Constant seek time", "HPL seek equation values"),
+    *("First ten seek times", "Maximum number of write segments", "Number of buffer segments", "Fast write level"),
+    "defects",
 }
 
 
@@ -148,7 +178,9 @@ def _values(
         )
     if "ahead goes on" in departures:
         sources["read_ahead_after_hit"] = f"derived: how far the DiskSim parameters of {specs.name} read ahead"
-    notes = _not_simulated(specs, mechanics)
+    if "stream_hits" in kept:
+        sources["stream_hits"] = f"derived: what overheads of reads in the DiskSim parameters of {specs.name} belong to"
+    notes = _not_simulated(specs, model, mechanics, layout)
     return {"kind": "measured-hdd", "name": specs.name, "notes": notes, **kept, "sources": sources}
 
 
@@ -167,6 +199,7 @@ def _buffer(specs: ParameterBlock, departures: AbstractSet[Departure]) -> dict[s
         "buffer_segments": segments - apart,
         "buffer_segment": _size(max(specs.whole("Segment size (in blks)"), 1)),
         "hit_overheads": [_time(milliseconds) for milliseconds in hits],
+        "stream_hits": True if "stream hits" in departures and hits[1] > 0 else None,
         "read_ahead": ahead,
         "read_ahead_limit": _size(most) if most > 0 else None,
         "read_ahead_after_hit": (
@@ -227,21 +260,31 @@ def _scaled(specs: ParameterBlock, key: str) -> float:
     return specs.number(key, 0) * specs.number("Time scale for overheads", 1)
 
 
-def _not_simulated(specs: ParameterBlock, mechanics: ParameterBlock) -> str:
-    """Name the parameters whose values change nothing here."""
+def _not_simulated(
+    specs: ParameterBlock, model: ParameterBlock, mechanics: ParameterBlock, layout: ParameterBlock
+) -> str:
+    """Name the parameters whose values change nothing here, and those that nobody looked up."""
+    queue = specs.get("Scheduler")
+    known = [(specs, _SIMULATED), (mechanics, _SIMULATED_MECHANICS), (layout, _SIMULATED_LAYOUT)]
+    if isinstance(queue, ParameterBlock):
+        known.append((queue, _SIMULATED_QUEUE))
     found = [
-        f"{key} = {specs.values[key]:g}"
-        for key, known in _SIMULATED.items()
-        if key in specs.values and specs.number(key) not in known
+        f"{key} = {block.values[key]:g}"
+        for block, simulated in known
+        for key, values in simulated.items()
+        if key in block.values and block.number(key) not in values
     ]
-    access = mechanics.values.get("Access time type", _ACCESS)
+    access = mechanics.get("Access time type", _ACCESS)
     if access != _ACCESS:
         found.append(f"Access time type = {str(access)[:60]}")
+    blocks = specs, model, mechanics, layout, *layout.get("Zones")
+    keys = [key for block in blocks for key in block.values if key not in block.asked | _WITHOUT_EFFECT]
+    found += [f"{key[:60]} (not known)" for key in dict.fromkeys(keys) if not key.startswith("Extradisc ")]
     return f"DiskSim's parameters that are not simulated: {', '.join(found)}" if found else ""
 
 
 def _scheduler(specs: ParameterBlock) -> str:
-    policy = specs.values.get("Scheduler")
+    policy = specs.get("Scheduler")
     number = policy.whole("Scheduling policy", 1) if isinstance(policy, ParameterBlock) else 1
     return _SCHEDULERS.get(number, "sptf")
 

@@ -23,7 +23,7 @@ _THREE = "Single cylinder seek time", "Average seek time", "Full strobe seek tim
 
 def seek_curve(mechanics: ParameterBlock, cylinders: int) -> list[tuple[int, float]]:
     """(cylinders, ms) of a drive's seek curve; raises ScenarioError naming file and line."""
-    kind = mechanics.values.get("Seek type", "extracted" if "Full seek curve" in mechanics.values else None)
+    kind = mechanics.get("Seek type", "extracted" if "Full seek curve" in mechanics.values else None)
     if kind == "extracted":
         return _extracted(mechanics)
     farthest = max(cylinders - 1, 1)
@@ -56,14 +56,14 @@ def _hpl(mechanics: ParameterBlock, distance: int, first: list[float]) -> float:
 
 
 def _numbers(mechanics: ParameterBlock, key: str, count: int) -> list[float]:
-    values = mechanics.values.get(key)
+    values = mechanics.get(key)
     if not isinstance(values, list) or len(values) != count or not all(map(is_number, values)):
         raise ScenarioError(f"{mechanics.path}:{mechanics.line}: {key!r} is not a list of {count} numbers; correct it")
     return [float(value) for value in values]
 
 
 def _extracted(mechanics: ParameterBlock) -> list[tuple[int, float]]:
-    name = mechanics.values.get("Full seek curve")
+    name = mechanics.get("Full seek curve")
     if not isinstance(name, str):
         raise ScenarioError(f"{mechanics.path}:{mechanics.line}: 'Full seek curve' names no file; name the .seek file")
     try:

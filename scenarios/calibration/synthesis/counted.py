@@ -446,7 +446,8 @@ LEFT = "execution time minus reads, writes and sampled waits (an upper bound)"
 NOT_TIMED = "unknown: reads and writes of pages were not timed (track_io_timing)"
 FASTEST_COMMIT = "that of the fastest commit; the rest is the wait for the WAL"
 COMMIT_ALONE = (
-    "their whole execution time: flushes of the WAL took longer than all commits together, and are not taken off"
+    "their whole execution time, waits for the WAL included: its flushes took longer than all commits, so they cannot"
+    " be divided among these"
 )
 LOG_NOT_TIMED = "unknown: flushes of the WAL were not timed (track_wal_io_timing)"
 

@@ -559,8 +559,8 @@ def complete_names(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
     if changed:
         recorded.inferred.append(
-            f"one file names {len(changed):,} tables and indexes without their schema, such as {full[min(changed)]};"
-            " it is taken from another file"
+            f"one file names {len(changed):,} tables and indexes without their schema; it is taken from"
+            f" another file, such as that of {full[min(changed)]}"
         )
 
 
