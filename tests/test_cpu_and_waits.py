@@ -114,9 +114,15 @@ def test_what_long_waits_make_colder_is_taken_off_in_proportion() -> None:
 
 def test_a_cost_that_is_mostly_cold_is_hardly_known() -> None:
     assert hot_share(60 * US, 0.0) == 1.0
-    assert hot_share(60 * US, 10.0) == hot_share(60 * US, 20.0) > 0  # never all of it
     (most, least), (known, too) = cpu_range(75 * US, 0.21), cpu_range(300 * US, 0.21)
     assert least / most > 3 > too / known > COUNTED_RANGE[1] / COUNTED_RANGE[0]
+
+
+def test_where_all_of_a_cost_would_be_cold_it_may_be_all_that_was_counted() -> None:
+    hot = hot_share(60 * US, 10.0)
+    assert hot == hot_share(60 * US, 20.0) > 0
+    low, high = cpu_range(60 * US, 10.0)
+    assert (low, high) == pytest.approx((COUNTED_RANGE[0], COUNTED_RANGE[1] / hot))
 
 
 @pytest.mark.parametrize(("share", "is_part"), [(0.01, False), (0.05, True)])

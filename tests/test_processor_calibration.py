@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
+from tiersim.scenarios.calibration.cpu_and_waits import READ_NS, idle_factor
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
 from tiersim.scenarios.statements import calibration
 from tiersim.scenarios.validation import point_reads
@@ -123,3 +123,23 @@ def test_a_read_that_comes_out_without_cpu_is_told_of(monkeypatch: pytest.Monkey
     assert found.costs.read_ns in (1, READ_NS)
     assert "less than any storage needs" in found.assumed[0]
     assert found.read_range[1] > 1
+
+
+@pytest.mark.parametrize("sessions", [1, 4])
+def test_what_is_assumed_is_less_than_was_timed_on_idle_processors(sessions: int) -> None:
+    loop = Loop(sessions=sessions, device_ns=2_000_000)
+    model = SimpleNamespace(start=_costs(0, 0), run=loop.run, hot=1.0)
+    found = calibration._by_guess(cast(Any, model), Pace(None, None), 20_000, _costs(0, 200_000), ["waits"])
+    busy = loop.run(_costs(40_000, READ_NS)).busy
+    assert model.hot == pytest.approx(1 / idle_factor(busy))
+    assert found.client_ns == pytest.approx(2 * model.hot * 20_000, abs=1)
+    assert found.costs.read_ns == pytest.approx(model.hot * READ_NS, abs=1)
+    assert found.assumed == ("waits",)
+
+
+def test_reads_and_clients_that_take_more_than_any_are_waits() -> None:
+    assert calibration._waits(_costs(20_000, 40_000), 20_000) == []
+    (read,) = calibration._waits(_costs(200_000, 151_000), 20_000)
+    assert "which no storage takes" in read
+    (client,) = calibration._waits(_costs(200_000, 40_000), 20_000)
+    assert "more than any client takes" in client

@@ -2,7 +2,7 @@
 hardware that runs as fast as was recorded.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
@@ -189,69 +189,79 @@ def _ios(load: StatementLoad, each_per_s: float) -> Ios:
 def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime | None) -> ProcessorCosts:
     """Return what statements cost by how fast they ran, where nobody counted for whom the processors worked.
 
-    Where reads take as long as recorded only if their CPU is more, or less, than that of any storage, or as many
-    transactions end only if clients or writes of the log take more CPU than any, the waits of the recorded hardware are
-    not those of the described one, and are no CPU. Then the processors' *time* tells what transactions cost; without it
-    clients cost what they are assumed to, or more where the described device would carry more transactions than ran. So
-    it is where reads were not timed: nobody knows then what of an execution was CPU, and a device that limits the load
-    hides it. Clients that come out with less than any take their least, and reads as much less.
+    Where reads take as long as recorded only if their CPU is more than that of any storage, or as many transactions end
+    only if clients or writes of the log take more CPU than any, the waits of the recorded hardware are not those of the
+    described one, and are no CPU. Then the processors' *time* tells what transactions cost, else it is assumed. So it
+    is where reads were not timed: nobody knows then what of an execution was CPU.
     """
-    lowest, highest = READ_RANGE_NS
-    is_timed = recorded.read_ns is not None or not _reads_pages(load)
-    if not is_timed and time is not None:
-        return _by_host_time(load, model, recorded, time)
-    found = calibrate_processor(recorded, model.start, model.run) if is_timed else model.start
     own_ns = statement_ns(load, model.start.costs, {})
     calls = np.bincount(load.query, minlength=len(load.queries))
     mean_ns = sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / len(load)
-    reads_take_more = recorded.read_ns is not None and found.costs.read_ns > highest
-    waits = [] if reads_take_more or not is_timed else _waits(found, mean_ns)
-    if is_timed and not reads_take_more and not waits:
-        if recorded.read_ns is None or found.costs.read_ns >= lowest:
-            counted = replace(found, cpu_range=COUNTED_RANGE, read_range=READ_COUNTED_RANGE)
-            return _with_clients(counted, model.run(found))
-        read_ns = max(found.costs.read_ns, 1)  # a range is of multiples
-        slow = replace(
-            found,
-            costs=found.costs._replace(read_ns=read_ns),
-            cpu_range=COUNTED_RANGE,
-            read_range=(1.0, highest / read_ns),
-            assumed=(_TOO_SLOW.format(read_ns),),
-        )
-        if model.run(found).busy >= _IDLE:
-            return slow
-        # a device that limits the load where its processors do not hides what clients cost: at least what any does
-        return replace(
-            slow,
-            client_ns=max(found.client_ns, 0 if found.pause_ns is None else CLIENT_NS),
-            costs=found.costs._replace(read_ns=READ_NS),
-            cpu_range=ASSUMED_RANGE,
-            read_range=(lowest / READ_NS, highest / READ_NS),
-        )
+    found, said = None, [_NOT_TIMED.format(READ_NS / 1e3)]
+    if recorded.read_ns is not None or not _reads_pages(load):
+        found = calibrate_processor(recorded, model.start, model.run)
+        said = _waits(found, mean_ns)
+        if not said:
+            return _as_fast(model, recorded, found)
     if time is not None:
         return _by_host_time(load, model, recorded, time)
-    no_storage = _NO_STORAGE.format(READ_NS / 1e3, found.costs.read_ns / 1e3)
-    said = waits or [no_storage if is_timed else _NOT_TIMED.format(READ_NS / 1e3)]
+    return _by_guess(model, recorded, mean_ns, found, said)
+
+
+def _as_fast(model: "_Model", recorded: Pace, found: ProcessorCosts) -> ProcessorCosts:
+    """Return costs with which the load runs as fast as recorded, and their ranges.
+
+    Reads that come out with less CPU than any hide, on a device that limits the load where its processors do not, what
+    clients cost: at least what any does. Clients that come out with less than any take their least, and reads as much
+    less.
+    """
+    lowest, highest = READ_RANGE_NS
+    found = replace(found, cpu_range=COUNTED_RANGE, read_range=READ_COUNTED_RANGE)
+    run = model.run(found)
+    if recorded.read_ns is None or found.costs.read_ns >= lowest:
+        return _with_clients(found, run)
+    read_ns = max(found.costs.read_ns, 1)  # a range is of multiples
+    found = replace(found, costs=found.costs._replace(read_ns=read_ns), assumed=(_TOO_SLOW.format(read_ns),))
+    if run.busy >= _IDLE:
+        return replace(found, read_range=(1.0, highest / read_ns))
+    return replace(
+        found,
+        client_ns=max(found.client_ns, 0 if found.pause_ns is None else CLIENT_NS),
+        costs=found.costs._replace(read_ns=READ_NS),
+        cpu_range=ASSUMED_RANGE,
+        read_range=(lowest / READ_NS, highest / READ_NS),
+    )
+
+
+def _by_guess(
+    model: "_Model", recorded: Pace, mean_ns: float, found: ProcessorCosts | None, said: Sequence[str]
+) -> ProcessorCosts:
+    """Return costs that are assumed, for what is *said*: of a statement that took *mean_ns* besides its pages.
+
+    *found* is what runs as fast as recorded, None where reads were not timed. Where the described device would carry
+    more transactions than ran, its clients cost more, or its reads as much as storage takes.
+    """
+    lowest, highest = READ_RANGE_NS
     costs = model.start.costs  # what the server writes takes as much as what it reads
     costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=READ_NS)
     start = replace(
         model.start,
         costs=costs,
-        client_ns=0 if model.start.pause_ns is None else round(_client_ns(mean_ns)),
+        client_ns=0 if model.start.pause_ns is None else round(_assumed_client_ns(mean_ns)),
         assumed=tuple(said),
-        cpu_range=ASSUMED_RANGE if is_timed else UNTIMED_RANGE,
+        cpu_range=UNTIMED_RANGE if found is None else ASSUMED_RANGE,
         read_range=(lowest / READ_NS, highest / READ_NS),
     )
     run = model.run(start)
     slack = _SLACK if run.busy >= _IDLE else _IDLE_SLACK
     limit_per_s = (1 + slack) * (recorded.transactions_per_s or float("inf"))
     is_slower = run.pace.transactions_per_s is not None and run.pace.transactions_per_s > limit_per_s
-    if is_slower and not is_timed:
-        found = calibrate_processor(recorded, replace(start, cpu_range=COUNTED_RANGE), model.run)
-        if not (waits := _waits(found, mean_ns)):
-            return found
+    if is_slower and found is None:
+        fitted = calibrate_processor(recorded, replace(start, cpu_range=COUNTED_RANGE), model.run)
+        if not (waits := _waits(fitted, mean_ns)):
+            return fitted
         start = replace(start, assumed=(*said, *waits))
-    if is_slower and reads_take_more:
+    elif is_slower and found is not None and found.costs.read_ns > highest:
         most = replace(
             start,
             costs=start.costs._replace(read_ns=highest),
@@ -260,12 +270,11 @@ def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTim
             read_range=(lowest / highest, 1.0),
         )
         return calibrate_processor(replace(recorded, read_ns=None), most, model.run)
-    if not is_timed:  # nothing of it was counted on an idle host
-        return replace(start, recorded=recorded, simulated=run.pace)
-    model.hot = 1 / idle_factor(run.busy)
-    costs = start.costs._replace(read_ns=round(model.hot * READ_NS))
-    client_ns = round(model.hot * start.client_ns)
-    return replace(start, costs=costs, client_ns=client_ns, recorded=recorded, simulated=run.pace)
+    if found is not None:  # of what was not timed, nothing was counted on an idle host
+        model.hot = 1 / idle_factor(run.busy)
+        costs = start.costs._replace(read_ns=round(model.hot * READ_NS))
+        start = replace(start, costs=costs, client_ns=round(model.hot * start.client_ns))
+    return replace(start, recorded=recorded, simulated=run.pace)
 
 
 def _with_clients(found: ProcessorCosts, run: CalibrationRun) -> ProcessorCosts:
@@ -291,21 +300,24 @@ def _reads_pages(load: StatementLoad) -> bool:
     return float(load.physical_reads.sum()) >= _READS * load.transactions
 
 
-def _client_ns(mean_ns: float) -> float:
+def _assumed_client_ns(mean_ns: float) -> float:
     """Return what clients are assumed to cost for a statement that takes so much on average, which may hold waits."""
     return min(max(CLIENT_SHARE * mean_ns, CLIENT_NS), MOST_CLIENT_NS)
 
 
 def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
-    """Say which costs are no CPU but waits for something that the model does not have: clients that take longer than
-    any, writes of the log that no storage takes.
+    """Say which costs are no CPU but waits for something that the model does not have: reads, or writes of the log,
+    that no storage takes, clients that take longer than any.
 
     *mean_ns* is what a statement takes to be executed, besides its pages.
     """
+    most_ns = READ_RANGE_NS[1]
+    if found.costs.read_ns > most_ns:
+        return [_NO_STORAGE.format(READ_NS / 1e3, found.costs.read_ns / 1e3)]
     said = []
     if found.client_ns > max(MOST_CLIENT_SHARE * mean_ns, MOST_CLIENT_NS):
-        said.append(_NO_CLIENT.format(_client_ns(mean_ns) / 1e3, found.client_ns / 1e3))
-    if found.costs.log_io_ns > READ_RANGE_NS[1]:
+        said.append(_NO_CLIENT.format(_assumed_client_ns(mean_ns) / 1e3, found.client_ns / 1e3))
+    if found.costs.log_io_ns > most_ns:
         said.append(_no_log(found, READ_NS))
     return said
 
