@@ -29,6 +29,19 @@ TAP: np.dtype[Any] = np.dtype(
 )
 
 
+#: A station whose waiting is divided, see :mod:`tiersim.simulator.sharing`.
+SHARED_STATION: np.dtype[Any] = np.dtype(
+    [
+        ("since_ns", np.int64),  # up to when it is divided
+        ("waiting", np.int64),  # owners that have any that wait
+        ("serving", np.int64),  # owners that have any that are started
+        ("started", np.int64),  # requests of all of them
+        ("last", np.int64),  # whose was started last
+    ],
+    align=True,
+)
+
+
 @table_set
 class Metrics(NamedTuple):
     """Counts by category (see the replay) and interval; every interval has the same length but the
@@ -51,11 +64,9 @@ class Metrics(NamedTuple):
     owner_of: NDArray[np.int64]  # (categories,)
     waiting: NDArray[np.int64]  # (stations, owners) requests that the station has not started
     started: NDArray[np.int64]  # (stations, owners) and those that it has, and that are there
-    started_all: NDArray[np.int64]  # (stations,) of all owners together
-    owners_waiting: NDArray[np.int64]  # (stations, 1 + owners) how many owners have any that wait, and then which
-    owners_started: NDArray[np.int64]  # (stations, 1 + owners) the same of those that are started
-    last_started: NDArray[np.int64]  # (stations,) whose was started last
-    shared_since_ns: NDArray[np.int64]  # (stations,) up to when waiting is divided
+    owners_waiting: NDArray[np.int64]  # (stations, owners) first those that have any that wait
+    owners_started: NDArray[np.int64]  # (stations, owners) the same of those that are started
+    shared: NDArray[Any]  # SHARED_STATION[stations]
     behind_ns: NDArray[np.float64]  # (stations, owners, owners and nobody): waiting of the one's behind the other's
     # requests to some stations (see taps)
     tapped: NDArray[np.int64]  # those stations
@@ -73,6 +84,8 @@ def new_metrics(
 ) -> Metrics:
     """Make empty metrics; who waits for whom is noted where it is given whose requests of each category are."""
     watched, owners = (0, 0) if owner_of is None else (stations, int(owner_of.max()) + 2)
+    shared = np.zeros(watched, SHARED_STATION)
+    shared["last"] = owners
     return Metrics(
         interval_ns=np.array([interval_ns], np.int64),
         latency=np.zeros((categories, bins(FINE_BITS)), np.int64),
@@ -89,11 +102,9 @@ def new_metrics(
         owner_of=np.zeros(0, np.int64) if owner_of is None else owner_of.astype(np.int64),
         waiting=np.zeros((watched, owners), np.int64),
         started=np.zeros((watched, owners + min(watched, 1)), np.int64),
-        started_all=np.zeros(watched, np.int64),
-        owners_waiting=np.zeros((watched, owners + 1), np.int64),
-        owners_started=np.zeros((watched, owners + 1), np.int64),
-        last_started=np.full(watched, owners, np.int64),
-        shared_since_ns=np.zeros(watched, np.int64),
+        owners_waiting=np.zeros((watched, owners), np.int64),
+        owners_started=np.zeros((watched, owners), np.int64),
+        shared=shared,
         behind_ns=np.zeros((watched, owners, owners + 1)),
         tapped=np.zeros(0, np.int64),
         taps=np.zeros(0, TAP),

@@ -41,44 +41,53 @@ def owner_of(p: Plant, m: Metrics, slot: int) -> int:
 
 
 @kernel
-def add_one(counts: NDArray[np.int64], present: NDArray[np.int64], station: int, owner: int) -> None:
-    """Count one more of an owner at a station; *present* has first how many owners have any there, then which."""
-    if counts[station, owner] == 0:
-        present[station, 0] += 1
-        present[station, present[station, 0]] = owner
-    counts[station, owner] += 1
-
-
-@kernel
-def take_one(counts: NDArray[np.int64], present: NDArray[np.int64], station: int, owner: int) -> None:
-    """Count one less."""
-    counts[station, owner] -= 1
-    if counts[station, owner] == 0:
-        place = 1
-        while present[station, place] != owner:
-            place += 1
-        present[station, place] = present[station, present[station, 0]]
-        present[station, 0] -= 1
-
-
-@kernel
 def settle(p: Plant, m: Metrics, station: int, now: int) -> None:
     """Divide the time of those that wait since the last change at a station."""
-    took_ns = now - m.shared_since_ns[station]
-    m.shared_since_ns[station] = now
+    s = m.shared[station]
+    took_ns = now - s["since_ns"]
+    s["since_ns"] = now
     if took_ns == 0 or p.stations[station]["waiting"] == 0:
         return
-    last, started = m.last_started[station], m.started_all[station]
+    last, started, serving = s["last"], s["started"], s["serving"]
     alone = started == 0 or m.started[station, last] == started  # as it is at a disk: one owner has it
-    for place in range(m.owners_waiting[station, 0]):
-        owner = m.owners_waiting[station, place + 1]
+    for place in range(s["waiting"]):
+        owner = m.owners_waiting[station, place]
         waited_ns = took_ns * m.waiting[station, owner]
         if alone:
             m.behind_ns[station, owner, last] += waited_ns
             continue
-        for other_place in range(m.owners_started[station, 0]):
-            other = m.owners_started[station, other_place + 1]
+        for other_place in range(serving):
+            other = m.owners_started[station, other_place]
             m.behind_ns[station, owner, other] += waited_ns * m.started[station, other] / started
+
+
+@kernel
+def place_of(present: NDArray[np.int64], station: int, owner: int) -> int:
+    """Return where an owner is in a list of those that are present at a station."""
+    place = 0
+    while present[station, place] != owner:
+        place += 1
+    return place
+
+
+@kernel
+def add_waiting(m: Metrics, station: int, owner: int) -> None:
+    """Count a request that waits."""
+    s = m.shared[station]
+    if m.waiting[station, owner] == 0:
+        m.owners_waiting[station, s["waiting"]] = owner
+        s["waiting"] += 1
+    m.waiting[station, owner] += 1
+
+
+@kernel
+def take_waiting(m: Metrics, station: int, owner: int) -> None:
+    """Count one less."""
+    s = m.shared[station]
+    m.waiting[station, owner] -= 1
+    if m.waiting[station, owner] == 0:
+        s["waiting"] -= 1
+        m.owners_waiting[station, place_of(m.owners_waiting, station, owner)] = m.owners_waiting[station, s["waiting"]]
 
 
 @kernel
@@ -86,7 +95,7 @@ def note_waits(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None:
     """A request came to a station and waits there."""
     settle(p, m, station, now)
     note_category(p, slot)
-    add_one(m.waiting, m.owners_waiting, station, owner_of(p, m, slot))
+    add_waiting(m, station, owner_of(p, m, slot))
 
 
 @kernel
@@ -97,15 +106,24 @@ def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited:
         note_category(p, slot)
     owner = owner_of(p, m, slot)
     if waited:
-        take_one(m.waiting, m.owners_waiting, station, owner)
-    add_one(m.started, m.owners_started, station, owner)
-    m.started_all[station] += 1
-    m.last_started[station] = owner
+        take_waiting(m, station, owner)
+    s = m.shared[station]
+    if m.started[station, owner] == 0:
+        m.owners_started[station, s["serving"]] = owner
+        s["serving"] += 1
+    m.started[station, owner] += 1
+    s["started"] += 1
+    s["last"] = owner
 
 
 @kernel
 def note_leaves(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None:
     """A request leaves a station."""
     settle(p, m, station, now)
-    take_one(m.started, m.owners_started, station, owner_of(p, m, slot))
-    m.started_all[station] -= 1
+    owner = owner_of(p, m, slot)
+    s = m.shared[station]
+    s["started"] -= 1
+    m.started[station, owner] -= 1
+    if m.started[station, owner] == 0:
+        s["serving"] -= 1
+        m.owners_started[station, place_of(m.owners_started, station, owner)] = m.owners_started[station, s["serving"]]
