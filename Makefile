@@ -17,8 +17,7 @@ test: $(VENV)/installed-dev
 	$(TESTS)
 
 test-long: $(VENV)/installed-dev
-	$(TESTS) -m long
-	TIERSIM_EVERY_EXAMPLE=1 $(TESTS) -m 'hypothesis and not long'
+	TIERSIM_EVERY_EXAMPLE=1 $(TESTS) -m 'long or hypothesis'
 
 check: $(VENV)/installed-dev
 	$(VENV)/bin/ruff check .

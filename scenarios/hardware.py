@@ -2,7 +2,7 @@
 would live: files on volumes, recorded addresses on addresses of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -108,6 +108,25 @@ class NamedScenario:
         other.volumes, other.pools = dict(volumes), dict(pools)
         other.homes = {name: volumes.get(name, home) for name, home in self.homes.items()}
         return other
+
+    def with_limits(self, changed: Callable[[TokenBucket], TokenBucket]) -> "NamedScenario":
+        """Return the same scenario with each limit *changed*: volumes that are one, pools of them, instances."""
+
+        def volume(one: Volume) -> Volume:
+            return replace(one, device=changed(one.device)) if isinstance(one.device, TokenBucket) else one
+
+        other = self.with_devices(
+            {name: volume(one) for name, one in self.volumes.items()},
+            {name: replace(pool, hardware=volume(pool.hardware)) for name, pool in self.pools.items()},
+        )
+        other.limits = {name: changed(limit) for name, limit in self.limits.items()}
+        return other
+
+    @property
+    def limits_of_requests(self) -> list[TokenBucket]:
+        """Return every limit there is, of volumes and pools and of instances."""
+        devices = [one.device for one in self.hardware.values()]
+        return [*(one for one in devices if isinstance(one, TokenBucket)), *self.limits.values()]
 
     @property
     def hardware(self) -> dict[str, Volume]:

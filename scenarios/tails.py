@@ -1,10 +1,10 @@
-"""Between what a 99th percentile lies: how far recorded ones lay from predicted ones, learned from cells of a real
-PostgreSQL, and how far apart draws of luck and of what a recording leaves open lie.
+"""The interval of a 99th percentile: how far recorded ones lay from predicted ones, learned from cells (set-ups) of a
+real PostgreSQL, the sampling error of the run, and the spread of runs that draw what a recording leaves open.
 
 Latencies of transactions have one hump or two: those that waited for a device, and those that did not. A percentile on
 the second hump is as certain as the device's wait; one on the first is made by the scheduler and the processors, and
-far less certain. So each has a reach of its own: what 80 % of the recorded ones do not exceed, as a log of recorded
-over predicted, to either side, every experiment of the same weight. The cells are in ``validation/p99.csv``;
+far less certain. So each has a reach of its own, to either side: the 80 % quantile of the size of
+log(recorded ÷ predicted), every experiment with the same weight. The cells are in ``validation/p99.csv``;
 ``benchmarks/real_postgres/tails.py`` writes it, and measures what intervals from other experiments hold.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 from tiersim.scenarios.caveats import INNODB
 from tiersim.simulator.result import Result
 
-#: A 99th percentile so many times the median is of those that waited.
+#: A 99th percentile of more than so many medians is that of transactions which waited for a device.
 HUMPS_APART = 10.0
 #: Share of recorded percentiles that an interval is to hold.
 SHARE = 0.8
@@ -30,7 +30,9 @@ WIDE = 2.0
 
 @dataclass(frozen=True)
 class TailCell:
-    """A 99th percentile of transactions that was predicted, from the counters of the cell *source*, and recorded."""
+    """A 99th percentile of transactions that was predicted, from the counters of the cell *source*, and recorded; the
+    predicted 95th is 0 where it was not kept.
+    """
 
     experiment: str
     source: str
@@ -38,6 +40,7 @@ class TailCell:
     p50_ms: float
     p99_ms: float
     recorded_p99_ms: float
+    p95_ms: float = 0.0
 
     @property
     def waits(self) -> bool:
@@ -77,12 +80,12 @@ def cells() -> tuple[TailCell, ...]:
 def read_cells(text: str) -> tuple[TailCell, ...]:
     """Return the cells of a table."""
     return tuple(
-        TailCell(row["experiment"], row["source"], row["target"], *(float(row[name]) for name in _NUMBERS))
+        TailCell(row["experiment"], row["source"], row["target"], *(float(row.get(name, 0)) for name in _NUMBERS))
         for row in csv.DictReader(text.splitlines())
     )
 
 
-_NUMBERS = ("p50_ms", "p99_ms", "recorded_p99_ms")
+_NUMBERS = ("p50_ms", "p99_ms", "recorded_p99_ms", "p95_ms")
 
 
 def with_tails(result: Result) -> Result:
@@ -111,8 +114,7 @@ def tail_of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
 
 def _tail(figures: Mapping[str, Any], median: float | None, drawn: Mapping[str, float] | None) -> dict[str, Any]:
     """Return the interval of one: what the run's own requests leave open, what *drawn* runs do, and what was measured,
-    which are independent. It does not begin below the predicted 95th percentile, which no 99th is below; what was
-    counted of intervals (:func:`held`) is without that.
+    which are independent. It does not begin below the predicted 95th percentile.
 
     The *median* of transactions decides whether a commit or a query waited for the device. Its own median would not do:
     a query of microseconds that waits for a core has a percentile many times as long.
@@ -127,7 +129,7 @@ def _tail(figures: Mapping[str, Any], median: float | None, drawn: Mapping[str, 
     below = hypot(measured, log(value / low), log(value / min(ends["low"], value)))
     above = hypot(measured, log(high / value), log(max(ends["high"], value) / value))
     p95 = (figures["p95"]["value"] or 0.0) * min(ends["low"] / value, 1.0)  # where draws have a lower p99, p95 is lower
-    least, most = max(value * exp(-below), p95), value * exp(above)
+    least, most = _interval(p95, value, below, above)
     return {
         "value": value,
         "low": least,
@@ -139,7 +141,16 @@ def _tail(figures: Mapping[str, Any], median: float | None, drawn: Mapping[str, 
 
 def held(known: Sequence[TailCell]) -> list[bool]:
     """Tell of each cell whether the interval that all other experiments give it holds what was recorded."""
-    return [
-        one.off <= reach((other for other in known if other.experiment != one.experiment), waiting=one.waits)
-        for one in known
-    ]
+    found = []
+    for one in known:
+        others = (other for other in known if other.experiment != one.experiment)
+        low, high = _interval(one.p95_ms, one.p99_ms, *[reach(others, waiting=one.waits)] * 2)
+        found.append(low <= one.recorded_p99_ms <= high)
+    return found
+
+
+def _interval(p95: float, p99: float, below: float, above: float) -> tuple[float, float]:
+    """Return what lies so far below and above a predicted 99th percentile, as logs, and not below the 95th, which no
+    99th is below.
+    """
+    return max(p99 * exp(-below), p95), p99 * exp(above)

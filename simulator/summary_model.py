@@ -257,7 +257,8 @@ class Summary(_Said):
         description="With `--recorded-on`, of PostgreSQL's counters: `low` and `high` of `transactions_per_s` and "
         "`transaction_mean_ns`, for `share` of the `draws` and the error of the models, and, of draws alone, of "
         "`p99_ns` by name; `verdict` `determined` or `underdetermined`; "
-        "`explained_by` (`cpu`, `read`, `law`; on other than 2 cores `order`), `mostly`, `remedy`.",
+        "`explained_by` (`cpu`, `read`, `law`; on other than 2 cores `order`; of limits whose `refill_interval` is "
+        "assumed `refill`), `mostly`, `remedy`.",
     )
     tails: dict[str, Any] | None = Field(
         default=None,

@@ -7,5 +7,6 @@ def token_bucket(
     """Return the device's file; *more* are settings of a token bucket that are left out otherwise."""
     values = {"capacity": capacity, "latency": latency, "refill_interval": "1 ms", "carry_over": carry_over, **more}
     settings = [*(f'{name} = "{value}"' for name, value in values.items()), f"iops = {iops}"]
-    sources = [f'{name} = "assumed: 1 .. 2"' for name in (*values, "iops")]
+    sources = [f'{name} = "assumed: 1 .. 2"' for name in (*values, "iops") if name != "refill_interval"]
+    sources.append('refill_interval = "document: made up"')  # known, or ranges are of it, too
     return "\n".join(['kind = "token-bucket"', 'name = "made up"', *settings, "", "[sources]", *sources, ""])

@@ -1,4 +1,4 @@
-"""Headless Chromium for the tests of pages: import the fixtures that a test asks for."""
+"""Headless Chromium for the tests of pages: one for all tests of a process, for a new one compiles each page anew."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ Open = Callable[..., Any]
 _DRAWN = "[data-drawn]"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     required = os.environ.get("TIERSIM_REQUIRE_BROWSER") == "1"
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -69,7 +69,7 @@ class Tabs:
         return file
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tabs(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tabs]:
     made = Tabs(browser, tmp_path_factory.mktemp("pages"))
     yield made

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.explorations import is_done, server, serving, until
-from tests.page_browser import Open, browser, open_page, tabs
+from tests.page_browser import Open
 from tests.page_samples import CARD, DISKS, samples
 from tiersim.cli.exploring.server import ExplorationServer
 from tiersim.cli.page import build_page

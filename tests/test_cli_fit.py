@@ -74,15 +74,19 @@ def test_a_fit_is_shown_and_its_file_is_a_device(table: str) -> None:
     assert load_scenario("scenario.toml").volumes["data"].device == drive
 
 
-def test_the_same_input_gives_the_same_file_and_the_document_says_all(table: str) -> None:
+def test_the_same_input_gives_the_same_file_by_force_only_and_the_document_says_all(table: str) -> None:
     Path("points.csv").write_text(table)
     Path("contradicts.csv").write_text(table.replace("randread-4096-8,randread,4096,8", "seven,randread,4096,7"))
-    written = []
-    for output in ("one.toml", "two.toml"):
-        run = fit("points.csv", "contradicts.csv", "--capacity", "1 TiB", "-o", output, "--name", "Same", "--json")
-        assert run.exit_code == 0, run.output
-        written.append(Path(output).read_bytes())
-    assert written[0] == written[1]
+    arguments = ("points.csv", "contradicts.csv", "--capacity", "1 TiB", "-o", "mine.toml", "--name", "Same", "--json")
+    assert fit(*arguments).exit_code == 0
+    written = Path("mine.toml").read_bytes()
+    assert read_device(Path("mine.toml")).kind == "flash"
+    Path("mine.toml").write_text("mine")
+    assert "is already there" in refused(*arguments)
+    assert Path("mine.toml").read_text() == "mine"
+    run = fit(*arguments, "--force")
+    assert run.exit_code == 0, run.output
+    assert Path("mine.toml").read_bytes() == written
     document = json.loads(run.stdout)
     assert document["schema"] == "tiersim.fit/1"
     assert document["parameters"].keys() == PARAMETERS.keys()
@@ -154,16 +158,6 @@ def test_a_file_that_is_not_there_and_a_folder_that_is_no_bundle() -> None:
     assert "cannot be read" in refused("nothing", "-o", "mine.toml")
     Path("folder").mkdir()
     assert refused("folder", "-o", "mine.toml").startswith("folder")
-
-
-def test_a_target_that_exists_is_replaced_by_force_only(table: str) -> None:
-    Path("points.csv").write_text(table)
-    Path("mine.toml").write_text("mine")
-    arguments = ("points.csv", "--capacity", "1 TiB", "-o", "mine.toml")
-    assert "is already there" in refused(*arguments)
-    assert Path("mine.toml").read_text() == "mine"
-    assert fit(*arguments, "--force").exit_code == 0
-    assert read_device(Path("mine.toml")).kind == "flash"
 
 
 def test_a_recording_that_cannot_be_fitted_to(table: str, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.explorations import commits_of_pgbench, is_done, server, serving, small_recording, until
-from tests.page_browser import browser, text
+from tests.page_browser import text
 from tests.test_explore import assert_equal
 from tiersim.cli.exploring.server import ExplorationServer
 from tiersim.scenarios.library import load_scenario

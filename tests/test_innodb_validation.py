@@ -8,6 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tiersim.devices.catalogue import load_device
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.flash import Flash
+from tiersim.operations import WRITE
+from tiersim.scenarios.closed import Loop, at_random, run_closed, settled_bytes_per_s
 from tiersim.scenarios.validation import (
     innodb_cells,
     innodb_ebs,
@@ -75,6 +80,17 @@ def test_pages_with_few_zeros_among_the_bits_that_nurand_sets_oftener_are_hot(
             >> np.arange(of_page) & 1).sum(axis=1)  # fmt: skip
     zeros = {0.5: of_page // 2}[hot]
     assert share == pytest.approx((ones >= of_page - zeros).mean(), abs=0.01)
+
+
+def test_the_850_pro_writes_as_many_pages_a_second_at_random_as_reviews_measured(tmp_path: Path) -> None:
+    path = tmp_path / "drive.toml"
+    path.write_text(innodb_samsung._DRIVES["sam850pro"].replace("FLUSH", "1300"), encoding="utf-8")
+    drive = load_device(str(path))
+    assert isinstance(drive, Flash)
+    builder = PlantBuilder(1)
+    offsets = at_random(60_000, 0, 4096, 100 << 30, seed=1)
+    loop = Loop(offsets, WRITE, drive.add_to(builder, "drive"), 4096, 32)
+    assert 8_000 <= settled_bytes_per_s(run_closed(builder, [loop])) / 4096 <= 10_000
 
 
 def test_a_transaction_logs_what_was_counted_and_enters_what_it_changes_into_indexes() -> None:

@@ -1,7 +1,5 @@
 """The report: what is in it, that nothing breaks out of it, and what a browser makes of it."""
 
-# ruff: noqa: F401, F811 - fixtures
-
 import hashlib
 import itertools
 import json
@@ -10,11 +8,10 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
+from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import MOST_STATIONS, embedded_json, over_time, page_payload

@@ -2,14 +2,12 @@
 transactions felt of them.
 """
 
-# ruff: noqa: F401, F811 - fixtures
-
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
+from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SPAN_NS, TOO_FEW_DISKS, sample
 from tests.page_statements import SECOND_S, WRITTEN_S, statement_sample
 from tiersim.cli import plots

@@ -1,18 +1,14 @@
 """The report of results of statements: queries, where their time goes, latency against the size of the buffer pool."""
 
-# ruff: noqa: F401, F811 - fixtures
-
 import json
-import re
 from dataclasses import replace
 from html.parser import HTMLParser
-from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
+from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, sample
-from tests.page_statements import HOSTILE_TEXTS, MIB, POOLS, QUERIES, RECORDED, pool_samples, statement_sample
+from tests.page_statements import HOSTILE_TEXTS, POOLS, QUERIES, RECORDED, pool_samples, statement_sample
 from tiersim.cli import plots
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import LABEL, MOST_TEXT, embedded_json, page_payload, tier_name

@@ -1,7 +1,5 @@
 """The report: one scenario against another, checkpoints, state in the address, tables of numbers, paper."""
 
-# ruff: noqa: F401, F811 - fixtures
-
 import csv
 import io
 import re
@@ -13,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
+from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_large import large_result
 from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SSDS, TOO_FEW_DISKS, sample, samples
 from tiersim.cli.page import build_page
@@ -204,13 +202,13 @@ def test_lag_and_shortfall_stand_beside_the_latency(open_page: Open) -> None:
     row = text(page, "#comparison tbody tr >> nth=1")
     assert "Behind" in row
     assert "6 % fewer" in row
-    assert "lag 3.00 ms on average" in row
+    assert "late start 3.00 ms on average" in row
     early = sample(DISKS)
     early.summary["lag_ns"] = {"mean": -2e6, "max": 1e6, "at_end": 0.0}
     assert "Late start" not in text(open_page(build_page([early], "early")), ".card")  # every session ends on time
     assert "Late start 3.00 ms on average" in text(page, ".card >> nth=0")
     assert "3.00 ms on average and 1.20 s at most not in the result" in text(page, "#pair-facts")
-    assert "Throughput is 6.4 % below the recording. Lag of request starts against the recording: 3.00 ms" in text(
+    assert "Throughput is 6.4 % below the recording. Requests start later than recorded: 3.00 ms" in text(
         page, "#requests-reading"
     )
 

@@ -2,8 +2,6 @@
 the files.
 """
 
-# ruff: noqa: F401, F811 - fixtures
-
 import csv
 import json
 import re
@@ -12,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, Tabs, browser, drawn, numbers, open_page, tabs, text
+from tests.page_browser import Open, Tabs, drawn, numbers, text
 from tests.page_samples import CARD, DISKS, sample
 from tests.page_statements import HOSTILE_TEXTS, MIB
 from tests.page_studies import (
@@ -484,21 +482,22 @@ def test_the_data_behind_a_chart_are_downloaded(html: str, files: list[Path], op
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", list(HOSTILE_TEXTS))
-def test_hostile_text_is_shown_as_text(name: str, open_page: Open, tmp_path: Path) -> None:
-    sweep = write_sweep(tmp_path, pools=POOLS[:2], loads=(1.0, 2.0), texts={name: HOSTILE_TEXTS[name]})
-    curves = miss_ratio_document()
-    curves["curves"][1]["name"] = HOSTILE_TEXTS[name][:2000]
-    sizes = size_document(6)
-    sizes["candidates"][0] |= {"name": HOSTILE_TEXTS[name][:500], "why": [HOSTILE_TEXTS[name][:500]]}
+def test_hostile_texts_are_shown_as_text(open_page: Open, tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path, pools=POOLS[:2], loads=(1.0, 2.0), texts=HOSTILE_TEXTS)
+    curves, sizes = miss_ratio_document(), size_document(6)
+    query = curves["curves"][1]
+    curves["curves"][1:2] = [query | {"name": name[:2000]} for name in HOSTILE_TEXTS.values()]
+    for candidate, name in zip(sizes["candidates"], HOSTILE_TEXTS.values(), strict=False):
+        candidate |= {"name": name[:500], "why": [name[:500]]}
     paths = [sweep, write_document(tmp_path, "x", curves), write_document(tmp_path, "x", sizes)]
     page = open_page(page_of(paths))
-    page.locator("#study-of").select_option(value=f"query:{name}")
-    shown = page.locator("#study-query pre").evaluate("e => e.textContent")
-    assert shown == HOSTILE_TEXTS[name].encode("utf-8", "replace").decode()[:MOST_TEXT]
-    assert page.locator("#study-query pre > *").count() == 0
-    assert page.locator("img").count() == 0
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for name, hostile in HOSTILE_TEXTS.items():
+        page.locator("#study-of").select_option(value=f"query:{name}")
+        shown = page.locator("#study-query pre").evaluate("e => e.textContent")
+        assert shown == hostile.encode("utf-8", "replace").decode()[:MOST_TEXT]
+        assert page.locator("#study-query pre > *").count() == 0
+        assert page.locator("img").count() == 0
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.browser

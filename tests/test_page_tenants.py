@@ -1,13 +1,11 @@
 """Results of tenants on the page: who hurts whom, worst minutes, and all of them over time."""
 
-# ruff: noqa: F401, F811 - fixtures
-
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.page_browser import Open, browser, open_page, tabs, text
+from tests.page_browser import Open, text
 from tests.page_samples import DISKS, SSDS, sample
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import page_payload

@@ -1,7 +1,5 @@
 """The page of a trace, and the plots for notebooks: the same numbers in both."""
 
-# ruff: noqa: F401, F811 - fixtures
-
 import json
 import re
 import subprocess
@@ -14,7 +12,7 @@ from typer.testing import CliRunner
 
 from tests import plot_tables
 from tests.marked import between
-from tests.page_browser import Open, browser, drawn, numbers, open_page, reload, tabs, text
+from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_description import description
 from tests.page_samples import CARD, DISKS, TOO_FEW_DISKS, sample
 from tiersim.cli import plots

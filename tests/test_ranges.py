@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tests.test_statements import load, scenario
+from tiersim.devices.plant import PlantBuilder
 from tiersim.scenarios.calibration.popularity.fit import Fitted, alike, fit, predict
 from tiersim.scenarios.calibration.popularity.occupancy import AccessedTable, Law, Pool
 from tiersim.scenarios.calibration.processor import ProcessorCosts
@@ -169,3 +171,69 @@ def test_a_range_that_decides_nothing_is_underdetermined(load: StatementLoad, tm
     assert found["verdict"] == "underdetermined"
     assert found["mostly"] == UNKNOWNS["read"][0]
     assert "tiersim record postgres" in found["remedy"]
+
+
+CAPPED = """
+kind = "token-bucket"
+name = "a log with a cap"
+capacity = "100 GB"
+latency = "0.1 ms"
+write_iops = 400
+{interval}
+[sources]
+capacity = "document: x"
+latency = "document: x"
+write_iops = "document: as ordered"
+{source}
+"""
+
+
+def of_refills(load: StatementLoad, folder: Path, interval: str = "", source: str = "") -> dict[str, Any]:
+    """The range of a run where three times as many commits share a flush if the log's limit refills each millisecond
+    as if each 100 ms, and nothing else is unknown.
+    """
+    (folder / "log.toml").write_text(CAPPED.format(interval=interval, source=source))
+    made = scenario(folder, text='[volumes.log]\ndevice = "log.toml"\n[placement]\ndefault = "data"\nlog = "log"\n')
+
+    def run(on: NamedScenario, _: StatementLoad, __: ProcessorCosts) -> Result:
+        (limit,) = (one for one in on.limits_of_requests if one.write_iops)
+        rate = 400 * 3 ** (np.log10(1e8 / limit.refill_interval) / 2)
+        summary = {
+            "host": {"cores": 2},
+            "throughput_per_s": {"transactions": {"value": rate}},
+            "latency_ns": {"transaction": {"mean": {"value": 8e9 / rate}, "p99": {"value": 8e9 / rate}}},
+            "queries": {},
+            "model_error": {"figures": {}},
+        }
+        return Result(summary, NOTHING, NOTHING, NOTHING, "")
+
+    known = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
+    found: dict[str, Any] = with_range(
+        run(made, load, known), made, [load], known, draws_of(load, known, 1), run
+    ).summary["range"]
+    return found
+
+
+def test_a_limit_whose_refill_nobody_states_makes_a_range_that_says_so(load: StatementLoad, tmp_path: Path) -> None:
+    found = of_refills(load, tmp_path)
+    assert found["transactions_per_s"] == pytest.approx({"low": 400, "high": 400 * 3**0.75}, rel=0.05)
+    assert found["verdict"] == "underdetermined"
+    assert found["mostly"] == UNKNOWNS["refill"][0]
+    assert "refill_interval" in found["remedy"]
+
+
+def test_a_refill_that_is_stated_is_not_drawn(load: StatementLoad, tmp_path: Path) -> None:
+    found = of_refills(load, tmp_path, 'refill_interval = "100 ms"', 'refill_interval = "document: io.max"')
+    assert found["transactions_per_s"] == pytest.approx({"low": 400, "high": 400})
+    assert "refill" not in found["explained_by"]
+
+
+def test_limits_of_volumes_and_of_instances_are_changed_together(tmp_path: Path) -> None:
+    instance = '[instances.host]\ntype = "aws-r5-xlarge"\nvolumes = ["data"]\n'
+    made = scenario(tmp_path, text=instance)
+    changed = made.with_limits(lambda one: one.model_copy(update={"refill_interval": 7}))
+    builder = PlantBuilder(1)
+    changed.build(builder)
+    assert set(builder.build().buckets["refill_interval_ns"].tolist()) == {7}
+    assert {one.refill_interval for one in made.limits_of_requests} == {1_000_000, 10_000_000}
+    assert len(changed.limits_of_requests) == 2

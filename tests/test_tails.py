@@ -1,21 +1,23 @@
 """Intervals of 99th percentiles, against a naive count and runs whose figures are known."""
 
+from functools import partial
 from math import exp, log
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from benchmarks.real_postgres.tails import report
+from benchmarks.real_postgres.tails import kept, report, write
 from tiersim.cli.statements import with_ranges
-from tiersim.scenarios.tails import SHARE, TailCell, cells, held, reach, tail_figures, with_tails
+from tiersim.scenarios.tails import SHARE, TailCell, cells, held, reach, read_cells, tail_figures, with_tails
 from tiersim.simulator.result import Result
 
 NOTHING = pa.table({})
 
 
-def cell(experiment: str, p50: float, p99: float, recorded: float) -> TailCell:
-    return TailCell(experiment, "a", "b", p50, p99, recorded)
+def cell(experiment: str, p50: float, p99: float, recorded: float, *, p95: float = 0.0) -> TailCell:
+    return TailCell(experiment, "a", "b", p50, p99, recorded, p95)
 
 
 def figure(value: float | None, low: float | None, high: float | None) -> dict[str, Any]:
@@ -52,6 +54,13 @@ def test_an_interval_is_held_by_what_other_experiments_measured_alone() -> None:
     assert held([near, far]) == [True, False]
 
 
+def test_an_interval_of_other_experiments_does_not_begin_below_the_p95_either() -> None:
+    wide = cell("wide", 1, 5, 1)
+    assert held([wide, cell("low", 1, 5, 4)])[1]
+    assert not held([wide, cell("low", 1, 5, 4, p95=4.5)])[1]
+    assert held([wide, cell("low", 1, 5, 4, p95=3.5)])[1]
+
+
 def test_a_naive_count_finds_what_the_shipped_cells_hold() -> None:
     known = cells()
     inside = 0
@@ -63,7 +72,7 @@ def test_a_naive_count_finds_what_the_shipped_cells_hold() -> None:
             off = abs(log(other.recorded_p99_ms / other.p99_ms))
             if off >= abs(log(one.recorded_p99_ms / one.p99_ms)):
                 beyond += 1 / len(names) / sum(c.experiment == other.experiment for c in others)
-        inside += beyond > 1 - SHARE - 1e-9
+        inside += beyond > 1 - SHARE - 1e-9 and one.recorded_p99_ms >= one.p95_ms
     assert sum(held(known)) == inside
 
 
@@ -72,6 +81,25 @@ def test_the_bootstrap_interval_of_what_is_held_contains_the_share() -> None:
         if line.startswith(("all:", "each experiment")):
             low, high = (float(end.strip(" )%")) / 100 for end in line.split("(")[1].split(".."))
             assert low <= SHARE <= high
+
+
+def test_a_run_that_was_ended_goes_on_with_the_sources_that_are_left(tmp_path: Path) -> None:
+    part = tmp_path / "p99.csv.part"
+    asked = {"first": partial(_predicted, tmp_path, "first"), "second": partial(_predicted, tmp_path, "second")}
+    (first,) = kept({"first": asked["first"]}, part, 1)
+    (tmp_path / "first").unlink()
+    with part.open("a", encoding="utf-8") as file:
+        file.write('["second", [["exp')  # it was ended here
+    assert [one.experiment for one in kept(asked, part, 1)] == ["first", "second"]
+    assert not (tmp_path / "first").exists()
+    assert len(part.read_text(encoding="utf-8").splitlines()) == 2
+    write([first], tmp_path / "p99.csv")
+    assert read_cells((tmp_path / "p99.csv").read_text(encoding="utf-8")) == (first,)
+
+
+def _predicted(folder: Path, name: str) -> list[TailCell]:
+    (folder / name).touch()
+    return [cell(name, 1, 5, 6, p95=4)]
 
 
 def test_an_interval_holds_what_requests_and_draws_leave_open_and_what_was_measured() -> None:

@@ -90,3 +90,29 @@ def test_two_ways_of_limiting_are_refused() -> None:
     values |= {"sources": dict.fromkeys(values, "document: test"), "kind": "token-bucket", "name": "x"}
     with pytest.raises(ValidationError, match="not both"):
         TokenBucket.model_validate(values)
+
+
+def written(refill_source: str = "", **more: str) -> TokenBucket:
+    """A limit of 400 writes a second, as somebody writes it."""
+    values = {"capacity": "1 GiB", "latency": "1 ms", "write_iops": 400, **more}
+    sources = dict.fromkeys(values, "document: as ordered")
+    sources |= {"refill_interval": refill_source} if refill_source else {}
+    return TokenBucket.model_validate({"kind": "token-bucket", "name": "x", **values, "sources": sources})
+
+
+def test_a_limit_that_says_only_how_much_refills_as_linux_does_and_may_refill_100_times_as_often() -> None:
+    volume = written()
+    assert (volume.refill_interval, volume.carry_over) == (SLICE_NS, 0)
+    assert volume.sources["refill_interval"] == "assumed: 1 ms .. 100 ms"
+    assert volume.refill_range_ns == (1_000_000, SLICE_NS)
+
+
+def test_a_refill_interval_that_is_known_has_no_range() -> None:
+    known = written("document: Linux 6.12, flash", refill_interval="20 ms")
+    assert (known.refill_interval, known.refill_range_ns) == (20_000_000, None)
+
+
+@pytest.mark.parametrize(("assumed", "said"), [("1 .. 2", "is not a duration"), ("1 ms .. 10 ms", "does not hold")])
+def test_a_range_of_the_refill_interval_is_two_durations_around_it(assumed: str, said: str) -> None:
+    with pytest.raises(ValidationError, match=f"sources: refill_interval: .*{said}"):
+        written(f"assumed: {assumed}", refill_interval="20 ms")

@@ -3,16 +3,20 @@ hold.
 
 ``python -m benchmarks.real_postgres.tails`` says so of the cells that the project ships (scenarios/validation/p99.csv).
 ``--write FILE`` predicts them anew, the pairs of cells of the matrix (30 minutes of CPU) and, with ``--postgres
-FOLDER``, recordings of two other benches: ``lab`` and ``ab``, each load predicted from its run without a cap.
+FOLDER``, recordings of two other benches: ``lab`` and ``ab``, each load predicted from its run without a cap. What is
+predicted of a source is a line of ``FILE.part`` at once; a run that was ended goes on from there.
 """
 
 import argparse
 import csv
 import gzip
 import json
+import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import astuple, fields
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +36,8 @@ from tiersim.units import NS_PER_MS
 _DRAWS, _SEED = 10_000, 1
 #: Of the other benches: the experiment, its recording without a cap and the pool of that in MiB, then each cell with
 #: its pool and its caps of reads and of writes; pools of ``ab`` are as recorded.
-_OTHERS = (
+_Target = tuple[str, int | None, int | None, int | None]
+_OTHERS: tuple[tuple[str, tuple[str, int | None], tuple[_Target, ...]], ...] = (
     (
         "lab lookups",
         ("lab/select_zipf_sb256_free", 256),
@@ -58,11 +63,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", type=Path)
     parser.add_argument("--postgres", type=Path)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
     asked = parser.parse_args()
-    found = cells()
-    if asked.write is not None:
-        found = (*_of_matrix(), *(() if asked.postgres is None else _of_others(asked.postgres)))
-        write(found, asked.write)
+    found = cells() if asked.write is None else predicted(asked.write, asked.postgres, asked.workers)
     print(report(found))
 
 
@@ -89,7 +92,41 @@ def report(found: tuple[TailCell, ...]) -> str:
     return "\n".join(lines)
 
 
-def write(found: tuple[TailCell, ...], path: Path) -> None:
+def predicted(path: Path, postgres: Path | None, workers: int) -> tuple[TailCell, ...]:
+    """Predict all cells in so many processes, and write them to *path*; *postgres* is the folder of other benches."""
+    with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
+        matrix(Path(name))
+        asked: dict[str, Callable[[], list[TailCell]]] = {
+            f"{cell.load} of the matrix, {cell.name}": partial(_from_cell, cell.name, Path(name))
+            for cell in cells_of(Path(name))
+        }
+        if postgres is not None:
+            asked |= {row[0]: partial(_from_bench, postgres, *row) for row in _OTHERS}
+        found = kept(asked, path.with_name(f"{path.name}.part"), workers)
+    write(found, path)
+    return found
+
+
+def kept(asked: Mapping[str, Callable[[], list[TailCell]]], path: Path, workers: int) -> tuple[TailCell, ...]:
+    """Return the cells of all sources; each source's are a line of *path* as soon as they are predicted, and those
+    that stand there are not predicted again. A line that was cut off counts as none.
+    """
+    found: dict[str, list[TailCell]] = {}
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+    for line in lines:
+        if line.endswith("\n"):
+            source, rows = json.loads(line)
+            found[source] = [TailCell(*row) for row in rows]
+    with ProcessPoolExecutor(workers) as pool, path.open("w", encoding="utf-8") as file:
+        file.writelines(line for line in lines if line.endswith("\n"))
+        begun = {pool.submit(predict): source for source, predict in asked.items() if source not in found}
+        for done in as_completed(begun):
+            found[begun[done]] = done.result()
+            print(json.dumps([begun[done], [astuple(one) for one in done.result()]]), file=file, flush=True)
+    return tuple(one for source in asked for one in found[source])
+
+
+def write(found: Iterable[TailCell], path: Path) -> None:
     """Write a table of cells."""
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
@@ -98,33 +135,41 @@ def write(found: tuple[TailCell, ...], path: Path) -> None:
             table.writerow([value if isinstance(value, str) else f"{value:.5g}" for value in astuple(one)])
 
 
-def _of_matrix() -> Iterator[TailCell]:
+def _from_cell(name: str, folder: Path) -> list[TailCell]:
+    """Return what is predicted from a cell of the matrix in *folder* of the others of its load."""
+    known = cells_of(folder)
+    source = next(cell for cell in known if cell.name == name)
+    recorded: dict[str, list[float]] = {}
+    for path in sorted(folder.glob("*/result.json")):
+        found = json.loads(path.read_text(encoding="utf-8"))["quantiles_ms"]["0.99"]
+        recorded.setdefault(path.parent.name.rpartition("-")[0], []).append(found)
+    results = results_of(source, others_of(source, known), ranges=False)
+    return [
+        cell
+        for target, result in results.items()
+        for cell in _cell(f"{source.load} of the matrix", name, target, result, float(np.mean(recorded[target])))
+    ]
+
+
+def _from_bench(
+    folder: Path, experiment: str, recording: tuple[str, int | None], targets: Sequence[_Target]
+) -> list[TailCell]:
+    """Return what is predicted from a bench's recording in *folder*."""
+    source, pool = recording
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
-        folder = Path(name)
-        matrix(folder)
-        recorded: dict[str, list[float]] = {}
-        for path in folder.glob("*/result.json"):
-            found = json.loads(path.read_text(encoding="utf-8"))["quantiles_ms"]["0.99"]
-            recorded.setdefault(path.parent.name.rpartition("-")[0], []).append(found)
-        known = cells_of(folder)
-        for source in known:
-            for target, result in results_of(source, others_of(source, known), ranges=False).items():
-                p99_ms = float(np.mean(recorded[target]))
-                yield from _cell(f"{source.load} of the matrix", source.name, target, result, p99_ms)
-
-
-def _of_others(folder: Path) -> Iterator[TailCell]:
-    for experiment, (source, pool), targets in _OTHERS:
-        with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
-            kept = Path(name)
-            import_trace([folder / source], kept / "recorded.trace")
-            recorded_on = _scenario(kept / "recorded", pool, None, None)
-            scenarios = [_scenario(kept / Path(target).name, *caps) for target, *caps in targets]
-            results = replay_statements_all(
-                Bundle(kept / "recorded.trace"), [recorded_on, *scenarios], recorded_on=recorded_on, ranges=False
-            )
-        for target, result in zip((source, *(target for target, *_ in targets)), results, strict=True):
-            yield from _cell(experiment, Path(source).name, Path(target).name, result, _recorded_ms(folder / target))
+        work = Path(name)
+        import_trace([folder / source], work / "recorded.trace")
+        recorded_on = _scenario(work / "recorded", pool, None, None)
+        scenarios = [_scenario(work / Path(target).name, *caps) for target, *caps in targets]
+        results = replay_statements_all(
+            Bundle(work / "recorded.trace"), [recorded_on, *scenarios], recorded_on=recorded_on, ranges=False
+        )
+    names = [source, *(target for target, *_ in targets)]
+    return [
+        cell
+        for target, result in zip(names, results, strict=True)
+        for cell in _cell(experiment, Path(source).name, Path(target).name, result, _recorded_ms(folder / target))
+    ]
 
 
 def _scenario(folder: Path, pool_mib: int | None, reads: int | None, writes: int | None) -> NamedScenario:
@@ -149,9 +194,11 @@ def _recorded_ms(folder: Path) -> float:
 def _cell(experiment: str, source: str, target: str, result: Result, recorded_ms: float) -> Iterator[TailCell]:
     """Yield what was predicted of a cell and recorded, where the run resolves it."""
     figures = result.summary["latency_ns"]["transaction"]
-    p50_ns, p99_ns = figures["p50"]["value"], figures["p99"]["value"]
-    if p50_ns is not None and p99_ns is not None:
-        yield TailCell(experiment, source, target, p50_ns / NS_PER_MS, p99_ns / NS_PER_MS, recorded_ms)
+    p50_ns, p95_ns, p99_ns = (figures[name]["value"] for name in ("p50", "p95", "p99"))
+    if p50_ns is not None and p95_ns is not None and p99_ns is not None:
+        yield TailCell(
+            experiment, source, target, p50_ns / NS_PER_MS, p99_ns / NS_PER_MS, recorded_ms, p95_ns / NS_PER_MS
+        )
 
 
 if __name__ == "__main__":

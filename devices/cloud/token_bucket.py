@@ -1,5 +1,6 @@
 """A volume with token buckets (rate limits): a cloud volume, or any device behind a throttle."""
 
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -10,12 +11,18 @@ from tiersim.devices.plant import INSTANCE, Balance, PlantBuilder
 from tiersim.devices.sourced import Sourced
 from tiersim.devices.station_records import BUCKET, NEVER, NONE, Plant
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
-from tiersim.units import NS_PER_S
+from tiersim.units import NS_PER_MS, NS_PER_S, parse_ns
 
-#: Credits for bytes are counted in thousandths: billionths of what lasts for half an hour would not fit 64 bits.
+#: Credits for bytes are counted in thousandths of one: a balance for half an hour does not fit 64 bits in billionths.
 _BYTE_PARTS = 1_000
 #: What allowances that stand behind others are called.
 _CREDITS, _BYTE_CREDITS = "credits", "byte credits"
+#: Sources for a limit that says only how much it lets through. Linux (``block/blk-throttle.c``, for ``io.max``) grants
+#: the tokens of a slice of time when the slice begins; unused ones lapse at its end. A slice is 100 ms (HZ / 10). On
+#: flash it was 20 ms (HZ / 50) before 6.10 with BLK_DEV_THROTTLING_LOW, and always from 6.10 (bf20ab538c81) until that
+#: was taken back as a mistake. QEMU's buckets leak all the time (``util/throttle.c``); of clouds nobody says.
+_LEFT_OUT = {"refill_interval": "assumed: 1 ms .. 100 ms", "carry_over": "assumed: 0 s .. 1 s"}
+_ASSUMED = re.compile(r"assumed: (.+) \.\. (.+)")
 
 
 class TokenBucket(Sourced):
@@ -28,9 +35,13 @@ class TokenBucket(Sourced):
     capacity: Bytes = Field(gt=0, description="Bytes.")
     latency: Nanoseconds = Field(gt=0, description="Time of a request after its tokens are paid.")
     refill_interval: Nanoseconds = Field(
-        gt=0, description="Time between two refills of the bucket; limits of Linux: 100 ms."
+        default=100 * NS_PER_MS,
+        gt=0,
+        description="Time between two refills of the bucket; left out: that of Linux, and ranges hold 1 to 100 ms.",
     )
-    carry_over: Nanoseconds = Field(description="Unused tokens that are kept, as the time that earned them.")
+    carry_over: Nanoseconds = Field(
+        default=0, description="Unused tokens that are kept, as the time that earned them; left out: none, as Linux."
+    )
     iops: int | None = Field(default=None, gt=0, description="Requests a second, reads and writes together.")
     read_iops: int | None = Field(default=None, gt=0, description="Reads a second.")
     write_iops: int | None = Field(default=None, gt=0, description="Writes a second.")
@@ -60,6 +71,23 @@ class TokenBucket(Sourced):
         description="Whether a flush costs a write token. Linux counts a flush that it throttles as a write.",
     )
 
+    @property
+    def refill_range_ns(self) -> tuple[int, int] | None:
+        """Return between what the refill interval is assumed to lie; None where it is known."""
+        found = _ASSUMED.fullmatch(self.sources.get("refill_interval", ""))
+        return None if found is None else (parse_ns(found[1]), parse_ns(found[2]))
+
+    @model_validator(mode="after")
+    def _what_is_left_out_is_assumed(self) -> "TokenBucket":
+        self.sources.update({key: source for key, source in _LEFT_OUT.items() if key not in self.model_fields_set})
+        try:
+            low, high = self.refill_range_ns or (self.refill_interval,) * 2
+        except ValueError as error:
+            raise ValueError(f"sources: refill_interval: {error}") from None
+        if not 0 < low <= self.refill_interval <= high:
+            raise ValueError("sources: refill_interval: the range does not hold the interval; write LOW .. HIGH")
+        return self
+
     @model_validator(mode="after")
     def _one_way_of_limiting(self) -> "TokenBucket":
         if self.iops and (self.read_iops or self.write_iops):
@@ -71,7 +99,7 @@ class TokenBucket(Sourced):
             self.burst_rate or 0,
         )  # fmt: skip
         if highest * (self.refill_interval + self.carry_over) >= 2**62:
-            raise ValueError("carry_over is longer than an allowance of this rate can be counted; shorten it")
+            raise ValueError("refill_interval and carry_over hold more of this rate than can be counted; shorten them")
         return self
 
     @model_validator(mode="after")

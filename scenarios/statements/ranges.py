@@ -4,7 +4,8 @@ the same random numbers.
 What it does not tell: how much less the CPU of statements is on a busy host than it was recorded on an idle one, what a
 read costs the processors, which law of popularity its misses follow. Nor does anything tell whom the scheduler of a
 host serves next that has another number of cores than the one whose choices were recorded
-(:mod:`tiersim.simulator.database.sessions.processors`), and so how many commits share a flush there. They act on each
+(:mod:`tiersim.simulator.database.sessions.processors`), and so how many commits share a flush there. A limit whose
+refill interval is assumed lets as many requests through, but not as many commits. They act on each
 other, and percentiles jump between humps, so all are drawn together and not one at a time between its ends. What the
 models themselves are off (:func:`tiersim.scenarios.caveats.model_error_of`) is independent of all that, so squares of
 logs add up.
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.cloud.token_bucket import TokenBucket
 from tiersim.parallel import side_by_side
 from tiersim.scenarios.calibration.popularity.fit import alike
 from tiersim.scenarios.calibration.popularity.occupancy import Law
@@ -49,6 +51,10 @@ UNKNOWNS = {
     "order": (
         "whom the scheduler serves next on so many cores",
         "record sched_switch and sched_wakeup on a host with as many cores, as docs/processors.md says",
+    ),
+    "refill": (
+        "how often a limit refills, which lets more commits share a flush or fewer",
+        "say in the device's file what throttles it: refill_interval with its source (io.max of Linux: 100 ms)",
     ),
 }
 #: Orders in equal parts of their range.
@@ -122,15 +128,16 @@ def with_range(
     drawn_loads = [
         replace(own, fitted=replace(own.fitted, laws=one.laws)) for own, one in zip(arranged, draws, strict=True)
     ]
-    cores = result.summary["host"]["cores"]
-    unknown = [name for name in UNKNOWNS if name != "order" or cores != RECORDED_CORES]
+    known = {"order"} if result.summary["host"]["cores"] == RECORDED_CORES else set()
+    known |= set() if any(limit.refill_range_ns for limit in scenario.limits_of_requests) else {"refill"}
+    unknown = [name for name in UNKNOWNS if name not in known]
     if "order" in unknown:
         draws = [replace(one, processor=_ordered(one)) for one in draws]
     drawn = side_by_side(
         [
             partial(_figures, run, scenario, load, processor, names),
             *(
-                partial(_figures, run, scenario, own, one.processor, names)
+                partial(_figures, run, _refilled(scenario, one.at["refill"]), own, one.processor, names)
                 for own, one in zip(drawn_loads, draws, strict=True)
             ),
         ],
@@ -154,6 +161,19 @@ def _range_of_tails(
             low, high = np.quantile(column, (_TAIL, 1 - _TAIL))
             found[name] = {"low": value * float(low), "high": value * float(high)}
     return found
+
+
+def _refilled(scenario: NamedScenario, at: float) -> NamedScenario:
+    """Return a scenario whose limits refill as often as at a place of what is assumed of them."""
+
+    def changed(limit: TokenBucket) -> TokenBucket:
+        if (bounds := limit.refill_range_ns) is None:
+            return limit
+        interval_ns = limit.refill_interval
+        multiple = _between((bounds[0] / interval_ns, bounds[1] / interval_ns), at)
+        return limit.model_copy(update={"refill_interval": max(round(multiple * interval_ns), 1)})
+
+    return scenario.with_limits(changed)
 
 
 def _ordered(one: Draw) -> ProcessorCosts:

@@ -134,7 +134,8 @@ def _reads(drive: MeasuredDrive) -> list[Claim]:
         if count > 1:
             units = _array(drive, layout, count, _DISKSIM_UNIT_BYTES)
             split = mean_ms(units, READ, alone.mean_ms / LOAD / count, SECTOR_BYTES)
-            claim = replace(claim, low=found[name], high=split, note=_SPLIT)
+            note = f"{_SPLIT}; {_NO_CHOICE}" if name in _MIRRORS else _SPLIT
+            claim = replace(claim, low=found[name], high=split, note=note)
         claims.append(claim)
     return claims
 
@@ -164,6 +165,11 @@ _SPLIT = (
     "suspected: DiskSim's requests were split. By the closed form an array that splits none answers as one drive does;"
     " of requests that begin at any sector 15 of 64 are split over units of 64 sectors, those of the arrays that come"
     " with DiskSim: the high end"
+)
+
+_NO_CHOICE = (
+    "and copies chosen whatever waits for them: its mean is that of a queue for each drive (M/G/1); here md's read"
+    " balance chooses"
 )
 
 

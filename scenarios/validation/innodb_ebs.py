@@ -10,7 +10,10 @@ A transaction reads and changes pages that lie evenly in a table of which a twen
 and how many of these it changes make its requests and bytes. Changed pages go to the doublewrite file, in batches, and
 to their places; commits share writes of the redo log. A volume counts up to 256 KiB in sequence as one request, gp2
 gives 3 IOPS for a GB and 160 MB/s, io1 what is provisioned and 500 MB/s (documents of AWS of 2018), each request after
-0.8 ms. 72 clients. A cell is simulated at a few points of its warming, and walked through minute by minute.
+0.8 ms. 72 clients. Each of 8 instances keeps 1,024 frames free, as by default, together more than a second needs: page
+cleaners write in bursts, in which bytes are the limit and requests lapse. (128 frames, which are refilled without a
+pause, had the knee of gp2 at 2,417 GB and the worst cell 9.7 % off. All cells were known then.) A cell is simulated at
+a few points of its warming, and walked through minute by minute.
 
 What of an allowance is not used is kept for 0.1 s. Nothing documents that. It was chosen on io1, whose cells make the
 same requests for a transaction whatever is provisioned, so that nothing lapses (mean error of io1 4 %, 8 % if all
@@ -35,7 +38,7 @@ _LEAST = {"io1": 3_000, "gp2": 1_300}
 _IOPS_PER_GB = 3
 _BYTES_PER_S = {"io1": 500_000_000, "gp2": 160_000_000}
 _PAGE_BYTES, _COUNTED_PAGES = 16_384, 16
-_RELATION_PAGES, _POOL_SHARE = 400_000, 0.05
+_RELATION_PAGES, _POOL_SHARE = 1_600_000, 0.05
 _CLIENTS, _MINUTES = 72, 60
 #: Points of a cell's warming at which it is simulated, and minutes over which the fitted curves are averaged.
 _POINTS, _AVERAGED = 10, 5
@@ -52,7 +55,7 @@ buffer_pool = "{pool_bytes} B"
 duration = "6 s"
 
 [workload.variables]
-innodb_lru_scan_depth = "128"
+innodb_lru_scan_depth = "1024"
 innodb_buffer_pool_instances = "8"
 innodb_flush_neighbors = "0"
 innodb_flush_method = "O_DIRECT"
@@ -217,7 +220,7 @@ def _rate(cell: Cell, demand: tuple[float, float]) -> float:
     )
     iops = size if volume == "io1" else _IOPS_PER_GB * size
     drive = _VOLUME.format(iops=iops, rate=_BYTES_PER_S[volume])
-    return Bench(drive, cores=36, warmup_s=1).transactions_per_s(load)
+    return Bench(drive, cores=36, warmup_s=2).transactions_per_s(load)
 
 
 def _claims(measured: Mapping[Cell, float], predicted: Mapping[Cell, float]) -> Iterator[Claim]:
@@ -247,7 +250,10 @@ def _claims(measured: Mapping[Cell, float], predicted: Mapping[Cell, float]) -> 
     )  # fmt: skip
     yield Claim("worst of them", "%", _WORST_PCT, max(errors), 0, at_most=True)
     within = (_KNEE_GB - _KNEE_WITHIN_GB, _KNEE_GB + _KNEE_WITHIN_GB)
-    yield Claim("gp2: size from which on bytes are the limit", "GB", _KNEE_GB, _knee(predicted), 0, within=within)
+    yield Claim(
+        "gp2: size from which on bytes are the limit", "GB", _KNEE_GB, _knee(predicted), 0, within=within,
+        note="simulated twice as long 2,463 GB, and 2,420 with limits of 160 and 500 MiB/s: it is held narrowly",
+    )  # fmt: skip
 
 
 def _knee(rates: Mapping[Cell, float]) -> float:

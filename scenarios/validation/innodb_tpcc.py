@@ -121,12 +121,12 @@ def experiment(folder: Path | None) -> Experiment:
 
 def _claims(rows: list[tuple[str, str, int, int, float]]) -> Iterator[Claim]:
     (known,) = (row[4] for row in rows if row[:4] == _FITTED)
-    predicted: dict[tuple[str, int, int], float] = {}
+    predicted: dict[tuple[str, str, int, int], float] = {}
     cpu_us = _fit(known / 60)
     for engine, version, pool, users, tpm in rows:
-        cell = engine, pool, users
+        cell = engine, _release(version), pool, users
         if cell not in predicted:
-            predicted[cell] = 60 * _rate(engine, pool, users, cpu_us)
+            predicted[cell] = 60 * _rate(*cell, cpu_us)
         yield Claim(
             f"{engine} {version}, {pool} GiB, {users} users: transactions",
             "per min",
@@ -141,21 +141,26 @@ def _claims(rows: list[tuple[str, str, int, int, float]]) -> Iterator[Claim]:
 
 def _fit(known: float) -> float:
     """Return the CPU in us with which the fitted cell runs as it did."""
-    engine, _, pool, users = _FITTED
+    engine, version, pool, users = _FITTED
     cpu_us = _FIRST_CPU_US
     for _ in range(3):
-        rate = _rate(engine, pool, users, cpu_us)
+        rate = _rate(engine, _release(version), pool, users, cpu_us)
         cpu_us *= rate / known
     return cpu_us
 
 
-def _rate(engine: str, pool: int, users: int, cpu_us: float) -> float:
+def _release(version: str) -> str:
+    """Return a version without its last number: 8.4 of 8.4.8."""
+    return version.rpartition(".")[0]
+
+
+def _rate(engine: str, release: str, pool: int, users: int, cpu_us: float) -> float:
     """Return the transactions a second of a cell."""
     warehouses = _WAREHOUSES // _FACTOR
     free_pages = (1536 * 3 // 4) if engine == "mariadb" else 2048
     text = _WORKLOAD.format(
         engine=engine,
-        version="8.4" if engine == "mysql" else "12.2",
+        version=release,
         pool_kib=(pool << 20) // _FACTOR + 16 * free_pages * (_FACTOR - 1) // _FACTOR,
         seconds=_seconds(pool),
         by_second=scaled(_FACTOR, 10_000, 20_000),

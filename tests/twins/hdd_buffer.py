@@ -225,7 +225,12 @@ class NaiveDrive:
         data, completion = drive.data_overhead or 0, drive.completion_overhead or 0
         disconnect = (drive.disconnect_overheads or (0, 0, 0))[self.after_write]
         reconnect = (drive.reconnect_overheads or (0, 0))[0]
-        understood, missed = now + self._overhead(True, False) + data, took_up + self._overhead(False, False)
+        missed = took_up + self._overhead(False, False)
+        hits = drive.hit_overheads
+        if hits and drive.stream_hits and first != self.read_end:
+            understood = now + hits[1] + data
+        else:
+            understood = now + self._overhead(True, False) + data
         ahead = self.ahead
         held = self._held(first, end)
         awaits = drive.read_awaits_ahead is not False

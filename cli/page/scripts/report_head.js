@@ -233,7 +233,7 @@ function scenarioRow(scenario) {
       element('small', { className: `state ${scenario.verdict.load}` }, verdictIcon(scenario.verdict.load), verdictWord(scenario))),
     element('td', {}, rate && known(rate.value) ? count(rate.value) : '–',
       isShort(scenario) ? element('small', {}, shortfall(scenario)) : null,
-      hasLag(scenario) ? element('small', {}, `lag ${lag(scenario)[0]}`) : null),
+      hasLag(scenario) ? element('small', {}, `late start ${lag(scenario)[0]}`) : null),
     anyCached() ? element('td', {}, isCached(scenario) ? hitRatio(scenario.hit_ratio.pool) : '–') : null,
     data.purposes.map(purpose => comparisonCell(scenario, purpose)),
     element('td', { className: 'text' }, bottleneck?.part ?? '–', bottleneck?.part

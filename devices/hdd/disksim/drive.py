@@ -11,6 +11,10 @@ when its reason is how drives work:
 * A switch of heads takes at least as long as the shortest seek, for both end with settling; and at most as long as the
   track skew hides, with the settling of a write: the maker chose the skew for that.
 * A drive that reads ahead until the segment is full does so after a read from the buffer, too: there is room again.
+* A read from the buffer takes the overhead after a read only if it continues that read. DIXtrac extracted it from pairs
+  of reads on one track, back to back (Schindler and Ganger, CMU-CS-99-176, mtbrc_lbn_pair). Any other read takes the
+  overhead after a write, if that is known.
+* A drive that has one segment for writes takes the segment that it used last: there is no other that a write may fill.
 
 The others were tried, and are not kept (``docs/disks.md``).
 """
@@ -22,7 +26,7 @@ from typing import Any, Literal
 from tiersim.devices.hdd.disk_drive import ReadAhead
 from tiersim.devices.hdd.disksim.layout import MOST_TRACKS, zones_of
 from tiersim.devices.hdd.disksim.parameters import ParameterBlock, read_blocks
-from tiersim.devices.hdd.disksim.seeks import seek_curve
+from tiersim.devices.hdd.disksim.seeks import seek_curve, writes_later_ms
 from tiersim.devices.hdd.hdd_geometry import SECTOR_BYTES
 from tiersim.devices.hdd.hdd_measured import MeasuredDrive
 from tiersim.errors import ScenarioError
@@ -31,20 +35,22 @@ from tiersim.units import NS_PER_MS
 
 #: DiskSim's "Buffer continuous read".
 _READ_AHEAD: tuple[ReadAhead, ...] = ("none", "track", "cylinder", "segment", "next-track")
-_SCHEDULERS = {1: "fcfs", 2: "sstf", 3: "sstf", 4: "sstf"}  # policies by address are sstf here, and all others sptf
+#: DiskSim's "Scheduling policy": those by address or cylinder are sstf here, and all others sptf (disksim_ioqueue.h).
+_SCHEDULERS = {1: "fcfs", **dict.fromkeys((2, 3, 4, 5, 6, 7, 17, 18, 19), "sstf")}
 
 
 #: All departures that were tried; those in use are in KEPT.
 Departure = Literal[
     "switch settles",
     "ahead goes on",
+    "stream hits",
     "write into last",
     "switch is skew",
     "overhead at rest",
     "even hits",
     "settling is time",
 ]
-KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on"})
+KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on", "stream hits", "write into last"})
 
 #: How the time of an access is found: the time of every part, where DiskSim can take a mean or a constant, too.
 _ACCESS = "trackSwitchPlusRotation"
@@ -58,7 +64,7 @@ _SIMULATED: dict[str, tuple[float, ...]] = {
     "Never disconnect": (0,),
     "Low (write) water mark": (0,),
     "Minimum read-ahead (blks)": (0,),
-    "Read-ahead over requested": (0, 1),
+    "Buffer continuous read": tuple(range(len(_READ_AHEAD))),
     "Read any free blocks": (0,),
     "Immediate buffer read": (0,),
     "Immediate buffer write": (0,),
@@ -68,6 +74,33 @@ _SIMULATED: dict[str, tuple[float, ...]] = {
     "Write hit stop prefetch": (1,),
     "Read directly to buffer": (1,),
     "Immed transfer partial hit": (1,),
+}
+_SIMULATED_MECHANICS: dict[str, tuple[float, ...]] = {"Percent error in rpms": (0,)}
+_SIMULATED_LAYOUT: dict[str, tuple[float, ...]] = {"LBN-to-PBN mapping scheme": (0, 1, 2)}
+_SIMULATED_QUEUE: dict[str, tuple[float, ...]] = {
+    "Scheduling policy": (1, 4, 7, 8),
+    **dict.fromkeys(
+        (
+            "Write initiation delay",
+            "Read initiation delay",
+            "Sequential stream scheme",
+            "Overlapping request scheme",
+            "Scheduling timeout scheme",
+            "Scheduling priority scheme",
+        ),
+        (0,),
+    ),
+}
+#: Times of seek files have so many digits.
+_SAME_MS = 0.001
+#: Parameters that change no response time of a drive that has its bus to itself; those of a seek curve of another type,
+#: and of a cache that is off; and defects, for what is remapped is read where it would be.
+_WITHOUT_EFFECT = {
+    *("Print stats", "Avg sectors per cylinder", "Calc sector by sector", "Read-ahead over requested", "Block count"),
+    *("Hold bus entire read xfer", "Hold bus entire write xfer", "Full seek curve", "Single cylinder seek time"),
+    *("Average seek time", "Full strobe seek time", "Constant seek time", "HPL seek equation values"),
+    *("First ten seek times", "Maximum number of write segments", "Number of buffer segments", "Fast write level"),
+    "defects",
 }
 
 
@@ -108,7 +141,7 @@ def _values(
     if not 0 < cylinders <= MOST_TRACKS:
         raise ScenarioError(f"{model.path}:{model.line}: no drive has {cylinders:,} cylinders; correct the file")
     points = seek_curve(mechanics, cylinders)
-    settle_ms = mechanics.number("Add. write settling delay", 0)
+    settle_ms = mechanics.number("Add. write settling delay", 0) + writes_later_ms(mechanics)[0]
     switch_ms = mechanics.number("Head switch time", 0)
     if "switch is skew" in departures:
         switch_ms = max(switch_ms, skew_ms)
@@ -148,7 +181,9 @@ def _values(
         )
     if "ahead goes on" in departures:
         sources["read_ahead_after_hit"] = f"derived: how far the DiskSim parameters of {specs.name} read ahead"
-    notes = _not_simulated(specs, mechanics)
+    if "stream_hits" in kept:
+        sources["stream_hits"] = f"derived: what overheads of reads in the DiskSim parameters of {specs.name} belong to"
+    notes = _not_simulated(specs, model, mechanics, layout)
     return {"kind": "measured-hdd", "name": specs.name, "notes": notes, **kept, "sources": sources}
 
 
@@ -159,6 +194,7 @@ def _buffer(specs: ParameterBlock, departures: AbstractSet[Departure]) -> dict[s
     ahead = _READ_AHEAD[kind] if 0 <= kind < len(_READ_AHEAD) else "segment"
     most = specs.whole("Maximum read-ahead (blks)", 0)
     segments = max(specs.whole("Number of buffer segments", 1), 1) if caching else 1
+    written = max(specs.whole("Maximum number of write segments", 1), 1)
     apart = specs.whole("Use separate write segment", 0) != 0 and segments > 1
     hits = [*_overheads(specs, "Read hit"), *_overheads(specs, "Write hit")]
     if "even hits" in departures:  # an overhead of less than half the other is replaced by it
@@ -167,6 +203,7 @@ def _buffer(specs: ParameterBlock, departures: AbstractSet[Departure]) -> dict[s
         "buffer_segments": segments - apart,
         "buffer_segment": _size(max(specs.whole("Segment size (in blks)"), 1)),
         "hit_overheads": [_time(milliseconds) for milliseconds in hits],
+        "stream_hits": True if "stream hits" in departures and hits[1] > 0 else None,
         "read_ahead": ahead,
         "read_ahead_limit": _size(most) if most > 0 else None,
         "read_ahead_after_hit": (
@@ -179,12 +216,8 @@ def _buffer(specs: ParameterBlock, departures: AbstractSet[Departure]) -> dict[s
         "writes_wait": specs.whole("Allow write prebuffering", 0) == 0,
         "write_move_least": _time(specs.number("Minimum seek delay", 0)),
         "write_segment_apart": apart,
-        "write_into": "last used" if "write into last" in departures else "longest unused",
-        "write_segments": (
-            max(specs.whole("Maximum number of write segments", 1), 1)
-            if caching and specs.whole("Fast write level", 0)
-            else None
-        ),
+        "write_into": "last used" if "write into last" in departures and written == 1 else "longest unused",
+        "write_segments": written if caching and specs.whole("Fast write level", 0) else None,
     }
 
 
@@ -227,21 +260,34 @@ def _scaled(specs: ParameterBlock, key: str) -> float:
     return specs.number(key, 0) * specs.number("Time scale for overheads", 1)
 
 
-def _not_simulated(specs: ParameterBlock, mechanics: ParameterBlock) -> str:
-    """Name the parameters whose values change nothing here."""
+def _not_simulated(
+    specs: ParameterBlock, model: ParameterBlock, mechanics: ParameterBlock, layout: ParameterBlock
+) -> str:
+    """Name the parameters whose values change nothing here, and those that nobody looked up."""
+    queue = specs.get("Scheduler")
+    known = [(specs, _SIMULATED), (mechanics, _SIMULATED_MECHANICS), (layout, _SIMULATED_LAYOUT)]
+    if isinstance(queue, ParameterBlock):
+        known.append((queue, _SIMULATED_QUEUE))
     found = [
-        f"{key} = {specs.values[key]:g}"
-        for key, known in _SIMULATED.items()
-        if key in specs.values and specs.number(key) not in known
+        f"{key} = {block.values[key]:g}"
+        for block, simulated in known
+        for key, values in simulated.items()
+        if key in block.values and block.number(key) not in values
     ]
-    access = mechanics.values.get("Access time type", _ACCESS)
+    access = mechanics.get("Access time type", _ACCESS)
     if access != _ACCESS:
         found.append(f"Access time type = {str(access)[:60]}")
+    apart_ms = writes_later_ms(mechanics)[1]
+    if apart_ms > _SAME_MS:
+        found.append(f"seeks of writes (up to {apart_ms:.3f} ms from reads' and a constant)")
+    blocks = specs, model, mechanics, layout, *layout.get("Zones")
+    keys = [key for block in blocks for key in block.values if key not in block.asked | _WITHOUT_EFFECT]
+    found += [f"{key[:60]} (not known)" for key in dict.fromkeys(keys) if not key.startswith("Extradisc ")]
     return f"DiskSim's parameters that are not simulated: {', '.join(found)}" if found else ""
 
 
 def _scheduler(specs: ParameterBlock) -> str:
-    policy = specs.values.get("Scheduler")
+    policy = specs.get("Scheduler")
     number = policy.whole("Scheduling policy", 1) if isinstance(policy, ParameterBlock) else 1
     return _SCHEDULERS.get(number, "sptf")
 

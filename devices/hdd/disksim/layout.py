@@ -39,11 +39,11 @@ def zones_of(layout: ParameterBlock, surfaces: int) -> list[MeasuredZone]:
     scheme = layout.whole("Sparing scheme used", 0)
     if not 0 <= scheme <= _PER_ZONE_SLIP_TO_END:
         raise ScenarioError(f"{layout.path}:{layout.line}: sparing scheme {scheme} is not one of DiskSim's; correct it")
-    zones = layout.values.get("Zones")
+    zones = layout.get("Zones")
     if not isinstance(zones, list) or not zones or not all(isinstance(zone, ParameterBlock) for zone in zones):
         raise ScenarioError(f"{layout.path}:{layout.line}: it has no list of zones; give the whole file")
     range_cylinders = max(layout.whole("Rangesize for sparing", 1), 1)
-    in_turns = layout.values.get("Skew units") == "revolutions"
+    in_turns = layout.get("Skew units") == "revolutions"
     return [_zone(zone, surfaces, scheme, range_cylinders, in_turns) for zone in zones]
 
 
@@ -78,7 +78,7 @@ def _runs(
 ) -> Iterator[tuple[int, int]]:
     """(first, count) of each run of sectors that hold data, in order."""
     spares = zone.whole("Number of spares", 0)
-    slips = zone.values.get("slips", [])
+    slips = zone.get("slips", [])
     if not isinstance(slips, list) or not all(isinstance(slip, int) and is_number(slip) for slip in slips):
         raise ScenarioError(f"{zone.path}:{zone.line}: 'slips' is not a list of whole numbers; correct the file")
     slips = sorted(slips)

@@ -7,7 +7,7 @@ seek curve.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -29,17 +29,26 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 @dataclass(frozen=True)
 class ParameterBlock:
-    """``TYPE NAME { key = value, ... }``; ``type`` is empty where a file leaves it out."""
+    """``TYPE NAME { key = value, ... }``; ``type`` is empty where a file leaves it out.
+
+    ``asked`` are the keys that were looked up.
+    """
 
     type: str
     name: str
     values: dict[str, Any]
     path: Path
     line: int
+    asked: set[str] = field(default_factory=set, compare=False)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a value as it was read, or the default."""
+        self.asked.add(key)
+        return self.values.get(key, default)
 
     def number(self, key: str, default: float | None = None) -> float:
         """A number that must be there unless it has a default; raises ScenarioError."""
-        value = self.values.get(key, default)
+        value = self.get(key, default)
         if not is_number(value):
             what = "is not there" if value is None else f"is {value!r}, not a number"
             raise ScenarioError(f"{self.path}:{self.line}: {key!r} {what} in {self.type} {self.name}".rstrip())
@@ -54,7 +63,7 @@ class ParameterBlock:
 
     def block(self, key: str) -> "ParameterBlock":
         """A block that must be there; raises ScenarioError."""
-        value = self.values.get(key)
+        value = self.get(key)
         if not isinstance(value, ParameterBlock):
             raise ScenarioError(
                 f"{self.path}:{self.line}: the block {key!r} is not there in {self.type} {self.name}; add it"
