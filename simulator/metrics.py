@@ -29,6 +29,19 @@ TAP: np.dtype[Any] = np.dtype(
 )
 
 
+#: A station whose waiting is divided, see :mod:`tiersim.simulator.sharing`.
+SHARED_STATION: np.dtype[Any] = np.dtype(
+    [
+        ("since_ns", np.int64),  # up to when it is divided
+        ("waiting", np.int64),  # owners that have any that wait
+        ("serving", np.int64),  # owners that have any that are started
+        ("started", np.int64),  # requests of all of them
+        ("last", np.int64),  # whose was started last
+    ],
+    align=True,
+)
+
+
 @table_set
 class Metrics(NamedTuple):
     """Counts by category (see the replay) and interval; every interval has the same length but the
@@ -37,7 +50,7 @@ class Metrics(NamedTuple):
 
     interval_ns: NDArray[np.int64]  # (1,) length of an interval
     latency: NDArray[np.int64]  # (categories, fine bins)
-    latency_over_time: NDArray[np.int32]  # (intervals, categories, coarse bins), by intended start
+    latency_over_time: NDArray[np.int32]  # (categories, intervals, coarse bins), by intended start
     latency_sum_ns: NDArray[np.int64]  # (intervals, categories), by intended start
     latency_max_ns: NDArray[np.int64]  # (categories,)
     arrivals: NDArray[np.int64]  # (intervals, categories)
@@ -51,9 +64,9 @@ class Metrics(NamedTuple):
     owner_of: NDArray[np.int64]  # (categories,)
     waiting: NDArray[np.int64]  # (stations, owners) requests that the station has not started
     started: NDArray[np.int64]  # (stations, owners) and those that it has, and that are there
-    started_all: NDArray[np.int64]  # (stations,) of all owners together
-    last_started: NDArray[np.int64]  # (stations,) whose was started last
-    shared_since_ns: NDArray[np.int64]  # (stations,) up to when waiting is divided
+    owners_waiting: NDArray[np.int64]  # (stations, owners) first those that have any that wait
+    owners_started: NDArray[np.int64]  # (stations, owners) the same of those that are started
+    shared: NDArray[Any]  # SHARED_STATION[stations]
     behind_ns: NDArray[np.float64]  # (stations, owners, owners and nobody): waiting of the one's behind the other's
     # requests to some stations (see taps)
     tapped: NDArray[np.int64]  # those stations
@@ -71,10 +84,12 @@ def new_metrics(
 ) -> Metrics:
     """Make empty metrics; who waits for whom is noted where it is given whose requests of each category are."""
     watched, owners = (0, 0) if owner_of is None else (stations, int(owner_of.max()) + 2)
+    shared = np.zeros(watched, SHARED_STATION)
+    shared["last"] = owners
     return Metrics(
         interval_ns=np.array([interval_ns], np.int64),
         latency=np.zeros((categories, bins(FINE_BITS)), np.int64),
-        latency_over_time=np.zeros((intervals, categories, bins(COARSE_BITS)), np.int32),
+        latency_over_time=np.zeros((categories, intervals, bins(COARSE_BITS)), np.int32),
         latency_sum_ns=np.zeros((intervals, categories), np.int64),
         latency_max_ns=np.zeros(categories, np.int64),
         arrivals=np.zeros((intervals, categories), np.int64),
@@ -87,9 +102,9 @@ def new_metrics(
         owner_of=np.zeros(0, np.int64) if owner_of is None else owner_of.astype(np.int64),
         waiting=np.zeros((watched, owners), np.int64),
         started=np.zeros((watched, owners + min(watched, 1)), np.int64),
-        started_all=np.zeros(watched, np.int64),
-        last_started=np.full(watched, owners, np.int64),
-        shared_since_ns=np.zeros(watched, np.int64),
+        owners_waiting=np.zeros((watched, owners), np.int64),
+        owners_started=np.zeros((watched, owners), np.int64),
+        shared=shared,
         behind_ns=np.zeros((watched, owners, owners + 1)),
         tapped=np.zeros(0, np.int64),
         taps=np.zeros(0, TAP),
@@ -102,7 +117,7 @@ def of_recording(m: Metrics, number: int) -> Metrics:
     own = slice(number * COUNT, (number + 1) * COUNT)
     return m._replace(
         latency=m.latency[own],
-        latency_over_time=m.latency_over_time[:, own],
+        latency_over_time=m.latency_over_time[own],
         latency_sum_ns=m.latency_sum_ns[:, own],
         latency_max_ns=m.latency_max_ns[own],
         arrivals=m.arrivals[:, own],
@@ -122,11 +137,12 @@ def within(m: Metrics, first: int, end: int) -> Metrics:
         after = by_interval[end:].sum(axis=0, keepdims=True, dtype=by_interval.dtype)
         return np.concatenate([by_interval[first:end], after])
 
-    names = ("latency_over_time", "latency_sum_ns", "arrivals", "completions", "completed_bytes")
+    names = ("latency_sum_ns", "arrivals", "completions", "completed_bytes")
     kept = [*range(first, end), len(m.arrivals) - 1]
     before = m.work_ns[first - 1] if first else np.zeros_like(m.work_ns[0])
     return m._replace(
         **{name: counted(getattr(m, name)) for name in names},
+        latency_over_time=counted(m.latency_over_time.swapaxes(0, 1)).swapaxes(0, 1),
         outstanding=m.outstanding[kept],
         work_ns=m.work_ns[kept] - before,
     )
@@ -150,7 +166,7 @@ def record_completion(
     """Count one completed request."""
     fine = bin_of(latency_ns, FINE_BITS)
     m.latency[category, fine] += 1
-    m.latency_over_time[arrival_interval, category, fine >> (FINE_BITS - COARSE_BITS)] += 1
+    m.latency_over_time[category, arrival_interval, fine >> (FINE_BITS - COARSE_BITS)] += 1
     m.latency_sum_ns[arrival_interval, category] += latency_ns
     m.latency_max_ns[category] = max(m.latency_max_ns[category], latency_ns)
     m.completions[now_interval, category] += 1

@@ -11,6 +11,7 @@ rebuilds, a neighbour), and nobody, before a station has started anything.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
@@ -21,60 +22,108 @@ NOT_RECORDED = ("background work", "nobody")
 
 
 @kernel
+def note_category(p: Plant, slot: int) -> None:
+    """Give a part of a request the category of the whole, and background work none."""
+    request = p.requests[slot]
+    if request["parent"] != NONE:
+        request["category"] = p.requests[request["parent"]]["category"]
+    elif request["row"] == NONE:
+        request["category"] = NONE
+
+
+@kernel
 def owner_of(p: Plant, m: Metrics, slot: int) -> int:
-    """Return whose request it is, or which one it is a part of."""
-    whole = slot
-    while p.requests[whole]["parent"] != NONE:
-        whole = int(np.int64(p.requests[whole]["parent"]))
-    if p.requests[whole]["row"] == NONE:
+    """Return whose request it is, or which one it is a part of; its category is known."""
+    category = p.requests[slot]["category"]
+    if category == NONE:
         return int(m.waiting.shape[1]) - 1
-    return int(m.owner_of[p.requests[whole]["category"]])
+    return int(m.owner_of[category])
 
 
 @kernel
 def settle(p: Plant, m: Metrics, station: int, now: int) -> None:
     """Divide the time of those that wait since the last change at a station."""
-    took_ns = now - m.shared_since_ns[station]
-    m.shared_since_ns[station] = now
+    s = m.shared[station]
+    took_ns = now - s["since_ns"]
+    s["since_ns"] = now
     if took_ns == 0 or p.stations[station]["waiting"] == 0:
         return
-    owners = m.waiting.shape[1]
-    last, started = m.last_started[station], m.started_all[station]
+    last, started, serving = s["last"], s["started"], s["serving"]
     alone = started == 0 or m.started[station, last] == started  # as it is at a disk: one owner has it
-    for owner in range(owners):
+    for place in range(s["waiting"]):
+        owner = m.owners_waiting[station, place]
         waited_ns = took_ns * m.waiting[station, owner]
-        if waited_ns == 0:
-            continue
         if alone:
             m.behind_ns[station, owner, last] += waited_ns
             continue
-        for other in range(owners):
-            if m.started[station, other] > 0:
-                m.behind_ns[station, owner, other] += waited_ns * m.started[station, other] / started
+        for other_place in range(serving):
+            other = m.owners_started[station, other_place]
+            m.behind_ns[station, owner, other] += waited_ns * m.started[station, other] / started
+
+
+@kernel
+def place_of(present: NDArray[np.int64], station: int, owner: int) -> int:
+    """Return where an owner is in a list of those that are present at a station."""
+    place = 0
+    while present[station, place] != owner:
+        place += 1
+    return place
+
+
+@kernel
+def add_waiting(m: Metrics, station: int, owner: int) -> None:
+    """Count a request that waits."""
+    s = m.shared[station]
+    if m.waiting[station, owner] == 0:
+        m.owners_waiting[station, s["waiting"]] = owner
+        s["waiting"] += 1
+    m.waiting[station, owner] += 1
+
+
+@kernel
+def take_waiting(m: Metrics, station: int, owner: int) -> None:
+    """Count one less."""
+    s = m.shared[station]
+    m.waiting[station, owner] -= 1
+    if m.waiting[station, owner] == 0:
+        s["waiting"] -= 1
+        m.owners_waiting[station, place_of(m.owners_waiting, station, owner)] = m.owners_waiting[station, s["waiting"]]
 
 
 @kernel
 def note_waits(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None:
     """A request came to a station and waits there."""
     settle(p, m, station, now)
-    m.waiting[station, owner_of(p, m, slot)] += 1
+    note_category(p, slot)
+    add_waiting(m, station, owner_of(p, m, slot))
 
 
 @kernel
 def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited: bool) -> None:
     """A station starts a request, which had *waited* there or just came."""
     settle(p, m, station, now)
+    if not waited:
+        note_category(p, slot)
     owner = owner_of(p, m, slot)
     if waited:
-        m.waiting[station, owner] -= 1
+        take_waiting(m, station, owner)
+    s = m.shared[station]
+    if m.started[station, owner] == 0:
+        m.owners_started[station, s["serving"]] = owner
+        s["serving"] += 1
     m.started[station, owner] += 1
-    m.started_all[station] += 1
-    m.last_started[station] = owner
+    s["started"] += 1
+    s["last"] = owner
 
 
 @kernel
 def note_leaves(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None:
     """A request leaves a station."""
     settle(p, m, station, now)
-    m.started[station, owner_of(p, m, slot)] -= 1
-    m.started_all[station] -= 1
+    owner = owner_of(p, m, slot)
+    s = m.shared[station]
+    s["started"] -= 1
+    m.started[station, owner] -= 1
+    if m.started[station, owner] == 0:
+        s["serving"] -= 1
+        m.owners_started[station, place_of(m.owners_started, station, owner)] = m.owners_started[station, s["serving"]]

@@ -94,8 +94,8 @@ ENGINE = (
     Fault(
         "latency-over-time-by-end",
         "simulator/metrics.py",
-        "m.latency_over_time[arrival_interval, category",
-        "m.latency_over_time[now_interval, category",
+        "m.latency_over_time[category, arrival_interval",
+        "m.latency_over_time[category, now_interval",
         "Latencies over time stand where requests end, not where they begin.",
         ("tests/test_verdict.py::test_a_result_of_four_requests_by_hand",),
     ),
