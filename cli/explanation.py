@@ -14,7 +14,7 @@ from typing import Any
 from tiersim.cli.statements import known_parts, time_of_transaction
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.scenarios.tails import tail_of
-from tiersim.simulator.categories import WAIT_NAMES
+from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
 from tiersim.units import NS_PER_S
 
 Summary = Mapping[str, Any]
@@ -102,7 +102,7 @@ def explanation(summary: Summary, query: str | None) -> dict[str, Any]:
         "of": name,
         "text": figures.get("text"),
         "count": figures.get("count"),
-        "latency_ns": {key: figures[key] for key in ("mean", "p50", "p95", "p99", "p999") if key in figures},
+        "latency_ns": {key: figures[key] for key in STATISTICS if key in figures},
         "p99_interval_ns": tail_of(summary, name),
         "verdict": summary["verdict"],
         "parts": parts,
@@ -228,8 +228,8 @@ def _is_short(summary: Summary) -> bool:
 
 
 def _least_ns(summary: Summary, figures: Mapping[str, Any]) -> float:
-    """The mean that transactions of a fixed number of clients do not fall below while each needs as much of the
-    processors: as many clients would keep them busy all the time (asymptotic bound: Lazowska, Zahorjan, Graham and
+    """The lowest mean of transactions of a fixed number of clients while the CPU time of each stays: there the
+    processors are busy all the time (asymptotic bound: Lazowska, Zahorjan, Graham and
     Sevcik, "Quantitative system performance", 1984, chapter 5).
     """
     replay, busy = summary.get("replay") or {}, (summary.get("host") or {}).get("utilisation")
@@ -242,8 +242,8 @@ def _least_ns(summary: Summary, figures: Mapping[str, Any]) -> float:
 
 
 def _cores(summary: Summary) -> dict[str, float] | None:
-    """Time of a transaction at the cores, and what of it waits for one, by Little's law: that of clients which share
-    them, and of reads and writes of the WAL, stands in other parts.
+    """CPU time and wait for a core of a transaction, and that wait alone, by Little's law. Both hold what the breakdown
+    shows in other parts: of clients on the same cores, of data reads and of WAL writes.
     """
     host, station = summary.get("host") or {}, (summary.get("stations") or {}).get("processors") or {}
     rate = (summary["throughput_per_s"].get("transactions") or {}).get("value")
@@ -260,8 +260,8 @@ def _changes(
     least_ns: float,
     cores: Mapping[str, float] | None,
 ) -> list[dict[str, Any]]:
-    """What would take the largest parts off, and what would be left at best: *least_ns* where processors stay as they
-    are; more or faster *cores* take off what waits there in all parts.
+    """What would take the largest parts off, and the mean that would be left at best: no less than *least_ns* unless
+    the processors change. More *cores* take off all waits for one, faster ones all time there, in whatever part.
     """
     mean = (figures.get("mean") or {}).get("value")
     found = []

@@ -1,10 +1,10 @@
-"""Between what a 99th percentile lies: how far recorded ones lay from predicted ones, learned from cells of a real
-PostgreSQL, and how far apart draws of luck and of what a recording leaves open lie.
+"""The interval of a 99th percentile: how far recorded ones lay from predicted ones, learned from cells (set-ups) of a
+real PostgreSQL, the sampling error of the run, and the spread of runs that draw what a recording leaves open.
 
 Latencies of transactions have one hump or two: those that waited for a device, and those that did not. A percentile on
 the second hump is as certain as the device's wait; one on the first is made by the scheduler and the processors, and
-far less certain. So each has a reach of its own: what 80 % of the recorded ones do not exceed, as a log of recorded
-over predicted, to either side, every experiment of the same weight. The cells are in ``validation/p99.csv``;
+far less certain. So each has a reach of its own, to either side: the 80 % quantile of the size of
+log(recorded ÷ predicted), every experiment with the same weight. The cells are in ``validation/p99.csv``;
 ``benchmarks/real_postgres/tails.py`` writes it, and measures what intervals from other experiments hold.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 from tiersim.scenarios.caveats import INNODB
 from tiersim.simulator.result import Result
 
-#: A 99th percentile so many times the median is of those that waited.
+#: A 99th percentile of more than so many medians is that of transactions which waited for a device.
 HUMPS_APART = 10.0
 #: Share of recorded percentiles that an interval is to hold.
 SHARE = 0.8

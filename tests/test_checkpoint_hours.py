@@ -6,7 +6,7 @@ import pytest
 from tiersim.scenarios.validation import checkpoint_hours
 from tiersim.scenarios.validation.checkpoint_hours import Shape, shape_of, simulate
 
-TAKEN = {"write_backs": 7, "work_ms": 4.5, "buffer_s": 0.25, "sets_apart": 10}
+TAKEN = {"write_backs": 7, "work_ms": 4.5, "sets_apart": 10}
 
 
 def _saw(period: int, low: float, high: float) -> np.ndarray:
@@ -35,7 +35,7 @@ def test_dips_stand_where_checkpoints_begin_when_that_is_known() -> None:
 
 @pytest.fixture(scope="module")
 def hours() -> dict[int, Shape]:
-    return {part: shape_of(*simulate(25, part, 158e6, 1.5, TAKEN)) for part in (320, 160)}
+    return {part: shape_of(*simulate(25, part, 237e6, 1.25, TAKEN)) for part in (320, 160)}
 
 
 def test_half_of_a_part_does_what_the_part_does(hours: dict[int, Shape]) -> None:
@@ -47,13 +47,13 @@ def test_half_of_a_part_does_what_the_part_does(hours: dict[int, Shape]) -> None
 def test_checkpoints_that_the_log_asks_for_follow_each_other_as_fast_as_the_device_writes(
     hours: dict[int, Shape],
 ) -> None:
-    slower = shape_of(*simulate(25, 320, 110e6, 1.5, TAKEN))
+    slower = shape_of(*simulate(25, 320, 165e6, 1.25, TAKEN))
     assert slower.between_s > 1.2 * hours[320].between_s
     assert slower.mean < 0.9 * hours[320].mean
 
 
 def test_more_log_of_a_transaction_makes_dips_deeper(hours: dict[int, Shape]) -> None:
-    more = shape_of(*simulate(25, 320, 158e6, 2.5, TAKEN))
+    more = shape_of(*simulate(25, 320, 237e6, 2.1, TAKEN))
     assert more.depth_pct > hours[320].depth_pct + 5
 
 

@@ -14,7 +14,7 @@ from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Sta
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.sessions.processors import Costs
-from tiersim.simulator.database.wal.log import Log, Replica
+from tiersim.simulator.database.wal.log import Log, Replica, recycle_segments
 from tiersim.simulator.metrics import Metrics, new_metrics
 
 pytestmark = pytest.mark.kernels
@@ -34,13 +34,14 @@ def run(
     frames: int = 64,
     pages: int = 16,
     checkpoints: Checkpoints | None = None,
+    bytes_per_s: int | None = None,
 ) -> tuple[Database, Metrics, Plant]:
     """Let sessions commit one after the other on a log of 0.2 ms for a write and for a flush, with cores for all of
     them.
     """
     builder = PlantBuilder(1)
     disk = add_server(builder, "disk", 8, 1_000_000)
-    volume = add_server(builder, "log volume", 1, _IO_NS)
+    volume = add_server(builder, "log volume", 1, _IO_NS, bytes_per_s=bytes_per_s)
     count = sessions * commits
     flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
     loads = Statements(
@@ -84,6 +85,41 @@ def test_the_end_of_a_segment_is_flushed_by_itself() -> None:
     database, _, _ = run(1, 3, log=Log(segment_bytes=16384), log_bytes=40_000)
     # 120,000 bytes end 7 segments, and 3 commits
     assert database.log[0]["flushes"] == 7 + 3
+
+
+def test_a_segment_without_a_file_is_written_twice() -> None:
+    shipped, begun = (
+        run(1, 50, log=Log(most_kept_bytes=kept), log_bytes=40_000, bytes_per_s=10**8)[0].log[0]
+        for kept in (0, 1 << 30)
+    )
+    assert begun["written_bytes"] == shipped["written_bytes"]
+    assert begun["sync_ns"] - shipped["sync_ns"] == shipped["written_bytes"] * 10
+
+
+@pytest.mark.parametrize("most_segments", [2, 7, 40, 1000])
+def test_old_files_become_those_of_segments_to_come(most_segments: int) -> None:
+    """Beside a list of files, from which each checkpoint takes the old ones, one after the other."""
+    segment = 1 << 20
+    settings = Log(segment_bytes=segment, most_kept_bytes=most_segments * segment)
+    log = run(1, 1, log=settings, checkpoints=Checkpoints(completion_target=0.5))[0]
+    row = log.log[0]
+    files, expected, redo, inserted = {0}, 0.0, 0, 0
+    for number in range(200):
+        distance = (number * 7919 % 40 + 1) * segment // 3
+        redo, before = max(inserted - segment // 5, 0), redo
+        inserted = redo + distance
+        files |= set(range(inserted // segment + 1))
+        expected = redo - before if expected < redo - before else int(0.9 * expected + 0.1 * (redo - before))
+        wanted = redo // segment + -(-expected * 1.1 * 1.5 // segment)  # xlog.c, XLOGfileslop
+        last = min(wanted, redo // segment + most_segments - 1)
+        for old in sorted(file for file in files if file < redo // segment):
+            files.remove(old)
+            if max(files) + 1 <= last:
+                files.add(max(files) + 1)
+        files -= set(range(redo // segment))
+        row["redo"], row["inserted"] = redo, inserted
+        recycle_segments(log, redo - before)
+        assert row["files_end"] == (max(files) + 1) * segment
 
 
 def test_a_delay_lets_others_come_along_if_enough_are_active() -> None:

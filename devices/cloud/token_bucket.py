@@ -13,14 +13,14 @@ from tiersim.devices.station_records import BUCKET, NEVER, NONE, Plant
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
 from tiersim.units import NS_PER_MS, NS_PER_S, parse_ns
 
-#: Credits for bytes are counted in thousandths: billionths of what lasts for half an hour would not fit 64 bits.
+#: Credits for bytes are counted in thousandths of one: a balance for half an hour does not fit 64 bits in billionths.
 _BYTE_PARTS = 1_000
 #: What allowances that stand behind others are called.
 _CREDITS, _BYTE_CREDITS = "credits", "byte credits"
-#: Of a limit that says only how much it lets through. Linux (``block/blk-throttle.c``, for ``io.max``) lets through
-#: what a slice of time earns when it begins, and what is left lapses with it: slices of HZ / 10, 100 ms; on flash HZ /
-#: 50, 20 ms, from 6.10 (bf20ab538c81) until that was taken back as a mistake, and before it with
-#: BLK_DEV_THROTTLING_LOW. QEMU's buckets leak all the time (``util/throttle.c``); of clouds nobody says.
+#: Sources for a limit that says only how much it lets through. Linux (``block/blk-throttle.c``, for ``io.max``) grants
+#: the tokens of a slice of time when the slice begins; unused ones lapse at its end. A slice is 100 ms (HZ / 10). On
+#: flash it was 20 ms (HZ / 50) before 6.10 with BLK_DEV_THROTTLING_LOW, and always from 6.10 (bf20ab538c81) until that
+#: was taken back as a mistake. QEMU's buckets leak all the time (``util/throttle.c``); of clouds nobody says.
 _LEFT_OUT = {"refill_interval": "assumed: 1 ms .. 100 ms", "carry_over": "assumed: 0 s .. 1 s"}
 _ASSUMED = re.compile(r"assumed: (.+) \.\. (.+)")
 
@@ -99,7 +99,7 @@ class TokenBucket(Sourced):
             self.burst_rate or 0,
         )  # fmt: skip
         if highest * (self.refill_interval + self.carry_over) >= 2**62:
-            raise ValueError("carry_over is longer than an allowance of this rate can be counted; shorten it")
+            raise ValueError("refill_interval and carry_over hold more of this rate than can be counted; shorten them")
         return self
 
     @model_validator(mode="after")

@@ -4,12 +4,12 @@ decided.
 Windows lie one behind the other in a sample, the recording's time between them is gone. A session that falls behind is
 as far behind in the next window, and what it makes up for in the pauses between its requests is seen only where a
 pause is shorter than a window. So the sample's verdict is not enough. Within a window, though, the time between two
-requests of a session is as it was recorded: by how much more of it the run takes, the session falls behind. The rest of
-its time is not seen. If all of it were pauses, it could make up for as much.
+requests of a session is as it was recorded. If the run takes longer for it, the session falls behind by the difference.
+Time outside of such pairs of requests is not seen. At best all of it is pause, and the session makes up for as much.
 
 A load is carried where sessions fall behind by no more than a run may; it is not where they fall behind by more than
 that and all pauses that there can be. Between the two, or where the sample's verdict is another one, nothing is
-decided. Each limit is against an 80 % interval of the growth, from what windows differ by.
+decided. Each limit is compared with the near end of an 80 % interval of the growth, from the scatter of the windows.
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ def growth_within(streams: Streams, windows: int, length_ns: int) -> Growth | No
     if not pairs:
         return None
     time_ns = windows * length_ns
-    growth /= pairs * time_ns  # over the requests, times as many as there are for each pair
+    growth /= pairs * time_ns  # ÷ requests: the mean of sessions; × requests ÷ pairs: what is not seen grows alike
     half_width = NORMAL_90 * float(growth.std(ddof=1)) * np.sqrt(windows)
     return Growth(float(growth.sum()), half_width, seen_ns / weights / time_ns)
 
@@ -70,8 +70,8 @@ def of_sessions(verdict: str, growth: Growth | None) -> str:
 
 
 def of_arrivals(verdict: str, utilisation: float, mean_ns: float, length_ns: int) -> str:
-    """Return the verdict on requests that come by the clock: a load is not seen to be carried by a part that always
-    works, nor where requests of other windows are waited for.
+    """Return the verdict on requests that come by the clock: ``steady`` stands only where no part is always busy and
+    the mean latency is at most a window, since longer requests wait for those of other windows.
     """
     seen = utilisation < ALWAYS_BUSY and mean_ns <= length_ns
     return verdict if seen or verdict != "steady" else UNDECIDED
@@ -87,8 +87,14 @@ def decided(result: Result, streams: Streams | None, mean_ns: float, windows: in
         verdict = of_arrivals(said, summary["bottleneck"]["utilisation"], mean_ns, length_ns)
         why = "a part is always busy in it, or its requests take longer than a window"
     else:
-        verdict = of_sessions(said, growth_within(streams, windows, length_ns))
-        why = "sessions fall behind in its windows, and their pauses may make up for it"
+        growth = growth_within(streams, windows, length_ns)
+        verdict = of_sessions(said, growth)
+        why = (
+            "no session has two requests in one of its windows"
+            if growth is None
+            else f"in its windows sessions fall behind by {growth.share:.0%} of the time, and pauses outside of them"
+            " may make up for that or not"
+        )
     return result if verdict == said else replace(result, summary=summary | _undecided(summary, why))
 
 

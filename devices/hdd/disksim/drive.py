@@ -14,6 +14,7 @@ when its reason is how drives work:
 * A read from the buffer takes the overhead after a read only if it continues that read. DIXtrac extracted it from pairs
   of reads on one track, back to back (Schindler and Ganger, CMU-CS-99-176, mtbrc_lbn_pair). Any other read takes the
   overhead after a write, if that is known.
+* A drive that has one segment for writes takes the segment that it used last: there is no other that a write may fill.
 
 The others were tried, and are not kept (``docs/disks.md``).
 """
@@ -25,7 +26,7 @@ from typing import Any, Literal
 from tiersim.devices.hdd.disk_drive import ReadAhead
 from tiersim.devices.hdd.disksim.layout import MOST_TRACKS, zones_of
 from tiersim.devices.hdd.disksim.parameters import ParameterBlock, read_blocks
-from tiersim.devices.hdd.disksim.seeks import seek_curve
+from tiersim.devices.hdd.disksim.seeks import seek_curve, writes_later_ms
 from tiersim.devices.hdd.hdd_geometry import SECTOR_BYTES
 from tiersim.devices.hdd.hdd_measured import MeasuredDrive
 from tiersim.errors import ScenarioError
@@ -49,7 +50,7 @@ Departure = Literal[
     "even hits",
     "settling is time",
 ]
-KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on", "stream hits"})
+KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on", "stream hits", "write into last"})
 
 #: How the time of an access is found: the time of every part, where DiskSim can take a mean or a constant, too.
 _ACCESS = "trackSwitchPlusRotation"
@@ -90,6 +91,8 @@ _SIMULATED_QUEUE: dict[str, tuple[float, ...]] = {
         (0,),
     ),
 }
+#: Times of seek files have so many digits.
+_SAME_MS = 0.001
 #: Parameters that change no response time of a drive that has its bus to itself; those of a seek curve of another type,
 #: and of a cache that is off; and defects, for what is remapped is read where it would be.
 _WITHOUT_EFFECT = {
@@ -138,7 +141,7 @@ def _values(
     if not 0 < cylinders <= MOST_TRACKS:
         raise ScenarioError(f"{model.path}:{model.line}: no drive has {cylinders:,} cylinders; correct the file")
     points = seek_curve(mechanics, cylinders)
-    settle_ms = mechanics.number("Add. write settling delay", 0)
+    settle_ms = mechanics.number("Add. write settling delay", 0) + writes_later_ms(mechanics)[0]
     switch_ms = mechanics.number("Head switch time", 0)
     if "switch is skew" in departures:
         switch_ms = max(switch_ms, skew_ms)
@@ -191,6 +194,7 @@ def _buffer(specs: ParameterBlock, departures: AbstractSet[Departure]) -> dict[s
     ahead = _READ_AHEAD[kind] if 0 <= kind < len(_READ_AHEAD) else "segment"
     most = specs.whole("Maximum read-ahead (blks)", 0)
     segments = max(specs.whole("Number of buffer segments", 1), 1) if caching else 1
+    written = max(specs.whole("Maximum number of write segments", 1), 1)
     apart = specs.whole("Use separate write segment", 0) != 0 and segments > 1
     hits = [*_overheads(specs, "Read hit"), *_overheads(specs, "Write hit")]
     if "even hits" in departures:  # an overhead of less than half the other is replaced by it
@@ -212,12 +216,8 @@ def _buffer(specs: ParameterBlock, departures: AbstractSet[Departure]) -> dict[s
         "writes_wait": specs.whole("Allow write prebuffering", 0) == 0,
         "write_move_least": _time(specs.number("Minimum seek delay", 0)),
         "write_segment_apart": apart,
-        "write_into": "last used" if "write into last" in departures else "longest unused",
-        "write_segments": (
-            max(specs.whole("Maximum number of write segments", 1), 1)
-            if caching and specs.whole("Fast write level", 0)
-            else None
-        ),
+        "write_into": "last used" if "write into last" in departures and written == 1 else "longest unused",
+        "write_segments": written if caching and specs.whole("Fast write level", 0) else None,
     }
 
 
@@ -277,6 +277,9 @@ def _not_simulated(
     access = mechanics.get("Access time type", _ACCESS)
     if access != _ACCESS:
         found.append(f"Access time type = {str(access)[:60]}")
+    apart_ms = writes_later_ms(mechanics)[1]
+    if apart_ms > _SAME_MS:
+        found.append(f"seeks of writes (up to {apart_ms:.3f} ms from reads' and a constant)")
     blocks = specs, model, mechanics, layout, *layout.get("Zones")
     keys = [key for block in blocks for key in block.values if key not in block.asked | _WITHOUT_EFFECT]
     found += [f"{key[:60]} (not known)" for key in dict.fromkeys(keys) if not key.startswith("Extradisc ")]

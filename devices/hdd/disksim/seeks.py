@@ -14,8 +14,10 @@ from tiersim.errors import ScenarioError
 from tiersim.toml_files import read_text
 from tiersim.units import NS_PER_MS
 
-#: Distance, ms; some files have a deviation, and the times of writes, behind them.
-_POINT = re.compile(r"\s*(\d+)\s*[,\s]\s*(\d+\.?\d*)(?:\s*[,\s]\s*[-\d.]+)*\s*$")
+#: Distance, ms; some files have a deviation, and the times of writes ("dual seek"), behind them.
+_POINT = re.compile(
+    r"\s*(\d+)\s*[,\s]\s*(\d+\.?\d*)(?:\s*[,\s]\s*[-\d.]+(?:\s*[,\s]\s*(\d+\.?\d*))?)?(?:\s*[,\s]\s*[-\d.]+)*\s*$"
+)
 #: So many points are taken of a curve that is given as an equation, logarithmically spaced.
 _POINTS = 200
 _THREE = "Single cylinder seek time", "Average seek time", "Full strobe seek time"
@@ -62,7 +64,26 @@ def _numbers(mechanics: ParameterBlock, key: str, count: int) -> list[float]:
     return [float(value) for value in values]
 
 
+def writes_later_ms(mechanics: ParameterBlock) -> tuple[float, float]:
+    """How much longer the seeks of writes are than those of reads, where a seek file says so of every distance: mean,
+    and largest difference from it, ms.
+    """
+    if mechanics.get("Seek type", "extracted") != "extracted":
+        return 0.0, 0.0
+    later = [None if write is None else write - read for _, read, write in _points(mechanics)]
+    known = [extra for extra in later if extra is not None]
+    if len(known) < len(later):
+        return 0.0, 0.0
+    mean = float(np.mean(known))
+    return mean, max(abs(extra - mean) for extra in known)
+
+
 def _extracted(mechanics: ParameterBlock) -> list[tuple[int, float]]:
+    return [(distance, read) for distance, read, _ in _points(mechanics)]
+
+
+def _points(mechanics: ParameterBlock) -> list[tuple[int, float, float | None]]:
+    """(cylinders, ms, ms of writes) of an extracted curve."""
     name = mechanics.get("Full seek curve")
     if not isinstance(name, str):
         raise ScenarioError(f"{mechanics.path}:{mechanics.line}: 'Full seek curve' names no file; name the .seek file")
@@ -70,11 +91,11 @@ def _extracted(mechanics: ParameterBlock) -> list[tuple[int, float]]:
         path = file_beside(mechanics.path, name)
     except ValueError as error:
         raise ScenarioError(f"{mechanics.path}:{mechanics.line}: the seek curve {name[:60]!r} {error}") from None
-    points = []
+    points: list[tuple[int, float, float | None]] = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         point = _POINT.match(line)
         if point:
-            points.append((int(point[1]), float(point[2])))
+            points.append((int(point[1]), float(point[2]), float(point[3]) if point[3] else None))
         elif line.strip() and not line.startswith("Seek distances measured"):
             raise ScenarioError(f"{path}:{number}: {line[:60]!r} is not DISTANCE, MILLISECONDS; correct the line")
     if not points:

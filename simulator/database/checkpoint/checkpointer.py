@@ -36,7 +36,7 @@ from tiersim.simulator.database.database_state import (
     record,
 )
 from tiersim.simulator.database.page_cache import BY_CHECKPOINTER, hand_on, has_any, has_enough, note_write_back
-from tiersim.simulator.database.wal.log import must_flush_for
+from tiersim.simulator.database.wal.log import must_flush_for, recycle_segments
 from tiersim.units import NS_PER_S
 
 #: What the checkpointer does (``state``).
@@ -278,6 +278,7 @@ def _sync_next(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
             pages = min(PAGES_A_FILE, d.file_start[file + 1] - first)
             return add_child(p, made, d.page_cache[0]["station"], FLUSH, first * size, pages * size)
     checkpoint_row(d)["end_ns"] = now
+    recycle_segments(d, checkpoint_row(d)["log_bytes"])
     c["count"] += 1
     c["state"] = IDLE
     if c["wanted"] == 1 + BY_LOG:

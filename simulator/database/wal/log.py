@@ -6,6 +6,10 @@ LSN again: usually that flush included it (group commit). If not, the committer 
 whole blocks in one piece, and flushes it. Between write and flush, and after the flush, its process needs a processor;
 until then the others wait. The end of a segment is flushed before the next is begun, and may ask for a checkpoint.
 
+A segment is a file. Behind each checkpoint, files that recovery does not need any more are given to segments to come,
+up to what max_wal_size allows, and others are removed (RemoveOldXlogFiles). A segment that has none is filled with
+zeros before it is written (XLogFileInit): its bytes go to the device twice. Here a write of it is twice as long.
+
 Positions (LSNs) count bytes of the log since the run began; they move on when something is inserted (:func:`insert`),
 which takes no time of its own: it is in the CPU of who changes a page. The first change of a page after a checkpoint
 began inserts a full-page image, too (access/transam/xloginsert.c, XLogRecordAssemble).
@@ -19,6 +23,8 @@ ours. It flushes what has come, one flush at a time, each as long as the others.
 """
 
 from dataclasses import dataclass
+
+import numpy as np
 
 from tiersim.devices import requests
 from tiersim.devices.plant import settings_of, values_of
@@ -43,6 +49,8 @@ from tiersim.simulator.database.database_state import (
 #: What a request does (``phase`` of its hold): it is or will be satisfied by another's flush; or it is the one that
 #: writes, uses a processor, flushes, uses a processor again; it waits for a flush, for a replica.
 _FOLLOWS, _BEGINS, _WRITES, _WRITTEN, _FLUSHES, _FLUSHED, _ASKS, _SENT = range(8)
+#: Behind the last segment that has a file, where all have one.
+_EVERYWHERE = 1 << 62
 #: How much of a page is not in its image, as pages of tables filled by pgbench have it: 8,192 - 8,100 (52 published
 #: runs, docs/accuracy.md).
 HOLE_BYTES = 92
@@ -65,7 +73,8 @@ class Log:
     commit_delay, commit_siblings, wal_writer_delay.
 
     ``image_bytes`` is how long the image of a page is in the log (with wal_compression shorter than a page).
-    ``file_bytes`` is where the log goes round on its volume.
+    ``file_bytes`` is where the log goes round on its volume. ``most_kept_bytes`` is max_wal_size of a server that
+    begins without files; 0: every segment has one.
     """
 
     file_bytes: int = 1 << 30
@@ -80,6 +89,7 @@ class Log:
     flushed_later: bool = False  # a commit waits for the write alone, and the log writer flushes it
     threads: bool = False  # make it durable, no commit does: see tiersim.simulator.database.wal.log_threads
     writer_delay_ns: int = 200_000_000
+    most_kept_bytes: int = 0
     replica: Replica | None = None
 
 
@@ -108,6 +118,9 @@ LOG_ROW = record(
     "written_bytes",  # whole blocks
     "sync_ns",  # how long writes and flushes took together
     "began_ns",  # the write or flush under way
+    "files_start",  # of the oldest segment that has a file
+    "files_end",  # behind the last one
+    "expected_bytes",  # between checkpoints (UpdateCheckPointDistanceEstimate)
     # of a log of blocks, see tiersim.simulator.database.wal.log_blocks
     "largest_block_bytes",
     "most_writes",
@@ -294,7 +307,8 @@ def _write(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
     d.holds[slot]["phase"] = _WRITES
     log["written_bytes"] += end - first
     log["began_ns"] = now
-    return add_child(p, made, log["volume"], WRITE, first % log["file_bytes"], end - first)
+    times = 2 if end > log["files_end"] else 1
+    return add_child(p, made, log["volume"], WRITE, first % log["file_bytes"], times * (end - first))
 
 
 @kernel
@@ -364,6 +378,29 @@ def _ask_checkpointer(p: Plant, d: Database) -> int:
     return add_background(p, 0, c["station"], WRITE, 0, 0)
 
 
+@kernel
+def recycle_segments(d: Database, log_bytes: int) -> None:
+    """Give the files before a checkpoint that is over, *log_bytes* behind the one before, to segments to come."""
+    log = d.log[0]
+    segment = log["segment_bytes"]
+    expected = log["expected_bytes"]
+    log["expected_bytes"] = log_bytes if expected < log_bytes else int(0.9 * expected + 0.1 * log_bytes)
+    first = log["redo"] // segment
+    kept = kept_segments(log["expected_bytes"] / segment, d.checkpointer[0]["target"] / 1000)
+    most = first + min(kept, log["most_kept_bytes"] // segment)
+    end = max(log["files_end"] // segment, log["inserted"] // segment + 1)  # those begun since have files, too
+    log["files_end"] = max(end, min(end + first - log["files_start"] // segment, most)) * segment
+    log["files_start"] = first * segment
+
+
+@kernel
+def kept_segments(distance: float, target: float) -> int:
+    """Return how many segments from a checkpoint's on are to have files, if so many are expected between checkpoints;
+    max_wal_size may have it fewer, min_wal_size more, which only a log that rests would notice (xlog.c, XLOGfileslop).
+    """
+    return int(np.ceil(1.1 * (1 + target) * distance)) + 1
+
+
 def log_fields(settings: Log, volume: int, waiting: int, binary_log: bool = False) -> dict[str, int]:
     """Return what of the log's row is not 0 at the start; a *binary_log* comes behind it or not."""
     replica = settings.replica or Replica(0, 0)
@@ -378,4 +415,5 @@ def log_fields(settings: Log, volume: int, waiting: int, binary_log: bool = Fals
         "round_trip_ns": replica.round_trip_ns,
         "replica_flush_ns": replica.flush_ns,
         "replica_starts_ns": -1,
+        "files_end": 0 if settings.most_kept_bytes else _EVERYWHERE,
     }
