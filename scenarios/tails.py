@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from math import exp, hypot, inf, log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tiersim.scenarios.caveats import INNODB
-from tiersim.simulator.result import Result
+if TYPE_CHECKING:  # what shows a percentile's interval loads nothing that makes one
+    from tiersim.simulator.result import Result
 
 #: A 99th percentile of more than so many medians is that of transactions which waited for a device.
 HUMPS_APART = 10.0
@@ -88,8 +88,10 @@ def read_cells(text: str) -> tuple[TailCell, ...]:
 _NUMBERS = ("p50_ms", "p99_ms", "recorded_p99_ms", "p95_ms")
 
 
-def with_tails(result: Result) -> Result:
+def with_tails(result: "Result") -> "Result":
     """Add to the *result* of a recorded load of PostgreSQL the interval of each 99th percentile."""
+    from tiersim.scenarios.caveats import INNODB
+
     summary = result.summary
     if summary["verdict"].get("error") == INNODB:  # nobody recorded percentiles of it
         return result

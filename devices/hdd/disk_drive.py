@@ -295,7 +295,7 @@ def _buffer(builder: PlantBuilder, drive: Drive) -> dict[str, int]:
         "extra_disconnect": int(drive.extra_write_disconnect is not None),
         "write_apart": int(drive.write_segment_apart or 0),
         "write_oldest": int(drive.write_into == "longest unused"),
-        "stream_hits": int(drive.stream_hits or 0),
+        "hits_of_stream": int(drive.stream_hits or 0),
         "hits_wait": int(drive.read_hits_wait or 0),
         "writes_wait": int(drive.writes_wait or 0),
         "read_ahead": _AHEAD[drive.read_ahead or "none"],
