@@ -65,7 +65,7 @@ def test_a_token_bucket_is_as_fast_as_ever_until_it_is_empty() -> None:
         "refill_interval": "1 ms",
         "carry_over": "5 ms",
     }
-    sources = {key: "assumed: 0 .. 1" for key in values.keys() - {"kind", "name"}}
+    sources = {key: "document: made up" for key in values.keys() - {"kind", "name"}}
     curve = load_curve(TokenBucket.model_validate({**values, "sources": sources}))
     assert curve.saturated_per_s == pytest.approx(10_000, rel=0.03)
     assert curve.points[0].reads.p50_ns == pytest.approx(1e6, rel=0.01)

@@ -112,6 +112,11 @@ def test_a_refill_interval_that_is_known_has_no_range() -> None:
     assert (known.refill_interval, known.refill_range_ns) == (20_000_000, None)
 
 
+def test_a_range_may_say_why() -> None:
+    volume = written("assumed: 5 ms .. 50 ms (nobody says)", refill_interval="20 ms")
+    assert volume.refill_range_ns == (5_000_000, 50_000_000)
+
+
 @pytest.mark.parametrize(("assumed", "said"), [("1 .. 2", "is not a duration"), ("1 ms .. 10 ms", "does not hold")])
 def test_a_range_of_the_refill_interval_is_two_durations_around_it(assumed: str, said: str) -> None:
     with pytest.raises(ValidationError, match=f"sources: refill_interval: .*{said}"):

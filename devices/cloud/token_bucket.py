@@ -22,7 +22,7 @@ _CREDITS, _BYTE_CREDITS = "credits", "byte credits"
 #: flash it was 20 ms (HZ / 50) before 6.10 with BLK_DEV_THROTTLING_LOW, and always from 6.10 (bf20ab538c81) until that
 #: was taken back as a mistake. QEMU's buckets leak all the time (``util/throttle.c``); of clouds nobody says.
 _LEFT_OUT = {"refill_interval": "assumed: 1 ms .. 100 ms", "carry_over": "assumed: 0 s .. 1 s"}
-_ASSUMED = re.compile(r"assumed: (.+) \.\. (.+)")
+_ASSUMED = re.compile(r"assumed: (.+?) \.\. (.+?)(?: \(.*\))?")
 
 
 class TokenBucket(Sourced):
