@@ -10,7 +10,7 @@ _EXPECTED = "Expected error"
 _ALIKE_PCT = 0.5
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = (
-    " Most of those of calibrated results are of one server with other buffer pools and IOPS caps: on another kind of"
+    " Calibrated results were measured mostly on one server with other buffer pools and IOPS caps: on another kind of"
     " device errors can be larger."
 )
 _NO_EFFECT = " has no effect here: "
