@@ -22,22 +22,14 @@ NOT_RECORDED = ("background work", "nobody")
 
 
 @kernel
-def note_category(p: Plant, slot: int) -> None:
-    """Give a part of a request the category of the whole, and background work none."""
-    request = p.requests[slot]
-    if request["parent"] != NONE:
-        request["category"] = p.requests[request["parent"]]["category"]
-    elif request["row"] == NONE:
-        request["category"] = NONE
-
-
-@kernel
 def owner_of(p: Plant, m: Metrics, slot: int) -> int:
-    """Return whose request it is, or which one it is a part of; its category is known."""
-    category = p.requests[slot]["category"]
-    if category == NONE:
+    """Return whose request it is, or which one it is a part of."""
+    whole = slot
+    while p.requests[whole]["parent"] != NONE:
+        whole = int(np.int64(p.requests[whole]["parent"]))
+    if p.requests[whole]["row"] == NONE:
         return int(m.waiting.shape[1]) - 1
-    return int(m.owner_of[category])
+    return int(m.owner_of[p.requests[whole]["category"]])
 
 
 @kernel
@@ -94,7 +86,6 @@ def take_waiting(m: Metrics, station: int, owner: int) -> None:
 def note_waits(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None:
     """A request came to a station and waits there."""
     settle(p, m, station, now)
-    note_category(p, slot)
     add_waiting(m, station, owner_of(p, m, slot))
 
 
@@ -102,8 +93,6 @@ def note_waits(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None:
 def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited: bool) -> None:
     """A station starts a request, which had *waited* there or just came."""
     settle(p, m, station, now)
-    if not waited:
-        note_category(p, slot)
     owner = owner_of(p, m, slot)
     if waited:
         take_waiting(m, station, owner)
