@@ -58,10 +58,11 @@ def _show(document: dict[str, Any]) -> None:
         print(f"Where the time goes: {document['no_parts']}.")
     cores = document["cores"]
     if cores is not None and cores["waiting_ns"] > _LEAST_WAIT * cores["time_ns"]:
+        waiting, running = (format_ns(ns) for ns in (cores["waiting_ns"], cores["time_ns"] - cores["waiting_ns"]))
         print(
-            f"Cores: a transaction takes {format_ns(cores['time_ns'])} there, {format_ns(cores['waiting_ns'])} of it"
-            " waiting for one (Little's law). Clients on this host, reads and the WAL wait for cores too: their waits"
-            " are in their own parts."
+            f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law). The part"
+            " 'waiting for a core' is the wait of queries; that of clients on this host, of reads and of the WAL is in"
+            " their own parts."
         )
     reads = document["reads"]
     if reads is not None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tiersim.cli.statements import known_parts, time_of_transaction
 from tiersim.errors import TraceError, did_you_mean
+from tiersim.scenarios.caveats import BEYOND
 from tiersim.scenarios.tails import tail_of
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
 from tiersim.units import NS_PER_S
@@ -78,6 +79,16 @@ _MEASUREMENTS = {
     "lock": "waits for locks, as the server's wait statistics or its log have them",
     "temp": "sequential reads and writes on the device of temporary files (a fio job, then `tiersim devices fit`)",
     "copy": "sequential reads and writes on the devices of data and backups (a fio job, then `tiersim devices fit`)",
+}
+
+
+#: The same of a calibrated result that goes beyond its recording.
+_BEYOND: dict[str, Any] = {
+    "what": "a recording with a pool and a load nearer to those that you ask for",
+    "why": "this result goes beyond its recording, and nobody measured how far latencies are off there",
+    "assumed_parameters": [],
+    "furthest_off": None,
+    "and_then": "replay it with `--recorded-on`",
 }
 
 
@@ -290,9 +301,9 @@ def _changes(
 def _measurement(
     summary: Summary, parts: Sequence[Mapping[str, Any]], stations: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """What to measure first, of an uncalibrated result."""
+    """What to measure first, of a result that is not calibrated or goes beyond its recording."""
     if summary["verdict"].get("calibration") == "calibrated":
-        return None
+        return _BEYOND if summary["verdict"].get("reach") == BEYOND else None
     first = next((part for part in parts if part["part"] in _MEASUREMENTS), None)
     if first is not None:
         what, why = _MEASUREMENTS[first["part"]], f"{WAIT_NAMES[first['part']]} is {first['share']:.0%} of the time"

@@ -362,8 +362,8 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         notes.append(
-            "A range or a bound (>) in place of a p99: the slow requests came in too few bursts. It is the spread of"
-            " the simulation alone; the expected error comes on top."
+            "A range or a bound (>) in place of a p99: the slow requests came in too few bursts. It is the scatter of"
+            " the simulation alone; the error of the model comes on top."
         )
     return notes
 

@@ -47,9 +47,13 @@ def sentence(summary: Summary) -> str | None:
         return f"{_EXPECTED}: unknown for this engine (docs/innodb.md)."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
+    if found["basis"] == "assumed":  # nobody measured percentiles of such predictions (docs/accuracy.md)
+        names = names | {"other": "mean latency"}
     parts = [f"{words} {reach(figures[key])}" for key, words in names.items() if key in figures]
     if "other" not in figures and not figures.keys() >= _NAMED:
         parts.append("unknown for other figures")
+    if found["basis"] == "assumed":
+        parts.append("unknown for percentiles")
     more = " A range holds that, and what the recording leaves open." if summary.get("range") else ""
     return f"{_EXPECTED} ({_basis(summary)}): {', '.join(parts)}.{more}"
 

@@ -17,6 +17,7 @@ from tiersim.cli.comparison import comparison
 from tiersim.cli.explanation import explanation
 from tiersim.cli.measured import MeasuredFigure, read_measured
 from tiersim.errors import TraceError
+from tiersim.scenarios.caveats import BEYOND
 from tiersim.simulator.result import load_result, save_result
 
 DEVICES = ("15k-raid10", "pcie-flash")
@@ -323,6 +324,8 @@ def test_calibrated_results_ask_for_no_measurement() -> None:
     assert explanation(summary, None)["measurement"] is not None
     summary["verdict"]["calibration"] = "calibrated"
     assert explanation(summary, None)["measurement"] is None
+    summary["verdict"]["reach"] = BEYOND
+    assert "goes beyond its recording" in explanation(summary, None)["measurement"]["why"]
 
 
 def test_a_failed_calibration_names_the_class_that_is_furthest_off() -> None:

@@ -140,11 +140,14 @@ function drawHead() {
   $('facts').textContent = data.traces.map(about).join(' · ');
 }
 
+/** The interval of a figure, named: the expected error is another one. */
+const repeats = text => (text ? `repeats ${text}` : '');
+
 function headlineFigure(scenario, [purpose, statistic], big) {
   const { us, figure, range, word, why } = latency(scenario, purpose, statistic);
   const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
   const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
-  const shown = known(us) ? [value(duration(us), ''), beside(scenario.latency_error_known ? spread(figure, us) : ' error unknown')]
+  const shown = known(us) ? [value(duration(us), ''), beside(scenario.latency_error_known ? repeats(spread(figure, us)) : ' error unknown')]
     : range ? [value(range, 'range'), beside(why ?? word)] : [value(word, 'word')];
   return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `${statistic} of ${plural(purpose)}`), element('dd', {}, shown));
 }
@@ -265,7 +268,7 @@ function drawComparison() {
   labelCells($('comparison'));
   $('comparison-note').textContent = [
     `Small figures: the spread of repeated simulations alone (80${NBSP}% interval), left out where it is below the last digit. The error of the model comes on top: see How sure is that.`,
-    'Not resolved: a range or a bound (>) stands in place of one value. Of requests: the slow ones came in too few bursts; the range is the spread of the simulation alone. p99 of transactions, commits and queries: 80 % of measured p99s lay in such ranges, so the error of the model is in it.',
+    'Not resolved: a range or a bound (>) stands in place of one value. Block requests: the slow ones came in too few bursts; the range is the scatter of the simulation alone. Transactions, commits and queries: the range includes the error of the model; 80 % of measured p99s lay in such ranges.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',

@@ -446,8 +446,8 @@ LEFT = "execution time minus reads, writes and sampled waits (an upper bound)"
 NOT_TIMED = "unknown: reads and writes of pages were not timed (track_io_timing)"
 FASTEST_COMMIT = "that of the fastest commit; the rest is the wait for the WAL"
 COMMIT_ALONE = (
-    "their whole execution time, waits for the WAL included: its flushes took longer than all commits, so they cannot"
-    " be divided among these"
+    "their whole execution time, an upper bound: waits for the WAL could not be taken off, since the recorded flushes"
+    " took longer than all commits"
 )
 LOG_NOT_TIMED = "unknown: flushes of the WAL were not timed (track_wal_io_timing)"
 
