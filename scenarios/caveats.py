@@ -160,7 +160,12 @@ def _said(found: Sequence[str]) -> list[str]:
 def of_hardware(scenario: NamedScenario) -> list[str]:
     """What everybody who reads the result must know of the devices and controllers, once each."""
     devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
-    return [*scenario.defects, *_timeless_caches(scenario), *devices]
+    empty = [
+        f"controllers.{name}: its write cache starts empty, so writes are faster until it has filled than later"
+        for name, model in scenario.model.controllers.items()
+        if model.with_name(name).cache_bytes is not None
+    ]
+    return [*scenario.defects, *_timeless_caches(scenario), *empty, *devices]
 
 
 def _timeless_caches(scenario: NamedScenario) -> Iterator[str]:

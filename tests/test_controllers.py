@@ -553,6 +553,12 @@ def test_a_cache_that_takes_writes_in_no_time_is_said(tmp_path: Path, keys: str,
     assert [one.partition(":")[0] for one in found] == (["log"] if said else [])
 
 
+@pytest.mark.parametrize(("policy", "said"), [("write-back", 1), ("write-through", 0)])
+def test_a_write_cache_that_starts_empty_is_said(tmp_path: Path, policy: str, said: int) -> None:
+    found = of_hardware(load(tmp_path, f'cache = "256 MiB"\nhost_link = "pcie2-x8"\nwrite_policy = "{policy}"'))
+    assert sum("controllers.perc: its write cache starts empty" in one for one in found) == said
+
+
 def test_a_known_defect_is_told(tmp_path: Path) -> None:
     keys = 'cache = "256 MiB"\nknown_defect = "perc6-raid0-write-back"'
     assert load(tmp_path, keys).defects == []

@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "2e0e3b1256f1c6e3aa45d65bae0662af2632cbd9cb41d946b412d6d294d26aaf"
+GOLDEN = "dfa6fec7b4a3f27b8d7a2e303b7b95a4cd27c94483c55bbfe002940b4911bbc1"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
