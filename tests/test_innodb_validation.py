@@ -16,6 +16,7 @@ from tiersim.scenarios.closed import Loop, at_random, run_closed, settled_bytes_
 from tiersim.scenarios.validation import (
     innodb_cells,
     innodb_ebs,
+    innodb_gp2,
     innodb_pairs,
     innodb_samsung,
     innodb_sata,
@@ -36,7 +37,7 @@ from tiersim.traces.readers.mysql.settings import PAGE_CLEANER_SECOND
 ACCURACY = Path(__file__).parents[1] / "docs/accuracy.md"
 
 
-@pytest.mark.parametrize("module", [innodb_ebs, innodb_pairs, innodb_samsung, innodb_sata, innodb_tpcc])
+@pytest.mark.parametrize("module", [innodb_ebs, innodb_gp2, innodb_pairs, innodb_samsung, innodb_sata, innodb_tpcc])
 def test_figures_that_are_not_part_of_the_project_are_asked_for(module: object, tmp_path: Path) -> None:
     assert isinstance(module, type(innodb_ebs))
     for folder in (None, tmp_path):
