@@ -18,7 +18,16 @@ from typer.testing import CliRunner
 from tests import accuracy_document
 from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
-from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, INNODB, MET, model_error_of
+from tiersim.scenarios.caveats import (
+    BEYOND,
+    BEYOND_BY_GUESS,
+    INNODB,
+    MET,
+    OTHER_STORAGE,
+    model_error_of,
+    multiples_of,
+)
+from tiersim.scenarios.statements.calibration_verdict import _drives
 from tiersim.scenarios.validation import interval_report, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (
@@ -257,6 +266,18 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
     assert "unknown for other figures" in sentence  # only throughput was measured there
 
 
+def test_storage_of_another_kind_has_the_error_of_a_result_without_a_calibration() -> None:
+    verdict = {"calibration": "calibrated", "reach": BEYOND, "storage": OTHER_STORAGE}
+    found, assumed = model_error_of(verdict), model_error_of({"calibration": "none"})
+    assert found == {"basis": "storage", "figures": assumed["figures"]}
+    assert multiples_of(found, "p99") is None
+    array = {"data": "array", "data.0": "hdd", "raid.cache": "write cache", "processors": "processors"}
+    assert _drives({"stations": {name: {"kind": kind} for name, kind in array.items()}}) == {"hdd"}
+    (sentence,) = said.notes([{"verdict": verdict, "model_error": found}])
+    assert "(storage of another kind than recorded): throughput" in sentence
+    assert "unknown for percentiles" in sentence
+
+
 def test_where_transactions_are_met_and_a_query_is_not_throughput_has_the_error_of_a_calibrated_result() -> None:
     verdict = {"calibration": "uncalibrated", "reach": "within the recording", "transactions": MET}
     met, calibrated, assumed = (
@@ -319,7 +340,7 @@ def test_it_is_said_once_for_all_results() -> None:
     _, first, second = said.notes([{**one, "name": "disks"}, {**calibrated, "name": "flash"}])
     assert first.startswith("Expected error of disks (not calibrated): throughput")
     assert second.startswith("Expected error of flash (calibrated): throughput")
-    assert ["About 3 of 4 past measurements" in line for line in (first, second)] == [True, False]
+    assert ["about 3 of 4 measurements lay within that" in line for line in (first, second)] == [True, False]
     high = said.expected_error(one).removesuffix(" %").split()[-1].removeprefix("+")
-    assert f" % too low and {high} % too high." in first
+    assert f" % too low and {high} % too high;" in first
     assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version
