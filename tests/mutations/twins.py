@@ -648,6 +648,20 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "Groups that are not synced wait for company.",
         ),
     ],
+    f"{_COMMITS}::test_journal": [
+        (
+            "simulator/database/journal.py",
+            'j["busy"], j["done_ns"] = 0, j["began_ns"]',
+            'j["busy"], j["done_ns"] = 0, p.requests[slot]["offset_bytes"]',
+            "A commit holds what its first had changed alone.",
+        ),
+        (
+            "simulator/database/journal.py",
+            "now // TICK_NS > changed_ns // TICK_NS",
+            "now > changed_ns",
+            "Each write changes the metadata.",
+        ),
+    ],
     f"{_COMMITS}::test_log_threads": [
         (
             "simulator/database/wal/log_threads.py",
