@@ -57,10 +57,11 @@ def _learned() -> dict[str, Any]:
 
 def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] | None:
     """Return ``low`` and ``high`` of :func:`model_error_of` for a figure of a result: ``throughput``, or a statistic of
-    a latency, such as ``p99``; None where nothing like it was measured.
+    a latency, such as ``p99``; None where nothing like it was measured, as no percentile of ``assumed`` ones.
     """
     kind = figure if figure == "throughput" else "mean" if figure in ("mean", "p50") else "tail"
-    found = error["figures"].get(kind) or error["figures"].get("other")
+    other = None if kind == "tail" and error["basis"] == "assumed" else error["figures"].get("other")
+    found = error["figures"].get(kind) or other
     return None if found is None else (found["low"], found["high"])
 
 
