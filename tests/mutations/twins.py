@@ -651,15 +651,15 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     f"{_COMMITS}::test_journal": [
         (
             "simulator/database/journal.py",
-            'j["busy"], j["done_ns"] = 0, j["began_ns"]',
-            'j["busy"], j["done_ns"] = 0, p.requests[slot]["offset_bytes"]',
-            "A commit holds what its first had changed alone.",
+            'j["busy"], j["began_ns"] = 1, now',
+            'j["busy"], j["began_ns"] = 0, now',
+            "Commits of the journal run beside each other.",
         ),
         (
             "simulator/database/journal.py",
             "now // TICK_NS > changed_ns // TICK_NS",
             "now > changed_ns",
-            "Each write changes the metadata.",
+            "Each write changes the metadata of a file.",
         ),
     ],
     f"{_COMMITS}::test_log_threads": [
