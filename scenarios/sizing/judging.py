@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.errors import ScenarioError, did_you_mean
-from tiersim.scenarios.caveats import model_error_of, multiples_of
+from tiersim.scenarios.caveats import model_error_of, multiples_of, tail_of
 from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.subject import SizingSubject
 from tiersim.scenarios.sizing.targets import Target
-from tiersim.scenarios.tails import tail_of
 from tiersim.simulator.verdict import BEHIND_THROUGHPUT
 from tiersim.units import format_bytes, format_ns
 
