@@ -32,6 +32,7 @@ from tiersim.scenarios.validation import interval_report, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (
     CONSTANT,
+    COVERAGE,
     JudgedMeasurement,
     Measurement,
     coverage_interval,
@@ -56,9 +57,22 @@ def test_eighty_percent_of_the_errors_are_within_what_is_learned() -> None:
     assert (learned.beyond, learned.measurements, learned.experiments, learned.figure) == (0.04, 5, 5, "mean")
 
 
-def test_every_experiment_weighs_the_same_however_many_figures_it_has() -> None:
-    many = [*measured("e5", *[0.5] * 100), *(one for one in five() if one.experiment != "e5")]
-    assert learn(many, "calibrated", "mean").beyond == 0.04
+def test_every_figure_weighs_the_same_whatever_experiment_it_is_of() -> None:
+    many = [*measured("e5", *[0.5] * 6), *(one for one in five() if one.experiment != "e5")]
+    assert learn(many, "calibrated", "mean").beyond == 0.5
+
+
+def test_an_experiment_teaches_nothing_about_itself() -> None:
+    many = [*measured("e6", *[0.5] * 100), *five()]
+    assert [one.high for one in judge(many) if one.measurement.experiment == "e6"] == [0.04] * 100
+
+
+@pytest.mark.parametrize("basis", ["calibrated", "extrapolated", "assumed", "innodb"])
+def test_with_each_experiment_left_out_intervals_of_each_basis_hold_as_much_as_they_say(basis: str) -> None:
+    judged = [one for one in judge(accuracy_document.measurements()) if one.measurement.basis == basis]
+    for by_experiment in (False, True):
+        _, low, high = coverage_interval(judged, by_experiment=by_experiment)
+        assert low <= COVERAGE <= high
 
 
 def test_errors_to_either_side_count_alike() -> None:

@@ -270,11 +270,11 @@ SCENARIOS = (
         ("tests/test_intervals.py::test_the_score_is_the_width_and_ten_times_what_lies_outside",),
     ),
     Fault(
-        "interval-weights",
+        "interval-own-figures",
         "scenarios/validation/intervals.py",
-        "reached += 1 / counts[one.experiment] / len(counts)",
-        "reached += 1 / sum(counts.values())",
-        "An experiment with many figures weighs more than others.",
-        ("tests/test_intervals.py::test_every_experiment_weighs_the_same_however_many_figures_it_has",),
+        "(other for other in measurements if other.experiment != one.experiment)",
+        "(other for other in measurements)",
+        "An experiment teaches what it is judged by.",
+        ("tests/test_intervals.py::test_an_experiment_teaches_nothing_about_itself",),
     ),
 )
