@@ -48,7 +48,7 @@ def compare(
 
 def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
     from tiersim.cli.statements import range_of_tail
-    from tiersim.scenarios.tails import tail_of
+    from tiersim.scenarios.caveats import tail_of
 
     baseline, *others = document["results"]
     columns = [

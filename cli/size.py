@@ -178,16 +178,11 @@ def _doubts(document: dict[str, Any]) -> list[str]:
         return []
     sure = next((one["name"] for one in good if not one["doubts"]), None)
     instead = (
-        f"The cheapest simulated candidate that meets them with that error on top: {sure}"
+        f"The cheapest simulated candidate without a doubt: {sure}"
         if sure
-        else "No simulated candidate meets them with that error on top"
+        else "No simulated candidate is without a doubt"
     )
-    return [
-        (
-            "The targets are met by less than the expected error (docs/accuracy.md):"
-            f" {'; '.join(chosen['doubts'])}. {instead}."
-        )
-    ]
+    return [f"In doubt (docs/accuracy.md): {'; '.join(chosen['doubts'])}. {instead}."]
 
 
 def _whys(cheaper: list[dict[str, Any]]) -> list[str]:

@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import Any
 
 from tiersim.cli import terminal, verdicts
-from tiersim.scenarios.tails import tail_of
 from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
 from tiersim.units import NS_PER_S, format_bytes, format_ns
 
@@ -219,6 +218,8 @@ def with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[
     """
     if not row[0].endswith(", p99"):
         return row
+    from tiersim.scenarios.caveats import tail_of
+
     found = [tail_of(summary, key) for summary in summaries]
     ranges = [range_of_tail(one) for one in found]
     label = f"{row[0]} or its range" if any(ranges) else row[0]

@@ -125,8 +125,13 @@ class PlantBuilder:
         """Append a station: *resources* gives the number of servers by name, *children* the most that one request
         makes.
 
-        *role* is what people see in place of its kind.
+        *role* is what people see in place of its kind. Raises ValueError for a station that serves by itself and names
+        no resource: nobody could say how busy it is.
         """
+        if not resources and not (children and self.stations):
+            raise ValueError(f'{name}: serves requests and names no resource; name one, such as {{"servers": 1}}')
+        if len(resources) > RESOURCES:
+            raise ValueError(f"{name}: names {len(resources)} resources; name at most {RESOURCES}")
         self._station_rows.append((kind, row))
         self._most_children = max(self._most_children, children)
         self.stations.append(

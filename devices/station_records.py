@@ -165,7 +165,6 @@ DRIVE_ROW = _record(
     "write_oldest",  # 1: it takes the segment that was used longest ago, not the one that was used last
     "after_write",  # 1: the last command was a write
     "arm_free_ns",  # when what the arm does by itself, or did last, ends
-    "hits_of_stream",  # 1: a read from the buffer that does not continue the last takes the overhead after a write
     "hits_wait",  # 1: a read from the buffer waits for the write that the arm is at
     "writes_wait",  # 1: and so does a write into it
     "read_ahead",  # how far, see hdd_buffer_kernels

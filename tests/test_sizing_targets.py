@@ -199,12 +199,14 @@ def test_a_target_that_is_right_is_not_refused() -> None:
     assert isinstance(parse_target("p99(query:checkout) < 1 ms"), Target)
 
 
-@pytest.mark.parametrize("calibration", ["calibrated", "none"])
-def test_what_is_met_by_less_than_models_have_been_off_is_in_doubt(calibration: str) -> None:
+@pytest.mark.parametrize(("calibration", "statistic"), [("calibrated", "p99"), ("none", "mean")])
+def test_what_is_met_by_less_than_models_have_been_off_is_in_doubt(calibration: str, statistic: str) -> None:
     run = summary(figure(10 * MS, 9 * MS, 11 * MS))
     run["verdict"]["calibration"] = calibration
+    for figures in (run["latency_ns"]["transaction"], *run["queries"].values()):
+        figures["mean"] = figures["p99"]
     error = model_error_of(run["verdict"])
-    latency, rate = multiples_of(error, "p99"), multiples_of(error, "throughput")
+    latency, rate = multiples_of(error, statistic), multiples_of(error, "throughput")
     assert latency is not None
     assert rate is not None
     most_ms, least_per_s = 11 * latency[1], 990 * rate[0]
@@ -212,14 +214,23 @@ def test_what_is_met_by_less_than_models_have_been_off_is_in_doubt(calibration: 
     def doubts(text: str) -> list[str]:
         return list(doubts_of(parse_target(text), run, "transactions"))
 
-    (doubt,) = doubts(f"p99(transaction) < {most_ms - 0.01:.2f} ms")
-    assert doubt.startswith(f"p99(transaction) is predicted as 10 ms, real it may be {most_ms:.3g} ms")
-    assert doubts(f"p99(query) < {most_ms - 0.01:.2f} ms")[0].startswith("p99(query:b) is predicted as 10 ms")
-    assert doubts(f"p99(transaction) < {most_ms + 0.01:.2f} ms") == []
+    (doubt,) = doubts(f"{statistic}(transaction) < {most_ms - 0.01:.2f} ms")
+    assert doubt.startswith(f"{statistic}(transaction) is predicted as 10 ms, real it may be {most_ms:.3g} ms")
+    (doubt,) = doubts(f"{statistic}(query) < {most_ms - 0.01:.2f} ms")
+    assert doubt.startswith(f"{statistic}(query:b) is predicted as 10 ms")
+    assert doubts(f"{statistic}(transaction) < {most_ms + 0.01:.2f} ms") == []
     (doubt,) = doubts(f"throughput >= {least_per_s + 1:.0f}/s")
     assert doubt.startswith("1,000 transactions/s are predicted, real may be")
     assert doubts(f"throughput >= {least_per_s - 1:.0f}/s") == []
     assert doubts("throughput >= 1x") == []
+
+
+def test_a_percentile_without_a_calibration_is_in_doubt_as_nobody_measured_its_error() -> None:
+    run = summary(figure(10 * MS, 9 * MS, 11 * MS))
+    run["verdict"]["calibration"] = "none"
+    (doubt,) = doubts_of(parse_target("p99(transaction) < 100 ms"), run, "transactions")
+    assert doubt == "without a calibration, the error of p99 is unknown; measure before you decide"
+    assert list(doubts_of(parse_target("throughput >= 100/s"), run, "transactions")) == []
 
 
 def test_a_latency_beyond_the_recording_is_in_doubt_as_nobody_measured_its_error() -> None:

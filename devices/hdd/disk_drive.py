@@ -82,12 +82,6 @@ class Drive(Sourced):
             "write after write."
         ),
     )
-    stream_hits: bool | None = Field(
-        default=None,
-        description=(
-            "The first of hit_overheads is of a read that continues the last read; any other read takes the second."
-        ),
-    )
     miss_overheads: tuple[Nanoseconds, Nanoseconds, Nanoseconds, Nanoseconds] | None = Field(
         default=None,
         description="The same for a command that moves the arm; left out: command_overhead and write_overhead.",
@@ -295,7 +289,6 @@ def _buffer(builder: PlantBuilder, drive: Drive) -> dict[str, int]:
         "extra_disconnect": int(drive.extra_write_disconnect is not None),
         "write_apart": int(drive.write_segment_apart or 0),
         "write_oldest": int(drive.write_into == "longest unused"),
-        "hits_of_stream": int(drive.stream_hits or 0),
         "hits_wait": int(drive.read_hits_wait or 0),
         "writes_wait": int(drive.writes_wait or 0),
         "read_ahead": _AHEAD[drive.read_ahead or "none"],

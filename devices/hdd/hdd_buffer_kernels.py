@@ -310,8 +310,7 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
     through_ns = sectors * d["interface_ps"] // PS_PER_NS
     last_ns = d["interface_ps"] // PS_PER_NS
     completion_ns = p.pool[times + COMPLETION]
-    after = 1 if d["hits_of_stream"] == 1 and first != d["read_end"] else d["after_write"]
-    understood = now + p.pool[times + HIT + after] + p.pool[times + DATA]
+    understood = now + p.pool[times + HIT + d["after_write"]] + p.pool[times + DATA]
     holder, free = _search(p, drive, first, end)
     ahead = d["ahead_segment"]
     if holder == NONE and ahead != NONE and _soon_ahead(p, drive, first):

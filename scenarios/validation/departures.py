@@ -21,8 +21,8 @@ from tiersim.scenarios.calibration.demerit import demerits_ms, respond
 from tiersim.scenarios.survey import TraceSurvey, survey
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.demerits import ASSUMED, DISKSIM_MS, MISSING, ROUNDED_MS, SOURCE, folder_of
+from tiersim.scenarios.validation.think_times import import_with_waits_in_place
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.readers import import_trace
 
 #: Drives of one maker's design, which were characterised alike.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
@@ -50,7 +50,7 @@ class Demerits:
 
     def _read(self, drive: str) -> TraceSurvey:
         bundle = self._place / f"{drive}.trace"
-        import_trace([self._folder / f"{drive}.trace"], bundle, format="disksim-validate", force=False)
+        import_with_waits_in_place(self._folder / f"{drive}.trace", self._folder / f"{drive}.parv", bundle)
         return survey(Bundle(bundle))
 
     def _of(self, drive: str, departures: frozenset[Departure]) -> tuple[float, ...]:
@@ -123,5 +123,8 @@ def _nested(demerits: Demerits) -> Iterator[Claim]:
                 at_most=True,
                 low=min(found),
                 high=max(found),
-                note=f"chosen: {', '.join(one for one in DEPARTURES if one in chosen) or 'nothing'}",
+                note=(
+                    f"chosen: {', '.join(one for one in DEPARTURES if one in chosen) or 'nothing'}; by DiskSim's rules,"
+                    f" with each wait in its place: {np.mean(demerits.of(drive, frozenset())):.3f} ms"
+                ),
             )

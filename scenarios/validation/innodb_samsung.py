@@ -4,14 +4,12 @@ Settings were not published; they are those of a sister set of the same authors 
 redo of 2 x 15 GB, io_capacity 5,000 of 7,500, lru_scan_depth 5,000, no binary log. Pages of 4 KiB hold a quarter of the
 rows.
 
-tpcc-mysql draws by TPC-C's NURand: an OR of two even numbers sets each of the low bits with 3/4, 13 bits of an item, 10
-of a customer. A page holds rows that follow each other, so that the bits above those of the rows on a page choose it.
-Pages with few zeros among them are the hot ones: so many zeros as make the hot pages' share of the accesses nearest to
-3/4. Tables and their redo are those of the runs by HammerDB (:func:`~.innodb_bench.tpcc`). tpcc-mysql creates more
-indexes (add_fkey_idx.sql): each order line is entered by its supplier's warehouse and item, each payment by customer. A
-two hundredth of the server runs: 5 warehouses, pool and redo as much smaller, what is done by the second as much
-oftener. The source's mean begins after 1,800 s. With the 850 Pro it goes on to 15,000 s here, as long as the sister set
-ran, since its pages are written in waves of an hour or two.
+tpcc-mysql draws items and customers by TPC-C's NURand (:func:`~.innodb_bench.nurand`). Tables and their redo are those
+of the runs by HammerDB (:func:`~.innodb_bench.tpcc`). tpcc-mysql creates more indexes (add_fkey_idx.sql): each order
+line is entered by its supplier's warehouse and item, each payment by customer. A two hundredth of the server runs: 5
+warehouses, pool and redo as much smaller, what is done by the second as much oftener. The source's mean begins after
+1,800 s. With the 850 Pro it goes on to 15,000 s here, as long as the sister set ran, since its pages are written in
+waves of an hour or two.
 
 Drives by their data sheets, chips as usual in their year; the 850 Pro has no power-loss protection, so that a flush
 waits for programs of all that was written. One of 512 GB does 391 writes of 4 KiB a second with a flush behind each
@@ -36,7 +34,6 @@ second: it must flush each page (O_DIRECT). Both were seen in the cells.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb, log2
 from pathlib import Path
 from statistics import median
 
@@ -44,11 +41,10 @@ from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.innodb_bench import (
     MISSING,
-    TPCC_INDEX_PAGES,
     TPCC_MYSQL_INDEXES,
-    TPCC_PAGES,
     Bench,
     figures,
+    nurand,
     scaled,
     tpcc,
 )
@@ -80,15 +76,8 @@ _FACTOR, _WAREHOUSES, _CLIENTS = 200, 1000, 100
 #: New orders of all transactions.
 _NEW_ORDERS = 10 / 23
 _FIRST_CPU_US = 3000.0
-#: Tables and indexes, keys of a warehouse, and low bits of them that NURand sets oftener.
-_KEYS = (
-    ("stock", 100_000, 13),
-    ("line_item", 100_000, 13),
-    ("customer", 30_000, 10),
-    ("order_customer", 30_000, 10),
-    ("history_customer", 30_000, 10),
-)
-_OFTEN, _HOT_SHARE = 3 / 4, 3 / 4
+#: Tables and indexes that are drawn by NURand.
+_DRAWN = ("stock", "line_item", "customer", "order_customer", "history_customer")
 #: Simulated seconds, before and while it is counted.
 _SECONDS = {"pm1725": (10, 4), "sam850pro": (9, 66)}
 _APART, _RANKED_PCT, _MEDIAN_PCT, _EACH_PCT = 0.03, 95, 12, 50
@@ -276,20 +265,6 @@ def _fit_cpu(cell: Cell, measured: float) -> float:
     return cpu_us
 
 
-def _skew(rows: int, pages: int, bits: int) -> tuple[float, float]:
-    """Return the hot pages' share of all, and of the accesses, where NURand sets so many low *bits* of a row's number
-    oftener.
-    """
-    of_page = max(round(bits - log2(rows / pages)), 1)
-    shares = []
-    for zeros in range(of_page):
-        pages_share = sum(comb(of_page, k) for k in range(zeros + 1)) / 2**of_page
-        share = sum(comb(of_page, k) * (1 - _OFTEN) ** k * _OFTEN ** (of_page - k) for k in range(zeros + 1))
-        shares.append((abs(share - _HOT_SHARE), pages_share, share))
-    _, hot, share = min(shares)
-    return hot, share
-
-
 def _different(cell: Cell) -> Cell:
     """Return the cell with the smallest pool that does the same."""
     drive, page_kib, pool = cell
@@ -300,7 +275,7 @@ def _rate(cell: Cell, cpu_us: float, server: _Server = _ASSUMED) -> float:
     """Return the new orders a minute of a cell."""
     drive, page_kib, pool = cell
     smaller = 16 // page_kib
-    hot = {name: _skew(rows, (TPCC_PAGES | TPCC_INDEX_PAGES)[name] * smaller, bits) for name, rows, bits in _KEYS}
+    hot = {name: nurand(name, smaller) for name in _DRAWN}
     before_s, seconds = _SECONDS[drive]
     load = _WORKLOAD.format(
         page_kib=page_kib,

@@ -74,6 +74,7 @@ from tiersim.simulator.database.wal.log import LOG_ROW, Log, log_fields
 from tiersim.simulator.database.wal.log_blocks import LogBlocks, log_block_fields, remembered_blocks
 from tiersim.simulator.popularity import (
     NONE_MOVED,
+    Hot,
     MovedRows,
     Popularity,
     laws_of,
@@ -137,8 +138,7 @@ class Relation:
     exponent: float = 0.0
     ordered: bool = True
     station: int = 0  # of the volume that it lies on
-    hot_rows: int = 0
-    hot_share: float = 0.0
+    hot: Hot = ()
     recent: bool = False
     moved: float = (
         0.0  # share of the heap's pages whose row that was updated first lies on pages behind them (moved_rows)
@@ -414,7 +414,7 @@ def _heap(relation: Relation, seed: int, place: int) -> _Heap:
 
 
 def _law(relation: Relation) -> Popularity:
-    return zipf(relation.rows, relation.exponent, relation.hot_rows, relation.hot_share)
+    return zipf(relation.rows, relation.exponent, relation.hot)
 
 
 def _room(relations: Sequence[Relation], heaps: Sequence[_Heap]) -> NDArray[np.uint8]:

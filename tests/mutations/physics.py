@@ -84,14 +84,6 @@ PHYSICS = (
         ("tests/test_hdd_buffer.py::test_overheads_of_hits_depend_on_the_command_before",),
     ),
     Fault(
-        "buffer-hits-of-a-stream",
-        "devices/hdd/hdd_buffer_kernels.py",
-        'd["hits_of_stream"] == 1 and first != d["read_end"] else',
-        'd["hits_of_stream"] == 1 else',
-        "A read from the buffer that continues the last takes the overhead after a write.",
-        ("tests/test_hdd_twin.py::test_a_drive_answers_as_its_twin",),
-    ),
-    Fault(
         "buffer-stale-data",
         "devices/hdd/hdd_buffer_kernels.py",
         'if _overlap(s["first_sector"], s["end_sector"], first, end):',

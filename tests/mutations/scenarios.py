@@ -164,6 +164,14 @@ SCENARIOS = (
         ("tests/test_demerit.py::test_the_demerit_of_a_shift_is_the_shift",),
     ),
     Fault(
+        "think-times-roll",
+        "scenarios/validation/think_times.py",
+        "resultant(np.roll(wait_ms, 1))",
+        "resultant(np.roll(wait_ms, -1))",
+        "A wait after the request beside which it stands is taken for one two requests before.",
+        ("tests/test_disksim.py::test_waits_of_a_made_up_drive_are_found_where_they_are",),
+    ),
+    Fault(
         "waits-average",
         "scenarios/calibration/synthesis/counted.py",
         "float(n / samples.count) * span_ns",

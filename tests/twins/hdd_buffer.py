@@ -226,11 +226,7 @@ class NaiveDrive:
         disconnect = (drive.disconnect_overheads or (0, 0, 0))[self.after_write]
         reconnect = (drive.reconnect_overheads or (0, 0))[0]
         missed = took_up + self._overhead(False, False)
-        hits = drive.hit_overheads
-        if hits and drive.stream_hits and first != self.read_end:
-            understood = now + hits[1] + data
-        else:
-            understood = now + self._overhead(True, False) + data
+        understood = now + self._overhead(True, False) + data
         ahead = self.ahead
         held = self._held(first, end)
         awaits = drive.read_awaits_ahead is not False

@@ -52,7 +52,7 @@ function priceReading(left) {
   const { chosen: best, candidates, targets, simulated } = size();
   const one = candidates.find(each => each.name === best);
   return [
-    one ? `${one.name} is the cheapest that meets ${targets.length > 1 ? 'all targets' : 'the target'}: ${money(one.cost)}.${one.in_doubt ? ' It meets them by less than the expected error (why, in the table).' : ''}` : 'No candidate meets the targets.',
+    one ? `${one.name} is the cheapest that meets ${targets.length > 1 ? 'all targets' : 'the target'}: ${money(one.cost)}.${one.in_doubt ? ' In doubt (why, in the table).' : ''}` : 'No candidate meets the targets.',
     known(simulated) ? ` ${whole.format(simulated)} of ${whole.format(candidates.length)} candidates were simulated.` : '', left ? ` ${whole.format(left)} have no latency or no price and are in the table only.` : '',
   ].join('');
 }

@@ -11,10 +11,6 @@ when its reason is how drives work:
 * A switch of heads takes at least as long as the shortest seek, for both end with settling; and at most as long as the
   track skew hides, with the settling of a write: the maker chose the skew for that.
 * A drive that reads ahead until the segment is full does so after a read from the buffer, too: there is room again.
-* A read from the buffer takes the overhead after a read only if it continues that read. DIXtrac extracted it from pairs
-  of reads on one track, back to back (Schindler and Ganger, CMU-CS-99-176, mtbrc_lbn_pair). Any other read takes the
-  overhead after a write, if that is known.
-* A drive that has one segment for writes takes the segment that it used last: there is no other that a write may fill.
 
 The others were tried, and are not kept (``docs/disks.md``).
 """
@@ -43,14 +39,11 @@ _SCHEDULERS = {1: "fcfs", **dict.fromkeys((2, 3, 4, 5, 6, 7, 17, 18, 19), "sstf"
 Departure = Literal[
     "switch settles",
     "ahead goes on",
-    "stream hits",
-    "write into last",
     "switch is skew",
     "overhead at rest",
     "even hits",
-    "settling is time",
 ]
-KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on", "stream hits", "write into last"})
+KEPT: frozenset[Departure] = frozenset({"switch settles", "ahead goes on"})
 
 #: How the time of an access is found: the time of every part, where DiskSim can take a mean or a constant, too.
 _ACCESS = "trackSwitchPlusRotation"
@@ -157,7 +150,7 @@ def _values(
         "zones": [zone.model_dump() for zone in zones],
         "seek_curve": [(distance, _time(milliseconds)) for distance, milliseconds in points],
         "serpentine": ("no", "by zone", "by cylinder")[mapping] if 0 <= mapping <= 2 else "no",
-        "write_settle": _time(max(settle_ms, 0) if "settling is time" in departures else settle_ms),
+        "write_settle": _time(settle_ms),
         "track_switch": _time(max(switch_ms, 0)),
         "command_overhead": _time(misses[0]),
         "write_overhead": _time(misses[2]),
@@ -181,8 +174,6 @@ def _values(
         )
     if "ahead goes on" in departures:
         sources["read_ahead_after_hit"] = f"derived: how far the DiskSim parameters of {specs.name} read ahead"
-    if "stream_hits" in kept:
-        sources["stream_hits"] = f"derived: what overheads of reads in the DiskSim parameters of {specs.name} belong to"
     notes = _not_simulated(specs, model, mechanics, layout)
     return {"kind": "measured-hdd", "name": specs.name, "notes": notes, **kept, "sources": sources}
 
@@ -203,7 +194,6 @@ def _buffer(specs: ParameterBlock, departures: AbstractSet[Departure]) -> dict[s
         "buffer_segments": segments - apart,
         "buffer_segment": _size(max(specs.whole("Segment size (in blks)"), 1)),
         "hit_overheads": [_time(milliseconds) for milliseconds in hits],
-        "stream_hits": True if "stream hits" in departures and hits[1] > 0 else None,
         "read_ahead": ahead,
         "read_ahead_limit": _size(most) if most > 0 else None,
         "read_ahead_after_hit": (
@@ -216,7 +206,7 @@ def _buffer(specs: ParameterBlock, departures: AbstractSet[Departure]) -> dict[s
         "writes_wait": specs.whole("Allow write prebuffering", 0) == 0,
         "write_move_least": _time(specs.number("Minimum seek delay", 0)),
         "write_segment_apart": apart,
-        "write_into": "last used" if "write into last" in departures and written == 1 else "longest unused",
+        "write_into": "longest unused",
         "write_segments": written if caching and specs.whole("Fast write level", 0) else None,
     }
 

@@ -1,5 +1,5 @@
-"""How a recorded load on the model of its own hardware compares with what was measured, and what other hardware is
-relative to that.
+"""Whether a prediction is called calibrated: how a recorded load on the model of its own hardware compares with what
+was measured; and what other hardware is relative to that.
 
 Limits are those of replays of requests: pages read within 5 %, the mean of each class within 15 %. Where they hold,
 other hardware is spoken of relative to what was measured.
