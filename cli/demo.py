@@ -52,18 +52,20 @@ def demo(
     compile_if_cold()
     make_folder(output)
     with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
-        replayed = _blocks(Path(folder), traces[0], of_blocks, force=force)
-        updated, _, _ = _side_by_side(
+        updated, _, replayed = _side_by_side(
             partial(_updates, Path(folder), traces[1], of_updates, queries, force=force),
             partial(_reads, Path(folder), traces[2], of_reads, pools, force=force),
-            lambda _: write_page(of_blocks, blocks, "pgbench on three storage tiers", force=force),
+            partial(_blocks, Path(folder), traces[0], of_blocks, blocks, force=force),
         )
     show(replayed, everything=everything)
     show(updated, everything=everything)
     terminal.notice(f"open {blocks}, {queries} and {pools} in a browser")
 
 
-def _blocks(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "list[Result]":
+def _blocks(
+    folder: Path, trace: Path, targets: list[Path], page: Path, progress: terminal.Progress, *, force: bool
+) -> "list[Result]":
+    """Replay the block requests on every tier."""
     from tiersim.scenarios.library import load_scenario
     from tiersim.traces.bundle import Bundle
     from tiersim.traces.readers import import_trace
@@ -71,13 +73,14 @@ def _blocks(folder: Path, trace: Path, targets: list[Path], *, force: bool) -> "
 
     raw = folder / "pgbench.blktrace"
     raw.write_bytes(pgbench())
-    with terminal.progress_bar("importing") as progress:
-        import_trace([raw], trace, force=force, progress=progress)
+    import_trace([raw], trace, force=force)
     scenarios = [load_scenario(name) for name in _SCENARIOS]
-    return run_all(Bundle(trace), scenarios, targets, requests=False, force=force)
+    results = run_all(Bundle(trace), scenarios, targets, requests=False, force=force, progress=progress)
+    write_page(targets, page, "pgbench on three storage tiers", force=force)
+    return results
 
 
-def _side_by_side(*parts: "Callable[[terminal.Progress], list[Result] | None]") -> "list[list[Result]]":
+def _side_by_side(*parts: "Callable[[terminal.Progress], list[Result]]") -> "list[list[Result]]":
     """Run all at once: what comes before and after their simulations leaves a processor idle."""
     from tiersim.parallel import Note, side_by_side
 
@@ -88,9 +91,9 @@ def _side_by_side(*parts: "Callable[[terminal.Progress], list[Result] | None]") 
             totals[place] = total
             note(done)
 
-        return parts[place](progress) or []
+        return parts[place](progress)
 
-    with terminal.progress_bar("running statements") as bar:
+    with terminal.progress_bar("replaying") as bar:
         return side_by_side(
             [partial(run, place) for place in range(len(parts))],
             lambda done: bar(done, sum(totals.values())) if bar else None,

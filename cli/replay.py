@@ -167,7 +167,7 @@ def run_all(
 
     *baseline* is the scenario of the recorded hardware, for calibration; *ranges*: also compute how far calibrated
     results may be off. Scenarios with an engine run statements; of a trace without block requests, all do. *progress*
-    is called while statements run; without it a progress bar is shown.
+    is called while they run; without it progress bars are shown.
     """
     from tiersim.scenarios.library import refuse_keys_of_statements, runs_statements
 
@@ -183,7 +183,9 @@ def run_all(
     if below:
         for scenario in below:
             refuse_keys_of_statements(scenario)
-        found = [*found, *_replay_requests(bundle, below, baseline, workers=workers, keep=requests, waits=waits)]
+        found += _replay_requests(
+            bundle, below, baseline, workers=workers, keep=requests, waits=waits, progress=progress
+        )
     made = {result.summary["name"]: result for result in found}
     results = [made[scenario.name] for scenario in scenarios]
     _save(results, targets, {"began_unix_s": began, "seconds": time.time() - began, "workers": workers}, force=force)
@@ -212,21 +214,22 @@ def _replay_requests(
     workers: int,
     keep: bool,
     waits: bool,
+    progress: terminal.Progress | None,
 ) -> "list[Result]":
     from tiersim.scenarios.calibration.self_replay import calibrate
     from tiersim.scenarios.replay import replay_all, survey_to_play
 
     played = scenarios if baseline is None else [*scenarios, baseline]
-    with terminal.progress_bar("surveying") as progress:
-        playback = survey_to_play(bundle, played, progress=progress)
-    with terminal.progress_bar("replaying") as progress:
+    with nullcontext() if progress else terminal.progress_bar("surveying") as told:
+        playback = survey_to_play(bundle, played, progress=told)
+    with nullcontext(progress) if progress else terminal.progress_bar("replaying") as told:
         replayed = replay_all(
             playback.found,
             played,
             workers=workers,
             keep_requests=keep,
             waits=waits,
-            progress=progress,
+            progress=told,
             playback=playback,
         )
     return replayed if baseline is None else calibrate(replayed[:-1], replayed[-1])

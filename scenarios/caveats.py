@@ -21,6 +21,9 @@ from tiersim.scenarios.survey import FileUse
 #: nothing told, whose errors are those of guesses.
 BEYOND, BEYOND_BY_GUESS = "beyond the recording", "beyond the recording, with assumed costs"
 
+#: What a result's verdict says of its ``storage`` if it has drives of a kind that the recorded hardware has not.
+OTHER_STORAGE = "of another kind"
+
 #: What a result's verdict says of ``transactions`` that take as long as recorded where single queries do not.
 MET = "as recorded"
 
@@ -33,9 +36,10 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     of figure, and of how many.
 
     *verdict* is that of a result. A failed calibration has the errors of none; if it failed for single queries alone,
-    throughput keeps those of a passed one. What goes beyond its recording has errors of its own; so has InnoDB.
-    ``basis`` says what the hardware of those predictions was taken from; ``other`` stands for each figure that is not
-    named. Where nothing was measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
+    throughput keeps those of a passed one. What goes beyond its recording has errors of its own; so has InnoDB. Nobody
+    measured what a calibration is worth on storage of another kind: such a result has the errors of none. ``basis``
+    says what the hardware of those predictions was taken from; ``other`` stands for each figure that is not named.
+    Where nothing was measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
     if verdict.get("error") == "unknown":  # so said results of InnoDB before its errors were learned
         return {"basis": "unknown", "figures": {}}
@@ -44,6 +48,8 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     is_calibrated = verdict["calibration"] == "calibrated"
     if not is_calibrated and verdict.get("transactions") != MET:
         return {"basis": "assumed", "figures": _learned()["assumed"]}
+    if verdict.get("storage") == OTHER_STORAGE:
+        return {"basis": "storage", "figures": _learned()["assumed"]}
     if verdict.get("reach") == BEYOND:
         return {"basis": "extrapolated", "figures": _learned()["extrapolated"]}
     known = _learned()["calibrated"]
@@ -61,7 +67,7 @@ def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] |
     a latency, such as ``p99``; None where nothing like it was measured, as no percentile of ``assumed`` ones.
     """
     kind = figure if figure == "throughput" else "mean" if figure in ("mean", "p50") else "tail"
-    other = None if kind == "tail" and error["basis"] == "assumed" else error["figures"].get("other")
+    other = None if kind == "tail" and error["basis"] in ("assumed", "storage") else error["figures"].get("other")
     found = error["figures"].get(kind) or other
     return None if found is None else (found["low"], found["high"])
 
@@ -169,7 +175,7 @@ def of_hardware(scenario: NamedScenario) -> list[str]:
     """What everybody who reads the result must know of the devices and controllers, once each."""
     devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
     empty = [
-        f"controllers.{name}: its write cache starts empty, so writes are faster until it has filled than later"
+        f"the write cache of controllers.{name} is empty at the start, so writes are faster then than later"
         for name, model in scenario.model.controllers.items()
         if model.with_name(name).cache_bytes is not None
     ]

@@ -387,7 +387,8 @@ class _Files:
             own_steps = steps[starts[code] : starts[code] + room[code]]
             extents = sparse[code] if code in sparse else np.flatnonzero(np.cumsum(own_steps)) + first[code]
             self._ends[code] = max(self._ends.get(code, 0), int(end_bytes[code]))
-            self._touched[code] = np.union1d(self._touched.get(code, np.zeros(0, np.int64)), extents)
+            known = self._touched.get(code)
+            self._touched[code] = extents if known is None else np.union1d(known, extents)
             if t.is_log[code]:
                 self._logs.add(code)
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -18,7 +17,7 @@ from tiersim import __version__
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.files import checksums_of, sealed, whole_file, whole_folder
 from tiersim.kernel import kernel, table_set
-from tiersim.traces.parquet import DAMAGE, batches, open_parquet, part_of
+from tiersim.traces.parquet import DAMAGE, as_type, batches, integers, open_parquet, part_of
 from tiersim.traces.references import ReferenceWriter
 from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES, REQUEST_COLUMNS, SCHEMA, UNKNOWN
 
@@ -385,11 +384,11 @@ class Bundle:
             found = found.cast(pa.duration("ns")).cast(pa.int64())
         target = pa.uint8() if name == "flags" else pa.int64()
         try:
-            cast = found.cast(target)
+            cast = as_type(found, target)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             row, value = _first_uncastable(found, target)
             self._refuse(name, first_row + row, value, f"cannot be turned into {target} without loss")
-        return np.asarray(pc.fill_null(cast, NOT_MEASURED) if nullable else cast).astype(wanted, copy=False)
+        return integers(cast, NOT_MEASURED).astype(wanted, copy=False)
 
     def _codes(self, name: str, found: pa.Array | None, rows: int, first_row: int) -> NDArray[Any]:
         fixed = {"op": OPERATIONS, "purpose": PURPOSES}.get(name)
@@ -400,20 +399,17 @@ class Bundle:
                 return np.full(rows, self._code_of("file", "data"), np.int32)
             return np.full(rows, -1, np.int32)
         try:
-            encoded = found if pa.types.is_dictionary(found.type) else pc.dictionary_encode(found)
-            words = encoded.dictionary.cast(pa.string()).to_pylist()
+            encoded = found if pa.types.is_dictionary(found.type) else found.dictionary_encode()
+            words = as_type(encoded.dictionary, pa.string()).to_pylist()
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             self._refuse(name, first_row, found[0].as_py(), "is not text")
-        indices = encoded.indices
-        if indices.null_count:
-            indices = pc.fill_null(indices.cast(pa.int64()), len(words))
         if fixed is None:
             codes = [self._code_of(name, word) for word in words]
             null = -1
         else:
             codes = [fixed.index(word) if word in fixed else -1 for word in words]
             null = UNKNOWN if name == "purpose" else -1
-        table, places = np.array([*codes, null], np.int32), np.asarray(indices)
+        table, places = np.array([*codes, null], np.int32), integers(encoded.indices, len(words))
         if name != "stream" and table[: len(table) if found.null_count else -1].min(initial=0) < 0:
             bad = np.flatnonzero(table[places] < 0)
             if bad.size:

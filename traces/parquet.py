@@ -3,9 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from tiersim.errors import TraceError, reason
 
@@ -52,6 +55,24 @@ def batches(file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
         batch.validate(full=True)
         yield batch
     pa.default_memory_pool().release_unused()  # 38 bytes a row of 10 million rows would stay resident
+
+
+def as_type(found: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Return a column as *wanted*; raises ArrowInvalid when that loses something, ArrowNotImplementedError.
+
+    A column that is so already is not cast: the import of pyarrow.compute takes longer than a small replay.
+    """
+    return found if found.type == wanted else found.cast(wanted)
+
+
+def integers(found: pa.Array, missing: int) -> NDArray[Any]:
+    """Return the integers of a column, with *missing* where there is none, 64 bits wide then; see :func:`as_type`."""
+    if not found.null_count:
+        return np.asarray(found)
+    rows = slice(found.offset, found.offset + len(found))
+    bits, values = found.buffers()
+    known = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")[rows].view(bool)
+    return np.where(known, np.frombuffer(values, found.type.to_pandas_dtype())[rows].astype(np.int64), missing)
 
 
 def part_of(folder: Path, name: str) -> Path:

@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.traces.parquet import DAMAGE, batches, open_parquet, part_of
+from tiersim.traces.parquet import DAMAGE, as_type, batches, integers, open_parquet, part_of
 from tiersim.traces.schema import NOT_KNOWN, REFERENCE_COLUMNS, REFERENCE_KINDS
 
 NAME = "references.parquet"
@@ -150,15 +149,14 @@ class ReferenceTable:
         if found.null_count and not nullable:
             raise TraceError(f"{self._path}: column {name!r} is empty in some rows; every row needs a value")
         if not is_text:
-            return np.asarray(pc.fill_null(found.cast(pa.int64()), NOT_KNOWN)).astype(np.int64, copy=False)
-        encoded = found if pa.types.is_dictionary(found.type) else pc.dictionary_encode(found)
-        words = encoded.dictionary.cast(pa.string()).to_pylist()
+            return integers(as_type(found, pa.int64()), NOT_KNOWN)
+        encoded = found if pa.types.is_dictionary(found.type) else found.dictionary_encode()
+        words = as_type(encoded.dictionary, pa.string()).to_pylist()
         if name == "kind":
             codes = [REFERENCE_KINDS.index(word) if word in REFERENCE_KINDS else -1 for word in words]
         else:
             codes = [self._code_of(word) for word in words]
-        indices = np.asarray(pc.fill_null(encoded.indices.cast(pa.int64()), len(words)))
-        result: NDArray[Any] = np.array([*codes, -1], np.int32)[indices]
+        result: NDArray[Any] = np.array([*codes, -1], np.int32)[integers(encoded.indices, len(words))]
         return result
 
     def _code_of(self, word: str) -> int:

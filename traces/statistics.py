@@ -15,12 +15,11 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.traces.parquet import DAMAGE, MOST_ROWS, batches, open_parquet, part_of
+from tiersim.traces.parquet import DAMAGE, MOST_ROWS, as_type, batches, integers, open_parquet, part_of
 from tiersim.traces.schema import NOT_KNOWN, QUERY_COLUMNS, STATEMENT_COLUMNS, STATISTICS_COLUMNS, Column
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -147,11 +146,11 @@ def read_table(path: Path, columns: Sequence[Column]) -> Table:
             raise TraceError(f"{path}: column {column.name!r}, row {row} is empty; every row needs a value")
         try:
             if column.kind == "text":
-                encoded = pc.dictionary_encode(values.cast(pa.string()))
-                arrays[column.name] = np.asarray(pc.fill_null(encoded.indices, -1)).astype(np.int32)
+                encoded = as_type(values, pa.string()).dictionary_encode()
+                arrays[column.name] = integers(encoded.indices, -1).astype(np.int32)
                 words[column.name] = encoded.dictionary.to_pylist()
             else:
-                arrays[column.name] = np.asarray(pc.fill_null(values.cast(pa.int64()), NOT_KNOWN))
+                arrays[column.name] = integers(as_type(values, pa.int64()), NOT_KNOWN)
         except MemoryError:
             raise
         except (pa.ArrowException, ValueError):

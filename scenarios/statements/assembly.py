@@ -32,8 +32,8 @@ from tiersim.units import format_bytes
 _SLOTS = 1024
 
 
-#: Programs that are kept for the next run, which often asks for the same.
-_MOST_PROGRAMS = 2
+#: Programs that are kept for the next run, which often asks for the same: with as many rounds.
+_MOST_PROGRAMS = 3
 
 
 #: What decides how a pool is filled, and what is filled then.
@@ -405,8 +405,7 @@ def _place(
             exponent=law.exponent,
             ordered=t.ordered,
             station=entry[volume],
-            hot_rows=law.hot_rows,
-            hot_share=law.hot_share,
+            hot=law.hot,
             recent=law.recent,
             moved=law.moved,
             updates=one.updates or 0.0,

@@ -2,13 +2,11 @@
 
 The rule. Its figures were known when the engine was written, so this is no test of what nobody saw; the CPU of a
 transaction alone is chosen by them. Transactions are TPC-C's with HammerDB's shares. Its procedures for MySQL draw
-items evenly, where TPC-C has NURand (8191), with which half as many pages are missed. Customers are those of NURand
-(1023), the OR of two even numbers of 10 bits: a page holds 25 to 32 rows, so that 5 bits choose it, each of them 1 with
-3/4; pages with one zero at most are the hot ones. HammerDB's indexes of customers by name and of orders by customer
-have pages of their own. MySQL ran with O_DIRECT_NO_FSYNC, MariaDB with its default, O_DIRECT: its counters have some
-ten flushes of files a batch. Redo is 3,588 bytes a transaction, of MySQL's run with 10 users. MariaDB's log grew by
-6,655; with that, 80 users and all data in the pool are 12 to 17 % too slow, since the drive of the model serves the log
-behind whole batches of pages.
+items evenly, where TPC-C has NURand (8191), with which half as many pages are missed; customers by NURand (1023).
+HammerDB's indexes of customers by name and of orders by customer have pages of their own. MySQL ran with
+O_DIRECT_NO_FSYNC, MariaDB with its default, O_DIRECT: its counters have some ten flushes of files a batch. Redo is
+3,588 bytes a transaction, of MySQL's run with 10 users. MariaDB's log grew by 6,655; with that, 80 users and all data
+in the pool are 12 to 17 % too slow, since the drive of the model serves the log behind whole batches of pages.
 Processors as of the SATA drive's runs, on hosts of the same kind: each busy one slows the others by 2 %. CPU of a
 transaction: to MySQL with 90 GiB and 80 users. The drive's data sheet was not at hand: its rates and its latency are
 assumed, for a drive of its class; pages are written at random, so no more bytes a second than random writes have. (The
@@ -27,6 +25,7 @@ from tiersim.scenarios.validation.innodb_bench import (
     MISSING,
     Bench,
     figures,
+    nurand,
     scaled,
     tpcc,
 )
@@ -51,10 +50,7 @@ _NOTES = {
     ),
 }
 _FIRST_CPU_US = 1800.0
-#: Pages of customers with one zero at most among 5 bits, and their share of the accesses.
-_HOT_CUSTOMERS, _HOT_SHARE = 6 / 32, (3 / 4) ** 5 + 5 * (3 / 4) ** 4 / 4
-#: A leaf page of orders by customer holds half a thousand, so that one bit chooses it.
-_HOT = {"customer": (_HOT_CUSTOMERS, round(_HOT_SHARE, 4)), "order_customer": (1 / 2, 3 / 4)}
+_HOT = {name: nurand(name) for name in ("customer", "order_customer")}
 _WORKLOAD = """
 [workload]
 engine = "{engine}"

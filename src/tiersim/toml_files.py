@@ -17,7 +17,7 @@ from tiersim.units import parse_bytes, parse_bytes_per_s, parse_ns, parse_signed
 class StrictModel(BaseModel):
     """A frozen model that refuses keys it does not know."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     #: What other programs call keys of the file, in small letters with underscores → the key from the top of the file.
     names_elsewhere: ClassVar[Mapping[str, str]] = {}
