@@ -393,8 +393,8 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
     if any(map(range_of_tail, tails)):
         notes.append(
-            "A range in place of a p99: 80 % of recorded p99s lay within such ranges, so the error of the model"
-            " is in it."
+            "A range in place of a p99: of the p99s that were checked, on the recorded kind of storage, 80 % lay within"
+            " such ranges; the error of the model is in it."
         )
     notes += _ranges(summaries)
     notes += verdicts.caveats(summaries)

@@ -175,7 +175,7 @@ def of_hardware(scenario: NamedScenario) -> list[str]:
     """What everybody who reads the result must know of the devices and controllers, once each."""
     devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
     empty = [
-        f"controllers.{name}: its write cache starts empty, so writes are faster until it has filled than later"
+        f"the write cache of controllers.{name} is empty at the start, so writes are faster then than later"
         for name, model in scenario.model.controllers.items()
         if model.with_name(name).cache_bytes is not None
     ]

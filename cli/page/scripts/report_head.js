@@ -265,7 +265,7 @@ function drawComparison() {
   labelCells($('comparison'));
   $('comparison-note').textContent = [
     `Small figures: the spread of repeated simulations alone (80${NBSP}% interval), left out where it is below the last digit. The error of the model comes on top: see How sure is that.`,
-    'Not resolved: a range or a bound (>) stands in place of one value. Block requests: the slow ones came in too few bursts; the range is the scatter of the simulation alone. Transactions, commits and queries: the range includes the error of the model; 80 % of measured p99s lay in such ranges.',
+    'Not resolved: a range or a bound (>) stands in place of one value. Block requests: the slow ones came in too few bursts; the range is the scatter of the simulation alone. Transactions, commits and queries: the range includes the error of the model; of the p99s that were checked, on the recorded kind of storage, 80 % lay in such ranges.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',
