@@ -104,11 +104,13 @@ def _side_by_side(*parts: "Callable[[terminal.Progress], list[Result]]") -> "lis
 def _updates(
     folder: Path, trace: Path, targets: list[Path], page: Path, progress: terminal.Progress, *, force: bool
 ) -> "list[Result]":
-    """Run the counted updates on every tier, as long after a checkpoint as they were recorded."""
+    """Run the counted updates on every tier, as long after a checkpoint as they were recorded, and 8 s before they are
+    counted: after that the write cache of the disks' controller is as full as later.
+    """
     from tiersim.scenarios.library import load_scenario
     from tiersim.traces.samples import capped_updates
 
-    scenarios = [load_scenario(name, [*_HOST, "replay.since_checkpoint=5s"]) for name in _SCENARIOS]
+    scenarios = [load_scenario(name, [*_HOST, "replay.since_checkpoint=5s", "replay.warmup=8s"]) for name in _SCENARIOS]
     results = _counted(capped_updates(folder), trace, scenarios, targets, progress, force=force)
     write_page(targets, page, "Updates of a PostgreSQL server on three storage tiers", force=force)
     return results

@@ -16,6 +16,7 @@ from tiersim.devices.station_records import PASS_ON_NS
 from tiersim.scenarios.hardware import NamedScenario, volume_of
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.survey import FileUse
+from tiersim.units import format_ns
 
 #: What a result's verdict says of its ``reach`` when it goes beyond its recording; and when it does so with costs that
 #: nothing told, whose errors are those of guesses.
@@ -174,12 +175,20 @@ def _said(found: Sequence[str]) -> list[str]:
 def of_hardware(scenario: NamedScenario) -> list[str]:
     """What everybody who reads the result must know of the devices and controllers, once each."""
     devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
-    empty = [
-        f"the write cache of controllers.{name} is empty at the start, so writes are faster then than later"
-        for name, model in scenario.model.controllers.items()
-        if model.with_name(name).cache_bytes is not None
-    ]
-    return [*scenario.defects, *_timeless_caches(scenario), *empty, *devices]
+    return [*scenario.defects, *_timeless_caches(scenario), *_empty_caches(scenario), *devices]
+
+
+def _empty_caches(scenario: NamedScenario) -> Iterator[str]:
+    """Name the write caches whose start is counted: what comes first is written after the flush interval, and the
+    drives take about as long to be as busy as later.
+    """
+    for name, controller in scenario.controllers.items():
+        filling_ns = 2 * controller.flush_interval_ns
+        if controller.cache_bytes is not None and scenario.model.replay.warmup < filling_ns:
+            yield (
+                f"the write cache of controllers.{name} is empty at the start, so writes are faster then than later;"
+                f" replay.warmup = {format_ns(filling_ns)} leaves that out where statements are replayed"
+            )
 
 
 def _timeless_caches(scenario: NamedScenario) -> Iterator[str]:

@@ -102,6 +102,11 @@ class NamedScenario:
         other.model = self.model.model_copy(update=update)
         return other
 
+    def counted_whole(self) -> "NamedScenario":
+        """Return the same scenario without a warm-up, which may outlast a part of a recording."""
+        rules = self.model.replay.model_copy(update={"warmup": 0})
+        return self.played_as(self.model.placement, rules, {})
+
     def with_devices(self, volumes: Mapping[str, Volume], pools: Mapping[str, StoragePool]) -> "NamedScenario":
         """Return the same scenario with other *volumes* and *pools* of the same names in their place."""
         other = copy(self)

@@ -559,6 +559,14 @@ def test_a_write_cache_that_starts_empty_is_said(tmp_path: Path, policy: str, sa
     assert sum("write cache of controllers.perc is empty at the start" in one for one in found) == said
 
 
+def test_a_write_cache_whose_start_is_not_counted_is_not_called_empty(tmp_path: Path) -> None:
+    load(tmp_path, 'cache = "256 MiB"\nhost_link = "pcie2-x8"\nflush_interval = "3 s"')
+    made = [load_scenario(str(tmp_path / "mine.toml"), [f"replay.warmup={warmup}"]) for warmup in ("5s", "6s")]
+    said = [[text for text in of_hardware(one) if "empty" in text] for one in made]
+    assert said[1] == []
+    assert "replay.warmup = 6 s leaves that out" in said[0][0]
+
+
 def test_a_known_defect_is_told(tmp_path: Path) -> None:
     keys = 'cache = "256 MiB"\nknown_defect = "perc6-raid0-write-back"'
     assert load(tmp_path, keys).defects == []

@@ -108,7 +108,7 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario) -> ProcessorCosts
         )
     if load.logical_reads is not None:  # CPU was recorded with each statement, and a read's is in the engine's table
         return replace(_as_recorded(load, recorded_on), recorded=recorded, cores=_said_cores(recorded_on, load))
-    model = _Model(part_of(load, recorded_on), recorded_on, recorded.pause_ns if here else None)
+    model = _Model(part_of(load, recorded_on), recorded_on.counted_whole(), recorded.pause_ns if here else None)
     time = recorded_host_time(load.counters.found, model.cores) if here and recorded.transactions_per_s else None
     is_told = time is not None and time.backends is not None and time.clients is not None
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)

@@ -123,7 +123,7 @@ def with_range(
     *loads* are that load in several arrangements of its statements, its own first, which take turns with the laws.
     *run* runs a load with costs on a scenario; *progress* is called with how many runs of 1 + ``DRAWS`` are done.
     """
-    load, names = loads[0], sorted(tail_figures(result.summary))
+    load, names, scenario = loads[0], sorted(tail_figures(result.summary)), scenario.counted_whole()
     arranged = [loads[place * len(loads) // len(draws)] for place in range(len(draws))]
     drawn_loads = [
         replace(own, fitted=replace(own.fitted, laws=one.laws)) for own, one in zip(arranged, draws, strict=True)
