@@ -13,8 +13,7 @@ from typing import Any
 
 from tiersim.cli.statements import known_parts, time_of_transaction
 from tiersim.errors import TraceError, did_you_mean
-from tiersim.scenarios.caveats import BEYOND
-from tiersim.scenarios.tails import tail_of
+from tiersim.scenarios.caveats import BEYOND, tail_of
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
 from tiersim.units import NS_PER_S
 

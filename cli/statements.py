@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import Any
 
 from tiersim.cli import terminal, verdicts
-from tiersim.scenarios.tails import tail_of
 from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
 from tiersim.units import NS_PER_S, format_bytes, format_ns
 
@@ -219,6 +218,8 @@ def with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[
     """
     if not row[0].endswith(", p99"):
         return row
+    from tiersim.scenarios.caveats import tail_of
+
     found = [tail_of(summary, key) for summary in summaries]
     ranges = [range_of_tail(one) for one in found]
     label = f"{row[0]} or its range" if any(ranges) else row[0]
@@ -375,8 +376,9 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     sentences = [
         f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware).",
         *(f"{reason}." for reason in found.get("reasons", ())),
-        f"Error of mean latency (limit ±{limits['mean']:.0f} %): {', '.join(means) or 'nothing to compare'}.",
-        *([f"Error of pages read (limit ±{limits['reads']:.0f} %): {', '.join(reads)}."] if reads else []),
+        f"Simulated there, against the recording: mean latency (limit ±{limits['mean']:.0f} %)"
+        f" {', '.join(means) or 'nothing to compare'}"
+        + (f"; pages read (limit ±{limits['reads']:.0f} %) {', '.join(reads)}." if reads else "."),
     ]
     return " ".join(sentences)
 
@@ -392,14 +394,15 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
     if any(map(range_of_tail, tails)):
         notes.append(
-            "A range in place of a p99: 80 % of recorded p99s lay within such ranges, so the error of the model"
-            " is in it."
+            "A range in place of a p99: of the p99s that were checked, on the recorded kind of storage, 80 % lay within"
+            " such ranges; the error of the model is in it."
         )
     notes += _ranges(summaries)
     notes += verdicts.caveats(summaries)
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
         notes.append(
-            "Only totals were recorded. The order and overlap of executions are simulated; percentiles depend on them."
+            "Only totals were recorded. Order and overlap of executions are simulated, so percentiles are less sure"
+            " than means."
         )
     return [*notes, *_assumed(summaries)]
 

@@ -9,15 +9,16 @@ _EXPECTED = "Expected error"
 #: Ends that differ by less are shown as one.
 _ALIKE_PCT = 0.5
 #: Of what measurements the errors of calibrated results were learned.
-_ONE_SERVER = (
-    " Calibrated results were measured mostly on one server with other buffer pools and IOPS caps: on another kind of"
-    " device errors can be larger."
+_ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
+_OTHER_STORAGE = (
+    " Nobody checked a calibration on storage of another kind than recorded: the error is that of results without one."
 )
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",
     "extrapolated": "buffer pool larger, CPU busier or reads more than recorded",
     "assumed": "not calibrated",
+    "storage": "storage of another kind than recorded",
     "innodb": "InnoDB",
 }
 #: In what a result goes beyond its recording, by the first words of its reasons.
@@ -47,12 +48,13 @@ def sentence(summary: Summary) -> str | None:
         return f"{_EXPECTED}: unknown for this engine (docs/innodb.md)."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
-    if found["basis"] == "assumed":  # nobody measured percentiles of such predictions (docs/accuracy.md)
+    without = found["basis"] in ("assumed", "storage")  # nobody measured percentiles of them (docs/accuracy.md)
+    if without:
         names = names | {"other": "mean latency"}
     parts = [f"{words} {reach(figures[key])}" for key, words in names.items() if key in figures]
     if "other" not in figures and not figures.keys() >= _NAMED:
         parts.append("unknown for other figures")
-    if found["basis"] == "assumed":
+    if without:
         parts.append("unknown for percentiles")
     more = " A range holds that, and what the recording leaves open." if summary.get("range") else ""
     return f"{_EXPECTED} ({_basis(summary)}): {', '.join(parts)}.{more}"
@@ -80,8 +82,8 @@ def meaning(summaries: Iterable[Summary]) -> str:
     low, _, high = found.removeprefix("±").removesuffix(" %").partition(" … ")
     between = f"between {low.removeprefix('-')} % too low and {(high or low).removeprefix('+')} % too high"
     return (
-        f"An error of {found} is a prediction {between}. About 3 of 4 past measurements lay within the expected error"
-        f" (docs/accuracy.md).{_ONE_SERVER if bases & {'calibrated', 'extrapolated'} else ''}"
+        f"{found} says that the prediction is {between}; about 3 of 4 measurements lay within that (docs/accuracy.md)."
+        f"{_ONE_SERVER if bases & {'calibrated', 'extrapolated'} else ''}{_OTHER_STORAGE if 'storage' in bases else ''}"
     )
 
 

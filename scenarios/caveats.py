@@ -1,7 +1,8 @@
 """What whoever reads a result must know beside its figures: what of the hardware is assumed or wrong, keys of the
 scenario that make no difference to the run (each is named, since whoever wrote it expects one), and the error of the
 models, which no interval of a result holds: how far what somebody measured lay from what was predicted of it, learned
-by ``tiersim validate`` (:mod:`tiersim.scenarios.validation.intervals`) and shipped as ``validation/model_error.toml``.
+by ``tiersim validate`` (:mod:`tiersim.scenarios.validation.intervals`) and shipped as ``validation/model_error.toml``;
+and where a result has the interval of a 99th percentile (:mod:`tiersim.scenarios.tails` makes it).
 """
 
 import tomllib
@@ -20,6 +21,9 @@ from tiersim.scenarios.survey import FileUse
 #: nothing told, whose errors are those of guesses.
 BEYOND, BEYOND_BY_GUESS = "beyond the recording", "beyond the recording, with assumed costs"
 
+#: What a result's verdict says of its ``storage`` if it has drives of a kind that the recorded hardware has not.
+OTHER_STORAGE = "of another kind"
+
 #: What a result's verdict says of ``transactions`` that take as long as recorded where single queries do not.
 MET = "as recorded"
 
@@ -32,9 +36,10 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     of figure, and of how many.
 
     *verdict* is that of a result. A failed calibration has the errors of none; if it failed for single queries alone,
-    throughput keeps those of a passed one. What goes beyond its recording has errors of its own; so has InnoDB.
-    ``basis`` says what the hardware of those predictions was taken from; ``other`` stands for each figure that is not
-    named. Where nothing was measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
+    throughput keeps those of a passed one. What goes beyond its recording has errors of its own; so has InnoDB. Nobody
+    measured what a calibration is worth on storage of another kind: such a result has the errors of none. ``basis``
+    says what the hardware of those predictions was taken from; ``other`` stands for each figure that is not named.
+    Where nothing was measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
     if verdict.get("error") == "unknown":  # so said results of InnoDB before its errors were learned
         return {"basis": "unknown", "figures": {}}
@@ -43,6 +48,8 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     is_calibrated = verdict["calibration"] == "calibrated"
     if not is_calibrated and verdict.get("transactions") != MET:
         return {"basis": "assumed", "figures": _learned()["assumed"]}
+    if verdict.get("storage") == OTHER_STORAGE:
+        return {"basis": "storage", "figures": _learned()["assumed"]}
     if verdict.get("reach") == BEYOND:
         return {"basis": "extrapolated", "figures": _learned()["extrapolated"]}
     known = _learned()["calibrated"]
@@ -60,9 +67,15 @@ def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] |
     a latency, such as ``p99``; None where nothing like it was measured, as no percentile of ``assumed`` ones.
     """
     kind = figure if figure == "throughput" else "mean" if figure in ("mean", "p50") else "tail"
-    other = None if kind == "tail" and error["basis"] == "assumed" else error["figures"].get("other")
+    other = None if kind == "tail" and error["basis"] in ("assumed", "storage") else error["figures"].get("other")
     found = error["figures"].get(kind) or other
     return None if found is None else (found["low"], found["high"])
+
+
+def tail_of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """Return the interval of the 99th percentile of ``transaction``, ``commit`` or ``query NAME``; None without one."""
+    found: Mapping[str, Any] | None = ((summary.get("tails") or {}).get("p99_ns") or {}).get(name)
+    return found
 
 
 #: Keys of [replay] and of volumes that act on requests alone, and rules of [placement] for what recorded requests, and
@@ -162,7 +175,7 @@ def of_hardware(scenario: NamedScenario) -> list[str]:
     """What everybody who reads the result must know of the devices and controllers, once each."""
     devices = dict.fromkeys(text for volume in scenario.volumes.values() for text in volume.device.caveats)
     empty = [
-        f"controllers.{name}: its write cache starts empty, so writes are faster until it has filled than later"
+        f"the write cache of controllers.{name} is empty at the start, so writes are faster then than later"
         for name, model in scenario.model.controllers.items()
         if model.with_name(name).cache_bytes is not None
     ]

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from math import exp, hypot, inf, log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:  # what shows a percentile's interval loads nothing that makes one
-    from tiersim.simulator.result import Result
+from tiersim.scenarios.caveats import INNODB
+from tiersim.simulator.result import Result
 
 #: A 99th percentile of more than so many medians is that of transactions which waited for a device.
 HUMPS_APART = 10.0
@@ -88,10 +88,8 @@ def read_cells(text: str) -> tuple[TailCell, ...]:
 _NUMBERS = ("p50_ms", "p99_ms", "recorded_p99_ms", "p95_ms")
 
 
-def with_tails(result: "Result") -> "Result":
+def with_tails(result: Result) -> Result:
     """Add to the *result* of a recorded load of PostgreSQL the interval of each 99th percentile."""
-    from tiersim.scenarios.caveats import INNODB
-
     summary = result.summary
     if summary["verdict"].get("error") == INNODB:  # nobody recorded percentiles of it
         return result
@@ -106,12 +104,6 @@ def tail_figures(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     latencies, queries = summary["latency_ns"], summary["queries"]
     named = {name: latencies[name] for name in ("transaction", "commit") if name in latencies}
     return named | {f"query {name}": one for name, one in queries.items()}
-
-
-def tail_of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """Return the interval of the 99th percentile of ``transaction``, ``commit`` or ``query NAME``; None without one."""
-    found: Mapping[str, Any] | None = ((summary.get("tails") or {}).get("p99_ns") or {}).get(name)
-    return found
 
 
 def _tail(figures: Mapping[str, Any], median: float | None, drawn: Mapping[str, float] | None) -> dict[str, Any]:

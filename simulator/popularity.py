@@ -12,6 +12,7 @@ hottest rows of all on few pages.
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -53,18 +54,23 @@ def laws_of(each: Sequence[Popularity]) -> Laws:
     )
 
 
-def zipf(rows: int, exponent: float, hot_rows: int = 0, hot_share: float = 0.0) -> Popularity:
+#: Levels of hot rows, the hottest first: how many rows each has, and its share of the accesses.
+Hot = tuple[tuple[int, float], ...]
+
+
+def zipf(rows: int, exponent: float, hot: Hot = ()) -> Popularity:
     """Return the law by which rank k, counted from 1, of *rows* is asked for in proportion to k^-*exponent*; 0 is
     uniform.
 
-    Of all accesses *hot_share* goes to the first *hot_rows* ranks instead, each as often as the other. A part of many
-    ranks weighs what the integral over them does (midpoint rule: its error is below 1e-6 from rank 1,024 on).
+    Of all accesses the *hot* levels have their shares before that, from the first rank on; within a level each rank is
+    asked for as often as the other. A part of many ranks weighs what the integral over them does (midpoint rule: its
+    error is below 1e-6 from rank 1,024 on).
     """
     edges = list(range(min(rows, _SINGLE) + 1))
     while edges[-1] < rows:
         edges.append(min(edges[-1] + edges[-1] // _GROWTH, rows))
-    if hot_share > 0:
-        edges = sorted({*edges, hot_rows})
+    ends = list(accumulate(count for count, _ in hot))
+    edges = sorted({*edges, *ends})
     first = np.array(edges, np.int64)
     low, high = first[:-1].astype(np.float64), first[1:].astype(np.float64)
     if abs(exponent - 1) < 1e-9:
@@ -73,9 +79,10 @@ def zipf(rows: int, exponent: float, hot_rows: int = 0, hot_share: float = 0.0) 
         weights = ((high + 0.5) ** (1 - exponent) - (low + 0.5) ** (1 - exponent)) / (1 - exponent)
     singles = min(rows, _SINGLE)
     weights[:singles] = high[:singles] ** -exponent
-    if hot_share > 0:
-        weights *= (1 - hot_share) / weights.sum()
-        weights += hot_share * (np.minimum(high, hot_rows) - np.minimum(low, hot_rows)) / hot_rows
+    if hot:
+        weights *= (1 - sum(share for _, share in hot)) / weights.sum()
+        for (count, share), end in zip(hot, ends, strict=True):
+            weights += share * (np.clip(high, end - count, end) - np.clip(low, end - count, end)) / count
     reach = np.cumsum(weights)
     scaled = np.rint(reach / reach[-1] * float(_WHOLE)).astype(np.int64)
     scaled[-1] = _WHOLE

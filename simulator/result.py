@@ -26,7 +26,7 @@ from tiersim.simulator import verdict
 from tiersim.simulator.categories import CATEGORIES, PERCENTILES, REQUESTS
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.metrics import Metrics
-from tiersim.simulator.verdict import LoadVerdict, Sessions, judge, judge_waiting, to_blame, utilisation
+from tiersim.simulator.verdict import LoadVerdict, Sessions, judge, judge_waiting, utilisation
 from tiersim.traces.parquet import part_of
 from tiersim.units import NS_PER_S
 
@@ -218,7 +218,6 @@ def summarise(
         load = judge_waiting(metrics, stations, span_ns, own.end_ns, own.arrived, sessions)
     balance = balances(plant, outcome.end_ns)
     intervals = len(metrics.arrivals) - 1
-    busiest = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations), default=(0.0, 0, 0))
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": name,
@@ -229,18 +228,8 @@ def summarise(
             | dict(described.get("verdict", {}))
             | ({"credits": verdict.credits_state(balance)} if balance else {})
         ),
-        "load": {
-            "explanation": load.explanation + verdict.explain_credits(balance, stations, outcome.end_ns),
-            "station": load.station,
-            "resource": load.resource,
-            "since_ns": load.since_ns,
-            "sustainable_load": load.sustainable_load,
-        },
-        "bottleneck": {
-            "station": stations[busiest[1]].name,
-            "resource": stations[busiest[1]].resources[busiest[2]],
-            "utilisation": busiest[0],
-        },
+        "load": verdict.describe_load(load, balance, stations, outcome.end_ns),
+        "bottleneck": verdict.describe_busiest(metrics, stations, intervals - 1),
         "commands": own.arrived,
         "throughput_per_s": {
             "requests": _throughput(metrics, span_ns if sessions is None else min(span_ns, own.end_ns))

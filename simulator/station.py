@@ -43,6 +43,7 @@ from tiersim.simulator.database.database_state import (
     BURSTS,
     CHECKPOINTER,
     COPIES,
+    JOURNAL,
     LOG_BLOCKS,
     LOG_STATION,
     LOG_THREADS,
@@ -52,6 +53,7 @@ from tiersim.simulator.database.database_state import (
     READERS,
     Database,
 )
+from tiersim.simulator.database.journal import accept_journal, choose_journal, finish_journal, resume_journal
 from tiersim.simulator.database.page_cache import (
     accept_page_cache,
     choose_page_cache,
@@ -95,6 +97,7 @@ _OF_DATABASES = {
     BURSTS: StationKind(accept_burst, finish_burst, resume=resume_burst),
     COPIES: StationKind(accept_copies, finish_copies, choose_copies, resume_copies),
     PAGE_CLEANER: StationKind(accept_cleaner, finish_cleaner, choose_cleaner, resume_cleaner),
+    JOURNAL: StationKind(accept_journal, finish_journal, choose_journal, resume_journal),
     BINARY_LOG: StationKind(accept_binary_log, finish_binary_log, choose_binary_log, resume_binary_log),
     READERS: StationKind(accept_readers, finish_readers, choose_readers, resume_readers),
 }

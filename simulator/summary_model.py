@@ -53,6 +53,11 @@ class VerdictSaid(_Said):
         "whose recording had idle CPU or fewer reads (`calibration.beyond` says which). `, with assumed costs` follows "
         "if CPU costs were not recorded.",
     )
+    storage: Literal["of another kind"] | None = Field(
+        default=None,
+        description="Drives are of a kind that the recorded hardware has not, such as disks where limits were recorded:"
+        " the result has the errors of one without a calibration.",
+    )
     transactions: Literal["as recorded"] | None = Field(
         default=None,
         description="Of an `uncalibrated` result: the model of the recorded hardware gives the mean of transactions, "
@@ -119,9 +124,9 @@ class ConservationSaid(_Said):
 class ModelErrorSaid(_Said):
     """Between which multiples of a predicted figure 80 % of the measured ones lay, by kind of figure."""
 
-    basis: Literal["calibrated", "extrapolated", "assumed", "innodb", "unknown"] = Field(
-        description="`extrapolated`: beyond the recording; `assumed`: data sheets and guesses; `innodb`: of MySQL and "
-        "MariaDB; `unknown`: the same in results of older versions."
+    basis: Literal["calibrated", "extrapolated", "storage", "assumed", "innodb", "unknown"] = Field(
+        description="`extrapolated`: beyond the recording; `storage`: of another kind; `assumed`: data sheets and "
+        "guesses; `innodb`: of MySQL and MariaDB; `unknown`: the same in results of older versions."
     )
     figures: dict[str, dict[str, float]] = Field(
         description="By kind (`throughput`, `mean`, `tail`: percentiles from the 95th on, `count`: pages, WAL, "

@@ -292,7 +292,7 @@ def lasts_ns(balance: Balance, end_ns: int) -> float | None:
     return balance.end * end_ns / (balance.start - balance.end) if _fell(balance) else None
 
 
-def explain_credits(balances: Sequence[Balance], stations: Sequence[Station], end_ns: int) -> str:
+def _explain_credits(balances: Sequence[Balance], stations: Sequence[Station], end_ns: int) -> str:
     """A clause for each balance that fell or ran out, to stand behind the verdict on load; empty if none did."""
     clauses = []
     for balance in balances:
@@ -308,6 +308,25 @@ def explain_credits(balances: Sequence[Balance], stations: Sequence[Station], en
                 f"and run out after another {format_ns(left)} of this load"
             )
     return "".join(clauses)
+
+
+def describe_load(
+    judged: LoadVerdict, balances: Sequence[Balance], stations: Sequence[Station], end_ns: int
+) -> dict[str, Any]:
+    """The verdict on load for a summary."""
+    return {
+        "explanation": judged.explanation + _explain_credits(balances, stations, end_ns),
+        "station": judged.station,
+        "resource": judged.resource,
+        "since_ns": judged.since_ns,
+        "sustainable_load": judged.sustainable_load,
+    }
+
+
+def describe_busiest(metrics: Metrics, stations: Sequence[Station], last: int) -> dict[str, Any]:
+    """The busiest resource of the intervals up to *last* for a summary."""
+    share, index, resource = max(to_blame(utilisation(metrics, stations, 0, last), stations), default=(0.0, 0, 0))
+    return {"station": stations[index].name, "resource": stations[index].resources[resource], "utilisation": share}
 
 
 def describe_credits(balances: Sequence[Balance], stations: Sequence[Station], end_ns: int) -> list[dict[str, Any]]:

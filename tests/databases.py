@@ -122,8 +122,7 @@ class DatabaseCase:
                 (4,),
                 0.0,
                 station=disk,
-                hot_rows=1,
-                hot_share=0.4,
+                hot=((1, 0.4),),
                 recent=bool(self.seed & 2),
                 temp=self.temp,
                 indexes=[(3,)] if self.seed & 16 else [],
@@ -312,6 +311,7 @@ threaded_logs = st.builds(
     buffer_bytes=st.sampled_from((1, 4096, 1 << 20)),
     full_page_writes=st.just(False),
     threads=st.just(True),
+    fsync=st.booleans(),
 )
 _checkpoints = st.builds(
     Checkpoints,
@@ -367,6 +367,7 @@ page_cleaners = st.builds(
     sync_bytes=st.integers(2000, 9000),
     most_bytes=st.integers(3000, 20_000),
     loops=st.integers(1, 4),
+    fsync=st.booleans(),
     most_singles=st.integers(0, 3),
 )
 binary_logs = st.builds(

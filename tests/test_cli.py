@@ -27,6 +27,7 @@ from tests.runs import needs_jit
 from tiersim.cli.main import main
 from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.terminal import column_widths, show_table
+from tiersim.devices.catalogue import kinds
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.simulator.summary_model import Summary
 
@@ -332,10 +333,7 @@ def test_a_list_holds_what_was_asked_for(shell: Shell) -> None:
     empty = shell("devices", "list", "--kind", "hdd", "--protected")
     assert (empty.code, "\n0 of " in empty.out) == (0, True)
     says = shell.fails("devices", "list", "--kind", "flsh")
-    assert (
-        "--kind: 'flsh' is not one of hdd, measured-hdd, flash, token-bucket, cloud-volume; did you mean 'flash'?"
-        in says
-    )
+    assert f"--kind: 'flsh' is not one of {', '.join(kinds())}; did you mean 'flash'?" in says
 
 
 @pytest.mark.parametrize(
@@ -686,7 +684,7 @@ def test_a_scenario_with_a_mistake(shell: Shell, text: str | bytes, says: str) -
         (
             'kind = "flash"',
             'kind = "flsh"',
-            "d.toml: kind: 'flsh' is not one of hdd, measured-hdd, flash, token-bucket, cloud-volume; did you mean",
+            f"d.toml: kind: 'flsh' is not one of {', '.join(kinds())}; did you mean",
         ),
         (
             'queue_depth = "data',

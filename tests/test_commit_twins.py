@@ -10,6 +10,7 @@ from tests.examples import examples
 from tests.test_database_twins import LOG_NS, SEEDS, both, pick, run_sessions, statements, work_ns
 from tests.twins.binary_log import Groups
 from tests.twins.clock import Clock, Process
+from tests.twins.journal import FileOfOneLength, Journal
 from tests.twins.log_threads import LogThreads
 from tests.twins.processors import Processors
 from tests.twins.replica import Confirming
@@ -81,7 +82,55 @@ def test_binary_log(seed: int, sessions: int, sync_every: int, delay_ns: int, co
     done = run_sessions(clock, load, body)
     assert database.done_ns.tolist() == done
     written = [(when, size) for when, op, _, size in recorder.seen if op == WRITE]
-    assert len(written) == len(groups.written)
+    assert len(written) == 3 * len(groups.written)  # two of each are the journal's
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 8),
+    has_binary_log=st.booleans(),
+    cpu_ns=pick(50_000, 1_000_000),
+    think_ns=pick(20_000, 400_000, 2_000_000, 9_000_000),
+)
+def test_journal(seed: int, sessions: int, has_binary_log: bool, cpu_ns: int, think_ns: int) -> None:
+    """The redo log, which is flushed by fsync, and a binary log share a volume and its journal."""
+    load = statements(sessions, 12, seed, cpu_ns, think_ns)
+    log = Log(full_page_writes=False, fsync=True)
+
+    def fresh() -> tuple[PlantBuilder, Database]:
+        builder = PlantBuilder(seed % 1000)
+        volume = add_server(builder, "logs", 64, GROUP_NS)
+        own = BinaryLog(volume) if has_binary_log else None
+        host = DatabaseHost(sessions, 8, volume, log, binary_log=own)
+        demands = [Demand(COMPUTE), Demand(LOG, log_bytes=100)]
+        database = add_database(builder, host, [Relation(10, (1,), station=volume)], [demands], load)
+        return builder, database
+
+    builder, database = fresh()
+    metrics = [new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9) for _ in range(2)]
+    engine.run_database(builder.build(16), database, metrics[0])
+    builder, other = fresh()
+    ReferenceEngine(builder.build(16), [], metrics[1], database=other).run()
+    assert other.done_ns.tolist() == database.done_ns.tolist()
+
+    clock = Clock()
+    processors = Processors(clock, sessions, [1000] * sessions)
+    journal = Journal(clock, GROUP_NS)
+    wal = Wal(clock, log, GROUP_NS, processors, file=FileOfOneLength(journal))
+    groups = Groups(clock, BinaryLog(), GROUP_NS, journal)
+
+    def body(_: int, row: int) -> Process:
+        yield from processors.use(work_ns(load, row))
+        position = wal.insert(100)
+        yield clock.now + has_binary_log
+        yield from wal.flush(position)
+        if has_binary_log:
+            yield from groups.commit()
+
+    done = run_sessions(clock, load, body)
+    assert database.done_ns.tolist() == done
+    assert int(database.journals[0]["commits"]) == journal.commits
 
 
 @settings(max_examples=examples(30), deadline=None)

@@ -556,7 +556,7 @@ def test_a_cache_that_takes_writes_in_no_time_is_said(tmp_path: Path, keys: str,
 @pytest.mark.parametrize(("policy", "said"), [("write-back", 1), ("write-through", 0)])
 def test_a_write_cache_that_starts_empty_is_said(tmp_path: Path, policy: str, said: int) -> None:
     found = of_hardware(load(tmp_path, f'cache = "256 MiB"\nhost_link = "pcie2-x8"\nwrite_policy = "{policy}"'))
-    assert sum("controllers.perc: its write cache starts empty" in one for one in found) == said
+    assert sum("write cache of controllers.perc is empty at the start" in one for one in found) == said
 
 
 def test_a_known_defect_is_told(tmp_path: Path) -> None:

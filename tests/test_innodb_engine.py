@@ -152,12 +152,19 @@ def run(
 COMMIT = [Demand(COMPUTE), Demand(LOG, log_bytes=100)]
 
 
-@pytest.mark.parametrize(("sync_every", "each"), [(0, 2), (1, 4), (10, 2.2)])
-def test_a_commit_alone_costs_a_write_and_a_flush_and_the_binary_log_as_much_when_it_is_synced(
+@pytest.mark.parametrize(("sync_every", "each"), [(0, 2), (1, 7), (10, 2.5)])
+def test_a_commit_alone_costs_a_write_and_a_flush_and_a_write_and_the_journal_when_the_binary_log_is_synced(
     sync_every: int, each: float
 ) -> None:
     _, _, requests = run(COMMIT, 100, binary_log=BinaryLog(sync_every=sync_every))
     assert requests == pytest.approx(100 * each)
+
+
+def test_fsync_of_a_log_that_is_written_over_commits_the_journal_once_a_tick() -> None:
+    log = Log(full_page_writes=False, segment_bytes=1 << 40, fsync=True)
+    d, _, requests = run(COMMIT, 100, log=log)  # 20 or 21 ms: two requests of 0.1 ms each, five with a commit
+    assert int(d.journals[0]["commits"]) == 5
+    assert requests == 200 + 3 * 5
 
 
 def test_groups_of_the_binary_log_form_while_one_is_synced() -> None:
@@ -165,7 +172,7 @@ def test_groups_of_the_binary_log_form_while_one_is_synced() -> None:
     groups = int(d.binary_log[0]["groups"])
     assert 400 <= groups < 1600  # one server: a group waits for the flush of the redo of the next
     assert int(d.binary_log[0]["done"]) == 1600
-    assert requests == 2 * groups + 2 * int(d.log[0]["flushes"])
+    assert requests == 5 * groups + 2 * int(d.log[0]["flushes"])
 
 
 @pytest.mark.parametrize(

@@ -98,19 +98,20 @@ def test_two_batches_flush_each_data_file_that_was_written(
         page // pages for page in range(tables * pages)
     ]
     next_files = [0, 0]
-    for batch, wanted in steps:
+    for now_ms, (batch, wanted) in enumerate(steps):
         written = [page % (tables * pages) for page in wanted]
         if written:
             d.batches[batch, BATCH_PAGES] = len(written)
             d.batches[batch, BATCH_FIRST : BATCH_FIRST + len(written)] = written
-            note_written(d, batch)
-            twin.write(written)
+            note_written(d, batch, now_ms * 1_000_000)
+            twin.write(written, now_ms)
             next_files[batch] = 0
         else:
             file = file_to_flush(d, next_files[batch])
             assert twin.flush(next_files[batch] - 1) == (file if file < len(d.written_files) else None)
             next_files[batch] = file + 1
     assert set(np.flatnonzero(d.written_files)) == twin.unflushed
+    assert (d.file_changed_ns // 1_000_000).tolist() == [twin.changed_ms.get(file, 0) for file in range(tables)]
 
 
 @given(

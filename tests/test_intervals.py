@@ -18,11 +18,21 @@ from typer.testing import CliRunner
 from tests import accuracy_document
 from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
-from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, INNODB, MET, model_error_of
+from tiersim.scenarios.caveats import (
+    BEYOND,
+    BEYOND_BY_GUESS,
+    INNODB,
+    MET,
+    OTHER_STORAGE,
+    model_error_of,
+    multiples_of,
+)
+from tiersim.scenarios.statements.calibration_verdict import _drives
 from tiersim.scenarios.validation import interval_report, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (
     CONSTANT,
+    COVERAGE,
     JudgedMeasurement,
     Measurement,
     coverage_interval,
@@ -47,9 +57,22 @@ def test_eighty_percent_of_the_errors_are_within_what_is_learned() -> None:
     assert (learned.beyond, learned.measurements, learned.experiments, learned.figure) == (0.04, 5, 5, "mean")
 
 
-def test_every_experiment_weighs_the_same_however_many_figures_it_has() -> None:
-    many = [*measured("e5", *[0.5] * 100), *(one for one in five() if one.experiment != "e5")]
-    assert learn(many, "calibrated", "mean").beyond == 0.04
+def test_every_figure_weighs_the_same_whatever_experiment_it_is_of() -> None:
+    many = [*measured("e5", *[0.5] * 6), *(one for one in five() if one.experiment != "e5")]
+    assert learn(many, "calibrated", "mean").beyond == 0.5
+
+
+def test_an_experiment_teaches_nothing_about_itself() -> None:
+    many = [*measured("e6", *[0.5] * 100), *five()]
+    assert [one.high for one in judge(many) if one.measurement.experiment == "e6"] == [0.04] * 100
+
+
+@pytest.mark.parametrize("basis", ["calibrated", "extrapolated", "assumed", "innodb"])
+def test_with_each_experiment_left_out_intervals_of_each_basis_hold_as_much_as_they_say(basis: str) -> None:
+    judged = [one for one in judge(accuracy_document.measurements()) if one.measurement.basis == basis]
+    for by_experiment in (False, True):
+        _, low, high = coverage_interval(judged, by_experiment=by_experiment)
+        assert low <= COVERAGE <= high
 
 
 def test_errors_to_either_side_count_alike() -> None:
@@ -257,6 +280,18 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
     assert "unknown for other figures" in sentence  # only throughput was measured there
 
 
+def test_storage_of_another_kind_has_the_error_of_a_result_without_a_calibration() -> None:
+    verdict = {"calibration": "calibrated", "reach": BEYOND, "storage": OTHER_STORAGE}
+    found, assumed = model_error_of(verdict), model_error_of({"calibration": "none"})
+    assert found == {"basis": "storage", "figures": assumed["figures"]}
+    assert multiples_of(found, "p99") is None
+    array = {"data": "array", "data.0": "hdd", "raid.cache": "write cache", "processors": "processors"}
+    assert _drives({"stations": {name: {"kind": kind} for name, kind in array.items()}}) == {"hdd"}
+    (sentence,) = said.notes([{"verdict": verdict, "model_error": found}])
+    assert "(storage of another kind than recorded): throughput" in sentence
+    assert "unknown for percentiles" in sentence
+
+
 def test_where_transactions_are_met_and_a_query_is_not_throughput_has_the_error_of_a_calibrated_result() -> None:
     verdict = {"calibration": "uncalibrated", "reach": "within the recording", "transactions": MET}
     met, calibrated, assumed = (
@@ -319,7 +354,7 @@ def test_it_is_said_once_for_all_results() -> None:
     _, first, second = said.notes([{**one, "name": "disks"}, {**calibrated, "name": "flash"}])
     assert first.startswith("Expected error of disks (not calibrated): throughput")
     assert second.startswith("Expected error of flash (calibrated): throughput")
-    assert ["About 3 of 4 past measurements" in line for line in (first, second)] == [True, False]
+    assert ["about 3 of 4 measurements lay within that" in line for line in (first, second)] == [True, False]
     high = said.expected_error(one).removesuffix(" %").split()[-1].removeprefix("+")
-    assert f" % too low and {high} % too high." in first
+    assert f" % too low and {high} % too high;" in first
     assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version

@@ -60,3 +60,17 @@ def test_clients_that_run_out_of_transactions_are_no_rate() -> None:
 def test_what_does_not_fit_waits_for_the_device() -> None:
     small, large = (PgbenchServer(8, 8, 8 * MIB, cache, NVME) for cache in (8 * MIB, 128 * MIB))
     assert per_s(small, "select-only", 4, 100) < 0.8 * per_s(large, "select-only", 4, 100)
+
+
+def test_in_the_long_run_an_update_writes_back_the_page_that_it_changed() -> None:
+    """Of a table that is much larger than pool and page cache together; one that the pool holds is never written."""
+    small, large = PgbenchServer(4, 8, 2 * MIB, 4 * MIB, NVME), PgbenchServer(4, 8, 64 * MIB, 64 * MIB, NVME)
+
+    def writes(server: PgbenchServer, scale: int) -> float:
+        found = rate(
+            server, "simple-update", scale, 400 * US, 300, settle_s=0.5, measure_s=0.5, most_per_s=10_000
+        )  # fmt: skip
+        return found.device_writes
+
+    assert writes(small, 20) == pytest.approx(1, abs=0.06)
+    assert writes(large, 1) == 0

@@ -12,7 +12,8 @@ from tiersim.devices.array.volume import add_array
 from tiersim.devices.host.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES
+from tiersim.devices.station_records import RESOURCES, SERVER
+from tiersim.errors import ScenarioError
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
 from tiersim.operations import WRITE
 from tiersim.simulator.categories import CATEGORIES
@@ -87,6 +88,21 @@ def test_rows_of_an_array_that_are_always_locked_are_to_blame_for_the_queues_bef
     assert summary["load"]["sustainable_load"] == pytest.approx(0.5, rel=0.05)
     assert summary["bottleneck"]["station"] == "array.stripes"
     assert summary["conservation"]["busy"]
+
+
+def test_whoever_serves_names_what_is_busy_and_is_named_when_behind() -> None:
+    """An own device, here with the functions of a server: without the name of a resource it is refused."""
+    builder = PlantBuilder(1)
+    row = builder.row("servers", queue=builder.queue(), servers=1, service_ns=1_000_000)
+    for children in (0, 1):  # nothing is there that it could hand requests on to
+        with pytest.raises(ScenarioError, match=r"^own: serves requests and names no resource; name one"):
+            builder.station(SERVER, row, "own", {}, children)
+    with pytest.raises(ScenarioError, match=f"^own: names 9 resources; name at most {RESOURCES}$"):
+        builder.station(SERVER, row, "own", {f"part {number}": 1 for number in range(9)})
+    own = builder.station(SERVER, row, "own", {"left hand": 1})
+    summary = summary_on(builder, commands(np.arange(20_000) * 500_000, own))
+    assert summary["verdict"]["load"] == "saturated"
+    assert summary["load"]["explanation"].endswith("Bottleneck: left hand of own")
 
 
 def test_saturation_in_the_middle_is_dated() -> None:

@@ -18,7 +18,7 @@ from tiersim.scenarios.workloads import program
 from tiersim.scenarios.workloads import replay as workloads
 from tiersim.scenarios.workloads.assembly import assemble
 from tiersim.scenarios.workloads.demands import PREFETCHED_ROWS
-from tiersim.scenarios.workloads.model import read_workload
+from tiersim.scenarios.workloads.model import RelationModel, read_workload
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import load_result
 from tiersim.simulator.summary_model import Summary
@@ -463,6 +463,7 @@ count = 2
         ("count = 2", "rate = 3.0", "streams.users.count: nothing ends the stream"),
         ("[streams.users]", "[stream.users]", "unknown key 'stream'; did you mean 'streams'?"),
         ("rows = 6000", "rows = 6000\nhot = 0.2", "hot: goes with hot_share"),
+        ("rows = 6000", "rows = 6000\nhot = [0.2, 0.9]\nhot_share = [0.5, 0.3]", "hot: is 1.1 in all"),
         ("[statements.read]", "[statements.read", "is not valid TOML"),
     ],
 )  # fmt: skip
@@ -577,3 +578,11 @@ def test_the_engine_of_a_workload_decides_whose_innodb_it_is(tmp_path: Path) -> 
         for engine in ("mariadb", "mysql")
     }
     assert depths == {"mariadb": 1536, "mysql": 1024}
+
+
+def test_levels_of_hot_rows_are_whole_rows_and_lose_no_access() -> None:
+    table = RelationModel(rows=100, rows_per_page=1, hot=[0.001, 0.2, 0.001, 0.1], hot_share=[0.3, 0.2, 0.1, 0.2])
+    assert [rows for rows, _ in table.levels(100)] == [1, 19, 10]
+    assert [share for _, share in table.levels(100)] == pytest.approx([0.3, 0.2, 0.3])
+    one = RelationModel.model_validate({"rows": 10, "rows_per_page": 1, "hot": 0.2, "hot_share": 0.9})
+    assert one.levels(10) == ((2, 0.9),)

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.errors import ScenarioError, did_you_mean
-from tiersim.scenarios.caveats import model_error_of, multiples_of
+from tiersim.scenarios.caveats import model_error_of, multiples_of, tail_of
 from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.subject import SizingSubject
 from tiersim.scenarios.sizing.targets import Target
-from tiersim.scenarios.tails import tail_of
 from tiersim.simulator.verdict import BEHIND_THROUGHPUT
 from tiersim.units import format_bytes, format_ns
 
@@ -194,13 +193,13 @@ def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Itera
     if error["basis"] == "unknown":
         yield "how far predictions of this engine are off is unknown; measure before you decide"
     elif multiples is None:
-        if error["basis"] == "assumed":
-            yield f"without a calibration, the error of {target.statistic} is unknown; measure before you decide"
-            return
-        yield (
-            f"beyond the recording, the error of {target.statistic} is unknown; record with a pool and a load nearer"
-            " to those that you ask for"
+        where, remedy = {
+            "assumed": ("without a calibration", "measure before you decide"),
+            "storage": ("on storage of another kind than recorded", "measure before you decide"),
+        }.get(
+            error["basis"], ("beyond the recording", "record with a pool and a load nearer to those that you ask for")
         )
+        yield f"{where}, the error of {target.statistic} is unknown; {remedy}"
     elif target.kind == "throughput":
         figure = summary["throughput_per_s"][counted]
         least = figure["low"] * multiples[0]

@@ -78,6 +78,7 @@ def _innodb(sources: EngineSources, basis: dict[str, str], form: int) -> EngineS
         synchronous_commit=flushing == 1 or (flushing == 2 and not buffered),
         flushed_later=flushing == 2 and not buffered,
         threads=threads,
+        fsync=_uses_fsync(read, form, version),
         writer_delay_ns=NS_PER_S * max(read.variable("innodb_flush_log_at_timeout", 1), 1),
     )
     is_on = read.is_on(engine.binary_log, "binary_log", "log_bin", form == MYSQL and version >= _8_0)
@@ -181,6 +182,12 @@ def _capacity(read: _Read, form: int, version: tuple[int, int]) -> int:
     return recorded if given is None else given
 
 
+def _uses_fsync(read: _Read, form: int, version: tuple[int, int]) -> bool:
+    """Return whether files are flushed by fsync: MariaDB takes fdatasync (os0file.cc), MySQL from 8.4 on by default."""
+    recorded = read.text("innodb_use_fdatasync").lower()
+    return form == MYSQL and (recorded not in _ON if recorded else version < _8_4)
+
+
 def _cleaner(read: _Read, form: int, version: tuple[int, int], pool_bytes: int) -> PageCleaner:
     engine, modern = read.engine, form == MYSQL and version >= _8_4
     instances = 1
@@ -215,6 +222,7 @@ def _cleaner(read: _Read, form: int, version: tuple[int, int], pool_bytes: int) 
         doublewrite=read.is_on(engine.doublewrite, "doublewrite", "innodb_doublewrite", True),
         flush_doublewrite=flushes and (form == MARIADB or version < _8_0),
         flush_data=flushes,
+        fsync=_uses_fsync(read, form, version),
         low_percent=float(read.variable("innodb_max_dirty_pages_pct_lwm", 10 if version >= _8_0 and not form else 0)),
         most_percent=float(read.variable("innodb_max_dirty_pages_pct", 90 if version >= _8_0 else 75)),
         low_bytes=int(_USED * capacity if form == MARIADB else capacity)

@@ -22,8 +22,8 @@ from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
-from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate, part_of
+from tiersim.scenarios.statements.calibration_verdict import stamped
 from tiersim.scenarios.statements.queries import changing_queries
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range
 from tiersim.scenarios.statements.result import summarise_statements

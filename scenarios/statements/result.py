@@ -61,7 +61,7 @@ from tiersim.simulator.result import (
     station_timeline,
     timeline,
 )
-from tiersim.simulator.verdict import Flow, LoadVerdict, Sessions, judge, judge_waiting, to_blame, utilisation
+from tiersim.simulator.verdict import Flow, LoadVerdict, Sessions, judge, judge_waiting
 from tiersim.traces.schema import DATA_READ
 from tiersim.units import NS_PER_S, format_bytes
 
@@ -293,7 +293,6 @@ def summarise_statements(
     )  # a closed loop may be over sooner than the recording was
     judged = _judge(scenario, assembled, metrics, outcome)
     balance = balances(plant, outcome.end_ns)
-    busiest = max(to_blame(utilisation(metrics, stations, 0, ran - 1), stations), default=(0.0, 0, 0))
     names = ["" if name == "processor" else name for name in (*CATEGORIES, *OF_DATABASES)]
     names[names.index("statement")] = ""  # commits that nobody counted are among them
     own = [name if name == COMMIT else f"query {name}" for name in program.names]
@@ -325,18 +324,8 @@ def summarise_statements(
         "trace": trace,
         "verdict": believed,
         "model_error": model_error_of(believed),
-        "load": {
-            "explanation": judged.explanation + verdict.explain_credits(balance, stations, outcome.end_ns),
-            "station": judged.station,
-            "resource": judged.resource,
-            "since_ns": judged.since_ns,
-            "sustainable_load": judged.sustainable_load,
-        },
-        "bottleneck": {
-            "station": stations[busiest[1]].name,
-            "resource": stations[busiest[1]].resources[busiest[2]],
-            "utilisation": busiest[0],
-        },
+        "load": verdict.describe_load(judged, balance, stations, outcome.end_ns),
+        "bottleneck": verdict.describe_busiest(metrics, stations, ran - 1),
         "commands": int((program.executed & done).sum()),
         "throughput_per_s": _throughput(assembled, metrics, from_ns, until_ns),
         "throughput_over_time": curve(None if load.described else load.path, assembled.database, assembled.span_ns),

@@ -13,8 +13,8 @@ from tiersim.scenarios.library import find_workload, refuse_keys_of_statements, 
 from tiersim.scenarios.replay import Playback, replay, workers_that_fit
 from tiersim.scenarios.replay import trace_of as trace_of_requests
 from tiersim.scenarios.statements.assembly import Shared
-from tiersim.scenarios.statements.baseline import stamped
 from tiersim.scenarios.statements.calibration import calibrate
+from tiersim.scenarios.statements.calibration_verdict import stamped
 from tiersim.scenarios.statements.replay import (
     load_of,
     replay_statements,

@@ -10,6 +10,8 @@ from math import floor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.traces.readers.mysql.settings import PAGE_CLEANER_SECOND
@@ -38,6 +40,15 @@ TPCC_PAGES = {"stock": 2174, "customer": 1200, "old": 1500, "ends": 40}
 #: of a page, as what comes in no order does (Yao, On random 2-3 trees, 1978). Of 30,000 customers by name 40 B, of as
 #: many orders and payments by customer 20 and 19 B, of 300,000 order lines by warehouse and item 20 B.
 TPCC_INDEX_PAGES = {"customer_name": 106, "order_customer": 53, "history_customer": 50, "line_item": 529}
+#: Of a table or index that TPC-C draws by NURand: how many keys are drawn from, how often they come in a warehouse, and
+#: how many low bits of a key are the OR of two even ones (specification, 2.1.6).
+_NURAND = {"stock": (100_000, 1, 13), "line_item": (100_000, 1, 13)} | {
+    name: (3000, 10, 10) for name in ("customer", "order_customer", "history_customer")
+}
+#: Levels of hot pages that stand for NURand's.
+_LEVELS = 16
+#: Shares of the pages, and of the accesses that go to them.
+Levels = tuple[list[float], list[float]]
 #: Indexes that HammerDB creates (mysqloltp.tcl).
 HAMMERDB_INDEXES = ("customer_name", "order_customer")
 #: And those of tpcc-mysql (add_fkey_idx.sql; a foreign key creates an index that it lacks: MySQL's reference manual).
@@ -117,18 +128,34 @@ def around(number: float) -> Sequence[tuple[int, float]]:
     return [(low, 1 - share), (low + 1, share)] if share > 1e-6 else [(low, 1.0)]
 
 
+def nurand(name: str, pages_per_16_kib: int = 1) -> Levels:
+    """Return how NURand spreads over the pages of a table or an index, which hold keys that follow each other: levels
+    that grow alike, the hottest first.
+
+    An OR of two even bits is 1 three times as often as 0.
+    """
+    keys, times, bits = _NURAND[name]
+    key = np.arange(keys)
+    weights = np.prod([np.where(key >> bit & 1, 3.0, 1.0) for bit in range(bits)], axis=0)
+    pages = (TPCC_PAGES | TPCC_INDEX_PAGES)[name] * pages_per_16_kib
+    place = np.arange(keys * times) * pages // (keys * times)
+    by_page = np.sort(np.bincount(place, weights=np.tile(weights, times)))[::-1]
+    edges = np.unique(np.rint(np.geomspace(1, pages + 1, _LEVELS + 1)).astype(np.int64)) - 1
+    shares = np.add.reduceat(by_page, edges[:-1]) / by_page.sum()
+    return [round(float(part), 6) for part in np.diff(edges) / pages], [round(float(part), 6) for part in shares]
+
+
 def tpcc(
     warehouses: int,
     cpu_us: int,
     clients: int,
-    hot: Mapping[str, tuple[float, float]],
+    hot: Mapping[str, Levels],
     indexes: Sequence[str],
     pages_per_16_kib: int = 1,
 ) -> str:
     """Return TPC-C's tables, transactions and users, for behind the settings of a server.
 
-    *hot* says of a table or an index which share of it is hot, and which share of the accesses goes there; *indexes*
-    are the secondary ones.
+    *hot* says of a table or an index which levels it has (:func:`nurand`); *indexes* are the secondary ones.
     """
     tables = ""
     for name, pages in (TPCC_PAGES | {name: TPCC_INDEX_PAGES[name] for name in indexes}).items():

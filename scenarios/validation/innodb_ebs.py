@@ -102,6 +102,11 @@ flushes_counted = "assumed: true .. false"
 """
 
 
+def drive(iops: int, volume: str) -> str:
+    """Return the text of a volume, ``io1`` or ``gp2``, with so many IOPS."""
+    return _VOLUME.format(iops=iops, rate=_BYTES_PER_S[volume])
+
+
 def experiment(folder: Path | None) -> Experiment:
     """Errors of the steady cells, beside linear scaling, and the knee of gp2; *folder* holds the figures."""
     title = "InnoDB on EBS volumes: TPC-C by provisioned IOPS and by size"
@@ -219,8 +224,7 @@ def _rate(cell: Cell, demand: tuple[float, float]) -> float:
         clients=_CLIENTS,
     )
     iops = size if volume == "io1" else _IOPS_PER_GB * size
-    drive = _VOLUME.format(iops=iops, rate=_BYTES_PER_S[volume])
-    return Bench(drive, cores=36, warmup_s=2).transactions_per_s(load)
+    return Bench(drive(iops, volume), cores=36, warmup_s=2).transactions_per_s(load)
 
 
 def _claims(measured: Mapping[Cell, float], predicted: Mapping[Cell, float]) -> Iterator[Claim]:

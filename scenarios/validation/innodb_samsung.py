@@ -4,18 +4,18 @@ Settings were not published; they are those of a sister set of the same authors 
 redo of 2 x 15 GB, io_capacity 5,000 of 7,500, lru_scan_depth 5,000, no binary log. Pages of 4 KiB hold a quarter of the
 rows.
 
-tpcc-mysql draws by TPC-C's NURand: an OR of two even numbers sets each of the low bits with 3/4, 13 bits of an item, 10
-of a customer. A page holds rows that follow each other, so that the bits above those of the rows on a page choose it.
-Pages with few zeros among them are the hot ones: so many zeros as make the hot pages' share of the accesses nearest to
-3/4. Tables and their redo are those of the runs by HammerDB (:func:`~.innodb_bench.tpcc`). tpcc-mysql creates more
-indexes (add_fkey_idx.sql): each order line is entered by its supplier's warehouse and item, each payment by customer. A
-two hundredth of the server runs: 5 warehouses, pool and redo as much smaller, what is done by the second as much
-oftener. The source's mean begins after 1,800 s. With the 850 Pro it goes on to 15,000 s here, as long as the sister set
-ran, since its pages are written in waves of an hour or two.
+tpcc-mysql draws items and customers by TPC-C's NURand (:func:`~.innodb_bench.nurand`). Tables and their redo are those
+of the runs by HammerDB (:func:`~.innodb_bench.tpcc`). tpcc-mysql creates more indexes (add_fkey_idx.sql): each order
+line is entered by its supplier's warehouse and item, each payment by customer. A two hundredth of the server runs: 5
+warehouses, pool and redo as much smaller, what is done by the second as much oftener. The source's mean begins after
+1,800 s. With the 850 Pro it goes on to 15,000 s here, as long as the sister set ran, since its pages are written in
+waves of an hour or two.
 
 Drives by their data sheets, chips as usual in their year; the 850 Pro has no power-loss protection, so that a flush
-waits for programs of all that was written. One of 512 GB does 391 writes of 4 KiB a second with a flush behind each
-(centminmod-sysbench, fsync_fio): 2.56 ms, of which the flush itself is 1.3 ms here. Full and overwritten at random it
+waits for programs of all that was written. One of 512 GB does 391 writes of 4 KiB a second, each
+synced (centminmod-sysbench, fsync_fio, on Red Hat's kernel): 2.56 ms, in which it flushes twice, behind the write and
+behind the commit of the file system's journal, and programs twice: the flush itself is 30 us. (Until the journal was
+modelled it was 1.3 ms, once a write.) Full and overwritten at random it
 does 9,000 writes of 4 KiB a second: no fewer than the 850 EVO's 8,000 (AnandTech 8747), no more than the 10,000 of 2 TB
 (Tom's Hardware 4205). That says how much space collection has; with 7,900 a second the median error is 18 %. All 7.4 %
 by which its flash is larger would let it do 26,000; its cells were two to three times too fast with that, and after
@@ -23,8 +23,8 @@ that was seen the reviews were looked up.
 
 What was not published decides on the 850 Pro: it is written down as two ends (:class:`_Server`), before a cell was run
 with either. The slow end has a binary log that is synced, the redo of 2 x 2 GB that the authors used too, and flushes
-that write the file system's journal, twice as long; the fast end flushes no data file, and flushes in 0.1 ms. On the
-PM1725 both ends are within 8 %.
+of 1.3 ms, as if no commit had been in what was measured; the fast end flushes no data file. On the PM1725 both ends are
+within 8 %.
 
 The first rule, written before any cell was simulated, fitted one CPU, to the PM1725 with 115 GB and 16 KiB, and let no
 page be flushed (O_DIRECT_NO_FSYNC, as in the sister set): 90 % of the pairs right, median error 178 %. Pages of 4 KiB
@@ -36,7 +36,6 @@ second: it must flush each page (O_DIRECT). Both were seen in the cells.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb, log2
 from pathlib import Path
 from statistics import median
 
@@ -44,11 +43,10 @@ from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.innodb_bench import (
     MISSING,
-    TPCC_INDEX_PAGES,
     TPCC_MYSQL_INDEXES,
-    TPCC_PAGES,
     Bench,
     figures,
+    nurand,
     scaled,
     tpcc,
 )
@@ -70,9 +68,9 @@ class _Server:
     flush_us: int
 
 
-_ASSUMED = _Server(flushes=True, binary_log=False, redo_gb=30, flush_us=1300)
-_SLOW = _Server(flushes=True, binary_log=True, redo_gb=4, flush_us=2600)
-_FAST = _Server(flushes=False, binary_log=False, redo_gb=30, flush_us=100)
+_ASSUMED = _Server(flushes=True, binary_log=False, redo_gb=30, flush_us=30)
+_SLOW = _Server(flushes=True, binary_log=True, redo_gb=4, flush_us=1300)
+_FAST = _Server(flushes=False, binary_log=False, redo_gb=30, flush_us=30)
 #: From so many GB on all data are in the pool, so that more change nothing.
 _ALL_GB = 85
 _CPU_OF: Mapping[int, Cell] = {16: ("pm1725", 16, 115), 4: ("pm1725", 4, 115)}
@@ -80,15 +78,8 @@ _FACTOR, _WAREHOUSES, _CLIENTS = 200, 1000, 100
 #: New orders of all transactions.
 _NEW_ORDERS = 10 / 23
 _FIRST_CPU_US = 3000.0
-#: Tables and indexes, keys of a warehouse, and low bits of them that NURand sets oftener.
-_KEYS = (
-    ("stock", 100_000, 13),
-    ("line_item", 100_000, 13),
-    ("customer", 30_000, 10),
-    ("order_customer", 30_000, 10),
-    ("history_customer", 30_000, 10),
-)
-_OFTEN, _HOT_SHARE = 3 / 4, 3 / 4
+#: Tables and indexes that are drawn by NURand.
+_DRAWN = ("stock", "line_item", "customer", "order_customer", "history_customer")
 #: Simulated seconds, before and while it is counted.
 _SECONDS = {"pm1725": (10, 4), "sam850pro": (9, 66)}
 _APART, _RANKED_PCT, _MEDIAN_PCT, _EACH_PCT = 0.03, 95, 12, 50
@@ -198,7 +189,7 @@ read_latency = "derived: 10,000 reads of 4 KiB a second one at a time (datasheet
 write_latency = "derived: 36,000 writes of 4 KiB a second one at a time (datasheet) less transfer"
 buffer = "assumed: 4 MiB .. 64 MiB"
 power_loss_protection = "datasheet: Samsung SSD 850 Pro, none"
-flush = "derived: 391 writes of 4 KiB a second, each flushed (centminmod-sysbench, fsync_fio), less a program"
+flush = "derived: 391 writes of 4 KiB a second (centminmod-sysbench, fsync_fio), two flushes each, less a program"
 queue_depth = "document: 32 commands of SATA's native queue"
 """,
 }
@@ -276,20 +267,6 @@ def _fit_cpu(cell: Cell, measured: float) -> float:
     return cpu_us
 
 
-def _skew(rows: int, pages: int, bits: int) -> tuple[float, float]:
-    """Return the hot pages' share of all, and of the accesses, where NURand sets so many low *bits* of a row's number
-    oftener.
-    """
-    of_page = max(round(bits - log2(rows / pages)), 1)
-    shares = []
-    for zeros in range(of_page):
-        pages_share = sum(comb(of_page, k) for k in range(zeros + 1)) / 2**of_page
-        share = sum(comb(of_page, k) * (1 - _OFTEN) ** k * _OFTEN ** (of_page - k) for k in range(zeros + 1))
-        shares.append((abs(share - _HOT_SHARE), pages_share, share))
-    _, hot, share = min(shares)
-    return hot, share
-
-
 def _different(cell: Cell) -> Cell:
     """Return the cell with the smallest pool that does the same."""
     drive, page_kib, pool = cell
@@ -300,7 +277,7 @@ def _rate(cell: Cell, cpu_us: float, server: _Server = _ASSUMED) -> float:
     """Return the new orders a minute of a cell."""
     drive, page_kib, pool = cell
     smaller = 16 // page_kib
-    hot = {name: _skew(rows, (TPCC_PAGES | TPCC_INDEX_PAGES)[name] * smaller, bits) for name, rows, bits in _KEYS}
+    hot = {name: nurand(name, smaller) for name in _DRAWN}
     before_s, seconds = _SECONDS[drive]
     load = _WORKLOAD.format(
         page_kib=page_kib,

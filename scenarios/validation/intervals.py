@@ -7,21 +7,20 @@ conformalised interval (Y. Romano, E. Patterson, E. Candès, NeurIPS 2019), and 
 is no range (V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World, 2005; J. Lei and others, JASA
 113, 2018). The interval reaches as far beyond its own range as 80 % of the scores do.
 
-Figures of one experiment share hardware, load and assumptions, so it is experiments that are exchanged, not figures:
-each weighs the same, however many figures
-it has, and is judged by the others alone (two layers: R. Dunn, L. Wasserman, A. Ramdas, JASA 118, 2023). Their
-correction for few experiments, a level of
-0.8 (k + 1) / k in place of 0.8, is left out: what the intervals hold is measured instead.
+Figures of one experiment share hardware, load and assumptions, so each is judged by the other experiments alone. Every
+figure weighs the same. (With the same weight for every experiment, as in two layers of R. Dunn, L. Wasserman, A.
+Ramdas, JASA 118, 2023, the few easy figures of small experiments made intervals of the others narrow: of InnoDB's
+figures 70 % were held, in place of 76 to 78 %, and the score of no basis was better. Their correction for few
+experiments, a level of 0.8 (k + 1) / k in place of 0.8, holds 91 %, by intervals that are too wide for their score.)
 
 Intervals are scored by their width and 2 / 0.2 times how far what was measured lies outside, in logs (R. Winkler, JASA
 67, 1972; T. Gneiting, A. Raftery, JASA 102, 2007, equation 43): less is better, and neither width nor coverage alone
 helps.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import exp, inf, log, sinh
+from math import ceil, exp, inf, log, sinh
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,13 +151,6 @@ def _count(measurements: Iterable[Measurement]) -> int:
 
 
 def _quantile(measurements: Sequence[Measurement]) -> float:
-    """Return what 80 % of the scores do not exceed, every experiment of the same weight; infinite
-    where there is none.
-    """
-    counts = Counter(one.experiment for one in measurements)
-    reached = 0.0
-    for one in sorted(measurements, key=lambda one: one.beyond):
-        reached += 1 / counts[one.experiment] / len(counts)
-        if reached >= COVERAGE - 1e-9:  # sums of thirds
-            return one.beyond
-    return inf
+    """Return what 80 % of the scores do not exceed; infinite where there is none."""
+    beyond = sorted(one.beyond for one in measurements)
+    return beyond[ceil(COVERAGE * len(beyond) - 1e-9) - 1] if beyond else inf

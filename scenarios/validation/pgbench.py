@@ -17,6 +17,7 @@ import numpy as np
 from tiersim.devices.array.volume import Volume, add_volume
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
+from tiersim.operations import WRITE
 from tiersim.scenarios.calibration.popularity.occupancy import INNER_ENTRIES
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
@@ -25,7 +26,8 @@ from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, OLDER_OF_TWO, OWN
 from tiersim.simulator.database.wal.log import Log
-from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.taps import rows_of, tapped
 from tiersim.units import NS_PER_S
 
 #: A scale unit of pgbench_accounts, and how many of its rows a page of the heap and a leaf of the primary key hold
@@ -38,6 +40,9 @@ Script = Literal["select-only", "simple-update", "tpcb-like"]
 _ACCOUNTS, _HISTORY, _TELLERS, _BRANCHES = range(4)
 #: A client does no more than so many times the mean of all.
 _UNEVEN = 1.5
+#: A transaction asks its volume for no more than so many requests, on average: it reads a page or two, writes one back,
+#: and has its log written and flushed.
+_MOST_REQUESTS = 5
 #: That a pool is filled with: a page of a table that hardly fits has been asked for several times then.
 _MOST_REFERENCES = 100_000_000
 
@@ -118,6 +123,7 @@ class Rate:
 
     per_s: float  # transactions
     device_reads: float  # a transaction: pages that neither pool nor page cache had
+    device_writes: float  # a transaction that is counted: write-backs of the page cache
 
 
 def rate(
@@ -156,13 +162,28 @@ def rate(
     plant = builder.build()
     warm(database, plant, most_references=_MOST_REFERENCES)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, NS_PER_S)
+    metrics = tapped(metrics, np.array([volume]), round(until_s * most_per_s * _MOST_REQUESTS))
     engine.run_database(plant, database, metrics)
     if database.done_ns[each - 1 :: each].any():
         raise ValueError(f"most_per_s: with {most_per_s:,.0f} a second a client ran out of transactions; more come out")
     done = database.done_ns[database.done_ns > 0]
     counted = np.count_nonzero((done >= settle_s * NS_PER_S) & (done < host.until_ns))
     cache = database.page_cache[0]
-    return Rate(counted / measure_s, int(cache["read_pages"] - cache["hit_pages"]) / len(done))
+    return Rate(
+        counted / measure_s,
+        int(cache["read_pages"] - cache["hit_pages"]) / len(done),
+        _write_backs(metrics, int(cache["station"]), round(settle_s * NS_PER_S)) / max(int(counted), 1),
+    )
+
+
+def _write_backs(metrics: Metrics, cache: int, since_ns: int) -> int:
+    """Return how many writes the page cache has asked for since then; raises ValueError if there was no room to note
+    them.
+    """
+    asked = rows_of(metrics)
+    if asked is None:
+        raise ValueError(f"_MOST_REQUESTS: more than {len(metrics.taps):,} requests were made; raise it")
+    return int(np.count_nonzero((asked["op"] == WRITE) & (asked["through"] == cache) & (asked["came_ns"] >= since_ns)))
 
 
 def closed_loop(clients: int, each: int, cpu_ns: float) -> Statements:

@@ -1,13 +1,15 @@
 """A workload as people write it: relations, statements made of steps, streams that run them."""
 
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from tiersim.errors import did_you_mean
 from tiersim.scenarios.workloads.steps import VERBS, Change, Lookup, Scan, Step, Write, verb_of
+from tiersim.simulator.popularity import Hot
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
 from tiersim.traces.readers.mysql.settings import KEPT, PAGE_CLEANER_SECOND
 from tiersim.units import parse_bytes
@@ -20,6 +22,13 @@ _OF_RELATIONS: tuple[tuple[type[StrictModel], str], ...] = (
     (Change, "change"),
     (Write, "write"),
 )
+#: Shares of levels, or that of one.
+_Shares = Annotated[
+    list[Annotated[float, Field(gt=0, le=1)]],
+    BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
+]
+#: By how much shares may be more than 1 together, as they are written in so many digits.
+_ROUNDED = 1e-4
 
 
 class DatabaseModel(StrictModel):
@@ -92,11 +101,12 @@ class RelationModel(StrictModel):
         description=("Size of the lowest index level; inner levels follow. Left out: rows are found without an index."),
     )
     exponent: float = Field(default=0.0, ge=0, le=10, description="Skew: exponent of Zipf's law; 0: all rows alike.")
-    hot: float | None = Field(
-        default=None, gt=0, lt=1, description="Share of the rows that get hot_share of the accesses."
+    hot: _Shares = Field(
+        default=[],
+        description="Share of the rows that get hot_share of the accesses; a list: of each level, the hottest first.",
     )
-    hot_share: float | None = Field(
-        default=None, gt=0, le=1, description="Share of the accesses that goes to the hot rows."
+    hot_share: _Shares = Field(
+        default=[], description="Share of the accesses that goes to the hot rows, or to each level of them."
     )
     recent: bool = Field(default=False, description="The hottest rows are the last ones, as where rows are inserted.")
     temp: bool = Field(default=False, description="A table of tempdb: it lies there, and no backup has it.")
@@ -125,9 +135,25 @@ class RelationModel(StrictModel):
             )
         if given == ["rows_per_page"] and self.rows is None:
             raise ValueError("rows: is needed with rows_per_page; write how many rows there are")
-        if (self.hot is None) != (self.hot_share is None):
+        if len(self.hot) != len(self.hot_share):
             raise ValueError("hot: goes with hot_share: which part of the rows gets which part of the accesses")
+        for key in ("hot", "hot_share"):
+            if sum(getattr(self, key)) > 1 + _ROUNDED:
+                raise ValueError(f"{key}: is {sum(getattr(self, key)):.4g} in all; write shares of 1 at most together")
         return self
+
+    def levels(self, rows: int) -> Hot:
+        """Return the hot levels of so many rows: the first has at least one, and others without one are part of the
+        next.
+        """
+        found: list[tuple[int, float]] = []
+        begin, share = 0, 0.0
+        for end, own in zip(accumulate(part * rows for part in self.hot), self.hot_share, strict=True):
+            last, share = max(round(end), 1), share + own
+            if last > begin:
+                found.append((last - begin, share))
+                begin, share = last, 0.0
+        return tuple(found)
 
     def heap_pages(self, page_bytes: int) -> int:
         """Return how many pages its rows take."""

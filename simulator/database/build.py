@@ -42,6 +42,7 @@ from tiersim.simulator.database.database_state import (
     HOLD,
     IN_ORDER,
     INDEPENDENT,
+    JOURNAL,
     LOCK,
     LOCKED_ROW,
     LOG_BLOCKS,
@@ -65,6 +66,7 @@ from tiersim.simulator.database.database_state import (
     TEMP_BLOCK_BYTES,
     Database,
 )
+from tiersim.simulator.database.journal import JOURNAL_ROW
 from tiersim.simulator.database.page_cache import MOST_PAGES as MOST_WRITE_BACK
 from tiersim.simulator.database.page_cache import MOST_WRITE_BACKS, PAGE_CACHE_ROW, PAGES_AT_ONCE, page_cache_fields
 from tiersim.simulator.database.sessions.copies import NOTHING
@@ -74,6 +76,7 @@ from tiersim.simulator.database.wal.log import LOG_ROW, Log, log_fields
 from tiersim.simulator.database.wal.log_blocks import LogBlocks, log_block_fields, remembered_blocks
 from tiersim.simulator.popularity import (
     NONE_MOVED,
+    Hot,
     MovedRows,
     Popularity,
     laws_of,
@@ -137,8 +140,7 @@ class Relation:
     exponent: float = 0.0
     ordered: bool = True
     station: int = 0  # of the volume that it lies on
-    hot_rows: int = 0
-    hot_share: float = 0.0
+    hot: Hot = ()
     recent: bool = False
     moved: float = (
         0.0  # share of the heap's pages whose row that was updated first lies on pages behind them (moved_rows)
@@ -236,6 +238,7 @@ def add_database(
         cleaner = builder.station(PAGE_CLEANER, 0, "page cleaner", {}, children, role="page cleaner")
     if host.binary_log is not None:
         binary_log = builder.station(BINARY_LOG, 0, "binary log", {}, 1, role="binary log")
+    journals = _journals(builder, host, {r.station for r in relations})
     if host.io_workers > 0:
         readers = builder.station(READERS, 0, "readers", {"workers": host.io_workers}, 1, role="readers")
     log = builder.station(_log_kind(host.log), 0, "log", {}, 3, role="log")
@@ -347,6 +350,7 @@ def add_database(
         costs=np.array(host.costs, wide),
         temp_state=np.array([0, -(-host.temp_bytes // TEMP_BLOCK_BYTES) * TEMP_BLOCK_BYTES], wide),
         **_log(builder, host),
+        **journals,
         **_checkpointer(builder, host),
         write_backs=_write_backs(host),
         **(_files(relations, tables) if host.page_cleaner is None else _data_files(relations, level_pages)),
@@ -414,7 +418,7 @@ def _heap(relation: Relation, seed: int, place: int) -> _Heap:
 
 
 def _law(relation: Relation) -> Popularity:
-    return zipf(relation.rows, relation.exponent, relation.hot_rows, relation.hot_share)
+    return zipf(relation.rows, relation.exponent, relation.hot)
 
 
 def _room(relations: Sequence[Relation], heaps: Sequence[_Heap]) -> NDArray[np.uint8]:
@@ -507,6 +511,22 @@ def _midpoint(builder: PlantBuilder, host: DatabaseHost, station: int) -> dict[s
     }
 
 
+def _journals(builder: PlantBuilder, host: DatabaseHost, data_volumes: set[int]) -> dict[str, NDArray[Any]]:
+    """Put the journals of the file systems whose files are synced into the plant, and return their rows."""
+    volumes = set() if host.binary_log is None else {host.binary_log.station}
+    if isinstance(host.log, Log) and host.log.fsync:
+        volumes.add(host.log_station)
+    if host.page_cleaner is not None and host.page_cleaner.fsync:
+        volumes |= data_volumes
+    rows = np.zeros(len(volumes), JOURNAL_ROW)
+    journal_of = np.zeros(max(volumes, default=-1) + 1, np.uint32)
+    for row, volume in enumerate(sorted(volumes)):
+        name = f"{builder.stations[volume].name}.journal"
+        journal_of[volume] = builder.station(JOURNAL, row, name, {}, 1, role="journal")
+        rows[row]["volume"], rows[row]["waiting"] = volume, builder.queue()
+    return {"journals": rows, "journal_of": journal_of}
+
+
 def _lazy_writer(host: DatabaseHost, pages: int) -> dict[str, NDArray[Any]]:
     """Return the lazy writer's row, if there is one, its lists, and what lies where in the pool's extension."""
     there = host.lazy_writer is not None
@@ -593,6 +613,7 @@ def _files(relations: Sequence[Relation], tables: int) -> dict[str, NDArray[Any]
         "level_files": np.ones(len(level_file), np.int64),
         "file_start": np.array(file_start, np.int64),
         "written_files": np.zeros(len(file_start) - 1, np.uint8),
+        "file_changed_ns": np.zeros(0, np.int64),
     }
 
 
@@ -613,6 +634,7 @@ def _data_files(relations: Sequence[Relation], level_pages: NDArray[np.int64]) -
         "level_files": np.array([r.tables for r in of_levels], np.int64),
         "file_start": np.array([*file_start, start], np.int64),
         "written_files": np.zeros(len(file_start), np.uint8),
+        "file_changed_ns": np.zeros(len(file_start), np.int64),
     }
 
 
@@ -666,7 +688,8 @@ _RECORDS = {
     "sessions": SESSION, "asked": ASKED, "read_streams": READ_STREAM, "copies": COPY_ROW, "locks": LOCKED_ROW,
     "demands": DEMAND, "placed": PLACED, "lazy_writer": LAZY_WRITER_ROW, "midpoint": MIDPOINT_ROW,
     "midpoint_frames": MIDPOINT_FRAME, "page_cleaner": PAGE_CLEANER_ROW, "writer": WRITER, "page_cache": PAGE_CACHE_ROW,
-    "log": LOG_ROW, "binary_log": BINARY_LOG_ROW, "checkpointer": CHECKPOINTER_ROW, "checkpoints": CHECKPOINT,
+    "log": LOG_ROW, "binary_log": BINARY_LOG_ROW, "journals": JOURNAL_ROW, "checkpointer": CHECKPOINTER_ROW,
+    "checkpoints": CHECKPOINT,
     "holds": HOLD,
 }  # fmt: skip
 _PLANES = {"spending", "io_starts", "copied", "spent", "placed", "times_ns", "heap_ns", "to_write", "batches",

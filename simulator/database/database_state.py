@@ -24,7 +24,8 @@ from tiersim.simulator.popularity import Laws
     PAGE_CLEANER,
     BINARY_LOG,
     LOG_THREADS,
-) = range(len(KIND_NAMES), len(KIND_NAMES) + 13)
+    JOURNAL,
+) = range(len(KIND_NAMES), len(KIND_NAMES) + 14)
 
 #: What a demand asks for, in the order of the codes: COMPUTE a share of the statement's CPU; LOOKUP a row, through its
 #: index; AGAIN the row that the session looked up last in the same table; LOG the record of a commit, made durable with
@@ -358,6 +359,8 @@ class Database(NamedTuple):
     log: NDArray[Any]  # LOG_ROW
     log_blocks: NDArray[np.int64]  # (blocks, 5): BLOCK_END and so on, a ring
     binary_log: NDArray[Any]  # BINARY_LOG_ROW; none: a commit is done when the log is flushed
+    journals: NDArray[Any]  # JOURNAL_ROW: of file systems whose files the database syncs
+    journal_of: NDArray[np.uint32]  # by station of a volume: that of its journal
     checkpointer: NDArray[Any]  # CHECKPOINTER_ROW; none: no checkpoints
     checkpoints: NDArray[Any]  # CHECKPOINT
     page_position: NDArray[np.int64]  # (pages,): of the log, behind the record of its last change
@@ -367,6 +370,7 @@ class Database(NamedTuple):
     level_files: NDArray[np.int64]  # (levels,): over how many files of InnoDB it is spread evenly
     file_start: NDArray[np.int64]  # (files + 1,): first page; of InnoDB's files, which have several runs, one of it
     written_files: NDArray[np.uint8]  # (files,): 1: written to and not synced
+    file_changed_ns: NDArray[np.int64]  # (files,): when its metadata changed, see tiersim.simulator.database.journal
     history: NDArray[np.int64]  # (intervals, HISTORY): at the end of each
     page_bytes: NDArray[np.int64]  # (1,)
     seed: NDArray[np.int64]  # (1,)

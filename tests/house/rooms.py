@@ -17,7 +17,6 @@ SHORT = {
     "devices/host/file_system.py": "a kind of station, beside its kernels",
     "devices/host/processor.py": "a kind of the catalogue",
     "scenarios/calibration/fitting/search.py": "a search, which knows nothing of devices",
-    "simulator/database/buffer_pool/data_files.py": "files of InnoDB, of which its lists of pages know nothing",
     "simulator/database/buffer_pool/frame_lists.py": "the lists of LRU, LRU-2 and rings",
     "simulator/database/buffer_pool/lru.py": "a policy; each has a module",
     "simulator/miss_ratios/knees.py": "an algorithm of a paper",

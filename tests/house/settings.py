@@ -44,7 +44,6 @@ KEPT = {
     "scenarios/statements/innodb.py:_innodb from cleaner": _DOCUMENT,
     "scenarios/statements/programs.py:write_program from classes": _PART,
     "scenarios/statements/replay.py:trace_of from load.manifest": _DOCUMENT,
-    "scenarios/statements/result.py:summarise_statements from judged": _DOCUMENT,
     "scenarios/statements/settings.py:engine from self": _DOCUMENT,
     "scenarios/survey.py:survey from bundle": _PART,
     "scenarios/sweeps/runner.py:plan_of from axis": _DOCUMENT,
@@ -56,8 +55,8 @@ KEPT = {
     "scenarios/workloads/assembly.py:built from model": _INPUT,
     "simulator/database/build.py:_with_indexes from relation": _PART,
     "simulator/database/build.py:add_database from statements": "arrays, not settings",
-    "simulator/result.py:summarise from load": _DOCUMENT,
     "simulator/verdict.py:describe_credits from balance": _DOCUMENT,
+    "simulator/verdict.py:describe_load from judged": _DOCUMENT,
 }
 
 

@@ -1,4 +1,5 @@
-"""Through how many modules one IO and one statement go: ``python -m tests.house.walk``.
+"""Through how many modules one IO and one statement go: ``python -m tests.house.walk``; it fails where one goes through
+more than it may.
 
 Calls are followed through an uncompiled run of the commands, from a file to the page; what is imported and not called
 does not count.
@@ -17,6 +18,8 @@ from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+#: So many modules a reader goes through at most.
+MOST_OF_IO, MOST_OF_STATEMENT = 50, 75
 _RECORDED = ROOT / "tests" / "data" / "recorded"
 _OWN = ("cli", "devices", "scenarios", "simulator", "traces", "src")
 
@@ -122,13 +125,15 @@ def one_statement(folder: Path) -> None:
 
 
 def main() -> int:
-    """Print the modules of both ways."""
-    for what, walk in (("one IO", one_io), ("one statement", one_statement)):
+    """Print the modules of both ways; returns 1 when one is too long."""
+    long = False
+    for what, walk, most in (("one IO", one_io, MOST_OF_IO), ("one statement", one_statement, MOST_OF_STATEMENT)):
         with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
             found = modules_entered(partial(walk, Path(name)))
-        print(f"{what}: {len(found)} modules")
+        print(f"{what}: {len(found)} modules, at most {most}")
         print("  " + "\n  ".join(found))
-    return 0
+        long |= len(found) > most
+    return int(long)
 
 
 if __name__ == "__main__":

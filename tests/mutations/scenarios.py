@@ -164,6 +164,14 @@ SCENARIOS = (
         ("tests/test_demerit.py::test_the_demerit_of_a_shift_is_the_shift",),
     ),
     Fault(
+        "think-times-roll",
+        "scenarios/validation/think_times.py",
+        "resultant(np.roll(wait_ms, 1))",
+        "resultant(np.roll(wait_ms, -1))",
+        "A wait after the request beside which it stands is taken for one two requests before.",
+        ("tests/test_disksim.py::test_waits_of_a_made_up_drive_are_found_where_they_are",),
+    ),
+    Fault(
         "waits-average",
         "scenarios/calibration/synthesis/counted.py",
         "float(n / samples.count) * span_ns",
@@ -262,11 +270,11 @@ SCENARIOS = (
         ("tests/test_intervals.py::test_the_score_is_the_width_and_ten_times_what_lies_outside",),
     ),
     Fault(
-        "interval-weights",
+        "interval-own-figures",
         "scenarios/validation/intervals.py",
-        "reached += 1 / counts[one.experiment] / len(counts)",
-        "reached += 1 / sum(counts.values())",
-        "An experiment with many figures weighs more than others.",
-        ("tests/test_intervals.py::test_every_experiment_weighs_the_same_however_many_figures_it_has",),
+        "(other for other in measurements if other.experiment != one.experiment)",
+        "(other for other in measurements)",
+        "An experiment teaches what it is judged by.",
+        ("tests/test_intervals.py::test_an_experiment_teaches_nothing_about_itself",),
     ),
 )

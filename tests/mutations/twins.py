@@ -648,6 +648,20 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "Groups that are not synced wait for company.",
         ),
     ],
+    f"{_COMMITS}::test_journal": [
+        (
+            "simulator/database/journal.py",
+            'j["busy"], j["began_ns"] = 1, now',
+            'j["busy"], j["began_ns"] = 0, now',
+            "Commits of the journal run beside each other.",
+        ),
+        (
+            "simulator/database/journal.py",
+            "now // TICK_NS > changed_ns // TICK_NS",
+            "now > changed_ns",
+            "Each write changes the metadata of a file.",
+        ),
+    ],
     f"{_COMMITS}::test_log_threads": [
         (
             "simulator/database/wal/log_threads.py",

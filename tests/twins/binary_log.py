@@ -9,14 +9,16 @@ before (binlog_group_commit_sync_delay).
 """
 
 from tests.twins.clock import Clock, Process, Signal
+from tests.twins.journal import Journal
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 
 
 class Groups:
-    """The volume takes *io_ns* for a write, and as long for a flush."""
+    """The volume takes *io_ns* for a write; a file that grows is changed by each."""
 
-    def __init__(self, clock: Clock, settings: BinaryLog, io_ns: int) -> None:
+    def __init__(self, clock: Clock, settings: BinaryLog, io_ns: int, journal: Journal | None = None) -> None:
         self.clock, self.settings, self.io_ns = clock, settings, io_ns
+        self.journal = journal or Journal(clock, io_ns)
         self.waiting: list[Signal] = []
         self.led = False
         self.groups = 0
@@ -44,7 +46,7 @@ class Groups:
         if is_synced:
             self.written.append((self.clock.now, len(group)))
             yield self.clock.now + self.io_ns
-            yield self.clock.now + self.io_ns
+            yield from self.journal.sync(self.clock.now)
         self.led = False
         for one in group[1:]:
             self.clock.set(one)

@@ -90,10 +90,14 @@ class DataFiles:
     tables: int
     pages: int
     unflushed: set[int] = field(default_factory=set)
+    changed_ms: dict[int, int] = field(default_factory=dict)  # their metadata, whose clock has ticks of 4 ms
 
-    def write(self, pages: list[int]) -> None:
+    def write(self, pages: list[int], now_ms: int) -> None:
         """A batch has written pages."""
-        self.unflushed |= {page // self.pages for page in pages}
+        for file in {page // self.pages for page in pages}:
+            self.unflushed.add(file)
+            if now_ms // 4 != self.changed_ms.get(file, 0) // 4:
+                self.changed_ms[file] = now_ms
 
     def flush(self, behind: int) -> int | None:
         """A batch whose last flush was of the file *behind* begins another; returns which, None: it needs no more."""

@@ -3,16 +3,27 @@
 from collections.abc import Callable, Sequence
 
 from tests.twins.clock import Clock, Process, Signal
+from tests.twins.journal import FileOfOneLength
 from tests.twins.processors import Processors
 from tiersim.simulator.database.wal.log import Log
 
 
 class Wal:
-    """The log volume takes *io_ns* for a write, and as long for a flush, and serves one at a time."""
+    """The log volume takes *io_ns* for a write, and as long for a flush, and serves one at a time; the *file* may be
+    one of a file system with a journal.
+    """
 
-    def __init__(self, clock: Clock, settings: Log, io_ns: int, processors: Processors, log_io_ns: int = 0) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        settings: Log,
+        io_ns: int,
+        processors: Processors,
+        log_io_ns: int = 0,
+        file: FileOfOneLength | None = None,
+    ) -> None:
         self.clock, self.settings, self.io_ns = clock, settings, io_ns
-        self.processors, self.log_io_ns = processors, log_io_ns
+        self.processors, self.log_io_ns, self.file = processors, log_io_ns, file
         self.inserted = self.flushed = self.flushes = self.written_bytes = 0
         self.flushing = False
         self.waiting: list[Signal] = []
@@ -61,12 +72,18 @@ class Wal:
             self.written_bytes += (-(-end // block) - self.flushed // block) * block
             yield self.clock.now + self.io_ns
             yield from self._io_processor()
-            yield self.clock.now + self.io_ns
+            yield from self._flush()
             yield from self._io_processor()
             self.flushed = end
             self.flushes += 1
             if end % self.settings.segment_bytes == 0:
                 self.ask(end // self.settings.segment_bytes - 1)
+
+    def _flush(self) -> Process:
+        if self.file is None:
+            yield self.clock.now + self.io_ns
+        else:
+            yield from self.file.sync()
 
     def _ends(self) -> Sequence[int]:
         """Return the ends of segments on the way, and what is inserted."""

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.popularity.midpoint import OLD_SHARE, MidpointPool, shares
-from tiersim.simulator.popularity import Popularity, first_updated, zipf
+from tiersim.simulator.popularity import Hot, Popularity, first_updated, zipf
 
 #: Entries of an inner page of a B-tree, for levels that nobody counted: 27,323 leaves under 97 inner pages, measured on
 #: an index over bigint that PostgreSQL 18 built with the default fill factor.
@@ -85,9 +85,14 @@ class Law:
     recent: bool = False
     moved: float = 0.0
 
+    @property
+    def hot(self) -> Hot:
+        """Return the hot set as the simulator has it."""
+        return ((self.hot_rows, self.hot_share),) if self.hot_share else ()
+
     def table(self, rows: int) -> Popularity:
         """Return the law over so many rows, as the simulator draws from it."""
-        return zipf(rows, self.exponent, self.hot_rows, self.hot_share)
+        return zipf(rows, self.exponent, self.hot)
 
 
 def levels(index_pages: int) -> list[int]:

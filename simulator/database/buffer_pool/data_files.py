@@ -9,6 +9,7 @@ from tiersim.kernel import kernel
 from tiersim.simulator.database.buffer_pool.flush_list import BATCH_FIRST, BATCH_PAGES
 from tiersim.simulator.database.buffer_pool.pages import level_of
 from tiersim.simulator.database.database_state import Database
+from tiersim.simulator.database.journal import changed_by_write
 
 
 @kernel
@@ -20,10 +21,12 @@ def data_file_of(d: Database, page: int) -> int:
 
 
 @kernel
-def note_written(d: Database, batch: int) -> None:
+def note_written(d: Database, batch: int, now: int) -> None:
     """The pages of a batch are written: their files are to be flushed."""
     for place in range(d.batches[batch, BATCH_PAGES]):
-        d.written_files[data_file_of(d, d.batches[batch, BATCH_FIRST + place])] = 1
+        file = data_file_of(d, d.batches[batch, BATCH_FIRST + place])
+        d.written_files[file] = 1
+        d.file_changed_ns[file] = changed_by_write(d.file_changed_ns[file], now)
 
 
 @kernel

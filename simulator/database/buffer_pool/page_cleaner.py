@@ -64,6 +64,7 @@ from tiersim.simulator.database.database_state import (
     Database,
     record,
 )
+from tiersim.simulator.database.journal import add_sync
 
 #: Pages of a batch: MySQL 8.0.20 and later 4, 8.4 128; MariaDB 2 x 64 (buf0dblwr.cc).
 MOST_BATCH = 128
@@ -99,6 +100,7 @@ class PageCleaner:
     doublewrite: bool = True  # pages go there first
     flush_doublewrite: bool = True
     flush_data: bool = True
+    fsync: bool = False  # data files are flushed by it, not by fdatasync
     low_percent: float = 0.0
     most_percent: float = 90.0
     low_bytes: int = 10 << 20
@@ -437,7 +439,7 @@ def _take_neighbours(d: Database, worker: int, frame: int) -> int:
 
 
 @kernel
-def resume_cleaner(p: Plant, d: Database, slot: int) -> int:
+def resume_cleaner(p: Plant, d: Database, slot: int, now: int) -> int:
     """Go on with a batch; a session that has waited for the log goes on itself."""
     if p.requests[slot]["op"] != WRITE:
         return 0
@@ -452,13 +454,16 @@ def resume_cleaner(p: Plant, d: Database, slot: int) -> int:
         return _write_pages(p, d, slot, 0)
     if phase == _WRITING and c["flush_data"]:
         hold["phase"], hold["level"] = _SYNCING, 0
-        note_written(d, hold["position"])
+        note_written(d, hold["position"], now)
     if hold["phase"] == _SYNCING:
         file = file_to_flush(d, hold["level"])
         if file < len(d.written_files):
             hold["level"] = file + 1
             c["file_flushes"] += 1
-            return add_child(p, 0, station_of(d, d.file_start[file]), FLUSH, 0, 0)
+            volume = station_of(d, d.file_start[file])
+            if c["fsync"]:
+                return add_sync(p, d, 0, volume, d.file_changed_ns[file])
+            return add_child(p, 0, volume, FLUSH, 0, 0)
     _end_batch(d, hold["position"])
     made = tell_pool(p, d, 0)  # pages that stayed may go now, though no frame is free
     return add_background(p, made, c["station"], WRITE, 0, 0)

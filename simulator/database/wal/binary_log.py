@@ -2,8 +2,10 @@
 
 Who commits is here when its redo is durable. The first becomes the leader: it writes what all that wait have, in one
 piece, and syncs it if it is the group's turn; who comes meanwhile is of the next group, whose redo is flushed beside
-(sql/binlog.cc, ordered_commit; MariaDB: log.cc, trx_group_commit_leader). A group whose turn it is not costs no device
-anything: it lies in the operating system's page cache until a later one is synced.
+(sql/binlog.cc, ordered_commit; MariaDB: log.cc, trx_group_commit_leader). The file grows, so that a sync commits the
+journal of the file system (:mod:`tiersim.simulator.database.journal`), though it is fdatasync (mysys/my_sync.cc). A
+group whose turn it is not costs no device anything: it lies in the operating system's page cache until a later one is
+synced.
 
 Requests: FLUSH, of one transaction.
 """
@@ -15,8 +17,9 @@ from tiersim.devices.plant import settings_of, values_of
 from tiersim.devices.requests import add_child
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
 from tiersim.kernel import kernel
-from tiersim.operations import FLUSH, WRITE
+from tiersim.operations import WRITE
 from tiersim.simulator.database.database_state import Database, record
+from tiersim.simulator.database.journal import add_sync
 
 #: What a request does: it is of another's group; it leads one, which is written, and synced.
 _FOLLOWS, _LEADS, _WRITES, _SYNCS = range(4)
@@ -106,13 +109,13 @@ def finish_binary_log(p: Plant, d: Database, slot: int) -> int:
 
 
 @kernel
-def resume_binary_log(p: Plant, d: Database, slot: int) -> int:
+def resume_binary_log(p: Plant, d: Database, slot: int, now: int) -> int:
     """Sync behind the write; then the group is done."""
     b, hold = d.binary_log[0], d.holds[slot]
     if hold["phase"] == _WRITES:
         hold["phase"] = _SYNCS
         b["syncs"] += 1
-        return add_child(p, 0, b["volume"], FLUSH, 0, 0)
+        return add_sync(p, d, 0, b["volume"], now)
     _end_group(d)
     return 0
 

@@ -45,6 +45,7 @@ from tiersim.simulator.database.database_state import (
     Database,
     record,
 )
+from tiersim.simulator.database.journal import add_sync, changed_by_write
 
 #: What a request does (``phase`` of its hold): it is or will be satisfied by another's flush; or it is the one that
 #: writes, uses a processor, flushes, uses a processor again; it waits for a flush, for a replica.
@@ -90,6 +91,7 @@ class Log:
     threads: bool = False  # make it durable, no commit does: see tiersim.simulator.database.wal.log_threads
     writer_delay_ns: int = 200_000_000
     most_kept_bytes: int = 0
+    fsync: bool = False  # it is flushed by fsync, not fdatasync: see tiersim.simulator.database.journal
     replica: Replica | None = None
 
 
@@ -116,6 +118,7 @@ LOG_ROW = record(
     "commits",
     "images",
     "written_bytes",  # whole blocks
+    "changed_ns",  # its file's metadata
     "sync_ns",  # how long writes and flushes took together
     "began_ns",  # the write or flush under way
     "files_start",  # of the oldest segment that has a file
@@ -315,7 +318,17 @@ def _write(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
 def _flush(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
     d.log[0]["began_ns"] = now
     d.holds[slot]["phase"] = _FLUSHES
-    return add_child(p, made, d.log[0]["volume"], FLUSH, 0, 0)
+    return add_log_flush(p, d, made, now)
+
+
+@kernel
+def add_log_flush(p: Plant, d: Database, made: int, now: int) -> int:
+    """Make durable what was written; *made* children are there already."""
+    log = d.log[0]
+    if not log["fsync"]:
+        return add_child(p, made, log["volume"], FLUSH, 0, 0)
+    log["changed_ns"] = changed_by_write(log["changed_ns"], now)
+    return add_sync(p, d, made, log["volume"], log["changed_ns"])
 
 
 @kernel

@@ -29,7 +29,7 @@ from tiersim.simulator.database.database_state import (
     URGENT,
     Database,
 )
-from tiersim.simulator.database.wal.log import wake_log_writer
+from tiersim.simulator.database.wal.log import add_log_flush, wake_log_writer
 from tiersim.simulator.database.wal.log_blocks import find_satisfied, find_waiting, is_satisfied
 
 #: What a request does (``phase`` of its hold): it is or will be satisfied by the threads, or wakes them; a commit waits
@@ -129,7 +129,7 @@ def resume_log_threads(p: Plant, d: Database, slot: int, now: int) -> int:
         return _written(p, d, slot, 0)
     if phase == _WRITES:
         hold["phase"] = _FLUSHES
-        return add_child(p, 0, log["volume"], FLUSH, 0, 0)
+        return add_log_flush(p, d, 0, now)
     if phase == _FLUSHES and d.costs[LOG_IO_NS] > 0:
         hold["phase"] = _FLUSHED
         return add_child(p, 0, d.stations[AT_PROCESSORS], URGENT, 0, d.costs[LOG_IO_NS])
