@@ -71,7 +71,7 @@ REQUEST = _record(
     "row",  # which arrival it came from; NONE for children
     "stream",  # whose next command may have waited for it; NONE when commands come by the clock
     "intended_ns",  # when it should have started: latency counts from here
-    "category",  # what it is accounted under
+    "category",  # what it is accounted under, with all its parts; NONE: background
     "interval",  # of its intended start, in the timeline
     indices=("station", "parent", "stream", "category", "interval"),
 )

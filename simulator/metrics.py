@@ -34,7 +34,6 @@ SHARED_STATION: np.dtype[Any] = np.dtype(
     [
         ("since_ns", np.int64),  # up to when it is divided
         ("waiting", np.int64),  # owners that have any that wait
-        ("serving", np.int64),  # owners that have any that are started
         ("started", np.int64),  # requests of all of them
         ("last", np.int64),  # whose was started last
     ],
@@ -65,7 +64,6 @@ class Metrics(NamedTuple):
     waiting: NDArray[np.int64]  # (stations, owners) requests that the station has not started
     started: NDArray[np.int64]  # (stations, owners) and those that it has, and that are there
     owners_waiting: NDArray[np.int64]  # (stations, owners) first those that have any that wait
-    owners_started: NDArray[np.int64]  # (stations, owners) the same of those that are started
     shared: NDArray[Any]  # SHARED_STATION[stations]
     behind_ns: NDArray[np.float64]  # (stations, owners, owners and nobody): waiting of the one's behind the other's
     # requests to some stations (see taps)
@@ -103,7 +101,6 @@ def new_metrics(
         waiting=np.zeros((watched, owners), np.int64),
         started=np.zeros((watched, owners + min(watched, 1)), np.int64),
         owners_waiting=np.zeros((watched, owners), np.int64),
-        owners_started=np.zeros((watched, owners), np.int64),
         shared=shared,
         behind_ns=np.zeros((watched, owners, owners + 1)),
         tapped=np.zeros(0, np.int64),

@@ -10,9 +10,6 @@ Owners are the recordings, or the classes; behind them come two that nobody reco
 rebuilds, a neighbour), and nobody, before a station has started anything.
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tiersim.devices.station_records import NONE, Plant
 from tiersim.kernel import kernel
 from tiersim.simulator.metrics import Metrics
@@ -24,12 +21,8 @@ NOT_RECORDED = ("background work", "nobody")
 @kernel
 def owner_of(p: Plant, m: Metrics, slot: int) -> int:
     """Return whose request it is, or which one it is a part of."""
-    whole = slot
-    while p.requests[whole]["parent"] != NONE:
-        whole = int(np.int64(p.requests[whole]["parent"]))
-    if p.requests[whole]["row"] == NONE:
-        return int(m.waiting.shape[1]) - 1
-    return int(m.owner_of[p.requests[whole]["category"]])
+    category = p.requests[slot]["category"]
+    return int(m.waiting.shape[1]) - 1 if category == NONE else int(m.owner_of[category])
 
 
 @kernel
@@ -40,7 +33,7 @@ def settle(p: Plant, m: Metrics, station: int, now: int) -> None:
     s["since_ns"] = now
     if took_ns == 0 or p.stations[station]["waiting"] == 0:
         return
-    last, started, serving = s["last"], s["started"], s["serving"]
+    last, started = s["last"], s["started"]
     alone = started == 0 or m.started[station, last] == started  # as it is at a disk: one owner has it
     for place in range(s["waiting"]):
         owner = m.owners_waiting[station, place]
@@ -48,18 +41,8 @@ def settle(p: Plant, m: Metrics, station: int, now: int) -> None:
         if alone:
             m.behind_ns[station, owner, last] += waited_ns
             continue
-        for other_place in range(serving):
-            other = m.owners_started[station, other_place]
+        for other in range(m.waiting.shape[1]):
             m.behind_ns[station, owner, other] += waited_ns * m.started[station, other] / started
-
-
-@kernel
-def place_of(present: NDArray[np.int64], station: int, owner: int) -> int:
-    """Return where an owner is in a list of those that are present at a station."""
-    place = 0
-    while present[station, place] != owner:
-        place += 1
-    return place
 
 
 @kernel
@@ -79,7 +62,10 @@ def take_waiting(m: Metrics, station: int, owner: int) -> None:
     m.waiting[station, owner] -= 1
     if m.waiting[station, owner] == 0:
         s["waiting"] -= 1
-        m.owners_waiting[station, place_of(m.owners_waiting, station, owner)] = m.owners_waiting[station, s["waiting"]]
+        place = 0
+        while m.owners_waiting[station, place] != owner:
+            place += 1
+        m.owners_waiting[station, place] = m.owners_waiting[station, s["waiting"]]
 
 
 @kernel
@@ -97,9 +83,6 @@ def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited:
     if waited:
         take_waiting(m, station, owner)
     s = m.shared[station]
-    if m.started[station, owner] == 0:
-        m.owners_started[station, s["serving"]] = owner
-        s["serving"] += 1
     m.started[station, owner] += 1
     s["started"] += 1
     s["last"] = owner
@@ -109,10 +92,5 @@ def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited:
 def note_leaves(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None:
     """A request leaves a station."""
     settle(p, m, station, now)
-    owner = owner_of(p, m, slot)
-    s = m.shared[station]
-    s["started"] -= 1
-    m.started[station, owner] -= 1
-    if m.started[station, owner] == 0:
-        s["serving"] -= 1
-        m.owners_started[station, place_of(m.owners_started, station, owner)] = m.owners_started[station, s["serving"]]
+    m.shared[station]["started"] -= 1
+    m.started[station, owner_of(p, m, slot)] -= 1

@@ -212,6 +212,7 @@ def make_children(
         child = p.children[index]
         whole = NONE if child["background"] else parent
         slot = new_request(p, e, whole, child["station"], child["op"], child["offset_bytes"], child["length_bytes"])
+        p.requests[slot]["category"] = NONE if child["background"] else p.requests[parent]["category"]
         if child["background"]:
             p.requests[slot]["row"] = NONE
         events, dispatches = enter(p, e, d, slot, events, dispatches, now, round_, COMPLETION)

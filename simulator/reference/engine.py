@@ -316,6 +316,8 @@ class ReferenceEngine:
         self.plant.requests[slot]["pending"] = waited
         for part in parts:
             child = self._new_request(part.op, part.offset_bytes, part.length_bytes, NONE if part.background else slot)
+            requests = self.plant.requests  # which grows
+            requests[child]["category"] = NONE if part.background else requests[slot]["category"]
             self._enter(child, part.station, COMPLETION)
         if not waited:
             self._leave(slot)
