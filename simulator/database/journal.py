@@ -10,10 +10,10 @@ A commit (fs/jbd2/commit.c) writes a descriptor and the block of the inode, and 
 which is flushed, too. There is one at a time; what has changed meanwhile goes with the next one. Not simulated: blocks
 of bitmaps, and that what is in the journal is written to its place, half a minute later.
 
-Nothing was fitted to what fsync takes. From the rates at which one job writes 16 KiB and calls fdatasync, this says that
-of fsync (fio of mdcallag/mytools, ext4; ticks are not known): with ticks of 1 ms within 3 % on four drives, 17 % too
-low on a remote one, and half on a 990 PRO, whose second flush is nearly free; with 4 ms 1 to 82 % too high on the first
-five.
+Nothing was fitted to what fsync takes. From the rates at which one job writes 16 KiB and calls fdatasync, this says
+that of fsync (fio of mdcallag/mytools, ext4; ticks are not known): with ticks of 1 ms within 3 % on four drives, 17 %
+too low on a remote one, and half on a 990 PRO, whose second flush is nearly free; with 4 ms 1 to 82 % too high on the
+first five.
 
 Requests: FLUSH, of a file that is synced; its offset is when its metadata changed.
 """
