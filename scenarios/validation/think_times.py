@@ -60,9 +60,13 @@ def import_with_waits_in_place(trace: Path, parameters: Path, bundle: Path) -> N
     agrees = agreement(trace, parameters)
     source = trace
     if agrees.before > agrees.after:
-        heads, waits = zip(*(line.rsplit(maxsplit=1) for line in trace.read_text(encoding="utf-8").splitlines()), strict=True)
+        heads, waits = zip(
+            *(line.rsplit(maxsplit=1) for line in trace.read_text(encoding="utf-8").splitlines()), strict=True
+        )
         source = bundle.with_suffix(".txt")
-        source.write_text("".join(f"{head} {wait}\n" for head, wait in zip(heads, (*waits[1:], "0.0"), strict=True)))
+        source.write_text(
+            "".join(f"{head} {wait}\n" for head, wait in zip(heads, (*waits[1:], "0.0"), strict=True)), encoding="utf-8"
+        )
     import_trace([source], bundle, format="disksim-validate", force=False)
 
 
