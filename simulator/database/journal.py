@@ -40,8 +40,8 @@ JOURNAL_ROW = record(
 #: writes the changed blocks, flushes them, writes the last block, flushes that.
 _FLUSHES, _FOLLOWS, _LEADS, _WRITES, _WRITTEN, _ENDS, _ENDED = range(7)
 #: A tick is 4 ms long: CONFIG_HZ is 250 in kernels of Debian, and of Ubuntu up to 24.04 (1000 in Red Hat's and in newer
-#: ones). With 1 ms, sysbench of MySQL 8.0 on a SATA drive makes 18.0 requests a transaction with one client and all data
-#: in the pool (22.9 were counted, with 4 ms it is 13.8), and is 8 % faster to 10 % slower.
+#: ones). With 1 ms, sysbench of MySQL 8.0 on a SATA drive makes 18.0 requests a transaction with one client and all
+#: data in the pool (22.9 were counted, with 4 ms it is 13.8), and is 5 % faster to 10 % slower.
 TICK_NS = 4_000_000
 _BLOCK_BYTES = 4096
 #: The journal of a large file system (mke2fs); it goes round.
