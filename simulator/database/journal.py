@@ -10,6 +10,11 @@ A commit (fs/jbd2/commit.c) writes a descriptor and the block of the inode, and 
 which is flushed, too. There is one at a time; what has changed meanwhile goes with the next one. Not simulated: blocks
 of bitmaps, and that what is in the journal is written to its place, half a minute later.
 
+Nothing was fitted to what fsync takes. From the rates at which one job writes 16 KiB and calls fdatasync, this says
+that of fsync (fio of mdcallag/mytools, ext4; ticks are not known): with ticks of 1 ms within 3 % on four drives, 17 %
+too low on a remote one, and half on a 990 PRO, whose second flush is nearly free; with 4 ms 1 to 82 % too high on the
+first five.
+
 Requests: FLUSH, of a file that is synced; its offset is when its metadata changed.
 """
 
@@ -34,7 +39,9 @@ JOURNAL_ROW = record(
 #: What a request does: its metadata is durable, and it flushes the device; it is or will be in another's commit; it
 #: writes the changed blocks, flushes them, writes the last block, flushes that.
 _FLUSHES, _FOLLOWS, _LEADS, _WRITES, _WRITTEN, _ENDS, _ENDED = range(7)
-#: A tick is 4 ms long: CONFIG_HZ is 250 in kernels of Debian and Ubuntu (1000 in Red Hat's).
+#: A tick is 4 ms long: CONFIG_HZ is 250 in kernels of Debian, and of Ubuntu up to 24.04 (1000 in Red Hat's and in newer
+#: ones). With 1 ms, sysbench of MySQL 8.0 on a SATA drive makes 18.0 requests a transaction with one client and all
+#: data in the pool (22.9 were counted, with 4 ms it is 13.8), and is 5 % faster to 10 % slower.
 TICK_NS = 4_000_000
 _BLOCK_BYTES = 4096
 #: The journal of a large file system (mke2fs); it goes round.
