@@ -122,7 +122,7 @@ def _conclusion(one: dict[str, Any], baseline: str) -> str:
     said = [found["verdict"] for figures in one["ratios"]["latency_ns"].values() for found in figures.values()]
     counts = {word: said.count(word) for word in ("less", "more", "same", "open")}
     same = f", {counts['same']} the same" if counts["same"] else ""
-    left = f"; {counts['open']} show no clear difference" if counts["open"] else ""
+    left = f"; for {counts['open']} it is not clear" if counts["open"] else ""
     return (
         f"{one['name']} against {baseline}: of {len(said)} latencies {counts['less']} are lower, {counts['more']}"
         f" higher{same}{left}."

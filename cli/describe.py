@@ -39,8 +39,8 @@ def describe(
 ) -> None:
     """Show what a recording contains, and what it lacks for a good prediction.
 
-    A block trace: mix, sizes, randomness, working set, burstiness and measured
-    latency, by kind, file and stream. A recording of a server: queries by time,
+    A block trace: reads and writes, sizes, randomness, working set, burstiness and
+    measured latency, by kind of request, file and session. A recording of a server: queries by time,
     reads and writes, hit ratios, WAL, checkpoints.
 
     Example: tiersim describe prod.trace -o prod.html

@@ -46,8 +46,8 @@ def size(
         typer.Option(
             "--on",
             help=(
-                "Scenario that the candidates change. Default: the key 'on' of the candidates file. Without that: one"
-                " volume."
+                "Base scenario, whose devices each candidate replaces. Default: the key 'on' of the candidates file."
+                " Without that: one volume."
             ),
         ),
     ] = None,
@@ -71,7 +71,9 @@ def size(
     ] = False,
     runners_up: Annotated[
         int,
-        typer.Option("--runners-up", min=0, help="Number of runners-up. Each has other devices than the choice."),
+        typer.Option(
+            "--runners-up", min=0, help="Number of runners-up. Each has devices of another kind than the choice."
+        ),
     ] = 2,
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Run every candidate, also those that cost more than the choice.")

@@ -376,8 +376,9 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     sentences = [
         f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware).",
         *(f"{reason}." for reason in found.get("reasons", ())),
-        f"Error of mean latency (limit ±{limits['mean']:.0f} %): {', '.join(means) or 'nothing to compare'}.",
-        *([f"Error of pages read (limit ±{limits['reads']:.0f} %): {', '.join(reads)}."] if reads else []),
+        f"Simulated there, against the recording: mean latency (limit ±{limits['mean']:.0f} %)"
+        f" {', '.join(means) or 'nothing to compare'}"
+        + (f"; pages read (limit ±{limits['reads']:.0f} %) {', '.join(reads)}." if reads else "."),
     ]
     return " ".join(sentences)
 
@@ -400,7 +401,8 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     notes += verdicts.caveats(summaries)
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
         notes.append(
-            "Only totals were recorded. The order and overlap of executions are simulated; percentiles depend on them."
+            "Only totals were recorded. Order and overlap of executions are simulated, so percentiles are less sure"
+            " than means."
         )
     return [*notes, *_assumed(summaries)]
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices import station_records
 from tiersim.devices.station_records import NEVER, NONE, RESOURCES, Plant
+from tiersim.errors import ScenarioError
 
 
 @dataclass(frozen=True)
@@ -125,13 +126,13 @@ class PlantBuilder:
         """Append a station: *resources* gives the number of servers by name, *children* the most that one request
         makes.
 
-        *role* is what people see in place of its kind. Raises ValueError for a station that serves by itself and names
-        no resource: nobody could say how busy it is.
+        *role* is what people see in place of its kind. Raises ScenarioError for a station that serves by itself and
+        names no resource: nobody could say how busy it is.
         """
         if not resources and not (children and self.stations):
-            raise ValueError(f'{name}: serves requests and names no resource; name one, such as {{"servers": 1}}')
+            raise ScenarioError(f'{name}: serves requests and names no resource; name one, such as {{"servers": 1}}')
         if len(resources) > RESOURCES:
-            raise ValueError(f"{name}: names {len(resources)} resources; name at most {RESOURCES}")
+            raise ScenarioError(f"{name}: names {len(resources)} resources; name at most {RESOURCES}")
         self._station_rows.append((kind, row))
         self._most_children = max(self._most_children, children)
         self.stations.append(

@@ -1,8 +1,6 @@
 """Where things are: the answers to a newcomer's questions are true."""
 
 import ast
-import subprocess
-import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -73,14 +71,6 @@ def write(o: Outer, i: Inner) -> None:
     found = look(tmp_path)
     assert set(found.writers) == {"Outer.rows.a", "Outer.rows.b", "Inner.count", "Outer.plain"}
     assert found.unused() == {"devices/some.py:write": {"Inner"}}
-
-
-@pytest.mark.long
-def test_one_io_and_one_statement_go_through_few_modules() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.house.walk"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_settings_are_carried_by_hand_where_there_is_a_reason() -> None:

@@ -374,7 +374,7 @@ def test_rows_that_moved_are_found_by_how_misses_divide(share: float) -> None:
 
     found = fit([missed(2_000)], 2_000)
     assert found.laws[0].moved == pytest.approx(share, abs=0.21)
-    assert any("the first update of each moved a row to another page" in line for line in found.said)
+    assert any("the first update in such a page moved a row to another page" in line for line in found.said)
     assert found.laws[0].hot_share == 0
     for frames in (800, 4_000):
         (predicted,), there = predict(found, frames), missed(frames)

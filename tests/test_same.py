@@ -82,8 +82,13 @@ def test_lines_of_kernels_are_those_of_their_statements(tmp_path: Path) -> None:
     assert missed(lines, tmp_path) == {path: [10]}
 
 
-def test_a_test_ends_when_it_runs_no_new_line_of_a_kernel(tmp_path: Path) -> None:
+def test_a_test_ends_when_it_runs_no_new_line_of_a_kernel_and_so_does_its_file(tmp_path: Path) -> None:
     path = tmp_path / "test_endless.py"
-    path.write_text("def test_endless():\n    while True:\n        pass\n\n\ndef test_wrong():\n    assert False\n")
+    path.write_text(
+        "import pytest\n\n\ndef test_wrong():\n    assert False\n\n\n@pytest.mark.parametrize('time', range(9))\n"
+        "def test_endless(time):\n    while True:\n        pass\n\n\ndef test_left_out():\n    assert False\n"
+    )
     more = {"TIERSIM_LINES_OUT": str(tmp_path), "TIERSIM_LINES_SECONDS": "0.1", "NUMBA_DISABLE_JIT": "1"}
-    assert run_tests(ROOT, "lines_plugin", [str(path), "--numprocesses=0"], more).startswith("1 failed, 1 passed")
+    said = run_tests(ROOT, "lines_plugin", [str(path), "--numprocesses=0"], more)
+    assert said.startswith("1 failed, ")
+    assert " skipped in " in said

@@ -13,6 +13,7 @@ from tiersim.devices.host.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES, SERVER
+from tiersim.errors import ScenarioError
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
 from tiersim.operations import WRITE
 from tiersim.simulator.categories import CATEGORIES
@@ -94,9 +95,9 @@ def test_whoever_serves_names_what_is_busy_and_is_named_when_behind() -> None:
     builder = PlantBuilder(1)
     row = builder.row("servers", queue=builder.queue(), servers=1, service_ns=1_000_000)
     for children in (0, 1):  # nothing is there that it could hand requests on to
-        with pytest.raises(ValueError, match=r"^own: serves requests and names no resource; name one"):
+        with pytest.raises(ScenarioError, match=r"^own: serves requests and names no resource; name one"):
             builder.station(SERVER, row, "own", {}, children)
-    with pytest.raises(ValueError, match=f"^own: names 9 resources; name at most {RESOURCES}$"):
+    with pytest.raises(ScenarioError, match=f"^own: names 9 resources; name at most {RESOURCES}$"):
         builder.station(SERVER, row, "own", {f"part {number}": 1 for number in range(9)})
     own = builder.station(SERVER, row, "own", {"left hand": 1})
     summary = summary_on(builder, commands(np.arange(20_000) * 500_000, own))

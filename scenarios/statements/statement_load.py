@@ -357,7 +357,7 @@ def said_of_earlier_changes(found: Differences, texts: Sequence[str | None]) -> 
     if images <= _IMAGES * calls:
         return []
     said = (
-        f"{calls:,.0f} statements that only read wrote {images:,.0f} full-page images into the WAL, because PostgreSQL"
+        f"{calls:,.0f} read-only statements wrote {images:,.0f} full-page images into the WAL, because PostgreSQL"
         " marks a row as committed when it is read for the first time (hint bits). The CPU time of these writes is in"
         " the CPU time of the lookups. To keep it out, run VACUUM before recording"
     )

@@ -35,7 +35,7 @@ class Agreement(NamedTuple):
 
 def agreement(trace: Path, parameters: Path) -> Agreement:
     """How well a trace's waits agree with the platter of the drive that a parameter file describes."""
-    words = [line.split() for line in trace.read_text().splitlines()]
+    words = [line.split() for line in trace.read_text(encoding="utf-8").splitlines()]
     first, sectors = (np.array([int(line[column]) for line in words]) for column in (2, 3))
     took_ms, wait_ms = (np.array([float(line[column]) for line in words]) / 1000 for column in (4, 5))
     drive = load_drive(parameters)
@@ -60,9 +60,13 @@ def import_with_waits_in_place(trace: Path, parameters: Path, bundle: Path) -> N
     agrees = agreement(trace, parameters)
     source = trace
     if agrees.before > agrees.after:
-        heads, waits = zip(*(line.rsplit(maxsplit=1) for line in trace.read_text().splitlines()), strict=True)
+        heads, waits = zip(
+            *(line.rsplit(maxsplit=1) for line in trace.read_text(encoding="utf-8").splitlines()), strict=True
+        )
         source = bundle.with_suffix(".txt")
-        source.write_text("".join(f"{head} {wait}\n" for head, wait in zip(heads, (*waits[1:], "0.0"), strict=True)))
+        source.write_text(
+            "".join(f"{head} {wait}\n" for head, wait in zip(heads, (*waits[1:], "0.0"), strict=True)), encoding="utf-8"
+        )
     import_trace([source], bundle, format="disksim-validate", force=False)
 
 

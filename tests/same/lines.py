@@ -16,10 +16,15 @@ ROOT = Path(__file__).parents[2]
 _FOLDERS = ("devices", "simulator", "scenarios", "traces", "src/tiersim/kernel")
 #: A test ends when it has run no new line for so much CPU time.
 _SECONDS = 2.0
-#: Files of tests that run kernels beside those that are marked so: whole replays of statements and of tenants.
+#: Files of tests that run kernels beside those that are marked so: whole replays of statements; and of tenants those
+#: tests alone that run more.
 _MORE = (
-    *("statements", "tenants", "synthesis", "replay", "log", "innodb_twins", "index_entries", "real_index_entries"),
-    *("inferred_page_cache", "sqlserver_replays", "checkpoint_rules", "workloads", "waiting", "sizing_runs"),
+    *("statements", "synthesis", "replay", "log", "innodb_twins", "index_entries", "real_index_entries"),
+    *("inferred_page_cache", "checkpoint_rules", "workloads", "waiting"),
+)
+_OF_TENANTS = (
+    "test_engines_agree_on_recordings_side_by_side_and_on_who_waits",
+    "test_engines_note_the_same_requests_of_a_database",
 )
 
 
@@ -39,12 +44,15 @@ def kernel_lines(root: Path = ROOT) -> dict[Path, set[int]]:
 
 
 def corpus() -> list[str]:
-    """Return the files of tests that run kernels."""
+    """Return the files of tests that run kernels, and single tests."""
     files = sorted((ROOT / "tests").glob("test_*.py"))
     return [
-        str(path)
-        for path in files
-        if path.stem.removeprefix("test_") in _MORE or "mark.kernels" in path.read_text(encoding="utf-8")
+        *(
+            str(path)
+            for path in files
+            if path.stem.removeprefix("test_") in _MORE or "mark.kernels" in path.read_text(encoding="utf-8")
+        ),
+        *(f"{ROOT / 'tests' / 'test_tenants.py'}::{name}" for name in _OF_TENANTS),
     ]
 
 

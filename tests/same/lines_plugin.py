@@ -1,11 +1,13 @@
 """A plugin of pytest that notes which lines of kernels run, in the folder ``TIERSIM_LINES_OUT``; a test ends when
-it has run no further one for ``TIERSIM_LINES_SECONDS`` of CPU, whatever it has shown by then.
+it has run no further one for ``TIERSIM_LINES_SECONDS`` of CPU, whatever it has shown by then, and a file of tests when
+its last ones have run none for five times as long.
 """
 
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Generator
 from pathlib import Path
 from types import CodeType, FrameType
@@ -16,6 +18,9 @@ import pytest
 from tests.same.lines import kernel_lines
 
 _SECONDS = float(os.environ.get("TIERSIM_LINES_SECONDS") or 0)
+_OF_FILE = 5 * _SECONDS or float("inf")
+#: How long the last tests of a file ran no new line, in seconds of CPU.
+_idle: dict[Path, float] = {}
 _kernels = {str(path): lines for path, lines in kernel_lines().items()}
 _ran: dict[str, set[int]] = {name: set() for name in _kernels}
 #: Lines of each function that have not run yet; nothing of functions that are no kernels.
@@ -51,15 +56,23 @@ def _lines(frame: FrameType, event: str, argument: Any) -> Any:
     return _lines if left else None
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave out the rest of a file."""
+    if _idle.get(item.path, 0.0) >= _OF_FILE:
+        pytest.skip("its file runs no new lines")
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call() -> Generator[None, object, object]:
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Follow a test, and end it when it runs no new lines; it has not failed then, whatever that made of it."""
     sys.settrace(_calls)  # Python stops looking when a test ends within what looks
-    before, known, ended = signal.getsignal(signal.SIGPROF), -1, False
+    before, ended = signal.getsignal(signal.SIGPROF), False
+    first = known = _count()
+    begun_s = time.process_time()
 
     def look(*_: object) -> None:
         nonlocal known, ended
-        now = sum(map(len, _ran.values()))
+        now = _count()
         known, ended = now, ended or now == known
         if ended:  # also when something swallowed that it has, such as a function that C calls
             raise _NothingNewError
@@ -75,6 +88,13 @@ def pytest_runtest_call() -> Generator[None, object, object]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+        took_s = time.process_time() - begun_s
+        _idle[item.path] = _idle.get(item.path, 0.0) + took_s if _count() == first else 0.0
+
+
+def _count() -> int:
+    """Return how many lines have run."""
+    return sum(map(len, _ran.values()))
 
 
 def pytest_configure() -> None:

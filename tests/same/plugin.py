@@ -8,6 +8,7 @@ have one.
 
 import json
 import os
+import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -40,6 +41,7 @@ class Noted:
         self._file = (Path(os.environ["TIERSIM_SAME_OUT"]) / f"{worker}.jsonl").open("w", encoding="utf-8")
         self._test: str | None = None
         self._count: dict[str, int] = {}
+        self._alone = threading.Lock()  # runs in several threads are noted one after the other
 
     def begin(self, test: str) -> None:
         """Note what follows under the name of a test."""
@@ -66,9 +68,10 @@ class Noted:
             return
         named = ((self._name(name), digest) for name, digest in leaves(value, kind))
         found = dict(sorted((name, digest) for name, digest in named if name is not None))
-        place = self._count[kind] = self._count.get(kind, -1) + 1
         whole = blake2b(json.dumps(found).encode(), digest_size=16).hexdigest()
-        self._write(self._test, f"{kind} {place}", found if self._apart else whole)
+        with self._alone:
+            place = self._count[kind] = self._count.get(kind, -1) + 1
+            self._write(self._test, f"{kind} {place}", found if self._apart else whole)
 
     def _write(self, test: str, what: str, noted: Any) -> None:
         self._file.write(json.dumps([test, what, noted]) + "\n")

@@ -157,14 +157,14 @@ function drawCheckpointTables() {
   $('checkpoints').hidden = !rows.length;
   if (!rows.length) return;
   fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`), 'Stalls longer than 1 s'], there.map(impactRow));
-  fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'Log before it', 'Worst 5 s', 'Transactions', 'Commits'],
+  fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'Log before it', 'Worst 5 s', 'Transaction, mean', 'Commit, mean'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
-  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: in the whole run; in brackets, how many another run of the same load may have.';
+  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: in the whole run; in brackets, between how many another run of the same load may have.';
   $('checkpoint-more').hidden = most >= rows.length;
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;
   $('checkpoints-note').textContent = [
     'Because of: the time since the last checkpoint, or the log written since then.',
-    'Dirty pages: at the beginning of the checkpoint. Written by others: sessions or the background writer wrote these pages, to evict them, before the checkpoint reached them. The result does not say which of the two.',
+    'Dirty pages: at the beginning of the checkpoint. Written by others: sessions or the background writer wrote these pages, to evict them, before the checkpoint reached them. Which of them wrote a page is not known.',
     'Writes: what the checkpoint wrote itself.',
     `Worst 5${NBSP}s: lowest throughput of any 5 seconds, against the mean of the run.`,
     'Transactions, Commits: mean latency during the checkpoint.',

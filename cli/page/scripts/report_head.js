@@ -116,7 +116,7 @@ function sentencesOfDoubt([purpose, statistic]) {
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
       ...errors.map(whose), errors.length ? data.meaning_of_error : null,
-      resolved.length < counted.length ? `Slow requests came in too few bursts for one ${statistic} of ${plural(purpose)} on ${counted.length - resolved.length} of ${counted.length} scenarios.` : null,
+      resolved.length < counted.length ? `On ${counted.length - resolved.length} of ${counted.length} scenarios the ${statistic} of ${plural(purpose)} is a range: the slow ones came in too few bursts.` : null,
       Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below, by scenario).` : null,
     ].filter(known).map(text => element('span', { className: 'doubt' }, unbroken(text))),
   ].flat();
@@ -264,7 +264,7 @@ function drawComparison() {
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   $('comparison-note').textContent = [
-    `Small figures: the spread of repeated simulations alone (80${NBSP}% interval), left out where it is below the last digit. The error of the model comes on top: see How sure is that.`,
+    `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). The error of the model is not in them: see How sure is that.`,
     'Not resolved: a range or a bound (>) stands in place of one value. Block requests: the slow ones came in too few bursts; the range is the scatter of the simulation alone. Transactions, commits and queries: the range includes the error of the model; of the p99s that were checked, on the recorded kind of storage, 80 % lay in such ranges.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),

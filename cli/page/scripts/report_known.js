@@ -11,10 +11,10 @@ const MEANINGS = {
     'as recorded': 'The buffer pool starts as full as in the recording.',
   },
   arrivals: {
-    recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from the number of outstanding requests.', synthetic: 'Only totals were recorded. The order and overlap of executions are simulated; percentiles depend on them.',
+    recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from the number of outstanding requests.', synthetic: 'Only totals were recorded. Order and overlap of executions are simulated, so percentiles are less sure than means.',
   },
   reach: {
-    'within the recording': 'The calibration covers this run: buffer pool and CPU load are not larger than recorded.',
+    'within the recording': 'The calibration covers this run: neither buffer pool nor CPU load is larger than recorded.',
     'beyond the recording': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded.',
     'beyond the recording, with assumed costs': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded, and CPU costs are assumed.',
   },
@@ -36,7 +36,7 @@ function selfCheck(scenario) {
 /** To stay small, a page of many scenarios draws fewer points. */
 function coarseness() {
   const merged = data.merged_intervals;
-  return merged > 1 ? [`Each point over time combines ${merged} intervals: the larger p99, the mean of other figures.`] : [];
+  return merged > 1 ? [`Each point over time joins ${merged} intervals: of p99 it is the larger one, of other figures the mean.`] : [];
 }
 
 /** What was assumed, each device once above its parameters. */
@@ -65,7 +65,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `In each session, a ${what} starts after as many completions as in the recording, plus the recorded think time. After a pause (longer than replay.dependency_window, 100 ms unless set) it starts at its recorded time.`,
+  'partly-open': what => `A ${what} starts when as many earlier ones of its session have ended as in the recording, plus the recorded think time. After a pause of more than 100 ms (replay.dependency_window) it starts at its recorded time.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
@@ -77,7 +77,7 @@ function replayWords(replay, what) {
   return [
     played ? `Played at the recorded times: ${why}.` : known(keeps) ? null : MODES[mode]?.(what) ?? (known(mode) ? `Mode: ${mode}.` : null),
     known(sessions) && (!keeps || late_sessions || inferred_sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not show which thread sent a request` : ''}${late_sessions ? `; ${whole.format(late_sessions)} ${late_sessions === 1 ? 'ends' : 'end'} late` : ''}.` : null,
-    commands ? `${share(waits_for_issuer)} of the requests start after earlier work of their session, ${share(waits_for_clock)} at their recorded time. ${share(waits_for_foreground)} are background writes: these follow the progress of the sessions.` : null,
+    commands ? `${share(waits_for_issuer)} of the requests start after earlier work of their session, ${share(waits_for_clock)} at their recorded time. ${share(waits_for_foreground)} are background writes: they come earlier where sessions run faster, later where they run slower.` : null,
     keeps === 'clients' ? 'Closed loop: a client waits for the answer, thinks, and starts its next transaction.' : keeps === 'rate' ? 'Transactions start at the recorded rate, whether earlier ones have ended or not (open loop).' : null,
     known(transactions_done) ? `${whole.format(transactions_done)} transactions completed.` : null,
     known(think_mean_ns) ? `Think time of sessions: mean ${duration(think_mean_ns / 1e3)}, median ${duration(think_p50_ns / 1e3)}.` : null,

@@ -99,7 +99,7 @@ function queriesNote() {
   const kinds = [...new Set(data.queries.map(query => query.executions).filter(known))];
   const by = selected().queries ? selected().name : queryScenarios()[0].name;
   return [
-    `Sorted by the figures of ${by}.`, 'Share of time: of the time of all queries and commits.', 'Reads per call: pages that missed the buffer pool.',
+    `Sorted by the figures of ${by}.`, 'Share of time: of the time of queries and commits, without the client.', 'Reads per call: pages that missed the buffer pool.',
     kinds.length ? `Executions: ${list(kinds)}.` : '',
     queryScenarios().some(scenario => scenario.extrapolated) ? 'With this size of the buffer pool all figures are extrapolated.' : '',
   ].filter(Boolean).join('\n');

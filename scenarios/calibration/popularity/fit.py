@@ -299,8 +299,8 @@ class PoolEvidence:
                 found, least = moved, _CLOSER * score(against)
                 said = [
                     (
-                        f"{table.name}: {moved[place].moved:.0%} of its pages were full when it was loaded; it is"
-                        " assumed that the first update of each moved a row to another page (non-HOT)"
+                        f"{table.name}: {moved[place].moved:.0%} of its pages were full when it was loaded; assumed:"
+                        " the first update in such a page moved a row to another page (non-HOT)"
                     )
                 ]
                 if not contradicts(against):
