@@ -87,10 +87,14 @@ def meaning(summaries: Iterable[Summary]) -> str:
     )
 
 
-def is_latency_error_known(summary: Summary) -> bool:
-    """Tell whether anybody measured how far latencies of such a result are off; also where a result does not say."""
+def known_latency_errors(summary: Summary) -> list[str]:
+    """Return of which latencies of such a result somebody measured how far they are off: ``mean``, and ``tail`` for
+    percentiles; both where a result does not say.
+    """
+    from tiersim.scenarios.caveats import multiples_of
+
     found = summary.get("model_error")
-    return not found or not found["figures"].keys().isdisjoint(("mean", "other"))
+    return [kind for kind in ("mean", "tail") if not found or multiples_of(found, kind) is not None]
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:

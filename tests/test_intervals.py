@@ -272,8 +272,9 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
         assert model_error_of({"calibration": "uncalibrated", "reach": reach})["basis"] == "assumed"
     assert far["figures"]["throughput"]["high"] > near["figures"]["throughput"]["high"]
     (sentence,) = said.notes([{"verdict": verdict, "model_error": far}])
-    assert not said.is_latency_error_known({"model_error": far})
-    assert said.is_latency_error_known({"model_error": near})
+    assert said.known_latency_errors({"model_error": far}) == []
+    assert said.known_latency_errors({"model_error": near}) == said.known_latency_errors({}) == ["mean", "tail"]
+    assert said.known_latency_errors({"model_error": model_error_of({"calibration": "none"})}) == ["mean"]
     told = {"verdict": verdict, "model_error": far, "calibration": {"beyond": ["processors that are busy for 97% …"]}}
     assert "(CPU busier than recorded): throughput" in said.notes([told])[0]
     assert "(buffer pool larger, CPU busier or reads more than recorded): throughput" in sentence

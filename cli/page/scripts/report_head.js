@@ -140,11 +140,13 @@ function drawHead() {
   $('facts').textContent = data.traces.map(about).join(' · ');
 }
 
+const isMean = statistic => statistic === 'mean' || statistic === 'p50';
+
 function headlineFigure(scenario, [purpose, statistic], big) {
   const { us, figure, range, word, why } = latency(scenario, purpose, statistic);
   const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
   const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
-  const shown = known(us) ? [value(duration(us), ''), beside(scenario.latency_error_known ? spread(figure, us) : ' error unknown')]
+  const shown = known(us) ? [value(duration(us), ''), beside(scenario.known_errors.includes(isMean(statistic) ? 'mean' : 'tail') ? spread(figure, us) : ' error unknown')]
     : range ? [value(range, 'range'), beside(why ?? word)] : [value(word, 'word')];
   return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `${statistic} of ${plural(purpose)}`), element('dd', {}, shown));
 }
