@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "dfa6fec7b4a3f27b8d7a2e303b7b95a4cd27c94483c55bbfe002940b4911bbc1"
+GOLDEN = "05f810a2e1ab13e8ecd517841120e1c41ac35c5acbd1d57d6772ee68769ec30b"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
