@@ -126,6 +126,7 @@ def run(
     cleaner: PageCleaner | None = None,
     binary_log: BinaryLog | None = None,
     tables: int = 1,
+    os_cache_pages: int = 0,
 ) -> tuple[Database, int, int]:
     """Sessions do the same again and again; returns requests of the disk (1 ms each) and of the log's (0.1 ms), too."""
     builder = PlantBuilder(1)
@@ -140,6 +141,7 @@ def run(
         8, frames, log_station=volume, log=log or Log(full_page_writes=False, segment_bytes=1 << 40), policy=MIDPOINT,
         page_cleaner=cleaner or PageCleaner(), doublewrite_station=disk,
         binary_log=None if binary_log is None else replace(binary_log, station=volume), page_bytes=16384,
+        os_cache_pages=os_cache_pages,
     )  # fmt: skip
     database = add_database(
         builder, host, [Relation(pages, (pages,), exponent, station=disk, tables=tables)], [does], loads
@@ -252,6 +254,14 @@ def test_each_data_file_of_a_batch_is_flushed_by_itself(tables: int, batch_pages
     assert least * batches - 1 <= flushes <= min(tables, batch_pages) * batches
     written = int(c["written_pages"])
     assert requests == pytest.approx(int(d.pages_read.sum()) + written + 2 * batches + flushes, abs=40 + batch_pages)
+
+
+@pytest.mark.parametrize(("os_cache_pages", "commits"), [(0, True), (2000, False)])
+def test_data_files_commit_the_journal_by_fsync_but_in_the_os_page_cache(os_cache_pages: int, commits: bool) -> None:
+    cleaner = PageCleaner(MARIADB, interval_ns=50 * _MS, scan_depth=200, io_capacity_max=4000, fsync=True)
+    d, _, _ = run(CHANGE, 200, sessions=8, cleaner=cleaner, os_cache_pages=os_cache_pages)
+    assert int(d.page_cleaner[0]["file_flushes"]) > 0
+    assert bool(d.journals["commits"].any()) == commits
 
 
 @pytest.mark.parametrize("form", [MYSQL, MARIADB])

@@ -49,7 +49,7 @@ from tiersim.simulator.database.buffer_pool.flush_list import (
     oldest,
 )
 from tiersim.simulator.database.buffer_pool.midpoint import LEAVES, WRITTEN, balance, before, free_frame, let_go, tail
-from tiersim.simulator.database.buffer_pool.pages import clean, level_of, station_of
+from tiersim.simulator.database.buffer_pool.pages import clean, level_of, station_of, volume_of
 from tiersim.simulator.database.database_state import (
     AT_LOG,
     AT_POOL,
@@ -460,10 +460,10 @@ def resume_cleaner(p: Plant, d: Database, slot: int, now: int) -> int:
         if file < len(d.written_files):
             hold["level"] = file + 1
             c["file_flushes"] += 1
-            volume = station_of(d, d.file_start[file])
-            if c["fsync"]:
-                return add_sync(p, d, 0, volume, d.file_changed_ns[file])
-            return add_child(p, 0, volume, FLUSH, 0, 0)
+            page = d.file_start[file]
+            if c["fsync"] and d.page_cache.size == 0:
+                return add_sync(p, d, 0, volume_of(d, page), d.file_changed_ns[file])
+            return add_child(p, 0, station_of(d, page), FLUSH, 0, 0)
     _end_batch(d, hold["position"])
     made = tell_pool(p, d, 0)  # pages that stayed may go now, though no frame is free
     return add_background(p, made, c["station"], WRITE, 0, 0)
