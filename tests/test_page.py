@@ -15,6 +15,7 @@ from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import MOST_STATIONS, embedded_json, over_time, page_payload
+from tiersim.scenarios.caveats import model_error_of
 from tiersim.simulator.result import Result
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--<script>&amp;'\""
@@ -339,6 +340,7 @@ def test_the_headline_speaks_when_no_scenario_resolves_it(open_page: Open) -> No
 def test_an_interval_narrower_than_its_digits_is_left_out(open_page: Open) -> None:
     result = sample(CARD)
     result.summary["latency_ns"]["log write"]["p99"].update(value=81_700.0, low=81_690.0, high=81_710.0)
+    result.summary["model_error"] = model_error_of({"calibration": "calibrated"})
     page = open_page(build_page([result], "narrow"))
     assert text(page, ".card .big dd") == "81.7 µs"
 
