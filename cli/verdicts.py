@@ -65,6 +65,8 @@ def _basis(summary: Summary) -> str:
     basis: str = summary["model_error"]["basis"]
     reasons = (summary.get("calibration") or {}).get("beyond", ()) if basis == "extrapolated" else ()
     told = [words for start, words in _BEYOND.items() if any(reason.startswith(start) for reason in reasons)]
+    if basis == "storage":
+        told = [_BASES[basis]]
     if summary["verdict"].get("transactions"):
         told.insert(0, "calibrated for transactions, not for each query")
     return ", ".join(told) or _BASES[basis]

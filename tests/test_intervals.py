@@ -26,8 +26,8 @@ from tiersim.scenarios.caveats import (
     OTHER_STORAGE,
     model_error_of,
     multiples_of,
+    with_storage,
 )
-from tiersim.scenarios.statements.calibration_verdict import _drives
 from tiersim.scenarios.validation import interval_report, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (
@@ -287,7 +287,14 @@ def test_storage_of_another_kind_has_the_error_of_a_result_without_a_calibration
     assert found == {"basis": "storage", "figures": assumed["figures"]}
     assert multiples_of(found, "p99") is None
     array = {"data": "array", "data.0": "hdd", "raid.cache": "write cache", "processors": "processors"}
-    assert _drives({"stations": {name: {"kind": kind} for name, kind in array.items()}}) == {"hdd"}
+    capped = {"data": "token bucket", "log": "flash"}
+    disks, caps = (
+        {"stations": {name: {"kind": kind, "requests": 9} for name, kind in one.items()}} for one in (array, capped)
+    )
+    assert with_storage({}, disks, caps) == with_storage({}, caps, disks) == {"storage": OTHER_STORAGE}
+    assert with_storage({}, disks, disks) == {}
+    caps["stations"]["idle"] = {"kind": "hdd", "requests": 0}
+    assert with_storage({}, caps, {"stations": dict(list(caps["stations"].items())[:2])}) == {}
     (sentence,) = said.notes([{"verdict": verdict, "model_error": found}])
     assert "(storage of another kind than recorded): throughput" in sentence
     assert "unknown for percentiles" in sentence

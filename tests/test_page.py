@@ -333,7 +333,7 @@ def test_the_headline_speaks_when_no_scenario_resolves_it(open_page: Open) -> No
     short = [_with_p99(DISKS, "log write", 1e8, 2e8), _with_p99(CARD, "log write", None, None)]
     lead = text(open_page(build_page(short, "short")), "#lead")
     assert "P99 of log writes: 100–200 ms on 15k-raid10, " in lead
-    assert "On 2 of 2 scenarios the p99 of log writes is a range: the slow ones came in too few bursts." in lead
+    assert "On 2 of 2 scenarios the p99 of log writes is not one value: the slow ones came in too few bursts." in lead
 
 
 @pytest.mark.browser

@@ -583,6 +583,11 @@ def test_the_engine_of_a_workload_decides_whose_innodb_it_is(tmp_path: Path) -> 
 def test_levels_of_hot_rows_are_whole_rows_and_lose_no_access() -> None:
     table = RelationModel(rows=100, rows_per_page=1, hot=[0.001, 0.2, 0.001, 0.1], hot_share=[0.3, 0.2, 0.1, 0.2])
     assert [rows for rows, _ in table.levels(100)] == [1, 19, 10]
-    assert [share for _, share in table.levels(100)] == pytest.approx([0.3, 0.2, 0.3])
+    assert [share for _, share in table.levels(100)] == pytest.approx([0.3, 0.3, 0.2])
+    last = RelationModel(rows=100, rows_per_page=1, hot=[0.2, 0.001], hot_share=[0.5, 0.4])
+    assert last.levels(100) == ((20, 0.9),)
+    rounded = RelationModel(rows=10**6, rows_per_page=1, hot=[0.5, 0.50005], hot_share=[0.9, 0.10005])
+    assert sum(rows for rows, _ in rounded.levels(10**6)) == 10**6
+    assert sum(share for _, share in rounded.levels(10**6)) <= 1
     one = RelationModel.model_validate({"rows": 10, "rows_per_page": 1, "hot": 0.2, "hot_share": 0.9})
     assert one.levels(10) == ((2, 0.9),)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tiersim.scenarios.caveats import model_error_of
+from tiersim.scenarios.caveats import model_error_of, with_storage
 from tiersim.simulator.categories import REQUEST_CATEGORIES
 from tiersim.simulator.result import Figure, Result
 
@@ -63,7 +63,8 @@ def compare(summary: dict[str, Any]) -> dict[str, Any]:
 
 def _stamped(result: Result, baseline: Result, found: dict[str, Any]) -> Result:
     summary = dict(result.summary)
-    summary["verdict"] = summary["verdict"] | {"calibration": found["verdict"]}
+    said = summary["verdict"] | {"calibration": found["verdict"]}
+    summary["verdict"] = with_storage(said, summary, baseline.summary)
     summary["model_error"] = model_error_of(summary["verdict"])
     summary["calibration"] = found
     summary["relative_latency_ns"] = relative(summary, baseline.summary)

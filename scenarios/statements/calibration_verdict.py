@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.station_records import BUCKET, DRIVE, FLASH, KIND_NAMES
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
 from tiersim.scenarios.calibration.processor import ProcessorCosts, recorded_flushes
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
-from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, MET, OTHER_STORAGE, model_error_of
+from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, MET, model_error_of, with_storage
 from tiersim.scenarios.statements.programs import COMMIT
 from tiersim.scenarios.statements.statement_load import StatementLoad, begins, is_checkpoint
 from tiersim.simulator.result import Figure, Result
@@ -203,11 +202,9 @@ def _stamped(
     beyond = _beyond(summary, baseline.summary)
     reach = "within the recording" if not beyond else BEYOND_BY_GUESS if processor.assumed else BEYOND
     said = {"calibration": found["verdict"], "reach": reach}
-    if _drives(summary) - _drives(baseline.summary):
-        said["storage"] = OTHER_STORAGE
     if found["transactions"] and found["verdict"] != "calibrated":
         said["transactions"] = MET
-    summary["verdict"] = summary["verdict"] | said
+    summary["verdict"] = with_storage(summary["verdict"] | said, summary, baseline.summary)
     summary["model_error"] = model_error_of(summary["verdict"])
     summary["calibration"] = found | {"beyond": beyond}
     relative: dict[str, dict[str, Figure]] = {}
@@ -217,11 +214,6 @@ def _stamped(
             relative[name] = {"mean": _relative(one.mean_ns, here, there, baseline.summary["name"])}
     summary["relative_latency_ns"] = relative
     return replace(result, summary=summary)
-
-
-def _drives(summary: Mapping[str, Any]) -> set[str]:
-    """Return what kinds of drives there are, and of limits."""
-    return {one["kind"] for one in summary["stations"].values()} & {KIND_NAMES[kind] for kind in (DRIVE, FLASH, BUCKET)}
 
 
 def _beyond(summary: Mapping[str, Any], baseline: Mapping[str, Any]) -> list[str]:

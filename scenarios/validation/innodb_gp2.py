@@ -63,7 +63,7 @@ def experiment(folder: Path | None) -> Experiment:
     title = "InnoDB on gp2 volumes: TPC-C by buffer pool"
     source = "Percona-Lab-results, 2018-sysbench-tpcc-myrocks-ec2: 1,000 warehouses, 16 clients, second half of an hour"
     rows = figures(folder, FILE)
-    fitted = "nothing"
+    fitted = "nothing; CPU and IOPS are those that vmstat and the curves of these runs show"
     if not rows:
         return Experiment("innodb-gp2", title, source, fitted, missing=MISSING)
     return Experiment(

@@ -143,16 +143,17 @@ class RelationModel(StrictModel):
         return self
 
     def levels(self, rows: int) -> Hot:
-        """Return the hot levels of so many rows: the first has at least one, and others without one are part of the
-        next.
+        """Return the hot levels of so many rows: the first has at least one, others without one are part of the level
+        before.
         """
+        whole = max(sum(self.hot_share), 1.0)  # as they are written in so many digits
         found: list[tuple[int, float]] = []
-        begin, share = 0, 0.0
-        for end, own in zip(accumulate(part * rows for part in self.hot), self.hot_share, strict=True):
-            last, share = max(round(end), 1), share + own
-            if last > begin:
-                found.append((last - begin, share))
-                begin, share = last, 0.0
+        begin = 0
+        for end, share in zip(accumulate(part * rows for part in self.hot), self.hot_share, strict=True):
+            last = min(max(round(end), 1), rows)
+            count, before = (last - begin, 0.0) if last > begin else found.pop()
+            found.append((count, before + share / whole))
+            begin = last
         return tuple(found)
 
     def heap_pages(self, page_bytes: int) -> int:

@@ -116,7 +116,7 @@ function sentencesOfDoubt([purpose, statistic]) {
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
       ...errors.map(whose), errors.length ? data.meaning_of_error : null,
-      resolved.length < counted.length ? `On ${counted.length - resolved.length} of ${counted.length} scenarios the ${statistic} of ${plural(purpose)} is a range: the slow ones came in too few bursts.` : null,
+      resolved.length < counted.length ? `On ${counted.length - resolved.length} of ${counted.length} scenarios the ${statistic} of ${plural(purpose)} is not one value: the slow ones came in too few bursts.` : null,
       Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below, by scenario).` : null,
     ].filter(known).map(text => element('span', { className: 'doubt' }, unbroken(text))),
   ].flat();

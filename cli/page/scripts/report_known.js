@@ -14,10 +14,11 @@ const MEANINGS = {
     recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from the number of outstanding requests.', synthetic: 'Only totals were recorded. Order and overlap of executions are simulated, so percentiles are less sure than means.',
   },
   reach: {
-    'within the recording': 'The calibration covers this run: neither buffer pool nor CPU load is larger than recorded.',
+    'within the recording': 'Neither buffer pool nor CPU load is larger than recorded.',
     'beyond the recording': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded.',
     'beyond the recording, with assumed costs': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded, and CPU costs are assumed.',
   },
+  storage: { 'of another kind': 'The drives are of another kind than recorded, on which nobody checked a calibration.' },
   locks: { modelled: 'Row locks are simulated.', 'not modelled': 'Row locks are not simulated.' },
 };
 const meaning = (scenario, what) => MEANINGS[what][scenario.verdict[what]] ?? `${capital(what)}: ${scenario.verdict[what]}.`;
@@ -65,7 +66,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A ${what} starts when as many earlier ones of its session have ended as in the recording, plus the recorded think time. After a pause of more than 100 ms (replay.dependency_window) it starts at its recorded time.`,
+  'partly-open': what => `A ${what} starts when as many earlier ones of its session have ended as in the recording, plus the recorded think time. After a pause (longer than replay.dependency_window, 100 ms unless set) it starts at its recorded time.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
