@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "05f810a2e1ab13e8ecd517841120e1c41ac35c5acbd1d57d6772ee68769ec30b"
+GOLDEN = "b6edad5966246b0beaf5d3a52177e4ab03cc9df788c97649d30a46ddc0183ce6"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
