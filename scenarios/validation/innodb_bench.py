@@ -45,6 +45,8 @@ TPCC_INDEX_PAGES = {"customer_name": 106, "order_customer": 53, "history_custome
 _NURAND = {"stock": (100_000, 1, 13), "line_item": (100_000, 1, 13)} | {
     name: (3000, 10, 10) for name in ("customer", "order_customer", "history_customer")
 }
+#: All of them.
+DRAWN_BY_NURAND = tuple(_NURAND)
 #: Levels of hot pages that stand for NURand's.
 _LEVELS = 16
 #: Shares of the pages, and of the accesses that go to them.

@@ -1,8 +1,9 @@
 """TPC-C by sysbench on Percona Server 5.7 over one gp2 volume of AWS, by its size and by buffer pool (figures of 2018).
 
 Nothing is fitted: the rules are those of the runs on Samsung's drives and on other EBS volumes, and no run of this set
-had been looked at when they were written. The law of customers and items was made exact (:func:`~.innodb_bench.nurand`)
-after the first simulation of these cells: with one hot set in its place they were -20 to +28 % off.
+was used for them. CPU and IOPS are those that these runs show. The law of customers and items was made exact
+(:func:`~.innodb_bench.nurand`) after the first simulation of these cells: with one hot set in its place they were -20
+to +28 % off.
 
 The server's settings were published. sysbench-tpcc's tables, indexes and draws are tpcc-mysql's. CPU is what vmstat
 counted, the client's included. gp2 gives 3 IOPS for a GB, and 3,000 to a volume of less than 1 TB until its credits are
@@ -19,6 +20,7 @@ from pathlib import Path
 from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.innodb_bench import (
+    DRAWN_BY_NURAND,
     MISSING,
     TPCC_MYSQL_INDEXES,
     Bench,
@@ -94,7 +96,6 @@ def _claims(rows: list[dict[str, str]]) -> Iterator[Claim]:
 
 def _run(iops: int, pool_gb: int) -> tuple[float, float]:
     """Return the transactions a second of a cell, and how many pages one misses."""
-    drawn = ("stock", "line_item", "customer", "order_customer", "history_customer")
     load = _WORKLOAD.format(
         pool_kib=(pool_gb << 20) // _FACTOR,
         seconds=_SECONDS,
@@ -102,7 +103,11 @@ def _run(iops: int, pool_gb: int) -> tuple[float, float]:
         scan_depth=512 // _FACTOR,
         redo=30 * 10**9 // _FACTOR,
         tables=tpcc(
-            _WAREHOUSES // _FACTOR, _CPU_US, _CLIENTS, {name: nurand(name) for name in drawn}, TPCC_MYSQL_INDEXES
+            _WAREHOUSES // _FACTOR,
+            _CPU_US,
+            _CLIENTS,
+            {name: nurand(name) for name in DRAWN_BY_NURAND},
+            TPCC_MYSQL_INDEXES,
         ),
     )
     bench = Bench(drive(iops, "gp2"), cores=_CORES, contention=0.02, read_us=READ_NS / 1000, warmup_s=_SECONDS)

@@ -42,6 +42,7 @@ from statistics import median
 from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.innodb_bench import (
+    DRAWN_BY_NURAND,
     MISSING,
     TPCC_MYSQL_INDEXES,
     Bench,
@@ -78,8 +79,6 @@ _FACTOR, _WAREHOUSES, _CLIENTS = 200, 1000, 100
 #: New orders of all transactions.
 _NEW_ORDERS = 10 / 23
 _FIRST_CPU_US = 3000.0
-#: Tables and indexes that are drawn by NURand.
-_DRAWN = ("stock", "line_item", "customer", "order_customer", "history_customer")
 #: Simulated seconds, before and while it is counted.
 _SECONDS = {"pm1725": (10, 4), "sam850pro": (9, 66)}
 _APART, _RANKED_PCT, _MEDIAN_PCT, _EACH_PCT = 0.03, 95, 12, 50
@@ -277,7 +276,7 @@ def _rate(cell: Cell, cpu_us: float, server: _Server = _ASSUMED) -> float:
     """Return the new orders a minute of a cell."""
     drive, page_kib, pool = cell
     smaller = 16 // page_kib
-    hot = {name: nurand(name, smaller) for name in _DRAWN}
+    hot = {name: nurand(name, smaller) for name in DRAWN_BY_NURAND}
     before_s, seconds = _SECONDS[drive]
     load = _WORKLOAD.format(
         page_kib=page_kib,
