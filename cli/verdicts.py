@@ -84,7 +84,8 @@ def meaning(summaries: Iterable[Summary]) -> str:
     low, _, high = found.removeprefix("±").removesuffix(" %").partition(" … ")
     between = f"between {low.removeprefix('-')} % too low and {(high or low).removeprefix('+')} % too high"
     return (
-        f"{found} says that the prediction is {between}; about 3 of 4 measurements lay within that (docs/accuracy.md)."
+        f"{found} says that the prediction is {between}; "
+        "nearly 4 of 5 measurements lay within such limits (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'extrapolated'} else ''}{_OTHER_STORAGE if 'storage' in bases else ''}"
     )
 

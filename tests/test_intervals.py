@@ -362,7 +362,7 @@ def test_it_is_said_once_for_all_results() -> None:
     _, first, second = said.notes([{**one, "name": "disks"}, {**calibrated, "name": "flash"}])
     assert first.startswith("Expected error of disks (not calibrated): throughput")
     assert second.startswith("Expected error of flash (calibrated): throughput")
-    assert ["about 3 of 4 measurements lay within that" in line for line in (first, second)] == [True, False]
+    assert ["nearly 4 of 5 measurements lay within such limits" in line for line in (first, second)] == [True, False]
     high = said.expected_error(one).removesuffix(" %").split()[-1].removeprefix("+")
     assert f" % too low and {high} % too high;" in first
     assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version

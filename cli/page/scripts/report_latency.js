@@ -34,6 +34,7 @@ function measuredTrace() {
   const measured = measuredFor(selected(), state.purpose);
   if (!measured) return null;
   const points = Object.entries(RANKS).map(([key, rank]) => [rank, measured[key]]).filter(([rank, ns]) => known(ns) && rank <= (measured.count ?? rank));
+  if (!points.length) return null; // a mean alone stands at no percentile
   const { colour, dash, symbol } = measuredStyle();
   return {
     x: points.map(([rank]) => rank), y: points.map(([, ns]) => ns / 1e3), text: points.map(([rank, ns]) => `${percentileAt(rank)}: ${duration(ns / 1e3)}`),
