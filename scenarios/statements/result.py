@@ -310,7 +310,7 @@ def summarise_statements(
         "calibration": "none",
         "cache": _cache(assembled, metrics, min(first, ran - 1), ran),
         "arrivals": _basis(load),
-        "locks": "modelled" if program.locks_rows else "not modelled",
+        "locks": "modelled" if program.locks_rows else "not modelled" if program.changes_rows else "none",
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
     if assembled.settings.of_engine.page_cleaner is not None:
         believed["error"] = INNODB

@@ -93,7 +93,7 @@ function sentencesOfBlame() {
 /** What is assumed of transactions beyond their arrivals. */
 function doubtsOfStatements() {
   const extrapolated = scenarios().filter(one => one.extrapolated).map(one => one.name);
-  const locks = scenarios().filter(one => ofStatements(one) && one.verdict.locks !== 'modelled').map(one => meaning(one, 'locks'));
+  const locks = scenarios().filter(one => ofStatements(one) && one.verdict.locks === 'not modelled').map(one => meaning(one, 'locks'));
   return [
     extrapolated.length ? `Extrapolated: the buffer pool${POOLS.length ? '' : ` of ${list(extrapolated)}`} is more than four times as large or small as the recorded one.` : null,
     ...new Set(locks),

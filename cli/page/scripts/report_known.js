@@ -19,7 +19,7 @@ const MEANINGS = {
     'beyond the recording, with assumed costs': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded, and CPU costs are assumed.',
   },
   storage: { 'of another kind': 'The drives are of another kind than recorded, on which nobody checked a calibration.' },
-  locks: { modelled: 'Row locks are simulated.', 'not modelled': 'Row locks are not simulated.' },
+  locks: { modelled: 'Row locks are simulated.', 'not modelled': 'Row locks are not simulated.', none: 'No statement changes rows, so none waits for a row lock.' },
 };
 const meaning = (scenario, what) => MEANINGS[what][scenario.verdict[what]] ?? `${capital(what)}: ${scenario.verdict[what]}.`;
 const warning = text => [verdictIcon('behind', 'warning'), ' ', text];
