@@ -66,7 +66,8 @@ class Program:
 
     ``names`` are of the columns of metrics, behind those of all databases: queries, OTHERS, COMMIT; ``category`` is the
     column of each class. By class, ``pages`` are those that a statement looks up, ``other_pages`` those that it finds
-    besides, on average. ``executed`` tells recorded executions from what was added to them.
+    besides, on average. ``executed`` tells recorded executions from what was added to them. ``anew_ns`` is the pause of
+    each session before it begins anew, none where none does.
     """
 
     classes: tuple[tuple[Demand, ...], ...]
@@ -78,6 +79,33 @@ class Program:
     executed: NDArray[np.bool_]
     transactions: int  # of all sessions
     length_ns: Column  # of each transaction when it was recorded, if it was
+    anew_ns: Column
+
+    def in_rounds(self, rounds: int, span_ns: int) -> "Program":
+        """Return what sessions do that go round so often, *span_ns* apart by the clock."""
+        one = self.statements
+        ends = np.array(one.session_ends, np.int64)
+        row, round_of, session = _rows_in_rounds(ends, rounds)
+        anew = (round_of > 0) & (np.diff(round_of, prepend=0) != 0)
+        transaction, _, _ = _rows_in_rounds(np.cumsum(one.begins, dtype=np.int64)[ends - 1], rounds)
+        return replace(
+            self,
+            statements=replace(
+                one,
+                session_ends=(rounds * ends).tolist(),
+                classes=one.classes[row],
+                waits_for=np.where(anew, OWN, one.waits_for[row]).astype(np.uint8),
+                start_ns=one.start_ns[row] + one.begins[row] * round_of * span_ns,
+                think_ns=np.where(anew, self.anew_ns[session], one.think_ns[row]),
+                cpu_ns=one.cpu_ns[row],
+                begins=one.begins[row],
+                ends=one.ends[row],
+                client_ns=None if one.client_ns is None else one.client_ns[row],
+            ),
+            executed=self.executed[row],
+            transactions=rounds * self.transactions,
+            length_ns=self.length_ns[transaction],
+        )
 
     @property
     def locks_rows(self) -> bool:
@@ -135,6 +163,19 @@ class _Classes:
         return self._codes[key]
 
 
+def _rows_in_rounds(ends: Column, rounds: int) -> tuple[Column, Column, Column]:
+    """Return rows, those of each session so often one behind the other, the round of each, and its session.
+
+    >>> _rows_in_rounds(np.array([2, 3]), 2)[0]
+    array([0, 1, 0, 1, 2, 2])
+    """
+    sizes = np.diff(ends, prepend=0)
+    session = np.repeat(np.arange(len(ends)), rounds * sizes)
+    first = (ends - sizes)[session]
+    round_of, place = np.divmod(np.arange(len(session)) - rounds * first, sizes[session])
+    return first + place, round_of, session
+
+
 def write_program(
     load: StatementLoad,
     found: LoadTransactions,
@@ -166,12 +207,14 @@ def write_program(
     think_ns[place] = _gaps(load)[execution]
     waits_for = np.full(total, OWN, np.uint8)
     waits_for[first], start_ns[first], think_ns[first] = plan.waits_for, plan.start_ns, plan.think_ns
-    think_ns = np.rint(think_ns * _without_commits(load, found, durable)).astype(np.int64)
+    share = _without_commits(load, found, durable)
+    think_ns, anew_ns = (np.rint(pauses_ns * share).astype(np.int64) for pauses_ns in (think_ns, plan.anew_ns))
     if processor is not None and processor.pause_ns is not None:
         client_ns[place] = round(processor.client_ns / rules.core_speed)
         if load.closed:  # the time outside of executions was the client's, and waiting for a core
             think_ns[:] = 0
             think_ns[first] = processor.pause_ns
+            anew_ns[:] = processor.pause_ns
     committed = np.flatnonzero(durable[number])
     last = first + size - 1
     unattached = np.array(classes.unattached_bytes)[own_kind]
@@ -201,6 +244,7 @@ def write_program(
         executed=executed,
         transactions=len(number),
         length_ns=found.length_ns[number],
+        anew_ns=anew_ns,
     )
 
 
