@@ -320,7 +320,7 @@ def test_both_engines_run_clients_alike_that_go_round(load: StatementLoad, tmp_p
     settings = ["replay.cache_state=cold", "replay.mode=closed", 'replay.think="0 s"']
     first, second = (assemble(load, scenario(tmp_path, *settings)) for _ in range(2))
     program = first.program.in_rounds(3, load.span_ns)
-    databases = []
+    databases: list[Database] = []
 
     def more(database: Database, now_ns: int) -> Database:
         assert now_ns > 0
