@@ -12,7 +12,7 @@ no page too many or too few.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,26 +85,33 @@ class Program:
         """Return what sessions do that go round so often, *span_ns* apart by the clock."""
         one = self.statements
         ends = np.array(one.session_ends, np.int64)
-        row, round_of, session = _rows_in_rounds(ends, rounds)
-        anew = (round_of > 0) & (np.diff(round_of, prepend=0) != 0)
-        transaction, _, _ = _rows_in_rounds(np.cumsum(one.begins, dtype=np.int64)[ends - 1], rounds)
+        sizes = np.diff(ends, prepend=0)
+        later = np.arange(1, rounds)
+        anew = (rounds * (ends - sizes)[:, None] + sizes[:, None] * later).ravel()
+        waits_for, think_ns = _in_rounds(one.waits_for, ends, rounds), _in_rounds(one.think_ns, ends, rounds)
+        waits_for[anew], think_ns[anew] = OWN, np.repeat(self.anew_ns, len(later))
+        begins = _in_rounds(one.begins, ends, rounds)
+        start_ns = _in_rounds(one.start_ns, ends, rounds)
+        round_of = np.repeat(np.tile(np.arange(rounds), len(ends)), np.repeat(sizes, rounds))
+        start_ns += begins * (round_of * span_ns)
+        transactions = np.cumsum(one.begins, dtype=np.int64)[ends - 1]
         return replace(
             self,
             statements=replace(
                 one,
                 session_ends=(rounds * ends).tolist(),
-                classes=one.classes[row],
-                waits_for=np.where(anew, OWN, one.waits_for[row]).astype(np.uint8),
-                start_ns=one.start_ns[row] + one.begins[row] * round_of * span_ns,
-                think_ns=np.where(anew, self.anew_ns[session], one.think_ns[row]),
-                cpu_ns=one.cpu_ns[row],
-                begins=one.begins[row],
-                ends=one.ends[row],
-                client_ns=None if one.client_ns is None else one.client_ns[row],
+                classes=_in_rounds(one.classes, ends, rounds),
+                waits_for=waits_for,
+                start_ns=start_ns,
+                think_ns=think_ns,
+                cpu_ns=_in_rounds(one.cpu_ns, ends, rounds),
+                begins=begins,
+                ends=_in_rounds(one.ends, ends, rounds),
+                client_ns=None if one.client_ns is None else _in_rounds(one.client_ns, ends, rounds),
             ),
-            executed=self.executed[row],
+            executed=_in_rounds(self.executed, ends, rounds),
             transactions=rounds * self.transactions,
-            length_ns=self.length_ns[transaction],
+            length_ns=_in_rounds(self.length_ns, transactions, rounds),
         )
 
     @property
@@ -163,17 +170,13 @@ class _Classes:
         return self._codes[key]
 
 
-def _rows_in_rounds(ends: Column, rounds: int) -> tuple[Column, Column, Column]:
-    """Return rows, those of each session so often one behind the other, the round of each, and its session.
+def _in_rounds(column: NDArray[Any], ends: Column, rounds: int) -> NDArray[Any]:
+    """Return a column of rows that end so by session, those of each session so often one behind the other.
 
-    >>> _rows_in_rounds(np.array([2, 3]), 2)[0]
-    array([0, 1, 0, 1, 2, 2])
+    >>> _in_rounds(np.array([5, 6, 7]), np.array([2, 3]), 2)
+    array([5, 6, 5, 6, 7, 7])
     """
-    sizes = np.diff(ends, prepend=0)
-    session = np.repeat(np.arange(len(ends)), rounds * sizes)
-    first = (ends - sizes)[session]
-    round_of, place = np.divmod(np.arange(len(session)) - rounds * first, sizes[session])
-    return first + place, round_of, session
+    return np.concatenate([np.tile(part, rounds) for part in np.split(column, ends[:-1])])
 
 
 def write_program(

@@ -486,9 +486,9 @@ def advance(
     return status
 
 
-#: Events between two looks at the keyboard and two steps of the progress bar: some ms, a second where requests are
+#: Events between two looks at the keyboard and two steps of the progress bar: some 20 ms, seconds where requests are
 #: huge.
-_EVENTS_PER_STEP = 100_000
+_EVENTS_PER_STEP = 250_000
 
 
 def run(
