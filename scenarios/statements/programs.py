@@ -120,6 +120,11 @@ class Program:
         return any(demand.kind == LOCK for one in self.classes for demand in one)
 
     @property
+    def changes_rows(self) -> bool:
+        """Tell whether a statement makes a page dirty."""
+        return any(demand.dirties for one in self.classes for demand in one)
+
+    @property
     def sessions(self) -> int:
         """Count the sessions."""
         return len(self.statements.session_ends)
