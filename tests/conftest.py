@@ -22,6 +22,11 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests begin first: the last ones that run together are short."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """Folder of recorded data beside the project; tests that need it are skipped where it is absent."""
