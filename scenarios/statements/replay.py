@@ -218,7 +218,9 @@ def replay_statements(
         assembled = assemble(load, scenario, processor, seed, shared, rounds)
         interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
         columns = FIRST_CLASS + len(assembled.program.names)
-        metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
+        warmup_ns = scenario.model.replay.warmup
+        stations = len(assembled.builder.stations)
+        metrics = new_metrics(columns, stations, RESOURCES, INTERVALS + 1, interval_ns, counted_from_ns=warmup_ns)
         if tap is not None:
             metrics = tapped(metrics, np.array(list(assembled.entry.values())), rows)
         plant, outcome = engine.run_database(

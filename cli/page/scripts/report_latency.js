@@ -141,7 +141,7 @@ function latencyTimeReading() {
   const own = typicalAndWorst(scenario);
   if (!own) return `No ${what} arrived.`;
   const other = compared() && typicalAndWorst(compared());
-  const of = own.requests < 100 ? `the slowest of about ${own.requests} ${what}` : `p99 of ${what}`; // the p99 of few is the slowest
+  const of = own.requests < 100 ? `p99 of ${what} (of about ${own.requests}: the slowest)` : `p99 of ${what}`;
   const said = one => `median ${duration(one.typical)}, largest ${duration(one.worst)} (at ${moment(one.when)})`;
   return `Upper line: ${of} in each interval of ${lengthOfInterval(scenario)}. ${scenario.name}: ${said(own)}.`
     + (other ? ` ${compared().name}: ${said(other)}.` : '') + checkpointSentence();
