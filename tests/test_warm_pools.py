@@ -46,12 +46,12 @@ def test_a_pool_that_was_filled_before_is_as_if_it_was_filled_anew(case: Databas
     assert_equal(runs[1], runs[2])
 
 
-def of_one_class(each: int, log_bytes: int, frames: int = 40, os_cache_pages: int = 30) -> Run:
+def of_one_class(each: int, log_bytes: int, frames: int = 40, os_cache_pages: int = 30, dirties: bool = True) -> Run:
     """Clients whose transactions are all alike."""
     builder = PlantBuilder(1)
     disk = add_server(builder, "disk", 1, 1000)
     host = DatabaseHost(1, frames, log_station=disk, os_cache_pages=os_cache_pages)
-    does = [Demand(LOOKUP, dirties=True, log_bytes=log_bytes), Demand(LOG, log_bytes=log_bytes)]
+    does = [Demand(LOOKUP, dirties=dirties, log_bytes=log_bytes), Demand(LOG, log_bytes=log_bytes)]
     database = add_database(
         builder, host, [Relation(2000, (1, 20, 200), station=disk)], [does], closed_loop(3, each, 10)
     )
@@ -79,4 +79,10 @@ def test_transactions_that_are_all_alike_fill_a_pool_alike_however_many_and_what
     assert_equal(remembered, anew)
     for frames, os_cache_pages in ((41, 30), (40, 31)):
         pools.fill(*of_one_class(5, 100, frames, os_cache_pages))
-    assert filled == [(40, 30), (41, 30), (40, 31)]
+    pools.fill(*of_one_class(5, 100, dirties=False))
+    pools.fill(*of_one_class(5, 100), transaction_ns=1)
+    pools.fill(*of_one_class(5, 100), most_references=50)
+    assert filled == [(40, 30), (41, 30), (40, 31), *[(40, 30)] * 3]
+    monkeypatch.setattr(assembly, "_MOST_BYTES", 0)  # no page cache is that small
+    pools.fill(*of_one_class(5, 100))
+    assert len(filled) == 7

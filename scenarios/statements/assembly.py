@@ -119,14 +119,14 @@ class WarmPools:
     def fill(
         self, d: Database, plant: Plant, *, transaction_ns: int = 0, most_references: int = MOST_REFERENCES
     ) -> Warmed:
-        """Fill the pool of *d* and the page cache of its *plant* as :func:`warm` does; what is filled besides these is
-        never remembered.
+        """Fill the pool of *d* and the page cache of its *plant* as :func:`warm` does; a large page cache, and what is
+        filled besides these, is never remembered.
         """
 
         def filled() -> Warmed:
             return warm(d, plant, transaction_ns=transaction_ns, most_references=most_references)
 
-        if d.extension_page.size:
+        if d.extension_page.size or (d.page_cache.size and plant.cached_blocks.nbytes > _MOST_BYTES):
             return filled()
         key = _key(d, plant, transaction_ns, most_references)
         with self._lock:
