@@ -456,7 +456,8 @@ def _course(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int)
     done_ns = database.done_ns[program.statements.ends == 1]
     classes = {"transaction": TRANSACTION, COMMIT: FIRST_CLASS + program.names.index(COMMIT)}
     until_ns = max(min(until_ns, _first_out_ns(assembled)), from_ns)
-    return Course(database, metrics, classes, np.sort(done_ns[done_ns > from_ns]), from_ns, until_ns)
+    ends_ns = np.sort(done_ns[done_ns > from_ns], kind="stable")  # merges what sessions have in order
+    return Course(database, metrics, classes, ends_ns, from_ns, until_ns)
 
 
 def _flow(assembled: Assembled, metrics: Metrics, from_ns: int) -> Flow:
