@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES, Plant
@@ -120,6 +121,7 @@ def test_one_that_takes_longer_than_its_time_is_followed_at_once() -> None:
     assert 0 <= rows["start_ns"][1] - rows["end_ns"][0] <= 10
 
 
+@needs_jit
 def test_pages_are_written_in_the_order_of_their_files_or_of_the_pool() -> None:
     for in_order in (True, False):
         database, _, _ = run(2_750, Checkpoints(timeout_ns=10 * _S, in_file_order=in_order), os_cache_pages=0)

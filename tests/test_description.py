@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests import naive_description as naive
 from tests.examples import examples
 from tests.naive_description import Row
+from tests.runs import needs_jit
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle, Requests
 from tiersim.traces.description import describe, groups, survey, working_set
@@ -59,6 +60,7 @@ def of_rows(folder: Path, rows: list[Row]) -> dict[str, Any]:
 # Burstiness.
 
 
+@needs_jit
 def test_poisson_arrivals_have_a_dispersion_of_one_in_every_window(tmp_path: Path) -> None:
     gaps = np.random.default_rng(7).exponential(1.7 * MS, 200_000)
     found = described(tmp_path, time_ns=np.cumsum(gaps).astype(np.int64))["burstiness"]

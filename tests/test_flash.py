@@ -18,7 +18,7 @@ from tests.flash_runs import (
     transfer_ns,
 )
 from tests.plants import flash, flash_file
-from tests.runs import poisson
+from tests.runs import needs_jit, poisson
 from tiersim.devices.ssd.flash import Flash, describe
 from tiersim.devices.ssd.flash_kernels import HOST_CPU
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
@@ -116,6 +116,7 @@ WEAKEST = {
 }
 
 
+@needs_jit
 @pytest.mark.parametrize("part", WEAKEST)
 def test_random_reads_saturate_at_the_weakest_part(part: str) -> None:
     changes, within = WEAKEST[part]

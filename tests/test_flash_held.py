@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from tests.examples import examples
 from tests.flash_runs import in_loop, latencies, per_s, random_offsets, read_ns, transfer_ns
 from tests.plants import flash
-from tests.runs import commands, run
+from tests.runs import commands, needs_jit, run
 from tests.twins.flash_held import Held, NaiveHeld
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash, add_flash
@@ -60,6 +60,7 @@ def test_a_drive_that_holds_commands_back_does_what_its_twin_does(
     assert twin.run(times.tolist(), requests) == (run(builder, fed).latency_ns + times).tolist()
 
 
+@needs_jit
 def test_dies_of_a_busy_channel_sense_together_and_transfer_one_after_the_other() -> None:
     shape = {"channels": 1, "dies": 4, "read": (75_000,), "channel_rate": 160_000_000, "controller_iops": 90_000}
     offsets = random_offsets(20_000, 4096, 1 << 25)

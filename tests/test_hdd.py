@@ -7,7 +7,7 @@ import pytest
 
 from tests.closed import closed_reads
 from tests.plants import hdd
-from tests.runs import commands, poisson, run
+from tests.runs import commands, needs_jit, poisson, run
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.hdd.disk_drive import Hdd, add_drive
 from tiersim.devices.plant import PlantBuilder
@@ -138,6 +138,7 @@ def test_random_reads_alone_take_overhead_average_seek_and_half_a_turn() -> None
     assert found.latency_ns.mean() == pytest.approx(expected, rel=0.02)
 
 
+@needs_jit
 def test_choosing_by_position_beats_first_come_and_starves_nobody() -> None:
     offsets = np.random.default_rng(1).integers(0, 300_000_000_000 // 8192, 30_000) * 8192
     times = poisson(30_000, 195)
@@ -162,6 +163,7 @@ def test_a_command_far_away_goes_first_when_it_is_aged(own: dict[str, Any]) -> N
     assert 100_000_000 < found.latency_ns[0] < 130_000_000
 
 
+@needs_jit
 @pytest.mark.parametrize(("depth", "measured_per_s"), [(1, 358), (4, 628), (8, 752), (16, 862), (32, 952), (64, 1015)])
 def test_reads_speed_up_with_depth_as_measured(depth: int, measured_per_s: int) -> None:
     """Cheetah 15K.7, 4 KiB random reads within 1 GiB, fio on the raw drive (xzpeter, 2013-02-08), digitised to 5/s.

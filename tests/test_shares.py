@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.examples import examples
 from tests.plants import bucket
-from tests.runs import commands, run
+from tests.runs import commands, needs_jit, run
 from tests.twins.array import Array
 from tests.twins.port import Port
 from tests.twins.shares import Shares
@@ -86,6 +86,7 @@ def test_rates_are_as_the_shares_whatever_they_are(weights: list[int]) -> None:
         assert until(done, period * sum(weights) * MS + MS // 2) == [period * one for one in weights]
 
 
+@needs_jit
 def test_a_cap_that_is_shared_is_divided_by_the_shares() -> None:
     done, _ = served([Share(1), Share(3)], [np.zeros(20_000), np.zeros(20_000)], depth=32, cap=1000)
     counts = until(done, 10_000 * MS)
