@@ -33,6 +33,8 @@ from tiersim.simulator.result import Result
 
 #: Parts of the time from the first beginning to the last end; in each, what tenants keep busy is added up.
 PARTS = 24
+#: Shares that come before those: room, places, cores, memory.
+_FIXED = 4
 #: Targets that are of requests and of each tenant; the array as a whole has the others.
 _OF_TENANTS = ("latency", "throughput", "load")
 #: Proposals that are simulated before the search gives up, for each array of the first one.
@@ -144,6 +146,22 @@ class _Trial:
         for column, own in enumerate(worked.values()):
             np.add.at(busy[:, column], part, np.diff(own, prepend=0))
         return np.concatenate([fixed, (busy / (whole_ns / PARTS)).ravel()])
+
+
+def _filled(needs: NDArray[np.float64], names: Sequence[str]) -> dict[str, Any]:
+    """Return how much of an array each of its tenants takes: of what is said, and of the part that they keep busiest
+    together.
+    """
+    busiest = _FIXED + int(needs[:, _FIXED:].sum(axis=0).argmax())
+    columns = {"busiest part": busiest, "room": 0, "cores": 2, "memory": 3}
+    return {
+        "busiest": float(needs[:, busiest].sum()),
+        "filled": {
+            of: dict(zip(names, needs[:, column].tolist(), strict=True))
+            for of, column in columns.items()
+            if needs[:, column].any()
+        },
+    }
 
 
 def _share(asked: float | None, there: float | None) -> float:
@@ -317,7 +335,7 @@ def _document(
                 "candidate": kinds[box.kind].name,
                 "cost": _cost(kinds[box.kind]),
                 "tenants": [names[item] for item in box.items],
-                "busiest": float(packing.need[box.kind, list(box.items), 4:].sum(axis=0).max(initial=0.0)),
+                **_filled(packing.need[box.kind, list(box.items)], [names[item] for item in box.items]),
                 "targets": trial.passed[box.kind, frozenset(box.items)],
             }
             for box in boxes
