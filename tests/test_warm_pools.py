@@ -59,7 +59,7 @@ def of_one_class(each: int, log_bytes: int, frames: int = 40, os_cache_pages: in
 
 
 @pytest.mark.kernels
-def test_transactions_that_are_all_alike_fill_a_pool_alike_however_many_and_whatever_they_log(
+def test_alike_transactions_fill_a_pool_alike_whatever_they_log(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     filled = []
