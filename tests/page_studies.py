@@ -272,6 +272,7 @@ def pack_document(**more: Any) -> dict[str, Any]:
             "busiest part": {"shop": 0.5, "bill": 0.25, "crm": 0.12},
             "room": {"shop": 0.1, "bill": 0.2, "crm": 0.05},
         },
+        "doubts": [{"tenants": ["shop", "bill"], "why": "without a calibration, the error of p99 is unknown"}],
         "targets": {"shop": [target, {"text": "p99(log write) < 5 ms", "used": 0.1}], "bill": [target], "crm": []},
     }
     two = {

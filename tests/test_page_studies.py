@@ -558,6 +558,7 @@ def test_a_placement_is_a_card_for_each_array_with_a_bar_of_what_each_database_t
     said = cards.nth(0).inner_text()
     assert "87 %" in said.replace("\u00a0", " ")
     assert "p99(data read) < 12 ms: at 83 %" in said.replace("\u00a0", " ")
+    assert "In doubt: shop, bill: without a calibration" in said
     assert "On 2 arrays for 2,280 USD" in text(page, "#lead").replace("\u00a0", " ")
     homeless = [{"tenant": "shop", "why": {"raid10": "its data do not fit"}}]
     none = pack_document(fits=False, cost=None, arrays=[], does_not_fit=homeless)

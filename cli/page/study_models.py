@@ -272,6 +272,13 @@ class UsedTargetModel(_Part):
     used: FiniteFloat | None = None
 
 
+class DoubtModel(_Part):
+    """How targets of these databases may be missed."""
+
+    tenants: list[str] = []
+    why: str
+
+
 class ArrayModel(_Part):
     """An array, whose databases it holds, and how much of it each takes."""
 
@@ -280,6 +287,7 @@ class ArrayModel(_Part):
     tenants: list[str] = Field(min_length=1)
     filled: dict[str, dict[str, FiniteFloat]] = {}
     targets: dict[str, list[UsedTargetModel]] = {}
+    doubts: list[DoubtModel] = []
 
 
 class HomelessModel(_Part):

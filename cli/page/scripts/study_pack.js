@@ -34,7 +34,8 @@ function arrayCard(one, currency) {
   return element('article', { className: 'card' },
     element('h3', {}, element('bdi', {}, one.candidate), element('small', {}, `${whole.format(one.cost)}${NBSP}${currency ?? ''}`)),
     element('dl', {}, Object.keys(one.filled).flatMap(of => fillBar(one, of))),
-    element('ul', {}, one.tenants.map((name, i) => element('li', {}, area(colourOf(i)), element('span', {}, element('bdi', {}, name), element('small', {}, tightestOf(one, name)))))));
+    element('ul', {}, one.tenants.map((name, i) => element('li', {}, area(colourOf(i)), element('span', {}, element('bdi', {}, name), element('small', {}, tightestOf(one, name)))))),
+    element('div', { className: 'explanation' }, one.doubts.map(({ tenants, why }) => element('p', {}, `In doubt: ${tenants.join(', ')}: ${why}.`))));
 }
 
 function packFigure(pack) {
