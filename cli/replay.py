@@ -311,7 +311,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     rows.append(["carries the load", *blank, *map(verdicts.carries, summaries)])
     shown = rows
     if not everything:
-        of_what, errors = verdicts.error_of_requests(summaries)
+        of_what, errors = verdicts.error_row(summaries)
         first = sorted(latencies, key=_FIRST.index)[:_MOST_CLASSES]
         shown = [
             ["carries the load", *blank, *map(verdicts.carries, summaries)],

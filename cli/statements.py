@@ -160,7 +160,8 @@ def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], l
     first = [["carries the load", *map(verdicts.carries, summaries)], rates, *ranges]
     last = [["limited by", *map(_limit, summaries)], ["busiest part", *map(verdicts.busiest, summaries)]]
     if not all(summary.get("range") for summary in summaries):  # which holds that error, and more
-        last.append(["expected error of throughput", *map(verdicts.expected_error, summaries)])
+        what, errors = verdicts.error_row(summaries)
+        last.append([what, *errors])
     return first, last
 
 

@@ -11,7 +11,7 @@ _ALIKE_PCT = 0.5
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " On another kind of storage nobody checked calibrated results: they have the error of uncalibrated ones."
+    " Calibrated results were never checked on another kind of storage, so this is the error of uncalibrated ones."
 )
 _DOUBT = " In doubt: with this error the other verdict on load is possible, too."
 _NO_EFFECT = " has no effect here: "
@@ -228,10 +228,13 @@ def expected_error(summary: Summary, figure: str = "throughput") -> str:
     return "unknown" if known is None else reach(known)
 
 
-def error_of_requests(summaries: Sequence[Summary]) -> tuple[str, list[str]]:
-    """Return the error to expect of a replay of requests, and what it is of: of throughput where clients wait for each
-    answer, else of the mean latency, for the recording sets the rate.
+def error_row(summaries: Sequence[Summary]) -> tuple[str, list[str]]:
+    """Return the error to expect of replays, and what it is of: of throughput where clients ask as fast as they are
+    answered, else of the mean latency, for the recording sets the rate.
     """
-    paced = any(summary["replay"].get("mode") != "closed" for summary in summaries)
+    paced = any(
+        replay["keeps"] == "rate" if "keeps" in replay else replay.get("mode") != "closed"
+        for replay in (summary["replay"] for summary in summaries)
+    )
     what, figure = ("mean latency", "mean") if paced else ("throughput", "throughput")
     return f"expected error of {what}", [expected_error(summary, figure) for summary in summaries]

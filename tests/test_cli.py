@@ -992,7 +992,7 @@ def test_counters_give_latencies_of_queries(shell: Shell) -> None:
         "transaction, p99",
         "query 1, mean",
         "busiest part",
-        "expected error of throughput",
+        "expected error of mean latency",
     ):
         assert f" {words} " in short.out
     said = shell("replay", "pg.trace", "--on", "pcie-flash", "--set", "host.cores=2", "--force", "--all")

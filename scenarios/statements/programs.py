@@ -121,8 +121,8 @@ class Program:
 
     @property
     def changes_rows(self) -> bool:
-        """Tell whether a statement makes a page dirty."""
-        return any(demand.dirties for one in self.classes for demand in one)
+        """Tell whether a statement makes a page dirty and writes log; one that reads may set hint bits."""
+        return any(demand.dirties and demand.log_bytes for one in self.classes for demand in one)
 
     @property
     def sessions(self) -> int:

@@ -272,7 +272,7 @@ function drawComparison() {
   labelCells($('comparison'));
   $('comparison-note').textContent = [
     `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). The error of the model is not in them: see How sure is that.`,
-    'Not resolved: a range or a bound (>) stands in place of one value. Block requests: the slow ones came in too few bursts; the range is the scatter of the simulation alone. Transactions, commits and queries: the range begins at the p95 or above, and includes the error of the model; of the p99s that were checked, on the recorded kind of storage, 80 % lay in such ranges.',
+    'Not resolved: a range or a bound (>) stands in place of one value. Of transactions, commits and queries the range begins at the p95 or above, and includes the error of the model; of the p99s that were checked, on the recorded kind of storage, 80 % lay in such ranges. Of block requests it is only how much repeated simulations differ, as the slow ones came in few bursts.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',
