@@ -180,6 +180,7 @@ def test_working_set_and_re_reference_of_a_trace_made_by_hand(tmp_path: Path) ->
 PLACE_OF_ONE = 16  # pages that share no place
 
 
+@needs_jit
 def test_a_sample_of_places_estimates_a_large_working_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """200,000 single pages, every second of them twice: half of the second reads are re-references."""
     monkeypatch.setattr(working_set, "MOST_SLOTS", 1 << 14)

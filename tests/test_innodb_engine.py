@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.databases import DatabaseCase, binary_logs, database_cases, logs, page_cleaners, threaded_logs
 from tests.examples import examples
+from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
@@ -218,6 +219,7 @@ def test_a_pool_that_is_changed_all_over_writes_each_page_twice(form: int, flush
     assert (int(c["single_pages"]) > 0) <= (form == MYSQL)
 
 
+@needs_jit
 @pytest.mark.parametrize("second_ms", [10, 40])
 def test_rates_of_page_cleaners_are_by_their_second(second_ms: int) -> None:
     """8 sessions commit in two groups by turns; a group takes a write and a flush of the log, 0.2 ms."""

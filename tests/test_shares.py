@@ -109,6 +109,7 @@ def test_who_was_away_has_no_credit() -> None:
     assert until(done, 3000 * MS + MS // 2) == [2500, 500]
 
 
+@needs_jit
 def test_a_minimum_is_kept_against_any_share() -> None:
     """It asks for 200/s, is promised 100/s and has a share of next to nothing; then it asks for less."""
     clients = [Share(1, 100), Share(10_000)]
