@@ -61,8 +61,7 @@ def _show(document: dict[str, Any]) -> None:
         waiting, running = (format_ns(ns) for ns in (cores["waiting_ns"], cores["time_ns"] - cores["waiting_ns"]))
         print(
             f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law). The part"
-            " 'waiting for a core' is the wait of queries; that of clients on this host, of reads and of the WAL is in"
-            " their own parts."
+            " 'waiting for a core' holds that wait of queries; the parts of clients, reads and the WAL hold the rest."
         )
     reads = document["reads"]
     if reads is not None:

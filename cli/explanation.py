@@ -175,14 +175,15 @@ def _reads(summary: Summary, figures: Mapping[str, Any], parts: Sequence[Mapping
     }
 
 
-def _span_ns(summary: Summary) -> float:
+def _ran_ns(summary: Summary) -> float:
+    """With the warm-up, as stations count."""
     counted = (summary.get("replay") or {}).get("counted_ns")
-    return float(counted["until"] - counted["from"] if counted else summary["trace"]["span_ns"])
+    return float(counted["until"] if counted else summary["trace"]["span_ns"])
 
 
 def _stations(summary: Summary) -> list[dict[str, Any]]:
     """The busiest stations: utilisation, number there, and by Little's law the time that a request spends there."""
-    span_ns, rows = _span_ns(summary), []
+    ran_ns, rows = _ran_ns(summary), []
     cores = (summary.get("host") or {}).get("cores")
     for name, station in (summary.get("stations") or {}).items():
         known = {one: share for one, share in station["utilisation"].items() if share is not None}
@@ -190,7 +191,7 @@ def _stations(summary: Summary) -> list[dict[str, Any]]:
             continue
         resource = max(known, key=lambda one: known[one])
         queue, requests = station.get("queue_mean"), station.get("requests")
-        little_ns = queue * span_ns / requests if queue is not None and requests else None
+        little_ns = queue * ran_ns / requests if queue is not None and requests else None
         servers = 1 if resource in _ONE_AT_A_TIME else cores if resource == "cores" else None
         waiting = max(1 - known[resource] * servers / queue, 0.0) if queue and servers else None
         rows.append(
@@ -228,7 +229,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
         "utilisation": busy,
         "is_short": _is_short(summary),
         "ceiling": 1 / busy,
-        "basis": "utilisation law: 1 ÷ its busy share; latency rises before that",
+        "basis": "utilisation law: 1 ÷ its busy share, if requests keep it busy as long as here",
     }
 
 

@@ -11,8 +11,9 @@ _ALIKE_PCT = 0.5
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " Nobody checked a calibration on storage of another kind than recorded: the error is that of results without one."
+    " On another kind of storage nobody checked calibrated results: they have the error of uncalibrated ones."
 )
+_DOUBT = " In doubt: with this error the other verdict on load is possible, too."
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",
@@ -84,8 +85,10 @@ def meaning(summaries: Iterable[Summary]) -> str:
     low, _, high = found.removeprefix("±").removesuffix(" %").partition(" … ")
     between = f"between {low.removeprefix('-')} % too low and {(high or low).removeprefix('+')} % too high"
     return (
-        f"{found} says that the prediction is {between}; about 3 of 4 measurements lay within that (docs/accuracy.md)."
+        f"{found} says that the prediction is {between}; "
+        "nearly 4 of 5 measurements lay within such limits (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'extrapolated'} else ''}{_OTHER_STORAGE if 'storage' in bases else ''}"
+        f"{_DOUBT if any(map(in_doubt, given)) else ''}"
     )
 
 
@@ -167,12 +170,29 @@ def load_of(summary: Summary) -> str:
 
 def carries(summary: Summary) -> str:
     """Return whether the hardware carries the load: yes, with the sessions that end late, or no and how it fails."""
-    load = load_of(summary)
+    load, doubt = load_of(summary), ", in doubt" if in_doubt(summary) else ""
     if not load.startswith("steady"):
-        return f"no, {load}"
+        return f"no, {load}{doubt}"
     late = (summary.get("replay") or {}).get("late_sessions")
     ends = f" ({late} session{'s end' if late > 1 else ' ends'} late)" if late else ""
-    return load.replace("steady", "yes", 1) + ends
+    return load.replace("steady", "yes", 1) + doubt + ends
+
+
+def in_doubt(summary: Summary) -> bool:
+    """Tell whether the other verdict on load lies within the expected error: of clients that go on as they are
+    answered, whose transactions/s are compared with the recorded ones.
+    """
+    from tiersim.scenarios.caveats import multiples_of
+    from tiersim.simulator.verdict import BEHIND_THROUGHPUT
+
+    verdict, error = summary["verdict"], summary.get("model_error")
+    paced = (summary.get("replay") or {}).get("keeps") == "clients" and verdict.get("arrivals") != "described"
+    found = multiples_of(error, "throughput") if error and paced else None
+    if found is None or verdict["load"] not in ("steady", "behind"):
+        return False
+    share = 1 - summary["throughput_shortfall_pct"] / 100  # of the recorded transactions/s
+    low, high = found
+    return bool(share * low < BEHIND_THROUGHPUT if verdict["load"] == "steady" else share * high >= BEHIND_THROUGHPUT)
 
 
 def busiest(summary: Summary) -> str:

@@ -564,6 +564,7 @@ def _described(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
         "assumed": caveats.parameters_assumed(scenario),
         "caveats": [
             *caveats.of_hardware(scenario),
+            *caveats.empty_caches(scenario, statements=False),
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
             *([_REQUESTS_ALONE] if has_statements(found.path) else []),
         ],

@@ -48,6 +48,7 @@ class Metrics(NamedTuple):
     """
 
     interval_ns: NDArray[np.int64]  # (1,) length of an interval
+    first_counted: NDArray[np.int64]  # (1,) interval; requests that arrive before it are part of a warm-up
     latency: NDArray[np.int64]  # (categories, fine bins)
     latency_over_time: NDArray[np.int32]  # (categories, intervals, coarse bins), by intended start
     latency_sum_ns: NDArray[np.int64]  # (intervals, categories), by intended start
@@ -79,13 +80,17 @@ def new_metrics(
     intervals: int,
     interval_ns: int,
     owner_of: NDArray[np.int64] | None = None,
+    counted_from_ns: int = 0,
 ) -> Metrics:
-    """Make empty metrics; who waits for whom is noted where it is given whose requests of each category are."""
+    """Make empty metrics; who waits for whom is noted where it is given whose requests of each category are. Requests
+    are counted from the interval on that *counted_from_ns* lies in.
+    """
     watched, owners = (0, 0) if owner_of is None else (stations, int(owner_of.max()) + 2)
     shared = np.zeros(watched, SHARED_STATION)
     shared["last"] = owners
     return Metrics(
         interval_ns=np.array([interval_ns], np.int64),
+        first_counted=np.array([counted_from_ns // interval_ns], np.int64),
         latency=np.zeros((categories, bins(FINE_BITS)), np.int64),
         latency_over_time=np.zeros((categories, intervals, bins(COARSE_BITS)), np.int32),
         latency_sum_ns=np.zeros((intervals, categories), np.int64),
@@ -152,15 +157,18 @@ def by_recording(recordings: int) -> NDArray[np.int64]:
 
 @kernel
 def record_arrival(m: Metrics, category: int, interval: int) -> None:
-    """Count one command that arrived."""
-    m.arrivals[interval, category] += 1
+    """Count one command that arrived, but not in a warm-up."""
+    if interval >= m.first_counted[0]:
+        m.arrivals[interval, category] += 1
 
 
 @kernel
 def record_completion(
     m: Metrics, category: int, arrival_interval: int, now_interval: int, latency_ns: int, length_bytes: int
 ) -> None:
-    """Count one completed request."""
+    """Count one completed request, but not of a warm-up."""
+    if arrival_interval < m.first_counted[0]:
+        return
     fine = bin_of(latency_ns, FINE_BITS)
     m.latency[category, fine] += 1
     m.latency_over_time[category, arrival_interval, fine >> (FINE_BITS - COARSE_BITS)] += 1

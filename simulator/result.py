@@ -26,7 +26,7 @@ from tiersim.simulator import verdict
 from tiersim.simulator.categories import CATEGORIES, PERCENTILES, REQUESTS
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.metrics import Metrics
-from tiersim.simulator.verdict import LoadVerdict, Sessions, judge, judge_waiting, utilisation
+from tiersim.simulator.verdict import LoadVerdict, Sessions, counted_utilisation, judge, judge_waiting
 from tiersim.traces.parquet import part_of
 from tiersim.units import NS_PER_S
 
@@ -344,11 +344,13 @@ def latencies(metrics: Metrics, load: LoadVerdict, names: Sequence[str]) -> dict
 def station_figures(
     plant: Plant, stations: Sequence[Station], metrics: Metrics, outcome: Outcome, intervals: int
 ) -> dict[str, Any]:
-    """What each station did, by name; utilisation over the first *intervals* of the timeline."""
+    """What each station did, by name; utilisation over the first *intervals* of the timeline
+    without the warm-up.
+    """
     from tiersim.devices.station import own_figures
 
     shares: dict[int, dict[str, float]] = {index: {} for index in range(len(stations))}
-    for share, index, resource in utilisation(metrics, stations, 0, intervals - 1):
+    for share, index, resource in counted_utilisation(metrics, stations, intervals - 1):
         shares[index][stations[index].resources[resource]] = share
     return {
         station.name: {

@@ -32,7 +32,7 @@ class VerdictSaid(_Said):
         description="With `--recorded-on`: whether the model of the recorded hardware gives the recorded means."
     )
     cache: str = Field(description="How full the buffer pool was at the start; of requests `not modelled`.")
-    locks: str = Field(description="Whether row locks are simulated.")
+    locks: str = Field(description="Whether row locks are simulated; `none`: no statement changes rows.")
     arrivals: str = Field(
         description="`inferred`: sessions were inferred; `synthetic`: executions were synthesised; `described`: a "
         "workload."

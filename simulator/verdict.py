@@ -80,6 +80,11 @@ def utilisation(metrics: Metrics, stations: Sequence[Station], first: int, last:
     ]
 
 
+def counted_utilisation(metrics: Metrics, stations: Sequence[Station], last: int) -> list[tuple[float, int, int]]:
+    """Busy share of every resource from the end of the warm-up to the interval *last*: (share, station, resource)."""
+    return utilisation(metrics, stations, min(int(metrics.first_counted[0]), last), last)
+
+
 @dataclass(frozen=True)
 class Flow:
     """What comes and is done by interval of the timeline, without the last, which is open."""
@@ -185,7 +190,7 @@ def judge_waiting(
     slow = shortfall > 1 - BEHIND_THROUGHPUT and drain_ns > min(_LEAST_LAG_NS, (1 - BEHIND_THROUGHPUT) * span_ns)
     if not slow and 2 * late.size <= sessions.sessions:
         return LoadVerdict("steady", _pace(sessions, late, span_ns), 100 * shortfall)
-    share, index, resource = max(to_blame(utilisation(metrics, stations, 0, intervals - 1), stations))
+    share, index, resource = max(to_blame(counted_utilisation(metrics, stations, intervals - 1), stations))
     name, what = stations[index].name, stations[index].resources[resource]
     if wait is not None and share < ALWAYS_BUSY:
         why = f"{wait}. Busiest part: {part_name(name, what)}, {100 * share:.0f} %"
@@ -325,7 +330,7 @@ def describe_load(
 
 def describe_busiest(metrics: Metrics, stations: Sequence[Station], last: int) -> dict[str, Any]:
     """The busiest resource of the intervals up to *last* for a summary."""
-    share, index, resource = max(to_blame(utilisation(metrics, stations, 0, last), stations), default=(0.0, 0, 0))
+    share, index, resource = max(to_blame(counted_utilisation(metrics, stations, last), stations), default=(0.0, 0, 0))
     return {"station": stations[index].name, "resource": stations[index].resources[resource], "utilisation": share}
 
 

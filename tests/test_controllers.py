@@ -28,7 +28,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NEVER, NONE, RESOURCES, WAIT, Plant
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
-from tiersim.scenarios.caveats import of_hardware
+from tiersim.scenarios.caveats import empty_caches, of_hardware
 from tiersim.scenarios.library import load_scenario
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import Device, Part, ReferenceEngine
@@ -555,16 +555,18 @@ def test_a_cache_that_takes_writes_in_no_time_is_said(tmp_path: Path, keys: str,
 
 @pytest.mark.parametrize(("policy", "said"), [("write-back", 1), ("write-through", 0)])
 def test_a_write_cache_that_starts_empty_is_said(tmp_path: Path, policy: str, said: int) -> None:
-    found = of_hardware(load(tmp_path, f'cache = "256 MiB"\nhost_link = "pcie2-x8"\nwrite_policy = "{policy}"'))
-    assert sum("write cache of controllers.perc is empty at the start" in one for one in found) == said
+    made = load(tmp_path, f'cache = "256 MiB"\nhost_link = "pcie2-x8"\nwrite_policy = "{policy}"')
+    found = list(empty_caches(made, statements=False))
+    assert sum("write cache of controllers.perc starts empty" in one for one in found) == said
+    assert not any("warmup" in one for one in found)  # requests have none
 
 
 def test_a_write_cache_whose_start_is_not_counted_is_not_called_empty(tmp_path: Path) -> None:
     load(tmp_path, 'cache = "256 MiB"\nhost_link = "pcie2-x8"\nflush_interval = "3 s"')
     made = [load_scenario(str(tmp_path / "mine.toml"), [f"replay.warmup={warmup}"]) for warmup in ("5s", "6s")]
-    said = [[text for text in of_hardware(one) if "empty" in text] for one in made]
+    said = [list(empty_caches(one, statements=True)) for one in made]
     assert said[1] == []
-    assert "replay.warmup = 6 s leaves that out" in said[0][0]
+    assert "set replay.warmup = 6 s to leave that time out" in said[0][0]
 
 
 def test_a_known_defect_is_told(tmp_path: Path) -> None:

@@ -362,7 +362,27 @@ def test_it_is_said_once_for_all_results() -> None:
     _, first, second = said.notes([{**one, "name": "disks"}, {**calibrated, "name": "flash"}])
     assert first.startswith("Expected error of disks (not calibrated): throughput")
     assert second.startswith("Expected error of flash (calibrated): throughput")
-    assert ["about 3 of 4 measurements lay within that" in line for line in (first, second)] == [True, False]
+    assert ["nearly 4 of 5 measurements lay within such limits" in line for line in (first, second)] == [True, False]
     high = said.expected_error(one).removesuffix(" %").split()[-1].removeprefix("+")
     assert f" % too low and {high} % too high;" in first
     assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version
+
+
+@pytest.mark.parametrize(
+    ("load", "shortfall_pct", "calibration", "doubted"),
+    [
+        ("steady", -10.0, "none", True),  # 1.1 × 0.82 is below 0.95 of what was recorded
+        ("steady", -10.0, "calibrated", False),
+        ("steady", -50.0, "none", False),
+        ("behind", 10.0, "none", True),
+        ("behind", 50.0, "none", False),
+    ],
+)
+def test_a_verdict_is_in_doubt_where_the_expected_error_reaches_the_other_one(
+    load: str, shortfall_pct: float, calibration: str, *, doubted: bool
+) -> None:
+    verdict = {"load": load, "calibration": calibration, "arrivals": "synthetic"}
+    summary = {"verdict": verdict, "model_error": model_error_of(verdict), "throughput_shortfall_pct": shortfall_pct}
+    assert said.in_doubt(summary | {"replay": {"keeps": "clients"}}) == doubted
+    assert said.carries(summary | {"replay": {"keeps": "clients"}}).endswith(", in doubt") == doubted
+    assert not said.in_doubt(summary | {"replay": {"keeps": "rate"}})

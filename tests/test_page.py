@@ -366,6 +366,18 @@ def test_outstanding_requests_are_an_average_or_a_backlog(html: str, open_page: 
     assert shown["7k2-raid1"][-1] == max(shown["7k2-raid1"]) > 10_000
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize("keeps", ["clients", "rate"])
+def test_clients_that_wait_have_no_chart_of_what_is_outstanding(open_page: Open, keeps: str) -> None:
+    """It is their number at every moment; and they arrive when they are answered, so no line of arrivals is drawn."""
+    result = sample(DISKS)
+    result.summary["verdict"]["load"] = "behind"
+    result.summary["replay"] = {"mode": "partly-open", "keeps": keeps, "sessions": 8}
+    page = open_page(build_page([result], "x"))
+    assert page.locator("figure:has(> #outstanding)").is_hidden() == (keeps == "clients")
+    assert ("arrivals" in {trace["name"] for trace in drawn(page, "requests")}) == (keeps == "rate")
+
+
 @pytest.mark.parametrize(
     ("load", "replay", "piles_up"),
     [

@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "b6edad5966246b0beaf5d3a52177e4ab03cc9df788c97649d30a46ddc0183ce6"
+GOLDEN = "f790f31c1d47672089a875e34c70eb32cf6b32c472366142c1d4f2a8dc18de07"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

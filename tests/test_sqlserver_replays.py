@@ -86,7 +86,7 @@ def program(of: StatementLoad, folder: Path, *changes: str) -> Program:
     """Return what its sessions do on the recorded hardware."""
     scenario = sql_server_scenario(folder, "recorded", *changes)
     made = settings_of(scenario, of.path, of.manifest, None, of.image_bytes, of.pool_bytes)
-    return Shared().program(of, scenario, made, None, seed=1, rounds=1)
+    return Shared().program(of, scenario, made, None, seed=1)
 
 
 # which pages

@@ -32,8 +32,10 @@ from tiersim.scenarios.statements.statement_load import StatementLoad, read_load
 from tiersim.scenarios.survey import survey
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.database_state import AGAIN, CLOCK, LOCK, LOG, LOOKUP, SPENT
+from tiersim.simulator.database.build import with_statements
+from tiersim.simulator.database.database_state import AGAIN, CLOCK, LOCK, LOG, LOOKUP, OWN, SPENT, Database
 from tiersim.simulator.database.sessions.processors import Costs
+from tiersim.simulator.database.sessions.sessions import _counter
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result, save_result
@@ -288,6 +290,86 @@ def test_clients_that_are_through_early_go_on_until_the_time_of_the_recording_is
     assert whole["throughput_shortfall_pct"] < 0
 
 
+@pytest.mark.parametrize("settings", [["replay.clients=3"], []])
+def test_a_run_whose_clients_get_more_to_do_is_the_run_that_began_with_it(
+    load: StatementLoad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Sequence[str]
+) -> None:
+    """Where the engine looks up often enough, it sees half-way that clients will be through early."""
+    runs = []
+    run_database = engine.run_database
+
+    def counted(plant: Any, database: Any, metrics: Any, **more: Any) -> Any:
+        runs.append(len(database.statement_class))
+        return run_database(plant, database, metrics, **more)
+
+    monkeypatch.setattr(engine, "run_database", counted)
+    again = run(load, tmp_path, "replay.mode=closed", 'replay.think="0 s"', *settings)
+    assert len(runs) > 1
+    runs.clear()
+    monkeypatch.setattr(engine, "_EVENTS_PER_STEP", 50)
+    once = run(load, tmp_path, "replay.mode=closed", 'replay.think="0 s"', *settings)
+    assert len(runs) == 1
+    assert once.summary["replay"]["counted_ns"]["until"] == load.span_ns
+    assert once.timeline.equals(again.timeline)
+    for name in ("latency_ns", "queries", "throughput_per_s", "log"):
+        assert once.summary[name] == again.summary[name]
+
+
+def test_both_engines_run_clients_alike_that_go_round(load: StatementLoad, tmp_path: Path) -> None:
+    """The compiled one gets more statements on the way, the other has them from the start."""
+    settings = ["replay.cache_state=cold", "replay.mode=closed", 'replay.think="0 s"']
+    first, second = (assemble(load, scenario(tmp_path, *settings)) for _ in range(2))
+    program = first.program.in_rounds(3, load.span_ns)
+    databases: list[Database] = []
+
+    def more(database: Database, now_ns: int) -> Database:
+        assert now_ns > 0
+        databases.append(with_statements(database, program.statements) if not databases else database)
+        return databases[-1]
+
+    def empty(assembled: Assembled) -> Metrics:
+        columns = FIRST_CLASS + len(assembled.program.names)
+        return new_metrics(columns, len(assembled.builder.stations), RESOURCES, 4, 10**9)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "_EVENTS_PER_STEP", 100)
+        engine.run_database(first.builder.build(4), first.database, empty(first), more=more)
+    other = with_statements(second.database, program.statements)
+    ReferenceEngine(second.builder.build(4), [], empty(second), database=other).run()
+    assert len(databases) > 1
+    assert (other.done_ns > 0).sum() > len(first.program.statements.classes)
+    for name in ("done_ns", "spent", "pages_read", "frame_of"):
+        np.testing.assert_array_equal(getattr(databases[-1], name), getattr(other, name), err_msg=name)
+
+
+def test_rounds_of_a_session_are_what_it_does_once_and_look_up_rows_of_their_own(
+    load: StatementLoad, tmp_path: Path
+) -> None:
+    one = assemble(load, scenario(tmp_path, "replay.cache_state=cold", "replay.mode=closed"))
+    program, once = one.program.in_rounds(3, load.span_ns), one.program.statements
+    statements = program.statements
+    assert program.transactions == 3 * TRANSACTIONS == len(program.length_ns)
+    ends = np.array(once.session_ends)
+    for begin, end in zip([0, *ends[:-1]], ends, strict=True):
+        for name in ("classes", "cpu_ns", "begins", "ends"):
+            whole = getattr(statements, name)[3 * begin : 3 * end].reshape(3, -1)
+            assert (whole == getattr(once, name)[begin:end]).all()
+        waits, starts = statements.waits_for[3 * begin : 3 * end], statements.start_ns[3 * begin : 3 * end]
+        assert waits[0] == once.waits_for[begin]
+        assert (waits[1:] == OWN).all()
+        assert starts[:: end - begin].tolist() == [once.start_ns[begin] + n * load.span_ns for n in range(3)]
+    counters = [_counter(one.database, session) for session in range(len(ends))]
+    database = with_statements(one.database, statements)
+    assert [_counter(database, session) for session in range(len(ends))] == counters
+    drawn = set()
+    for session in range(len(ends)):
+        for row in range(int(database.sessions[session]["first"]), int(database.sessions[session]["end"])):
+            database.sessions[session]["next"] = row
+            drawn.add(_counter(database, session))
+    assert len(drawn) == 3 * len(once.classes)
+    assert max(drawn) == (3 * len(once.classes) - 1) * (counters[1] - counters[0]) // int(ends[0])
+
+
 def test_the_time_of_the_recording_comes_behind_the_warm_up(load: StatementLoad, tmp_path: Path) -> None:
     """Of clients that go round; the timeline covers both."""
     found = run(load, tmp_path, 'replay.warmup="200 ms"', latency="20 ms")
@@ -296,9 +378,12 @@ def test_the_time_of_the_recording_comes_behind_the_warm_up(load: StatementLoad,
     timeline = found.timeline.to_pylist()
     ends = [one["end_ns"] for one in timeline if one["class"] == "transaction"]
     assert counted["until"] <= ends[-2] < counted["until"] + 240  # one interval more takes what ends later
-    assert not any(
-        one["arrivals"] for one in timeline if one["class"] == "transaction" and one["end_ns"] < counted["from"]
-    )
+    assert not any(one["arrivals"] for one in timeline if one["end_ns"] < counted["from"])
+    figures = found.summary["latency_ns"]
+    assert figures["log sync"]["count"] == pytest.approx(figures["commit"]["count"], rel=0.05)
+    parts = [one for one in found.stations.to_pylist()[:-1] if one["station"] == "processors"]
+    busy = [one["utilisation"] for one in parts if counted["from"] <= one["start_ns"] < counted["until"]]
+    assert found.summary["host"]["utilisation"] == pytest.approx(sum(busy) / len(busy), rel=0.02)
     count = found.summary["latency_ns"]["transaction"]["count"]
     rate = found.summary["throughput_per_s"]["transactions"]["value"]
     assert rate == pytest.approx(count / load.span_ns * NS_PER_S, rel=0.1)

@@ -283,6 +283,8 @@ count = 10
     assert summary["latency_ns"]["transaction"]["count"] == 10
     assert summary["log"]["commits"] == 10
     assert summary["verdict"]["locks"] == "modelled"
+    reads = text.replace('does = [{ change = "accounts", log = "100 B" }]', 'does = [{ lookup = "accounts" }]')
+    assert run(tmp_path, reads, placement='log = "other"')["verdict"]["locks"] == "none"
 
 
 @pytest.mark.parametrize(

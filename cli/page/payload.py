@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.verdicts import known_latency_errors, meaning
+from tiersim.cli.verdicts import in_doubt, known_latency_errors, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, PERCENTILES, REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES
 from tiersim.units import format_bytes
@@ -418,6 +418,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "latency_ns": finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
         "model_error": error_sentence(summary),
         "known_errors": known_latency_errors(summary),
+        "in_doubt": in_doubt(summary),
         "curves": {} if saturated else curves(result),
         "bottleneck": _with_part(finite(summary.get("bottleneck"))),
         "load": {**_with_part(finite(summary["load"])), "explanation": sentence(summary["load"]["explanation"])},

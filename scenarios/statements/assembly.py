@@ -32,7 +32,7 @@ from tiersim.units import format_bytes
 _SLOTS = 1024
 
 
-#: Programs that are kept for the next run, which often asks for the same: with as many rounds.
+#: Programs that are kept for the next run, which often asks for the same.
 _MOST_PROGRAMS = 3
 
 
@@ -142,9 +142,8 @@ class Shared:
         settings: Settings,
         processor: ProcessorCosts | None,
         seed: int,
-        rounds: int,
     ) -> Program:
-        """Return what the sessions of *load* do, so many *rounds* of it, on *scenario*; raises ScenarioError."""
+        """Return what the sessions of *load* do on *scenario*; raises ScenarioError."""
         of_engine = settings.of_engine
         rules = SessionRules(
             of_engine.commits_apart, of_engine.commit_record_bytes, settings.core_speed, settings.costs
@@ -152,10 +151,10 @@ class Shared:
 
         def write() -> tuple[StatementLoad, ProcessorCosts | None, Program]:
             found = transactions_of(load)
-            plan = schedule(scenario, load, found, seed, rounds)
+            plan = schedule(scenario, load, found, seed)
             return load, processor, write_program(load, found, plan, rules, processor, seed)
 
-        key = (id(load), id(processor), scenario.model.replay.model_dump_json(), rules, seed, rounds)
+        key = (id(load), id(processor), scenario.model.replay.model_dump_json(), rules, seed)
         return self._programs.get(key, write)[-1]
 
 
@@ -194,18 +193,17 @@ def assemble(
     processor: ProcessorCosts | None = None,
     seed: int | None = None,
     shared: Shared | None = None,
-    rounds: int = 1,
 ) -> Assembled:
     """Put *load* on *scenario*, its pool as ``cache_state`` says; *seed* in place of the scenario's. Raises
     ScenarioError.
 
-    *shared* has what was made for a scenario before this one and may do for this one, too. Clients do what was recorded
-    of them in so many *rounds*. A load can be put on scenarios as often as one likes.
+    *shared* has what was made for a scenario before this one and may do for this one, too. A load can be put on
+    scenarios as often as one likes.
     """
     settings = settings_of_load(scenario, load, processor)
     seed = scenario.model.replay.seed if seed is None else seed
     shared = shared or Shared()
-    program = shared.program(load, scenario, settings, processor, seed, rounds)
+    program = shared.program(load, scenario, settings, processor, seed)
     builder = PlantBuilder(seed)
     entry = volumes_of(scenario, builder)
     relations, volumes, log_volume = _place(scenario, load, settings.page_bytes, entry)

@@ -77,8 +77,9 @@ _NO_CLIENT = (
     " sessions also waited for something else"
 )
 _NO_LOG = (
-    "The described log device is too fast: a recorded log write took {1:,.0f} µs longer, and CPU explains {2:g} µs of"
-    " that at most. Until you correct the device, the model takes {0} of CPU for a log write"
+    "The described log device is too fast: a recorded log write took {1:,.0f} µs longer than a simulated one,"
+    " and CPU explains at most {2:g} µs of that. Until you correct the device, the model charges {0} of CPU for a log"
+    " write"
 )
 _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"

@@ -12,7 +12,7 @@ no page too many or too few.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,8 @@ class Program:
 
     ``names`` are of the columns of metrics, behind those of all databases: queries, OTHERS, COMMIT; ``category`` is the
     column of each class. By class, ``pages`` are those that a statement looks up, ``other_pages`` those that it finds
-    besides, on average. ``executed`` tells recorded executions from what was added to them.
+    besides, on average. ``executed`` tells recorded executions from what was added to them. ``anew_ns`` is the pause of
+    each session before it begins anew, none where none does.
     """
 
     classes: tuple[tuple[Demand, ...], ...]
@@ -78,11 +79,50 @@ class Program:
     executed: NDArray[np.bool_]
     transactions: int  # of all sessions
     length_ns: Column  # of each transaction when it was recorded, if it was
+    anew_ns: Column
+
+    def in_rounds(self, rounds: int, span_ns: int) -> "Program":
+        """Return what sessions do that go round so often, *span_ns* apart by the clock."""
+        one = self.statements
+        ends = np.array(one.session_ends, np.int64)
+        sizes = np.diff(ends, prepend=0)
+        later = np.arange(1, rounds)
+        anew = (rounds * (ends - sizes)[:, None] + sizes[:, None] * later).ravel()
+        waits_for, think_ns = _in_rounds(one.waits_for, ends, rounds), _in_rounds(one.think_ns, ends, rounds)
+        waits_for[anew], think_ns[anew] = OWN, np.repeat(self.anew_ns, len(later))
+        begins = _in_rounds(one.begins, ends, rounds)
+        start_ns = _in_rounds(one.start_ns, ends, rounds)
+        round_of = np.repeat(np.tile(np.arange(rounds), len(ends)), np.repeat(sizes, rounds))
+        start_ns += begins * (round_of * span_ns)
+        transactions = np.cumsum(one.begins, dtype=np.int64)[ends - 1]
+        return replace(
+            self,
+            statements=replace(
+                one,
+                session_ends=(rounds * ends).tolist(),
+                classes=_in_rounds(one.classes, ends, rounds),
+                waits_for=waits_for,
+                start_ns=start_ns,
+                think_ns=think_ns,
+                cpu_ns=_in_rounds(one.cpu_ns, ends, rounds),
+                begins=begins,
+                ends=_in_rounds(one.ends, ends, rounds),
+                client_ns=None if one.client_ns is None else _in_rounds(one.client_ns, ends, rounds),
+            ),
+            executed=_in_rounds(self.executed, ends, rounds),
+            transactions=rounds * self.transactions,
+            length_ns=_in_rounds(self.length_ns, transactions, rounds),
+        )
 
     @property
     def locks_rows(self) -> bool:
         """Tell whether statements lock the rows that they change."""
         return any(demand.kind == LOCK for one in self.classes for demand in one)
+
+    @property
+    def changes_rows(self) -> bool:
+        """Tell whether a statement makes a page dirty."""
+        return any(demand.dirties for one in self.classes for demand in one)
 
     @property
     def sessions(self) -> int:
@@ -135,6 +175,15 @@ class _Classes:
         return self._codes[key]
 
 
+def _in_rounds(column: NDArray[Any], ends: Column, rounds: int) -> NDArray[Any]:
+    """Return a column of rows that end so by session, those of each session so often one behind the other.
+
+    >>> _in_rounds(np.array([5, 6, 7]), np.array([2, 3]), 2)
+    array([5, 6, 5, 6, 7, 7])
+    """
+    return np.concatenate([np.tile(part, rounds) for part in np.split(column, ends[:-1])])
+
+
 def write_program(
     load: StatementLoad,
     found: LoadTransactions,
@@ -166,12 +215,14 @@ def write_program(
     think_ns[place] = _gaps(load)[execution]
     waits_for = np.full(total, OWN, np.uint8)
     waits_for[first], start_ns[first], think_ns[first] = plan.waits_for, plan.start_ns, plan.think_ns
-    think_ns = np.rint(think_ns * _without_commits(load, found, durable)).astype(np.int64)
+    share = _without_commits(load, found, durable)
+    think_ns, anew_ns = (np.rint(pauses_ns * share).astype(np.int64) for pauses_ns in (think_ns, plan.anew_ns))
     if processor is not None and processor.pause_ns is not None:
         client_ns[place] = round(processor.client_ns / rules.core_speed)
         if load.closed:  # the time outside of executions was the client's, and waiting for a core
             think_ns[:] = 0
             think_ns[first] = processor.pause_ns
+            anew_ns[:] = processor.pause_ns
     committed = np.flatnonzero(durable[number])
     last = first + size - 1
     unattached = np.array(classes.unattached_bytes)[own_kind]
@@ -201,6 +252,7 @@ def write_program(
         executed=executed,
         transactions=len(number),
         length_ns=found.length_ns[number],
+        anew_ns=anew_ns,
     )
 
 

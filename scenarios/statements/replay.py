@@ -38,6 +38,8 @@ from tiersim.scenarios.statements.statement_load import (
 from tiersim.scenarios.tails import with_tails
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.build import ended_statements, with_statements
+from tiersim.simulator.database.database_state import SESSIONS_OVER, Database
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.result import Result
 from tiersim.simulator.taps import FIRST_TAPS, tapped
@@ -49,8 +51,9 @@ Tap = Callable[[Assembled, Metrics], bool]
 #: Engines whose pages InnoDB holds.
 _ON_INNODB = ("mysql", "mariadb")
 #: Clients are through early before this share of the recording's time; what they then do more is so many times what
-#: they seem to need, and no more statements than these.
+#: they seem to need, and no more statements than these. When they will be through shows once they have done this share.
 _THROUGH, _SPARE, _MOST_STATEMENTS = 0.95, 1.1, 2_000_000
+_TOLD = 0.5
 
 
 def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> StatementLoad:
@@ -215,22 +218,56 @@ def replay_statements(
     rounds = further = 1
     rows = FIRST_TAPS
     while further:
-        assembled = assemble(load, scenario, processor, seed, shared, rounds)
+        going = _GoingRound(assemble(load, scenario, processor, seed, shared), rounds)
+        assembled = going.assembled
         interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
         columns = FIRST_CLASS + len(assembled.program.names)
-        metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
+        warmup_ns = scenario.model.replay.warmup
+        stations = len(assembled.builder.stations)
+        metrics = new_metrics(columns, stations, RESOURCES, INTERVALS + 1, interval_ns, counted_from_ns=warmup_ns)
         if tap is not None:
             metrics = tapped(metrics, np.array(list(assembled.entry.values())), rows)
         plant, outcome = engine.run_database(
-            assembled.plant, assembled.database, metrics, progress=_up_to(load, progress)
+            assembled.plant,
+            assembled.database,
+            metrics,
+            progress=_up_to(load, progress),
+            more=going.more if goes_on else None,
         )
-        further = _further_rounds(assembled, outcome.end_ns, rounds) if goes_on else 0
-        rounds += further
+        assembled = going.assembled
+        further = _further_rounds(assembled, outcome.end_ns, going.rounds) if goes_on else 0
+        rounds = going.rounds + further
         if not further and tap is not None and not tap(assembled, metrics):
             rows, further = int(metrics.tap_count[0]), 1  # once more, with room for all
     return summarise_statements(
         scenario, assembled, plant, metrics, outcome, trace_of(load) if trace is None else trace
     )
+
+
+class _GoingRound:
+    """A load on a scenario, whose clients do what was recorded of them in so many rounds: more when they need them."""
+
+    def __init__(self, once: Assembled, rounds: int) -> None:
+        self.assembled, self.rounds = once, rounds
+        self._once = once.program
+        if rounds > 1:
+            self._lay_out(once.database)
+
+    def more(self, database: Database, now_ns: int) -> Database:
+        """Return the running database, its clients with more to do if they will be through early."""
+        done = ended_statements(database) / len(database.statement_class)
+        if done >= _TOLD and not database.session_counts[SESSIONS_OVER]:
+            further = _further_rounds(self.assembled, round(now_ns / done), self.rounds)
+            if further:
+                self.rounds += further
+                return self._lay_out(database)
+        return database
+
+    def _lay_out(self, database: Database) -> Database:
+        program = self._once.in_rounds(self.rounds, self.assembled.span_ns)
+        database = with_statements(database, program.statements)
+        self.assembled = replace(self.assembled, program=program, database=database)
+        return database
 
 
 def _up_to(load: StatementLoad, progress: Callable[[int], None] | None) -> Callable[[int], None] | None:

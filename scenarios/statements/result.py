@@ -310,7 +310,7 @@ def summarise_statements(
         "calibration": "none",
         "cache": _cache(assembled, metrics, min(first, ran - 1), ran),
         "arrivals": _basis(load),
-        "locks": "modelled" if program.locks_rows else "not modelled",
+        "locks": "modelled" if program.locks_rows else "not modelled" if program.changes_rows else "none",
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
     if assembled.settings.of_engine.page_cleaner is not None:
         believed["error"] = INNODB
@@ -456,7 +456,8 @@ def _course(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int)
     done_ns = database.done_ns[program.statements.ends == 1]
     classes = {"transaction": TRANSACTION, COMMIT: FIRST_CLASS + program.names.index(COMMIT)}
     until_ns = max(min(until_ns, _first_out_ns(assembled)), from_ns)
-    return Course(database, metrics, classes, np.sort(done_ns[done_ns > from_ns]), from_ns, until_ns)
+    ends_ns = np.sort(done_ns[done_ns > from_ns], kind="stable")  # merges what sessions have in order
+    return Course(database, metrics, classes, ends_ns, from_ns, until_ns)
 
 
 def _flow(assembled: Assembled, metrics: Metrics, from_ns: int) -> Flow:
@@ -532,7 +533,8 @@ def _throughput(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: 
         "statements": int((inside & program.executed).sum()),
         "transactions": int((inside & (program.statements.ends == 1)).sum()),
     }
-    seconds = {name: (until_ns - (0 if name == "requests" else from_ns)) / NS_PER_S for name in counts}
+    first_ns = int(metrics.first_counted[0] * metrics.interval_ns[0])  # requests are counted by interval
+    seconds = {name: (until_ns - (first_ns if name == "requests" else from_ns)) / NS_PER_S for name in counts}
     rates = {name: count / seconds[name] if seconds[name] > 0 else 0.0 for name, count in counts.items()}
     basis = "completed within the recording's time"
     return {name: Figure(value=rate, low=rate, high=rate, resolved=True, basis=basis) for name, rate in rates.items()}
@@ -625,6 +627,8 @@ def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     load = assembled.load
     found = [*assembled.settings.caveats, *caveats.of_hardware(scenario)]
+    if assembled.program.changes_rows:
+        found += caveats.empty_caches(scenario, statements=True)
     found += caveats.of_statements(
         scenario.model,
         assembled.volumes,

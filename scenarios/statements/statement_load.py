@@ -433,7 +433,7 @@ class TransactionSchedule:
     """Transactions in the order of a run, those of a session together.
 
     ``transaction`` is a number among those of the load, ``think_ns`` the pause before it where it waits for its
-    session.
+    session. ``anew_ns`` is, by session, the pause before its first one when it begins anew.
     """
 
     transaction: Column
@@ -441,6 +441,7 @@ class TransactionSchedule:
     start_ns: Column  # by the clock
     waits_for: NDArray[np.uint8]
     think_ns: Column
+    anew_ns: Column
 
     @property
     def sessions(self) -> int:
@@ -471,11 +472,9 @@ def by_the_clock(load: StatementLoad, mode: str) -> bool:
     return mode == "open" or (mode == "partly-open" and load.pooled)
 
 
-def schedule(
-    scenario: NamedScenario, load: StatementLoad, found: LoadTransactions, seed: int, rounds: int = 1
-) -> TransactionSchedule:
-    """Lay out the transactions of *load* as ``[replay]`` says, so many *rounds* of them one behind the other; raises
-    ScenarioError when it asks for what the recording does not say.
+def schedule(scenario: NamedScenario, load: StatementLoad, found: LoadTransactions, seed: int) -> TransactionSchedule:
+    """Lay out the transactions of *load* as ``[replay]`` says; raises ScenarioError when it asks for what the recording
+    does not say.
     """
     replay = scenario.model.replay
     if replay.clients is not None and replay.mode != "closed":
@@ -492,12 +491,9 @@ def schedule(
     own = np.arange(len(found.rows)) if clocked else found.session
     if replay.clients is not None:
         clients = max(1, round(replay.clients * replay.load))
-        number, session, start_ns = _dealt(found, clients, rounds)
+        number, session, start_ns = _dealt(found, clients)
     else:
         number, session, start_ns = _cloned(found, own, replay.load, load.span_ns, seed)
-        round_of = np.repeat(np.arange(rounds), len(number))
-        number, session = np.tile(number, rounds), np.tile(session, rounds)
-        start_ns = np.tile(start_ns, rounds) + round_of * load.span_ns
     order = np.lexsort((number, start_ns, session))
     number, start_ns = number[order], start_ns[order]
     session = session[order]
@@ -514,7 +510,17 @@ def schedule(
     if replay.clients is None and session[-1] >= PLACES:
         order, session = _in_places(session, start_ns[first])
         number, start_ns, clock, pause_ns = (column[order] for column in (number, start_ns, clock, pause_ns))
-    return TransactionSchedule(number, session, start_ns, np.where(clock, CLOCK, OWN).astype(np.uint8), pause_ns)
+    firsts = np.flatnonzero(np.diff(session, prepend=-1) != 0)
+    lasts = np.append(firsts[1:], len(session)) - 1
+    if replay.think is not None:
+        anew_ns = np.full(len(firsts), replay.think, np.int64)
+    elif replay.clients is None:
+        ended_ns = start_ns[lasts] + found.length_ns[number[lasts]]
+        anew_ns = np.maximum(load.span_ns + start_ns[firsts] - ended_ns, 0)
+    else:
+        anew_ns = found.pause_ns[number[firsts]]
+    waits_for = np.where(clock, CLOCK, OWN).astype(np.uint8)
+    return TransactionSchedule(number, session, start_ns, waits_for, pause_ns, anew_ns)
 
 
 def _in_places(session: Column, starts_ns: Column) -> tuple[Column, Column]:
@@ -554,12 +560,12 @@ def _chosen(sessions: int, share: float, seed: int, copy: int) -> NDArray[np.boo
     return takes_part
 
 
-def _dealt(found: LoadTransactions, clients: int, rounds: int) -> tuple[Column, Column, Column]:
+def _dealt(found: LoadTransactions, clients: int) -> tuple[Column, Column, Column]:
     """Deal transactions to *clients* in turn, again from the first where they do not suffice: each runs as many as a
-    recorded session, in each of the *rounds*.
+    recorded session.
     """
     sessions = len(np.unique(found.session))
-    wanted = rounds * clients * max(1, round(len(found.rows) / sessions))
+    wanted = clients * max(1, round(len(found.rows) / sessions))
     number = np.resize(np.argsort(found.start_ns, kind="stable"), wanted)
     turn = np.arange(wanted) // clients
     return number, np.arange(wanted) % clients, turn

@@ -106,6 +106,7 @@ def lay_out(workload: Workload, ground: Ground, passes: int, until_ns: int, seed
         executed=np.ones(before, np.bool_),
         transactions=transactions,
         length_ns=np.zeros(0, np.int64),
+        anew_ns=np.zeros(0, np.int64),
     )
     helpers = max(_helpers(workload, classes, phase) for phase in range(1, phase + 1))
     return Laid(program, tuple(rows), tuple(sum(bulk for _, bulk in one) for one in asked), helpers)

@@ -63,7 +63,9 @@ def run_workload(described: Described, scenario: NamedScenario, progress: Progre
 
         interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
         columns = FIRST_CLASS + len(assembled.program.names)
-        metrics = new_metrics(columns, len(assembled.builder.stations), RESOURCES, INTERVALS + 1, interval_ns)
+        warmup_ns = scenario.model.replay.warmup
+        stations = len(assembled.builder.stations)
+        metrics = new_metrics(columns, stations, RESOURCES, INTERVALS + 1, interval_ns, counted_from_ns=warmup_ns)
         plant, outcome = engine.run_database(assembled.plant, assembled.database, metrics, progress=note)
         if duration_ns is None:
             if _ENOUGH * span_ns <= outcome.end_ns <= span_ns:

@@ -38,7 +38,7 @@ from tiersim.simulator.compiled.engine_state import (
     Arrivals,
     Engine,
 )
-from tiersim.simulator.database.build import NO_DATABASE, with_slots
+from tiersim.simulator.database.build import NO_DATABASE, ended_statements, with_slots
 from tiersim.simulator.database.checkpoint.checkpointer import note_history
 from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.database.sessions.sessions import ASKS, OVER, RESTS
@@ -486,9 +486,9 @@ def advance(
     return status
 
 
-#: Events between two looks at the keyboard and two steps of the progress bar: some ms, a second where requests are
+#: Events between two looks at the keyboard and two steps of the progress bar: some 20 ms, seconds where requests are
 #: huge.
-_EVENTS_PER_STEP = 100_000
+_EVENTS_PER_STEP = 250_000
 
 
 def run(
@@ -555,11 +555,17 @@ def run_streams(
 
 
 def run_database(
-    plant: Plant, database: Database, metrics: Metrics, *, progress: Callable[[int], None] | None = None
+    plant: Plant,
+    database: Database,
+    metrics: Metrics,
+    *,
+    progress: Callable[[int], None] | None = None,
+    more: Callable[[Database, int], Database] | None = None,
 ) -> tuple[Plant, Outcome]:
     """Run all sessions of *database* to their ends, as :func:`run` does; it holds when each statement was done.
 
-    What arrives and leaves are the requests of sessions; *progress* is called with the statements that ended.
+    What arrives and leaves are the requests of sessions; *progress* is called with the statements that ended. *more* is
+    called with the database and the time after every so many events, and returns it, with more statements or not.
     """
     sessions, clients = len(database.sessions), int(database.first_helper[0])
     database = with_slots(database, plant.requests.size)
@@ -567,15 +573,16 @@ def run_database(
     nothing, nobody = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), NO_STREAMS
     engine.control[EVENTS] = open_sessions(database, engine, 0)
     engine.control[UNDONE] = clients
-    first = database.sessions["next"].astype(np.int64)
     status = PAUSED
     while status != ENDED:
         status = advance(plant, engine, nothing, nobody, database, True, NEVER, _EVENTS_PER_STEP)
         if status == NEEDS_ROOM:
             plant, engine = _grow(plant, engine, sessions)
             database = with_slots(database, plant.requests.size)
+        if more is not None and status == PAUSED:
+            database = more(database, int(engine.control[NOW]))
         if progress is not None:
-            progress(int((database.sessions["next"].astype(np.int64) - first).sum()))
+            progress(ended_statements(database))
     return plant, _close(plant, engine, metrics, clients, None)
 
 

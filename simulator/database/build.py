@@ -157,7 +157,8 @@ class Statements:
     """Statements of all sessions, those of a session together and in order; columns of equal length.
 
     A session that goes through the same pass again and again need have those passes only that it can come to, though
-    more are ``planned``. Rows are drawn, and transactions that warm a pool, as if all that are planned were there.
+    more are ``planned``. Rows are drawn, and transactions that warm a pool, as if all that are planned were there. Of a
+    session that gets more than are planned (:func:`with_statements`), a pool is warmed by the planned ones.
     """
 
     session_ends: Sequence[int]  # behind the last statement of each session
@@ -292,15 +293,7 @@ def add_database(
         locks=np.zeros(locking * MOST_LOCKS + 1, LOCKED_ROW),
         lock_heads=np.zeros(1 << (2 * locking).bit_length(), wide),
         locks_passed=np.zeros(1, wide),
-        statement_class=statements.classes,
-        waits_for=statements.waits_for,
-        start_ns=statements.start_ns,
-        think_ns=statements.think_ns,
-        client_ns=np.zeros(len(statements.classes), wide) if statements.client_ns is None else statements.client_ns,
-        cpu_ns=statements.cpu_ns,
-        begins=statements.begins,
-        ends=statements.ends,
-        done_ns=np.zeros(len(statements.classes), wide),
+        **_columns(statements),
         counted_ns=np.array([host.counted_from_ns, host.until_ns], wide),
         spent=np.zeros((len(classes), len(SPENT)), wide),
         category=np.array(range(len(classes)) if categories is None else categories, wide),
@@ -361,6 +354,41 @@ def add_database(
         seed=np.array([builder.seed], wide),
         holds=np.zeros(0, HOLD),  # an engine makes room
     )
+
+
+def _columns(statements: Statements) -> dict[str, Any]:
+    """Return the columns of a database that has these statements, none of them done."""
+    count = len(statements.classes)
+    return {
+        "statement_class": statements.classes,
+        "waits_for": statements.waits_for,
+        "start_ns": statements.start_ns,
+        "think_ns": statements.think_ns,
+        "client_ns": np.zeros(count, np.int64) if statements.client_ns is None else statements.client_ns,
+        "cpu_ns": statements.cpu_ns,
+        "begins": statements.begins,
+        "ends": statements.ends,
+        "done_ns": np.zeros(count, np.int64),
+    }
+
+
+def with_statements(d: Database, statements: Statements) -> Database:
+    """Return a database whose sessions have more *statements*, behind those that they have; it may be running."""
+    sessions = d.sessions[: len(statements.session_ends)]
+    ends = np.array(statements.session_ends, np.int64)
+    moved = np.append(0, ends[:-1]) - sessions["first"]
+    had = sessions["end"].astype(np.int64) - sessions["first"]
+    columns = _columns(statements)
+    columns["done_ns"][np.arange(len(d.done_ns)) + np.repeat(moved, had)] = d.done_ns
+    sessions["first"] += moved.astype(np.uint32)
+    sessions["next"] += moved.astype(np.uint32)
+    sessions["end"] = ends
+    return Database(**(d._asdict() | columns))
+
+
+def ended_statements(d: Database) -> int:
+    """Count the statements that sessions have behind them."""
+    return int((d.sessions["next"].astype(np.int64) - d.sessions["first"]).sum())
 
 
 def with_slots(d: Database, slots: int) -> Database:

@@ -15,7 +15,7 @@ const VERDICTS = {
   saturated: { word: 'Saturated', one: 'cannot carry the recorded load', many: 'cannot carry the recorded load' },
   undecided: { word: 'Not decided yet', one: 'is not decided by a sample', many: 'are not decided by a sample' },
 };
-const verdictWord = scenario => VERDICTS[scenario.verdict.load]?.word ?? capital(scenario.verdict.load);
+const verdictWord = scenario => (VERDICTS[scenario.verdict.load]?.word ?? capital(scenario.verdict.load)) + (scenario.in_doubt ? ', in doubt' : '');
 
 /** Where an unresolved figure lies; one number where both ends show the same digits. */
 function bounds(figure) {

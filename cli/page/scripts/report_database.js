@@ -47,7 +47,7 @@ function databaseLanes() {
   });
 }
 
-const countedSeconds = ({ replay: { counted_ns: { from, until } } }) => (until - from) / 1e9;
+const ranSeconds = ({ replay: { counted_ns: { until } } }) => until / 1e9; // with the warm-up, as the log is counted
 const meanOf = values => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : null);
 
 function databaseReading() {
@@ -65,7 +65,7 @@ function databaseReading() {
     rows.length ? `On ${name} ${ran}${took.length ? `; ${took.join(', ')}${wrote.length > 1 ? ' on average' : ''}` : ''}.` : `No checkpoint runs on ${name} in this time.`,
     rows.length && !known(rows.at(-1).end_ns) ? `${rows.length > 1 ? 'The last' : 'It'} has not finished when the run ends.` : '',
     dips.length ? dipSentence(Math.max(...dips)) : '',
-    log?.flushes ? `The log is written and flushed ${count(log.flushes / countedSeconds(selected()))} times/s. One such sync takes ${duration(log.sync_mean_ns / 1e3)} on average and makes ${count(log.commits_per_flush)} commits durable. A commit that comes during a sync waits for the next one.` : '',
+    log?.flushes ? `The log is written and flushed ${count(log.flushes / ranSeconds(selected()))} times/s. One such sync takes ${duration(log.sync_mean_ns / 1e3)} on average and makes ${count(log.commits_per_flush)} commits durable. A commit that comes during a sync waits for the next one.` : '',
     known(log?.bytes_per_transaction) ? `A transaction writes ${bytes(log.bytes_per_transaction)} of log.` : '',
   ].filter(Boolean).join(' ');
 }
@@ -159,7 +159,7 @@ function drawCheckpointTables() {
   fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`), 'Stalls longer than 1 s'], there.map(impactRow));
   fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'Log before it', 'Worst 5 s', 'Transaction, mean', 'Commit, mean'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
-  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: in the whole run; in brackets, between how many another run of the same load may have.';
+  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: in the whole run; in brackets: what to expect in another run.';
   $('checkpoint-more').hidden = most >= rows.length;
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;
   $('checkpoints-note').textContent = [

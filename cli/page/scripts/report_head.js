@@ -18,6 +18,10 @@ function sentenceOfVerdicts() {
   return parts.filter(known).map(part => `${part}.`).join(' ');
 }
 
+const sentenceOfDoubt = () => {
+  const names = scenarios().filter(one => one.in_doubt).map(one => one.name);
+  return names.length ? `In doubt: ${list(names)}.` : '';
+};
 const sentenceOfLateSessions = () => scenarios().filter(one => one.replay?.late_sessions).map(({ name, replay: { late_sessions: late, sessions } }) => `On ${name}, ${whole.format(late)} of ${whole.format(sessions)} sessions ${late === 1 ? 'ends' : 'end'} late.`).join(' ');
 
 /** A figure of each scenario, of many the fastest and the slowest, and the recorded one. */
@@ -79,7 +83,7 @@ function sentencesOfBlame() {
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
     const always = bottleneck.utilisation >= ALWAYS_BUSY;
     const busy = `${always ? '' : known(wait) ? 'the busiest part, ' : 'no part is full; the busiest, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
-    const waits = wait && (scenario.verdict.load === 'behind' || scenario.replay?.keeps === 'clients') ? '. No part is full: clients wait for their own requests, so latency limits the throughput' : '';
+    const waits = wait && (scenario.verdict.load === 'behind' || scenario.replay?.keeps === 'clients') ? '. No part is full: the clients spend their time waiting for answers, so latency limits the throughput' : '';
     return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}${waits}` };
   });
   const idle = parts.filter(part => part.idle);
@@ -93,7 +97,7 @@ function sentencesOfBlame() {
 /** What is assumed of transactions beyond their arrivals. */
 function doubtsOfStatements() {
   const extrapolated = scenarios().filter(one => one.extrapolated).map(one => one.name);
-  const locks = scenarios().filter(one => ofStatements(one) && one.verdict.locks !== 'modelled').map(one => meaning(one, 'locks'));
+  const locks = scenarios().filter(one => ofStatements(one) && one.verdict.locks === 'not modelled').map(one => meaning(one, 'locks'));
   return [
     extrapolated.length ? `Extrapolated: the buffer pool${POOLS.length ? '' : ` of ${list(extrapolated)}`} is more than four times as large or small as the recorded one.` : null,
     ...new Set(locks),
@@ -129,14 +133,15 @@ function drawHead() {
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const rates = sentenceOfRates();
   const answers = [
-    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' ')),
+    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfDoubt(), sentenceOfLateSessions(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' ')),
     main ? answer('How slow is it?', [...new Set(scenarios().length < MOST_NAMED ? [main, told.at(-1)] : [main])].map(sentenceOfLatency).join(' ')) : null,
     answer('What limits it?', sentencesOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
   ];
   $('lead').replaceChildren(...answers.filter(known));
   const what = trace => (trace.transactions ? `${whole.format(trace.transactions)} transactions of ${whole.format(trace.statements)} statements` : `${whole.format(trace.requests)} requests`);
-  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}; format: ${trace.source_format}`;
+  const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
+  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}; format: ${trace.source_format}`;
   $('facts').textContent = data.traces.map(about).join(' · ');
 }
 
@@ -267,7 +272,7 @@ function drawComparison() {
   labelCells($('comparison'));
   $('comparison-note').textContent = [
     `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). The error of the model is not in them: see How sure is that.`,
-    'Not resolved: a range or a bound (>) stands in place of one value. Block requests: the slow ones came in too few bursts; the range is the scatter of the simulation alone. Transactions, commits and queries: the range includes the error of the model; of the p99s that were checked, on the recorded kind of storage, 80 % lay in such ranges.',
+    'Not resolved: a range or a bound (>) stands in place of one value. Block requests: the slow ones came in too few bursts; the range is the scatter of the simulation alone. Transactions, commits and queries: the range begins at the p95 or above, and includes the error of the model; of the p99s that were checked, on the recorded kind of storage, 80 % lay in such ranges.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',

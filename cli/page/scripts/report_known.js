@@ -19,7 +19,7 @@ const MEANINGS = {
     'beyond the recording, with assumed costs': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded, and CPU costs are assumed.',
   },
   storage: { 'of another kind': 'The drives are of another kind than recorded, on which nobody checked a calibration.' },
-  locks: { modelled: 'Row locks are simulated.', 'not modelled': 'Row locks are not simulated.' },
+  locks: { modelled: 'Row locks are simulated.', 'not modelled': 'Row locks are not simulated.', none: 'No statement changes rows, so none waits for a row lock.' },
 };
 const meaning = (scenario, what) => MEANINGS[what][scenario.verdict[what]] ?? `${capital(what)}: ${scenario.verdict[what]}.`;
 const warning = text => [verdictIcon('behind', 'warning'), ' ', text];
@@ -66,7 +66,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A ${what} starts when as many earlier ones of its session have ended as in the recording, plus the recorded think time. After a pause (longer than replay.dependency_window, 100 ms unless set) it starts at its recorded time.`,
+  'partly-open': what => `A ${what} waits until as many earlier ones of its session have ended as in the recording, then for the recorded think time. After a pause (longer than replay.dependency_window, 100 ms unless set) it starts at its recorded time.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
@@ -79,8 +79,8 @@ function replayWords(replay, what) {
     played ? `Played at the recorded times: ${why}.` : known(keeps) ? null : MODES[mode]?.(what) ?? (known(mode) ? `Mode: ${mode}.` : null),
     known(sessions) && (!keeps || late_sessions || inferred_sessions) ? `${whole.format(sessions)} session${sessions === 1 ? '' : 's'}${inferred_sessions ? `, ${whole.format(inferred_sessions)} of them inferred: the recording does not show which thread sent a request` : ''}${late_sessions ? `; ${whole.format(late_sessions)} ${late_sessions === 1 ? 'ends' : 'end'} late` : ''}.` : null,
     commands ? `${share(waits_for_issuer)} of the requests start after earlier work of their session, ${share(waits_for_clock)} at their recorded time. ${share(waits_for_foreground)} are background writes: they come earlier where sessions run faster, later where they run slower.` : null,
-    keeps === 'clients' ? 'Closed loop: a client waits for the answer, thinks, and starts its next transaction.' : keeps === 'rate' ? 'Transactions start at the recorded rate, whether earlier ones have ended or not (open loop).' : null,
-    known(transactions_done) ? `${whole.format(transactions_done)} transactions completed.` : null,
+    keeps === 'clients' ? 'Closed loop: a client starts its next transaction when the last one has ended, after a recorded pause, if any.' : keeps === 'rate' ? 'Transactions start at the recorded rate, whether earlier ones have ended or not (open loop).' : null,
+    known(transactions_done) ? `${whole.format(transactions_done)} transactions completed${counted_ns?.from ? ', with those of the warm-up' : ''}.` : null,
     known(think_mean_ns) ? `Think time of sessions: mean ${duration(think_mean_ns / 1e3)}, median ${duration(think_p50_ns / 1e3)}.` : null,
     writer_names?.length ? `Background writers (inferred: no session waits for them): ${list(writer_names.map(withPid))}.` : null,
     journal_names?.length ? `File system journals (inferred): ${list(journal_names.map(withPid))}.` : null,

@@ -34,6 +34,7 @@ function measuredTrace() {
   const measured = measuredFor(selected(), state.purpose);
   if (!measured) return null;
   const points = Object.entries(RANKS).map(([key, rank]) => [rank, measured[key]]).filter(([rank, ns]) => known(ns) && rank <= (measured.count ?? rank));
+  if (!points.length) return null; // a mean alone stands at no percentile
   const { colour, dash, symbol } = measuredStyle();
   return {
     x: points.map(([rank]) => rank), y: points.map(([, ns]) => ns / 1e3), text: points.map(([rank, ns]) => `${percentileAt(rank)}: ${duration(ns / 1e3)}`),
@@ -140,10 +141,13 @@ function latencyTimeReading() {
   const own = typicalAndWorst(scenario);
   if (!own) return `No ${what} arrived.`;
   const other = compared() && typicalAndWorst(compared());
-  const of = own.requests < 100 ? `the slowest of about ${own.requests} ${what}` : `p99 of ${what}`; // the p99 of few is the slowest
-  const said = one => `median ${duration(one.typical)}, largest ${duration(one.worst)} (at ${moment(one.when)})`;
-  return `Upper line: ${of} in each interval of ${lengthOfInterval(scenario)}. ${scenario.name}: ${said(own)}.`
-    + (other ? ` ${compared().name}: ${said(other)}.` : '') + checkpointSentence();
+  const of = own.requests < 100 ? `p99 of ${what} (of about ${own.requests}: the slowest)` : `p99 of ${what}`;
+  const said = (one, name) => ` ${name}: median ${duration(one.typical)}, largest ${duration(one.worst)} (at ${moment(one.when)}).`;
+  const p99 = one => latency(one, state.purpose, 'p99'); // where the whole has a range, single intervals are not told to three digits
+  const range = (one, name) => ` ${name}: as simulated; the p99 of the run is ${p99(one).range}.`;
+  const sentence = (one, found) => (ofStatements(one) && p99(one).range ? range(one, one.name) : said(found, one.name));
+  return `Upper line: ${of} in each interval of ${lengthOfInterval(scenario)}.${sentence(scenario, own)}`
+    + (other ? sentence(compared(), other) : '') + checkpointSentence();
 }
 
 function latencyTimeNumbers() {

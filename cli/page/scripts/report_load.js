@@ -18,13 +18,14 @@ function requestRow(purpose) {
   const prominent = purpose === state.purpose;
   const colour = prominent ? style(state.scenario).colour : css('--faint');
   const top = niceAbove(Math.max(...arrivals, ...completions, 1e-3));
-  const text = completions.map((value, i) => `${count(value)}/s, arrived ${count(arrivals[i])}/s`);
+  const asked = !waitsForAnswers(selected());
+  const text = completions.map((value, i) => `${count(value)}/s${asked ? `, arrived ${count(arrivals[i])}/s` : ''}`);
   const mean = series.completions.reduce((a, b) => a + b, 0) / Math.max(endOf(selected()) - time.start_s[0], 1e-9);
   return {
     label: `${plural(purpose)}, ${count(mean)}/s`, prominent, top, ticks: ['0', `${count(top)}/s`],
     traces: [
       { ...line(x, completions, 'completions', { color: colour, width: 1.2 }), mode: 'lines', fill: 'tozeroy', fillcolor: alpha(colour, prominent ? 0.45 : 0.35), text, hovertemplate: `%{text}<extra>${plain(plural(purpose))}</extra>` },
-      { ...line(x, arrivals, 'arrivals', { color: css('--soft'), width: 1, dash: 'dot' }), mode: 'lines', hoverinfo: 'skip' },
+      ...(asked ? [{ ...line(x, arrivals, 'arrivals', { color: css('--soft'), width: 1, dash: 'dot' }), mode: 'lines', hoverinfo: 'skip' }] : []),
     ],
   };
 }
@@ -66,7 +67,7 @@ function drawRequests() {
   const rows = data.purposes.filter(purpose => purpose in time.by_class).map(requestRow);
   const legend = [
     legendItem(area(alpha(style(state.scenario).colour, 0.55)), 'completions'),
-    legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'arrivals'),
+    ...(waitsForAnswers(selected()) ? [] : [legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'arrivals')]),
     ...checkpointLegend(),
   ];
   show('requests', {
@@ -104,7 +105,12 @@ function outstandingReading() {
   return `${scenario.name}: ${count(mean)} ${scenario.time.of} on average, ${count(most)} at most (at ${when}). A line that keeps rising means that the storage does not keep up.`;
 }
 
+/** Where all clients wait for their answers it is their number at every moment: there is nothing to draw. */
 function drawOutstanding() {
+  const constant = scenarios().every(waitsForAnswers);
+  $('outstanding').closest('figure').hidden = constant;
+  $('requests').closest('figure').classList.toggle('wide', constant);
+  if (constant) return;
   const order = scenarios().map((_, i) => i).sort((a, b) => (a === state.scenario) - (b === state.scenario));
   const traces = order.map(i => outstandingTrace(scenarios()[i], i));
   const most = Math.max(10, ...traces.flatMap(trace => trace.y));

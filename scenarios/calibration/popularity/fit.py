@@ -472,7 +472,7 @@ def fit(
             used_now = (
                 "no other one explains it better"
                 if laws[place] == before
-                else f"so the model takes {_in_words(laws[place])}"
+                else f"the model takes {_in_words(laws[place])}"
             )
             said += [f"{against[0]} by Zipf's law alone; {used_now}", *alike]
             residuals = evidence.residuals(laws, place)
@@ -507,7 +507,7 @@ def _in_words(law: Law) -> str:
     """Name an access distribution that Zipf's law gave way to."""
     if law.hot_share:
         return f"a hot set of {law.hot_rows:,} rows with {law.hot_share:.0%} of the accesses"
-    kinds = {"for recent rows": law.recent, "with rows that updates moved": law.moved}
+    kinds = {"for recent rows": law.recent, "and rows that updates moved to other pages": law.moved}
     return " ".join(["Zipf's law", *(kind for kind, is_so in kinds.items() if is_so)])
 
 

@@ -50,7 +50,10 @@ class Draws:
 
     def order(self, count: int, *names: object) -> NDArray[np.int64]:
         """Return a permutation of 0 … *count* - 1."""
-        return np.argsort(self._bits(count, *names), kind="stable")
+        # sorted with their places behind them, 31 bits: faster than a stable sort of places, and the same
+        placed = self._bits(count, *names) << 31 | np.arange(count)
+        placed.sort()
+        return placed & (1 << 31) - 1
 
     def _bits(self, count: int, *names: object) -> NDArray[np.int64]:
         text = "\0".join(str(name) for name in (*self._names, *names))

@@ -423,10 +423,17 @@ def _next_demand(d: Database, session: int) -> None:
 
 @kernel
 def _counter(d: Database, session: int) -> int:
-    """Return by what a session draws the rows of its demand: another one for each demand of each statement."""
+    """Return by what a session draws the rows of its demand: another one for each demand of each statement.
+
+    Statements of a session that goes round have numbers behind those of all sessions before.
+    """
     s = d.sessions[session]
-    number = d.first_number[session] + np.int64(s["next"]) - np.int64(s["first"])
-    return int(number * _MOST_DEMANDS + s["demand"])
+    first = d.first_number[session]
+    planned = d.first_number[session + 1] - first
+    number = np.int64(s["next"]) - np.int64(s["first"])
+    if number >= planned:
+        number += number // planned * (d.first_number[d.first_number.size - 1] - planned)
+    return int((first + number) * _MOST_DEMANDS + s["demand"])
 
 
 @kernel
