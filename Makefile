@@ -8,7 +8,7 @@ TESTS := $(VENV)/bin/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal
 # Python compiles what is imported: that is a fifth of the packages.
 PIP := $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test test-long check docs benchmark wheel lock clean
+.PHONY: demo test test-long test-all check docs benchmark wheel lock clean
 
 demo: $(VENV)/installed
 	$(VENV)/bin/tiersim demo --output demo --force
@@ -18,6 +18,10 @@ test: $(VENV)/installed-dev
 
 test-long: $(VENV)/installed-dev
 	TIERSIM_EVERY_EXAMPLE=1 $(TESTS) -m 'long or hypothesis'
+
+# Both at once: what waits stands beside what computes, and no property is tested with a sixth of its examples and then with all.
+test-all: $(VENV)/installed-dev
+	TIERSIM_EVERY_EXAMPLE=1 $(TESTS) -m ''
 
 check: $(VENV)/installed-dev
 	$(VENV)/bin/ruff check .

@@ -119,8 +119,8 @@ def open_trace(path: Path) -> "Iterator[Bundle]":
 
         if is_tenants(path):
             raise ScenarioError(
-                f"{path}: names several recordings, which tiersim replay, sweep, describe and (to choose hardware) pack"
-                " take; give one of them here"
+                f"{path}: names several recordings, which tiersim replay, sweep, describe and (to choose hardware) size"
+                " and pack take; give one of them here"
             )
     with nullcontext(path) if (path / "requests.parquet").exists() else _imported(path) as target:
         bundle = Bundle(target)

@@ -1,5 +1,6 @@
 """``tiersim pack``: the cheapest arrays for several databases."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -49,28 +50,64 @@ def pack(
     Example: tiersim pack databases.toml --candidates arrays.toml --slo 'p99(data read) < 10 ms' --growth 0.3
     """
     from tiersim.scenarios.library import is_tenants
+
+    if not is_tenants(tenants):
+        raise ScenarioError(f"{tenants}: has no [tenants.NAME]; write a table for each database (docs/tenants.md)")
+    how = {"growth": growth, "failed_drive": failed_drive}
+    document = find_arrays(tenants, slo or (), candidates, on, settings or (), output, force=force, **how)
+    if json:
+        terminal.print_json(document)
+    else:
+        _show(document, tenants.stem)
+
+
+def find_arrays(
+    tenants: Path,
+    slo: Sequence[str],
+    candidates: str,
+    on: str | None,
+    settings: Sequence[str],
+    output: Path | None,
+    *,
+    force: bool,
+    **how: Any,
+) -> dict[str, Any]:
+    """Return the document of the arrays that carry the tenants of a file, and write it to *output*, if it is given;
+    *how* is as in :class:`tiersim.scenarios.packing.pack.PackingOptions`.
+    """
     from tiersim.scenarios.packing.pack import PackingOptions, pack_tenants
     from tiersim.scenarios.sizing.candidates import combinations
     from tiersim.scenarios.sizing.targets import parse_target
 
     if output is not None:
         check_target(output, force=force)
-    if not is_tenants(tenants):
-        raise ScenarioError(f"{tenants}: has no [tenants.NAME]; write a table for each database (docs/tenants.md)")
-    targets = [parse_target(text) for text in slo or ()]
+    targets = [parse_target(text) for text in slo]
     model, base = candidates_of(candidates, on)
-    found = combinations(model, base, settings or (), Path(base).parent if base.endswith(".toml") else Path())
+    found = combinations(model, base, settings, Path(base).parent if base.endswith(".toml") else Path())
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="tiersim-")))
         recordings = open_recordings(tenants, stack, folder)
         with terminal.progress_bar("trying each alone") as progress:
-            document = pack_tenants(PackingOptions(recordings, targets, growth, failed_drive), found, progress)
+            document = pack_tenants(PackingOptions(recordings, targets, **how), found, progress)
     if output is not None:
         terminal.write_json(document, output, force=force)
-    if json:
-        terminal.print_json(document)
-    else:
-        _show(document, tenants.stem)
+    return document
+
+
+def show_one_array(document: dict[str, Any], name: str) -> None:
+    """Print the cheapest array that carries all tenants, and why each cheaper one does not."""
+    currency = document["currency"]
+    for one in document["arrays"]:
+        rows = [[owner, f"{100 * target['used']:.0f} %" if target["used"] else "met", target["text"]]
+                for owner, own in one["targets"].items() for target in own]  # fmt: skip
+        title = f"{name}: all on {one['candidate']}, {one['cost']:,.0f} {currency}"
+        terminal.show_table(title, ["tenant", "part of the limit", "target"], rows, _notes(document, [one]), words=3)
+    if not document["fits"]:
+        terminal.notice(f"{name}: no candidate carries all tenants; tiersim pack finds several arrays")
+    rows = [[one["candidate"], one["why"]] for one in document["refused"]]
+    if rows:
+        terminal.show_table("cheaper, and why not", ["array", "why"], rows, words=2)
+    _show_left_out(document)
 
 
 def _show(document: dict[str, Any], name: str) -> None:
@@ -88,7 +125,7 @@ def _show(document: dict[str, Any], name: str) -> None:
         ]
         columns = ["array", f"cost, {currency}", "busiest part, alone added up", "tightest target", "tenants"]
         title = f"{name}: {document['cost']:,.0f} {currency}, {len(rows)} arrays"
-        terminal.show_table(title, columns, rows, f"Assumed: {document['assumed']}.")
+        terminal.show_table(title, columns, rows, _notes(document, document["arrays"]))
     else:
         for one in document["does_not_fit"]:
             rows = [[candidate, why] for candidate, why in one["why"].items()]
@@ -104,8 +141,22 @@ def _show(document: dict[str, Any], name: str) -> None:
     if rows:
         columns = ["array", "tenants", "why they cannot share it"]
         terminal.show_table("placements that were simulated and failed", columns, rows, words=3)
+    _show_left_out(document)
+
+
+def _show_left_out(document: dict[str, Any]) -> None:
     for one in document["left_out"]:
         terminal.notice(f"{one['name']} is left out: {one['why']}")
+
+
+def _notes(document: dict[str, Any], arrays: Sequence[dict[str, Any]]) -> str:
+    """Say how the targets of arrays may be missed, and what the search assumes."""
+    doubts: dict[str, list[str]] = {}
+    for one in arrays:
+        for doubt in one["doubts"]:
+            doubts.setdefault(doubt["why"], []).extend(doubt["tenants"])
+    said = [f"In doubt (docs/accuracy.md): {', '.join(owners)}: {why}." for why, owners in doubts.items()]
+    return "\n".join([*said, f"Assumed: {document['assumed']}."])
 
 
 def _tightest(one: dict[str, Any]) -> str:

@@ -23,8 +23,8 @@ def size(
         Path,
         typer.Argument(
             help=(
-                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, or a"
-                " workload file (.toml)."
+                "A trace (NAME.trace, from import or record), a recorded file that tiersim can import, or a .toml"
+                " file: a workload, or several databases that are to share one array (docs/tenants.md)."
             )
         ),
     ],
@@ -90,11 +90,27 @@ def size(
 
     Example: tiersim size prod.trace --slo 'p99(query) < 20 ms' --candidates candidates.toml
     """
+    from tiersim.scenarios.library import is_tenants
     from tiersim.scenarios.sizing.candidates import combinations
     from tiersim.scenarios.sizing.size import Request
     from tiersim.scenarios.sizing.size import size as find
     from tiersim.scenarios.sizing.targets import parse_target
 
+    if is_tenants(trace):
+        if recorded_on is not None or best_value or exhaustive:
+            raise ScenarioError(
+                f"{trace}: names several databases, of which --recorded-on, --best-value and --exhaustive say nothing;"
+                " leave them out"
+            )
+        from tiersim.cli.pack import find_arrays, show_one_array
+
+        how = {"growth": 0.0, "failed_drive": False, "one_array": True}
+        document = find_arrays(trace, slo, candidates, on, settings or (), output, force=force, **how)
+        if json:
+            terminal.print_json(document)
+        else:
+            show_one_array(document, trace.stem)
+        return
     targets = tuple(parse_target(text) for text in slo)
     if output is not None:
         check_target(output, force=force)

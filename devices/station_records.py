@@ -357,7 +357,9 @@ BUCKET_ROW = _record(
     "run_end_bytes",
     "below",  # station that requests go on to, or NONE
     "shared",  # 1: by volumes; requests go on to the station behind the port that they came through
-    indices=("read_queue", "write_queue"),
+    "takes_turns",  # 1: between the writes of different makers
+    "last_maker",  # station whose write went last
+    indices=("read_queue", "write_queue", "last_maker"),
 )
 
 #: Tokens are counted in parts, as a rule in billionths, so that a rate per second times an interval in ns is exact.

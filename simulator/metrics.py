@@ -62,9 +62,9 @@ class Metrics(NamedTuple):
     work_ns: NDArray[np.int64]  # (intervals, stations, resources) since time 0, at the end of the interval
     # who waits for whom (see sharing); owners: as ``owner_of`` has them, and background work; no stations if not asked
     owner_of: NDArray[np.int64]  # (categories,)
-    waiting: NDArray[np.int64]  # (stations, owners) requests that the station has not started
-    started: NDArray[np.int64]  # (stations, owners) and those that it has, and that are there
-    owners_waiting: NDArray[np.int64]  # (stations, owners) first those that have any that wait
+    waiting: NDArray[np.int32]  # (stations, owners) requests that the station has not started
+    started: NDArray[np.int32]  # (stations, owners) and those that it has, and that are there
+    owners_waiting: NDArray[np.int32]  # (stations, owners) first those that have any that wait
     shared: NDArray[Any]  # SHARED_STATION[stations]
     behind_ns: NDArray[np.float64]  # (stations, owners, owners and nobody): waiting of the one's behind the other's
     # requests to some stations (see taps)
@@ -103,9 +103,9 @@ def new_metrics(
         outstanding=np.zeros((intervals, stations), np.int64),
         work_ns=np.zeros((intervals, stations, resources), np.int64),
         owner_of=np.zeros(0, np.int64) if owner_of is None else owner_of.astype(np.int64),
-        waiting=np.zeros((watched, owners), np.int64),
-        started=np.zeros((watched, owners + min(watched, 1)), np.int64),
-        owners_waiting=np.zeros((watched, owners), np.int64),
+        waiting=np.zeros((watched, owners), np.int32),
+        started=np.zeros((watched, owners + min(watched, 1)), np.int32),
+        owners_waiting=np.zeros((watched, owners), np.int32),
         shared=shared,
         behind_ns=np.zeros((watched, owners, owners + 1)),
         tapped=np.zeros(0, np.int64),

@@ -26,13 +26,15 @@ def owner_of(p: Plant, m: Metrics, slot: int) -> int:
 
 
 @kernel
-def settle(p: Plant, m: Metrics, station: int, now: int) -> None:
+def settle(m: Metrics, station: int, now: int) -> None:
     """Divide the time of those that wait since the last change at a station."""
     s = m.shared[station]
-    took_ns = now - s["since_ns"]
-    s["since_ns"] = now
-    if took_ns == 0 or p.stations[station]["waiting"] == 0:
+    if s["waiting"] == 0:  # what is due begins with the first that waits
         return
+    took_ns = now - s["since_ns"]
+    if took_ns == 0:
+        return
+    s["since_ns"] = now
     last, started = s["last"], s["started"]
     alone = started == 0 or m.started[station, last] == started  # as it is at a disk: one owner has it
     for place in range(s["waiting"]):
@@ -46,9 +48,11 @@ def settle(p: Plant, m: Metrics, station: int, now: int) -> None:
 
 
 @kernel
-def add_waiting(m: Metrics, station: int, owner: int) -> None:
-    """Count a request that waits."""
+def add_waiting(m: Metrics, station: int, owner: int, now: int) -> None:
+    """Count a request that waits from now on."""
     s = m.shared[station]
+    if s["waiting"] == 0:
+        s["since_ns"] = now
     if m.waiting[station, owner] == 0:
         m.owners_waiting[station, s["waiting"]] = owner
         s["waiting"] += 1
@@ -71,14 +75,14 @@ def take_waiting(m: Metrics, station: int, owner: int) -> None:
 @kernel
 def note_waits(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None:
     """A request came to a station and waits there."""
-    settle(p, m, station, now)
-    add_waiting(m, station, owner_of(p, m, slot))
+    settle(m, station, now)
+    add_waiting(m, station, owner_of(p, m, slot), now)
 
 
 @kernel
 def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited: bool) -> None:
     """A station starts a request, which had *waited* there or just came."""
-    settle(p, m, station, now)
+    settle(m, station, now)
     owner = owner_of(p, m, slot)
     if waited:
         take_waiting(m, station, owner)
@@ -91,6 +95,6 @@ def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited:
 @kernel
 def note_leaves(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None:
     """A request leaves a station."""
-    settle(p, m, station, now)
+    settle(m, station, now)
     m.shared[station]["started"] -= 1
     m.started[station, owner_of(p, m, slot)] -= 1

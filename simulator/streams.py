@@ -20,10 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER
-from tiersim.kernel import kernel, table_set
+from tiersim.kernel import fetch, kernel, table_set
 from tiersim.simulator.categories import COUNT
 
 CLOCK, OWN, PACE = range(3)
+#: Of so many streams a processor sees by itself that each reads its columns in order. 64 streams of 16 recordings take
+#: 10 % less time if their rows are fetched.
+_FEW_STREAMS = 16
 #: Bits of ``sync``: the command begins, or ends, what the server sees as one flush of its log.
 SYNC_BEGINS, SYNC_ENDS = 1, 2
 
@@ -229,6 +232,25 @@ def next_start(s: Streams, stream: int, now: int) -> int:
 
 
 @kernel
+def fetch_row(s: Streams, row: int) -> None:
+    """Let the processor load what a run reads and writes of a command."""
+    fetch(s.waits_for, row)
+    fetch(s.recorded_ns, row)
+    fetch(s.think_ns, row)
+    fetch(s.ended_before, row)
+    fetch(s.pace, row)
+    fetch(s.station, row)
+    fetch(s.op, row)
+    fetch(s.offset_bytes, row)
+    fetch(s.length_bytes, row)
+    fetch(s.category, row)
+    fetch(s.sync, row)
+    fetch(s.ended_ns, row)
+    fetch(s.started_ns, row)
+    fetch(s.done_ns, row)
+
+
+@kernel
 def note_started(s: Streams, stream: int, now: int) -> Any:
     """The next command of a stream starts; returns its row."""
     r = s.streams[stream]
@@ -236,6 +258,8 @@ def note_started(s: Streams, stream: int, now: int) -> Any:
     r["next"] = row + 1
     r["scheduled"] = 0
     s.started_ns[row] = now
+    if s.streams.size > _FEW_STREAMS:
+        fetch_row(s, row + 2)
     if s.sync[row] & SYNC_BEGINS and r["sync_start_ns"] == NEVER:
         r["sync_start_ns"] = now - gathered_before_ns(s, row)
         r["sync_device_ns"] = 0

@@ -260,6 +260,45 @@ def size_document(count: int = 24) -> dict[str, Any]:
     }
 
 
+def pack_document(**more: Any) -> dict[str, Any]:
+    """Five databases on two arrays; three that cannot share one."""
+    target = {"text": "p99(data read) < 12 ms", "used": 0.83}
+    one = {
+        "candidate": "4 × seagate-cheetah-15k7-300, raid10",
+        "cost": 480.0,
+        "tenants": ["shop", "bill", "crm"],
+        "busiest": 0.87,
+        "filled": {
+            "busiest part": {"shop": 0.5, "bill": 0.25, "crm": 0.12},
+            "room": {"shop": 0.1, "bill": 0.2, "crm": 0.05},
+        },
+        "doubts": [{"tenants": ["shop", "bill"], "why": "without a calibration, the error of p99 is unknown"}],
+        "targets": {"shop": [target, {"text": "p99(log write) < 5 ms", "used": 0.1}], "bill": [target], "crm": []},
+    }
+    two = {
+        "candidate": "2 × micron-s650dc-800, raid1",
+        "cost": 1800.0,
+        "tenants": ["mail", "wiki"],
+        "busiest": 0.3,
+        "filled": {"busiest part": {"mail": 0.2, "wiki": 0.1}, "memory": {"mail": 0.5, "wiki": 0.5}},
+        "targets": {"mail": [target], "wiki": [{"text": "throughput >= 1x", "used": 0.0}]},
+    }
+    refused = {"candidate": one["candidate"], "tenants": ["mail", "shop"], "why": "shop: p99(data read) is 14 ms"}
+    document = {
+        "schema": "tiersim.pack/1",
+        "fits": True,
+        "growth": 0.3,
+        "failed_drive": True,
+        "currency": "USD",
+        "cost": 2280.0,
+        "arrays": [one, two],
+        "does_not_fit": [],
+        "refused": [refused],
+        "assumed": "one more tenant on an array makes nobody faster",
+    }
+    return document | more
+
+
 def write_document(folder: Path, name: str, document: dict[str, Any]) -> Path:
     """Write a document under the name that its command gives it."""
     kind = document["schema"].split(".")[1].split("/")[0]
@@ -275,4 +314,5 @@ def write_all(folder: Path, **how: Any) -> list[Path]:
         write_document(folder, "shop", miss_ratio_document()),
         write_document(folder, "shop", load_document()),
         write_document(folder, "shop", size_document()),
+        write_document(folder, "databases", pack_document()),
     ]

@@ -108,7 +108,7 @@ def buckets(draw: st.DrawFn) -> Any:
     limits |= {"latency": draw(pick(1, 1000, 200_000)), "refill_interval": draw(pick(1, 10, 100)) * 1_000_000}
     limits |= {"carry_over": draw(pick(0, 30, 1000)) * 1_000_000, "flush": draw(pick(None, 1234))}
     limits |= {"flushes_counted": draw(st.booleans()), "accounting_unit": draw(pick(None, 4096, 16384))}
-    limits |= {"merged_from": draw(pick(None, 8192))}
+    limits |= {"merged_from": draw(pick(None, 8192)), "takes_turns": draw(st.booleans())}
     if draw(st.booleans()):
         limits |= {"read_iops": draw(pick(70, 333, None)), "write_iops": draw(pick(90, 1000))}
         limits |= {"rate": draw(pick(None, 3_000_001))}

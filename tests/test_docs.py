@@ -226,8 +226,10 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     smaller = ["no", "one", "two", "three", "four", "five", "six", "seven"][sum(one < 0 for one in against)]
     below = sum("holds" in line for line in left_out)
     said = {
-        f"smaller than DiskSim's on {smaller} drives (by up to {-against[0]:.0f} %), {against[-1]:.1f} % larger (within"
-        f" the scatter) on one | {below} drives |",
+        (
+            f"smaller than DiskSim's on {smaller} drives (by up to {-against[0]:.0f} %), {against[-1]:.1f} % larger"
+            f" (within the scatter) on one | {below} drives |"
+        ),
         *("| " + ", ".join(f"{error:+.0f}" for error in sorted(errors)) + " % |" for errors in (small, chosen)),
         *(f"; {' and '.join(f'{error:+.0f}' for error in errors)} % with " for errors in wide),
         (f"| at most {flash[-1]:.0f} % | {len(flash)} measurements"),

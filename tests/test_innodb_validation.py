@@ -4,6 +4,7 @@ the accuracy document has them.
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,10 +24,11 @@ from tiersim.scenarios.validation import (
     innodb_tpcc,
 )
 from tiersim.scenarios.validation.innodb_bench import (
-    HAMMERDB_INDEXES,
     REDO_BYTES,
     TPCC_PAGES,
+    Tool,
     around,
+    hammerdb,
     nurand,
     scaled,
     tpcc,
@@ -84,6 +86,25 @@ def test_nurand_spreads_over_pages_as_keys_that_are_drawn_by_it(name: str, keys:
     np.testing.assert_allclose(np.cumsum(drawn)[ends - 1], np.cumsum(shares), atol=0.015)
 
 
+def test_hammerdb_reads_all_customers_of_a_name_that_often_is_a_frequent_one() -> None:
+    luck, districts, calls, names = np.random.default_rng(1), 50, 4_000, 1000
+
+    def drawn(count: int) -> Any:
+        return (luck.integers(256, size=count) | luck.integers(names, size=count)) % names
+
+    rows = often = 0
+    for _ in range(districts):
+        loaded, asked = np.bincount(drawn(2 * names), minlength=names), drawn(calls)
+        rows += int((1 + loaded)[asked].sum())
+        often += int(loaded[asked].sum())
+    tool = hammerdb()
+    assert tool.named + 1 == round(rows / districts / calls)
+    by_name = 7 * rows / districts / calls  # of 23 transactions, which draw 24 customers evenly
+    (hot,), (share,) = tool.hot["customer"]
+    assert hot == pytest.approx(2 / 3, abs=1e-6)
+    assert share == pytest.approx((24 * 2 / 3 + by_name * often / rows) / (24 + by_name), abs=0.005)
+
+
 def test_the_850_pro_writes_as_many_pages_a_second_at_random_as_reviews_measured(tmp_path: Path) -> None:
     path = tmp_path / "drive.toml"
     path.write_text(innodb_samsung._DRIVES["sam850pro"].replace("FLUSH", "1300"), encoding="utf-8")
@@ -96,7 +117,9 @@ def test_the_850_pro_writes_as_many_pages_a_second_at_random_as_reviews_measured
 
 
 def test_a_transaction_logs_what_was_counted_and_enters_what_it_changes_into_indexes() -> None:
-    load = tomllib.loads(tpcc(10, 1000, 8, {"stock": ([0.1, 0.4], [0.5, 0.25])}, HAMMERDB_INDEXES))
+    load = tomllib.loads(
+        tpcc(10, 1000, 8, Tool(("customer_name", "order_customer"), 2, {"stock": ([0.1, 0.4], [0.5, 0.25])}))
+    )
     mix, logged = load["streams"]["users"]["mix"], 0.0
     for name, share in mix.items():
         for step in load["statements"][name]["does"]:

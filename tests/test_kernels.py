@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runs import needs_jit
-from tiersim.kernel import kernel, table_set
+from tiersim.kernel import fetch, kernel, table_set
 from tiersim.kernel.machine_code import level_here
 from tiersim.kernel.versions import plain_numba
 
@@ -79,6 +79,14 @@ def item(column: NDArray[np.int64], place: int) -> int:
     return int(column[place])
 
 
+@kernel
+def fetched_item(column: NDArray[np.int64], place: int) -> int:
+    """Return an item after its row and one far behind the end were fetched."""
+    fetch(column, place)
+    fetch(column, place + 1_000_000)
+    return item(column, place)
+
+
 @kernel(checked=True)
 def checked_item(column: NDArray[np.int64], place: int) -> int:
     """Return an item of what may be foreign bytes."""
@@ -128,6 +136,10 @@ def test_a_slice_and_a_transposed_array_are_read_where_they_lie() -> None:
     grid = np.arange(24, dtype=np.int64).reshape(4, 6)
     for view in (grid, grid.T, grid[::2, 1::3], grid[:, ::-1]):
         assert add_up(view) == view.sum()
+
+
+def test_a_row_that_is_fetched_is_what_it_was_and_there_may_be_none() -> None:
+    assert fetched_item(np.arange(3), 2) == 2
 
 
 def test_a_constant_counts_from_the_end() -> None:

@@ -209,6 +209,39 @@ def test_the_command_prints_and_writes_the_answer(folder: Path) -> None:
     assert "has no [tenants.NAME]" in str(refused.exception)
 
 
+def test_size_finds_the_cheapest_array_that_holds_all(folder: Path, recordings: Any) -> None:
+    document = pack_tenants(PackingOptions(recordings(TWO), [], 0.0, False, one_array=True), candidates(folder))
+    (one,) = document["arrays"]
+    assert (one["candidate"], one["tenants"]) == ("2 × micron-s650dc-800 raid1", ["shop", "bill"])
+    assert [doubt["tenants"] for doubt in one["doubts"]] == [["shop", "bill"]]
+    assert "the error of p99 is unknown" in one["doubts"][0]["why"]
+    cheaper = {each["candidate"]: each["why"] for each in document["refused"]}
+    assert len(cheaper) == 3
+    assert cheaper["2 × seagate-cheetah-15k7-300 raid10"].startswith("shop, alone: p99(data read) is")
+    large = TWO.replace("[tenants.bill]", 'size = "3 TiB"\n[tenants.bill]')
+    document = pack_tenants(PackingOptions(recordings(large), [], 0.0, False, one_array=True), candidates(folder))
+    assert not document["fits"]
+    assert all("of its room" in each["why"] or "alone" in each["why"] for each in document["refused"])
+    asked = PackingOptions(recordings(f'{TWO}apart = ["shop"]\n'), [], 0.0, False, one_array=True)
+    with pytest.raises(ScenarioError, match=r"tenants.bill.apart: all are to share one array"):
+        pack_tenants(asked, candidates(folder))
+
+
+def test_size_takes_a_file_of_tenants(folder: Path) -> None:
+    (folder / "databases.toml").write_text(TWO)
+    arguments = ["size", str(folder / "databases.toml"), "--candidates", str(folder / "arrays.toml")]
+    arguments += ["--set", "replay.mode=open", "--slo", "throughput >= 1x"]
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 0, shown.output
+    assert "databases: all on 2 × micron-s650dc-800 raid1, 1,800 USD" in " ".join(shown.output.split())
+    refused = CliRunner().invoke(app, [*arguments, "--exhaustive"])
+    assert "--exhaustive say nothing" in str(refused.exception)
+    none = CliRunner().invoke(app, [*arguments[:-1], "p99(data read) < 1 us"])
+    assert "no candidate carries all tenants" in " ".join(none.output.split())
+    document = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+    assert document["schema"] == "tiersim.pack/1"
+
+
 def test_a_disk_with_a_queue_does_some_two_times_as_much(folder: Path) -> None:
     """The factor by which pack lets disks be asked for more than one by one."""
     from tiersim.devices.catalogue import load_device

@@ -19,6 +19,7 @@ from tests.page_studies import (
     POOLS,
     load_document,
     miss_ratio_document,
+    pack_document,
     row,
     size_document,
     size_text,
@@ -69,8 +70,15 @@ def html(files: list[Path]) -> str:
 def test_files_are_told_apart_by_their_schema(files: list[Path]) -> None:
     found = open_inputs(list(reversed(files)))
     assert [
-        len(some) for some in (found.studies.sweeps, found.studies.mrcs, found.studies.loads, found.studies.sizes)
-    ] == [1] * 4
+        len(some)
+        for some in (
+            found.studies.sweeps,
+            found.studies.mrcs,
+            found.studies.loads,
+            found.studies.sizes,
+            found.studies.packs,
+        )
+    ] == [1] * 5
     assert found.studies.trace_name == "shop"
     assert not found.results
 
@@ -527,12 +535,37 @@ def test_without_kept_results_the_checkpoints_of_the_row_are_drawn(html: str, op
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("place", range(5))
 def test_each_kind_of_file_is_a_page_of_its_own(files: list[Path], open_page: Open, place: int) -> None:
     page = open_page(page_of([files[place]]))
-    sections = [name for name in ("sweep", "mrc", "load", "size") if page.locator(f"#{name}-section").is_visible()]
-    assert sections == [("sweep", "mrc", "load", "size")[place]]
-    assert page.locator("#point-section").is_visible() == (place != 1)
+    kinds = ("sweep", "mrc", "load", "size", "pack")
+    sections = [name for name in kinds if page.locator(f"#{name}-section").is_visible()]
+    assert sections == [kinds[place]]
+    assert page.locator("#point-section").is_visible() == (place not in {1, 4})
+
+
+@pytest.mark.browser
+def test_a_placement_is_a_card_for_each_array_with_a_bar_of_what_each_database_takes(
+    html: str, open_page: Open, tmp_path: Path
+) -> None:
+    page = open_page(html)
+    cards = page.locator("#pack-section .card")
+    assert cards.count() == 2
+    widths = page.eval_on_selector_all(
+        "#pack-section .card:first-child .filled", "bars => bars.map(bar => [...bar.children].map(e => e.style.width))"
+    )
+    assert widths == [["50%", "25%", "12%"], ["10%", "20%", "5%"]]
+    said = cards.nth(0).inner_text()
+    assert "87 %" in said.replace("\u00a0", " ")
+    assert "p99(data read) < 12 ms: at 83 %" in said.replace("\u00a0", " ")
+    assert "In doubt: shop, bill: without a calibration" in said
+    assert "On 2 arrays for 2,280 USD" in text(page, "#lead").replace("\u00a0", " ")
+    homeless = [{"tenant": "shop", "why": {"raid10": "its data do not fit"}}]
+    none = pack_document(fits=False, cost=None, arrays=[], does_not_fit=homeless)
+    page = open_page(page_of([write_document(tmp_path, "none", none)]))
+    assert text(page, "#lead").endswith("shop does not fit on any candidate.")
+    assert page.locator("#pack-section .card").count() == 0
+    assert "its data do not fit" in page.locator("#pack-section").inner_text()
 
 
 @pytest.mark.browser

@@ -264,8 +264,8 @@ def test_without_any_price_there_is_nothing_to_choose_by(tmp_path: Path) -> None
 @pytest.mark.parametrize("users", [8, pytest.param(64, marks=pytest.mark.long)])
 def test_the_founding_documents_ssds_are_worth_their_price(users: int) -> None:
     # 2 s of the 15 minutes; all eight numbers of users: tiersim validate orders
-    assert orders.chooses_ssds(orders.sized(users, best_value=True, seconds=2))
-    document = orders.sized(users, best_value=False, seconds=2)
+    by_value, document = orders.sized(users, seconds=2)
+    assert orders.chooses_ssds(by_value)
     assert orders.chooses_ssds(document)
     disks, ssds = document["candidates"]
     assert disks["cost"]["total"] == 3184  # cheaper, and fails

@@ -8,6 +8,7 @@ from tests.plants import bucket, hdd
 from tests.runs import Run, commands, poisson, run
 from tiersim.devices.cloud.token_bucket import TokenBucket, add_bucket
 from tiersim.devices.hdd.disk_drive import add_drive
+from tiersim.devices.host.gate import add_port
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import FLUSH, READ, WRITE
 
@@ -54,6 +55,24 @@ def test_reads_and_writes_have_their_own_allowances_and_a_flush_is_a_write() -> 
 def test_a_shared_allowance_is_first_come_for_reads_and_writes() -> None:
     found = run_bucket(bucket(**OPEN | {"iops": 10}), np.arange(4), [WRITE, READ, WRITE, READ])
     assert (found.latency_ns + np.arange(4) - 1).tolist() == [0, SLICE_NS, 2 * SLICE_NS, 3 * SLICE_NS]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_writes_of_different_makers_take_turns(seed: int) -> None:
+    """One write a slice: of those that wait goes the oldest of another maker than the last, else the oldest."""
+    makers = np.random.default_rng(seed).choice(3, 40, p=[0.7, 0.2, 0.1])
+    left, order = list(range(40)), list[int]()
+    while left:
+        others = [one for one in left if order and makers[one] != makers[order[-1]]]
+        order.append((others or left)[0])
+        left.remove(order[-1])
+    for takes_turns, expected in ((True, order), (False, list(range(40)))):
+        builder = PlantBuilder(1)
+        volume = add_bucket(builder, bucket(**OPEN | {"iops": 10, "takes_turns": takes_turns}), "volume")
+        ports = np.array([add_port(builder, f"maker{number}", volume) for number in range(3)])
+        times = 10 * np.arange(40)
+        found = run(builder, commands(times, ports[makers], WRITE))
+        assert np.argsort(found.latency_ns + times).tolist() == expected
 
 
 def test_the_rate_holds_to_the_token() -> None:

@@ -560,23 +560,38 @@ def test_replay_takes_a_workload_where_a_trace_stands(tmp_path: Path) -> None:
     assert refused.exit_code != 0
 
 
+_MOVES = """
+    [relations.stock]
+    rows = 100
+    rows_per_page = 1
+
+    [statements.move]
+    does = [{ change = "stock", lock = false, log = "100 B" }, { commit = "100 B" }]
+
+    [streams.clients]
+    statements = ["move"]
+    count = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "expected"),
+    [("mysql", "8.0", "ext4's with ticks of 4 ms"), ("mysql", "8.4", "ext4's;"), ("mariadb", "12.2", None)],
+)
+def test_a_result_says_whose_journal_its_commits_wait_for(
+    tmp_path: Path, engine: str, version: str, expected: str | None
+) -> None:
+    """MySQL 8.0 calls fsync, 8.4 fdatasync and syncs its binary log, which grows; MariaDB has none by default."""
+    told = run(tmp_path, _MOVES, engine=engine, pool="4 MiB", more=f'version = "{version}"')["caveats"]
+    found = [one for one in told if "journal" in one]
+    assert len(found) == (expected is not None)
+    assert all(str(expected) in one for one in found)
+
+
 def test_the_engine_of_a_workload_decides_whose_innodb_it_is(tmp_path: Path) -> None:
     """Its version says nothing of that: 12.2 may be anybody's. MariaDB has one pool and half as much for its frames."""
-    text = """
-        [relations.stock]
-        rows = 100
-
-        rows_per_page = 1
-
-        [statements.move]
-        does = [{ change = "stock", lock = false, log = "100 B" }, { commit = "100 B" }]
-
-        [streams.clients]
-        statements = ["move"]
-        count = 3
-    """
     depths = {
-        engine: run(tmp_path, text, engine=engine, pool="4 MiB", more='version = "12.2"')["engine"]["lru_scan_depth"]
+        engine: run(tmp_path, _MOVES, engine=engine, pool="4 MiB", more='version = "12.2"')["engine"]["lru_scan_depth"]
         for engine in ("mariadb", "mysql")
     }
     assert depths == {"mariadb": 1536, "mysql": 1024}

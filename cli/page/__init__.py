@@ -24,7 +24,7 @@ from tiersim.simulator.categories import WAIT_NAMES
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from tiersim.cli.page.study_models import LoadModel, MissRatiosModel, RowModel, SizeModel, SweepModel
+    from tiersim.cli.page.study_models import LoadModel, MissRatiosModel, PackModel, RowModel, SizeModel, SweepModel
     from tiersim.simulator.result import Result
 
 
@@ -35,7 +35,8 @@ def report(
     inputs: Annotated[
         list[Path],
         typer.Argument(
-            help="What the commands write, in any mix: .result and .sweep folders, .mrc.json, .load.json, .size.json."
+            help="What the commands write, in any mix: .result and .sweep folders, .mrc.json, .load.json, .size.json,"
+            " .pack.json."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
@@ -82,21 +83,23 @@ class Studies:
     mrcs: "list[tuple[str, MissRatiosModel]]" = field(default_factory=list)
     loads: "list[tuple[str, LoadModel]]" = field(default_factory=list)
     sizes: "list[tuple[str, SizeModel]]" = field(default_factory=list)
+    packs: "list[tuple[str, PackModel]]" = field(default_factory=list)
 
     def __bool__(self) -> bool:
         """Tell whether there is anything."""
-        return bool(self.sweeps or self.mrcs or self.loads or self.sizes)
+        return bool(self.sweeps or self.mrcs or self.loads or self.sizes or self.packs)
 
     @property
     def trace_name(self) -> str:
-        """Name of the first trace."""
+        """Name of the first trace, or of the first file of databases."""
         documents: list[SweepModel | MissRatiosModel | LoadModel | SizeModel] = [
             *(folder.sweep for folder in self.sweeps),
             *(document for _, document in self.mrcs),
             *(document for _, document in self.loads),
             *(document for _, document in self.sizes),
         ]
-        return next((document.trace.name for document in documents if document.trace.name), "")
+        names = [document.trace.name for document in documents if document.trace.name]
+        return next(iter([*names, *(name for name, _ in self.packs)]), "")
 
 
 @dataclass
@@ -109,7 +112,7 @@ class Inputs:
 
 def open_inputs(paths: Sequence[Path]) -> Inputs:
     """Read all of *paths*; raises TraceError naming the file, the place in it and the remedy."""
-    from tiersim.cli.page.study_models import LoadModel, MissRatiosModel
+    from tiersim.cli.page.study_models import LoadModel, MissRatiosModel, PackModel
     from tiersim.simulator.result import load_result
 
     found = Inputs()
@@ -126,18 +129,21 @@ def open_inputs(paths: Sequence[Path]) -> Inputs:
             found.studies.mrcs.append((name, document))
         elif isinstance(document, LoadModel):
             found.studies.loads.append((name, document))
+        elif isinstance(document, PackModel):
+            found.studies.packs.append((name, document))
         else:
             found.studies.sizes.append((name, document))
     return found
 
 
-def _open_document(path: Path) -> "MissRatiosModel | LoadModel | SizeModel":
-    from tiersim.cli.page.study_models import LoadModel, MissRatiosModel, SizeModel
+def _open_document(path: Path) -> "MissRatiosModel | LoadModel | SizeModel | PackModel":
+    from tiersim.cli.page.study_models import LoadModel, MissRatiosModel, PackModel, SizeModel
 
-    models: dict[str, type[MissRatiosModel | LoadModel | SizeModel]] = {
+    models: dict[str, type[MissRatiosModel | LoadModel | SizeModel | PackModel]] = {
         "tiersim.mrc/1": MissRatiosModel,
         "tiersim.load/1": LoadModel,
         "tiersim.size/1": SizeModel,
+        "tiersim.pack/1": PackModel,
     }
     values = _json(path)
     schema = values.get("schema")
@@ -248,6 +254,7 @@ _STUDIES = (
     "study_mrc",
     "study_load",
     "study_size",
+    "study_pack",
     "study",
 )
 _TRACE = ("trace",)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         CurvePointModel,
         LoadModel,
         MissRatiosModel,
+        PackModel,
         QueryModel,
         RowModel,
         SizeModel,
@@ -55,6 +56,7 @@ def study_payload(studies: Studies) -> dict[str, Any]:
             "mrcs": [_curves(name, document) for name, document in studies.mrcs],
             "loads": [_load(name, document, places, SPENT) for name, document in studies.loads],
             "sizes": [_size(name, document, places, SPENT) for name, document in studies.sizes],
+            "packs": [_pack(name, document) for name, document in studies.packs],
         }
     )
     return payload
@@ -225,6 +227,11 @@ def _size(name: str, document: SizeModel, places: Mapping[str, int], parts: Sequ
     }
 
 
+def _pack(name: str, document: PackModel) -> dict[str, Any]:
+    said = document.model_dump(include={"growth", "failed_drive", "currency", "cost", "arrays", "refused", "assumed"})
+    return {"name": name, **said, "homeless": [one.model_dump() for one in document.does_not_fit]}
+
+
 def _candidate(candidate: CandidateModel, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
     return {
         "name": candidate.name,
@@ -269,3 +276,8 @@ def spoken(payload: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         chosen = size["chosen"]
         met = "none meets the targets" if chosen is None else f"{chosen} is the cheapest that meets the targets"
         yield size["name"], f"{len(size['candidates'])} candidates; {met}."
+    for pack in payload["packs"]:
+        for one in pack["arrays"]:
+            yield pack["name"], f"{', '.join(one['tenants'])} on {one['candidate']}."
+        for one in pack["homeless"]:
+            yield pack["name"], f"{one['tenant']} does not fit on any candidate."

@@ -265,6 +265,60 @@ class CandidateModel(_Part):
     row: RowModel | None = None
 
 
+class UsedTargetModel(_Part):
+    """A target, and the part of its limit that is used."""
+
+    text: str
+    used: FiniteFloat | None = None
+
+
+class DoubtModel(_Part):
+    """How targets of these databases may be missed."""
+
+    tenants: list[str] = []
+    why: str
+
+
+class ArrayModel(_Part):
+    """An array, whose databases it holds, and how much of it each takes."""
+
+    candidate: str
+    cost: FiniteFloat
+    tenants: list[str] = Field(min_length=1)
+    filled: dict[str, dict[str, FiniteFloat]] = {}
+    targets: dict[str, list[UsedTargetModel]] = {}
+    doubts: list[DoubtModel] = []
+
+
+class HomelessModel(_Part):
+    """A database that no array holds, and why, by candidate."""
+
+    tenant: str
+    why: dict[str, str] = {}
+
+
+class RefusedModel(_Part):
+    """Databases that cannot share an array."""
+
+    candidate: str
+    tenants: list[str]
+    why: str
+
+
+class PackModel(_Part):
+    """``NAME.pack.json``."""
+
+    schema_: Literal["tiersim.pack/1"] = Field(alias="schema")
+    growth: FiniteFloat = 0.0
+    failed_drive: bool = False
+    currency: str | None = None
+    cost: FiniteFloat | None = None
+    arrays: list[ArrayModel] = []
+    does_not_fit: list[HomelessModel] = []
+    refused: list[RefusedModel] = []
+    assumed: str = ""
+
+
 class SizeModel(_Part):
     """``NAME.size.json``."""
 

@@ -70,6 +70,13 @@ class TokenBucket(Sourced):
         default=True,
         description="Whether a flush costs a write token. Linux counts a flush that it throttles as a write.",
     )
+    takes_turns: bool = Field(
+        default=False,
+        description=(
+            "Whether writes of the log, of the binary log and of pages take turns, as an NVMe drive takes them from the"
+            " queues of different processors; else the oldest goes first."
+        ),
+    )
 
     @property
     def refill_range_ns(self) -> tuple[int, int] | None:
@@ -189,6 +196,8 @@ def add_bucket(
         write_resource=0 if together else 1,
         below=below,
         shared=int(shared),
+        takes_turns=int(volume.takes_turns),
+        last_maker=NONE,
     )
     return builder.station(BUCKET, row, name, resources, children=1, role=INSTANCE if shared else None)
 

@@ -146,11 +146,32 @@ def _pay(p: Plant, bucket: int, slot: int, requests: int, length: int) -> int:
 
 
 @kernel
+def _maker(p: Plant, slot: int) -> int:
+    """Return the station that a request and all that it is a part of come from."""
+    while p.requests[slot]["parent"] != NONE:
+        slot = p.requests[slot]["parent"]
+    return int(p.requests[slot]["station"])
+
+
+@kernel
+def _next_write(p: Plant, bucket: int) -> tuple[int, int]:
+    """Return the write whose turn it is, and the one ahead of it in the queue: the oldest, where they take turns the
+    oldest of another maker than the last, if there is one.
+    """
+    b = p.buckets[bucket]
+    oldest = p.queues[b["write_queue"]]["head"]
+    before, slot = NONE, oldest
+    while b["takes_turns"] and slot != NONE and _maker(p, slot) == b["last_maker"]:
+        before, slot = slot, p.links[slot]["next"]
+    return (NONE, oldest) if slot == NONE else (before, slot)
+
+
+@kernel
 def choose_bucket(p: Plant, station: int, bucket: int, now: int) -> tuple[int, int, int]:
     """Let the older of the two oldest requests go whose allowances cover it, or say when one will be covered."""
     b = p.buckets[bucket]
     read = p.queues[b["read_queue"]]["head"]
-    write = p.queues[b["write_queue"]]["head"]
+    before, write = _next_write(p, bucket)
     read_at = _ready_at(p, station, bucket, read, b["read_requests"], b["read_bytes"], now)
     write_at = _ready_at(p, station, bucket, write, b["write_requests"], b["write_bytes"], now)
     if read_at > now and write_at > now:
@@ -162,7 +183,9 @@ def choose_bucket(p: Plant, station: int, bucket: int, now: int) -> tuple[int, i
         requests.remove(p, b["read_queue"], read, NONE)
         p.work_ns[station, 0] += _pay(p, bucket, read, b["read_requests"], b["read_bytes"])
         return read, now + b["latency_ns"], NEVER
-    requests.remove(p, b["write_queue"], write, NONE)
+    requests.remove(p, b["write_queue"], write, before)
+    if b["takes_turns"]:
+        b["last_maker"] = _maker(p, write)
     p.work_ns[station, b["write_resource"]] += _pay(p, bucket, write, b["write_requests"], b["write_bytes"])
     return write, now + (b["flush_ns"] if p.requests[write]["op"] == FLUSH else b["latency_ns"]), NEVER
 

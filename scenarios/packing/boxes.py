@@ -96,9 +96,8 @@ def _cover(
     left[items] = True
     boxes = []
     while left.any():
-        filled = [(kind, _fill(packing, kind, left, values)) for kind in range(len(packing.cost))]
         kind, held = max(
-            ((kind, held) for kind, held in filled if held),
+            ((kind, held) for kind, held in enumerate(_fill(packing, left, values)) if held),
             key=lambda one: (
                 liked[one[0]] * values[one[1]].sum() / max(packing.cost[one[0]], 1e-12),
                 -packing.cost[one[0]],
@@ -109,31 +108,33 @@ def _cover(
     return [_cheapest(packing, box) for box in boxes]
 
 
-def _fill(packing: Packing, kind: int, left: NDArray[np.bool_], values: NDArray[np.float64]) -> list[int]:
-    """Return what goes into one box of a kind: first what is worth most for what it takes of what is scarce."""
+def _fill(packing: Packing, left: NDArray[np.bool_], values: NDArray[np.float64]) -> list[list[int]]:
+    """Return what goes into one box of each kind: first what is worth most for what it takes of what is scarce."""
     open_items = np.flatnonzero(left)
-    need = packing.need[kind, open_items]
-    load = np.zeros(need.shape[1])
-    refused = packing.refused.get(kind, [])
-    held: list[int] = []
-    may = np.isfinite(need).all(axis=1)
+    apart = packing.apart[np.ix_(open_items, open_items)]
+    held: list[list[int]] = [[] for _ in packing.cost]
+    need = packing.need[:, open_items]
+    may = np.asarray(np.isfinite(need).all(axis=2))
+    need = np.where(may[:, :, None], need, 0.0)
+    kinds = np.arange(len(need))  # that hold more; the tables below are of these
+    load = np.zeros((len(need), need.shape[2]))
     while True:
-        may &= (need <= 1 - load + _SLACK).all(axis=1)
-        if not may.any():
+        may &= (need <= (1 - load + _SLACK)[:, None]).all(axis=2)
+        more = may.any(axis=1)
+        if not more.all():
+            kinds, need, load, may = kinds[more], need[more], load[more], may[more]
+        if not len(kinds):
             return held
         scarce = 1 / (1.02 - np.minimum(load, 1))
-        with np.errstate(invalid="ignore"):
-            worth = np.where(
-                may, values[open_items] / ((np.where(may[:, None], need, 0) * scarce).max(axis=1) + 1e-9), -1
-            )
-        place = int(worth.argmax())
-        item = int(open_items[place])
-        may[place] = False
-        if any(one.issubset({*held, item}) for one in refused):
-            continue
-        held.append(item)
-        load += need[place]
-        may &= ~packing.apart[item, open_items]
+        worth = np.where(may, values[open_items] / ((need * scarce[:, None]).max(axis=2) + 1e-9), -1)
+        for row, (kind, place) in enumerate(zip(kinds.tolist(), worth.argmax(axis=1).tolist(), strict=True)):
+            item = int(open_items[place])
+            may[row, place] = False
+            if any(one.issubset({*held[kind], item}) for one in packing.refused.get(kind, ())):
+                continue
+            held[kind].append(item)
+            load[row] += need[row, place]
+            may[row] &= ~apart[place]
 
 
 def _cheapest(packing: Packing, box: Box) -> Box:

@@ -22,7 +22,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.packing.boxes import Box, Packing, pack
 from tiersim.scenarios.replay import INTERVALS, Played, play
 from tiersim.scenarios.sizing.candidates import Candidate, capacity_bytes
-from tiersim.scenarios.sizing.judging import JudgedTarget, judge_run
+from tiersim.scenarios.sizing.judging import JudgedTarget, doubts_of, judge_run
 from tiersim.scenarios.sizing.targets import Target, parse_target
 from tiersim.scenarios.survey import EXTENT_BYTES
 from tiersim.scenarios.tenants.demands import worked_ns
@@ -33,6 +33,8 @@ from tiersim.simulator.result import Result
 
 #: Parts of the time from the first beginning to the last end; in each, what tenants keep busy is added up.
 PARTS = 24
+#: Shares that come before those: room, places, cores, memory.
+_FIXED = 4
 #: Targets that are of requests and of each tenant; the array as a whole has the others.
 _OF_TENANTS = ("latency", "throughput", "load")
 #: Proposals that are simulated before the search gives up, for each array of the first one.
@@ -47,6 +49,7 @@ class PackingOptions:
     targets: Sequence[Target]  # of every tenant, besides its own
     growth: float  # more load and data than recorded, as a share
     failed_drive: bool  # targets hold with a failed drive, too
+    one_array: bool = False  # all of them share one
 
     def targets_of(self, name: str) -> list[Target]:
         """Return the targets of one tenant; one without is to be carried."""
@@ -77,6 +80,7 @@ class _Trial:
         self.simulated = 0
         self.failed: dict[tuple[int, frozenset[int]], str] = {}
         self.passed: dict[tuple[int, frozenset[int]], dict[str, list[dict[str, Any]]]] = {}
+        self.doubts: dict[tuple[int, frozenset[int]], dict[str, list[str]]] = {}
 
     def alone(self, kind: int, number: int, note: Note) -> tuple[NDArray[np.float64] | None, str | None]:
         """Return what a tenant keeps busy of an array that it has to itself, or why it has no place there."""
@@ -98,6 +102,7 @@ class _Trial:
         if self.asked.failed_drive:
             scenarios.append((" with a failed drive", without_a_drive(self._scenario(box.kind))))
         judged: dict[str, list[dict[str, Any]]] = {self.names[item]: [] for item in box.items}
+        doubts: dict[str, list[str]] = {}
         for how, scenario in scenarios:
             self.simulated += 1
             try:
@@ -113,7 +118,9 @@ class _Trial:
                         self.failed[key] = f"{name}{how}: {one.why}"
                         return self.failed[key]
                     judged[name].append({"text": target.text + how, "used": one.high})
-        self.passed[key] = judged
+                    for doubt in doubts_of(target, result.summary, "requests"):
+                        doubts[doubt] = [*dict.fromkeys([*doubts.get(doubt, ()), name])]
+        self.passed[key], self.doubts[key] = judged, doubts
         return None
 
     def _scenario(self, kind: int) -> NamedScenario:
@@ -144,6 +151,22 @@ class _Trial:
         for column, own in enumerate(worked.values()):
             np.add.at(busy[:, column], part, np.diff(own, prepend=0))
         return np.concatenate([fixed, (busy / (whole_ns / PARTS)).ravel()])
+
+
+def _filled(needs: NDArray[np.float64], names: Sequence[str]) -> dict[str, Any]:
+    """Return how much of an array each of its tenants takes: of what is said, and of the part that they keep busiest
+    together.
+    """
+    busiest = _FIXED + int(needs[:, _FIXED:].sum(axis=0).argmax())
+    columns = {"busiest part": busiest, "room": 0, "cores": 2, "memory": 3}
+    return {
+        "busiest": float(needs[:, busiest].sum()),
+        "filled": {
+            of: dict(zip(names, needs[:, column].tolist(), strict=True))
+            for of, column in columns.items()
+            if needs[:, column].any()
+        },
+    }
 
 
 def _share(asked: float | None, there: float | None) -> float:
@@ -189,6 +212,12 @@ def pack_tenants(
     asked: PackingOptions, candidates: Sequence[Candidate], progress: Callable[[int, int], None] | None = None
 ) -> dict[str, Any]:
     """Return the document of ``tiersim pack``; raises TiersimError."""
+    apart = next((name for name, one in asked.recordings.model.tenants.items() if one.apart), None)
+    if asked.one_array and apart is not None:
+        raise ScenarioError(
+            f"{asked.recordings.path}: tenants.{apart}.apart: all are to share one array; leave it out, or use tiersim"
+            " pack, which finds several"
+        )
     kinds, left_out = _usable(candidates, asked)
     if not kinds:
         raise ScenarioError(
@@ -211,9 +240,36 @@ def pack_tenants(
     )
     homeless = packing.homeless()
     boxes: list[Box] = []
-    if not homeless:
+    if asked.one_array:
+        boxes = _shared(trial, packing, found)
+    elif not homeless:
         boxes, homeless = _search(trial, packing)
     return _document(trial, packing, boxes, homeless, {key: why for key, (_, why) in found.items() if why}, left_out)
+
+
+def _shared(
+    trial: _Trial, packing: Packing, found: Mapping[tuple[int, int], tuple[NDArray[np.float64] | None, str | None]]
+) -> list[Box]:
+    """Return the cheapest box that holds all items, as simulation confirms; of cheaper ones it is noted why not."""
+    everybody = tuple(range(len(trial.names)))
+    for kind in np.argsort(packing.cost, kind="stable").tolist():
+        box = Box(kind, everybody)
+        alone = next(
+            (f"{trial.names[item]}, alone: {found[kind, item][1]}" for item in everybody if found[kind, item][1]), ""
+        )
+        why = alone or _too_much(packing.need[kind, :, :_FIXED].sum(axis=0))
+        if why:
+            trial.failed[kind, frozenset(everybody)] = why
+        elif trial.together(box) is None:
+            return [box]
+    return []
+
+
+def _too_much(asked: NDArray[np.float64]) -> str:
+    """Say of what tenants together ask for more than an array has; nothing if they do not."""
+    most = int(asked.argmax())
+    name = ("room", "places for tenants", "cores", "memory")[most]
+    return f"together they take {100 * asked[most]:.0f} % of its {name}" if asked[most] > 1 else ""
 
 
 def _search(trial: _Trial, packing: Packing) -> tuple[list[Box], list[int]]:
@@ -306,7 +362,7 @@ def _document(
     ]
     return {
         "schema": "tiersim.pack/1",
-        "fits": not homeless,
+        "fits": bool(boxes),
         "growth": trial.asked.growth,
         "failed_drive": trial.asked.failed_drive,
         "currency": None if first is None else first.currency,
@@ -317,8 +373,12 @@ def _document(
                 "candidate": kinds[box.kind].name,
                 "cost": _cost(kinds[box.kind]),
                 "tenants": [names[item] for item in box.items],
-                "busiest": float(packing.need[box.kind, list(box.items), 4:].sum(axis=0).max(initial=0.0)),
+                **_filled(packing.need[box.kind, list(box.items)], [names[item] for item in box.items]),
                 "targets": trial.passed[box.kind, frozenset(box.items)],
+                "doubts": [
+                    {"tenants": owners, "why": doubt}
+                    for doubt, owners in trial.doubts[box.kind, frozenset(box.items)].items()
+                ],
             }
             for box in boxes
         ],
@@ -343,7 +403,9 @@ def _document(
         ],
         "left_out": list(left_out),
         "refused": refused,
-        "assumed": (
+        "assumed": "candidates that cost more were not simulated with all tenants"
+        if trial.asked.one_array
+        else (
             "one more tenant on an array makes nobody faster; the search is a heuristic, and a cheaper placement may"
             " exist"
         ),

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, Plant
+from tiersim.devices.tiering.cached_blocks_kernels import FIRST_PLACE
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.popularity.fit import added_held, extrapolated
@@ -23,7 +25,7 @@ from tiersim.scenarios.statements.queries import NO_ENTRIES
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load
 from tiersim.scenarios.statements.statement_load import StatementLoad, schedule, transactions_of
 from tiersim.simulator.database.buffer_pool.pages import clean_all
-from tiersim.simulator.database.buffer_pool.warm import Warmed, fill, settle, warm
+from tiersim.simulator.database.buffer_pool.warm import MOST_REFERENCES, Warmed, fill, settle, warm
 from tiersim.simulator.database.build import DatabaseHost, Relation, add_database
 from tiersim.simulator.database.database_state import READY, UNTIL, Database
 from tiersim.units import format_bytes
@@ -36,11 +38,14 @@ _SLOTS = 1024
 _MOST_PROGRAMS = 3
 
 
-#: What decides how a pool is filled, and what is filled then.
+#: What decides how a pool is filled; of demands these fields do; what each session does, unless all do the same.
 _ASKED = (
-    "statement_class", "begins", "ends", "first_demand", "demands", "rows", "ordered", "next_index", "first_level",
-    "level_pages", "first_moved", "moved_rank", "moved_page", "replacement", "seed", "first_number",
+    "first_demand", "rows", "ordered", "next_index", "first_level", "level_pages", "first_moved", "moved_rank",
+    "moved_page", "replacement", "seed",
 )  # fmt: skip
+_ASKED_OF_DEMANDS = ("kind", "table", "dirties", "pages", "start_page", "rows", "entry_share", "needs_room")
+_ASKED_OF_SESSIONS = ("statement_class", "begins", "ends", "first_number")
+#: What is filled then.
 _HELD = (
     "frame_of",
     "page_of",
@@ -63,6 +68,10 @@ _HELD = (
 )
 
 
+#: And of the row of the page cache, beside its blocks.
+_HELD_OF_CACHE = ("used", "dirty", "filled_ns", "filled_read_bytes", "filled_read_hit_bytes")
+
+
 #: Pools are remembered up to so many bytes together, and the last one whatever it takes.
 _MOST_BYTES = 256 << 20
 
@@ -73,20 +82,30 @@ class _Pool:
     def __init__(self) -> None:
         self.lock = Lock()
         self.warmed: Warmed | None = None
-        self.held: dict[str, NDArray[np.generic]] = {}
+        self.held: list[NDArray[Any]] = []
 
-    def take(self, d: Database, warm: Callable[[], Warmed]) -> Warmed:
+    def take(self, d: Database, plant: Plant, warm: Callable[[], Warmed]) -> Warmed:
         """Fill *d* as it was filled, by *warm* if it was not yet."""
         with self.lock:
             if self.warmed is None:
                 self.warmed = warm()
-                self.held = {name: getattr(d, name).copy() for name in (*_HELD, "pool_state")}
+                self.held = [values.copy() for values in _filled(d, plant)]
                 return self.warmed
         ready = int(d.pool_state[READY])  # a queue of the plant, which is another
-        for name, values in self.held.items():
-            getattr(d, name)[:] = values
+        for values, held in zip(_filled(d, plant), self.held, strict=True):
+            values[...] = held
         d.pool_state[READY] = ready
         return self.warmed
+
+
+def _filled(d: Database, plant: Plant) -> list[NDArray[Any]]:
+    """Return the tables of a pool and of the page cache below it."""
+    found: list[NDArray[Any]] = [getattr(d, name) for name in (*_HELD, "pool_state")]
+    for place in d.page_cache["cache"].tolist():
+        cache = plant.flash_caches[place : place + 1]
+        first, blocks = int(cache["first"][0]), int(cache["blocks"][0])
+        found += [plant.cached_blocks[first : first + FIRST_PLACE + blocks], *(cache[name] for name in _HELD_OF_CACHE)]
+    return found
 
 
 class WarmPools:
@@ -97,31 +116,46 @@ class WarmPools:
         self._lock = Lock()
         self._pools: dict[bytes, _Pool] = {}  # the one that was asked for last stands last
 
-    def fill(self, d: Database, warm: Callable[[], Warmed]) -> Warmed:
-        """Fill the pool of *d*, by *warm* if it is not remembered; what is filled besides a pool never is."""
-        if d.page_cache.size or d.extension_page.size:
-            return warm()
-        key = _key(d)
+    def fill(
+        self, d: Database, plant: Plant, *, transaction_ns: int = 0, most_references: int = MOST_REFERENCES
+    ) -> Warmed:
+        """Fill the pool of *d* and the page cache of its *plant* as :func:`warm` does; a large page cache, and what is
+        filled besides these, is never remembered.
+        """
+
+        def filled() -> Warmed:
+            return warm(d, plant, transaction_ns=transaction_ns, most_references=most_references)
+
+        if d.extension_page.size or (d.page_cache.size and plant.cached_blocks.nbytes > _MOST_BYTES):
+            return filled()
+        key = _key(d, plant, transaction_ns, most_references)
         with self._lock:
             pool = self._pools[key] = self._pools.pop(key, _Pool())
-        warmed = pool.take(d, warm)
+        warmed = pool.take(d, plant, filled)
         with self._lock:
             self._forget()
         return warmed
 
     def _forget(self) -> None:
         """Forget those that nobody asked for for longest."""
-        held = {key: sum(values.nbytes for values in pool.held.values()) for key, pool in self._pools.items()}
+        held = {key: sum(values.nbytes for values in pool.held) for key, pool in self._pools.items()}
         for key in list(self._pools)[:-1]:
             if sum(held.values()) <= _MOST_BYTES:
                 return
             del self._pools[key], held[key]
 
 
-def _key(d: Database) -> bytes:
-    digest = hashlib.blake2b(f"{len(d.page_of)} {len(d.frame_of)} {len(d.lazy_writer)}".encode())
-    for values in (*(getattr(d, name) for name in _ASKED), *d.laws, d.sessions["next"], d.sessions["end"]):
-        digest.update(np.ascontiguousarray(values).tobytes())
+def _key(d: Database, plant: Plant, transaction_ns: int, most_references: int) -> bytes:
+    blocks = [int(plant.flash_caches[place]["blocks"]) for place in d.page_cache["cache"].tolist()]
+    sizes = [len(d.page_of), len(d.frame_of), len(d.lazy_writer), *blocks, transaction_ns, most_references]
+    digest = hashlib.blake2b(repr(sizes).encode())
+    values = [*(getattr(d, name) for name in _ASKED), *(d.demands[name] for name in _ASKED_OF_DEMANDS), *d.laws]
+    if (d.statement_class == d.statement_class[:1]).all() and d.begins.all() and d.ends.all():
+        values.append(d.statement_class[:1])  # whichever transaction is drawn
+    else:
+        values += [*(getattr(d, name) for name in _ASKED_OF_SESSIONS), d.sessions["next"], d.sessions["end"]]
+    for array in values:
+        digest.update(np.ascontiguousarray(array).tobytes())
         digest.update(b"|")
     return digest.digest()
 
@@ -316,7 +350,7 @@ def _fill(
     if held == frames:
         # InnoDB looks at the time between two uses of a page: transactions come as fast as they were recorded
         each_ns = load.span_ns // max(load.transactions, 1) if len(database.midpoint) and not load.described else 0
-        return pools.fill(database, lambda: warm(database, plant, transaction_ns=each_ns)).stationary
+        return pools.fill(database, plant, transaction_ns=each_ns).stationary
     fill(database, held)
     return False
 

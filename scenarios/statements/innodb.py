@@ -11,6 +11,7 @@ from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MY
 from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
 from tiersim.simulator.database.buffer_pool.page_cleaner import MOST_BATCH, PageCleaner
 from tiersim.simulator.database.database_state import MIDPOINT, OLDER_OF_TWO
+from tiersim.simulator.database.journal import TICK_NS
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log
 from tiersim.traces.readers.mysql.settings import PAGE_CLEANER_SECOND
@@ -121,7 +122,7 @@ def _innodb(sources: EngineSources, basis: dict[str, str], form: int) -> EngineS
             "binary_log": is_on,
             "sync_binlog": binary_log.sync_every if binary_log is not None else None,
         },
-        caveats=tuple(_caveats(sources.host, form, version, read)),
+        caveats=(*_caveats(sources.host, form, version, read), *_of_journal(log, binary_log)),
         midpoint=midpoint,
         page_cleaner=cleaner,
         binary_log=binary_log,
@@ -250,3 +251,15 @@ def _caveats(host: Mapping[str, Any], form: int, version: tuple[int, int], read:
         yield "the change buffer is not simulated: pages of secondary indexes are read at once; set it to none"
     if "adaptive_hash_index" in str(host) and read.text("innodb_adaptive_hash_index") == "ON":
         yield "the adaptive hash index is not simulated; it saves CPU alone"
+
+
+def _of_journal(log: Log, binary_log: BinaryLog | None) -> Iterator[str]:
+    """Say what is assumed of the file system where its journal's commits are part of those of transactions."""
+    synced = binary_log is not None and binary_log.sync_every > 0
+    by_fsync = log.fsync and log.synchronous_commit
+    if synced or by_fsync:
+        ticks = f" with ticks of {TICK_NS // NS_PER_MS} ms (with 1 ms, as in Red Hat's kernels, there are more)"
+        yield (
+            f"commits of the file system's journal are simulated as ext4's{ticks if by_fsync else ''}; those of other"
+            " file systems were not measured"
+        )

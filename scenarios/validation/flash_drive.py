@@ -52,9 +52,10 @@ _SATURATED_DEPTH = 128
 _SATURATED_KIB = 128
 
 
-def _target(
+def fit_target(
     depth: int, block_bytes: int, share: float, *directions: Sequence[float], pattern: Pattern = "random"
 ) -> FitTarget:
+    """What a fit is given of a setting: a row of figures for each direction."""
     rate = sum(one[0] for one in directions)
     submission_us = depth * 1e6 / rate - sum(one[0] * one[1] for one in directions) / rate
     operations = {1.0: ("read",), 0.0: ("write",)}.get(share, ("read", "write"))
@@ -130,12 +131,12 @@ _NOT_MODELLED = {
 
 def experiment() -> Experiment:
     """Each depth from the three others; sizes, a mix and single requests from depths, two sizes and another mix."""
-    depths = {depth: _target(depth, 4096, 1.0, figures) for depth, figures in DEPTHS.items()}
-    sizes = {kib: _target(32, kib * 1024, 1.0, figures) for kib, figures in SIZES.items()}
-    mixes = {share: _target(32, 4096, share, *figures) for share, figures in MIXES.items()}
+    depths = {depth: fit_target(depth, 4096, 1.0, figures) for depth, figures in DEPTHS.items()}
+    sizes = {kib: fit_target(32, kib * 1024, 1.0, figures) for kib, figures in SIZES.items()}
+    mixes = {share: fit_target(32, 4096, share, *figures) for share, figures in MIXES.items()}
     # what a read takes that the drive's memory serves: it parts the flash's time from that of what is beside it
     pattern, kib, share, figures = ALONE[0]
-    memory = _target(1, kib * 1024, share, figures, pattern=pattern)
+    memory = fit_target(1, kib * 1024, share, figures, pattern=pattern)
     claims = []
     for depth, target in depths.items():
         drive = device(fit_loops([memory, *(other for other in depths.values() if other is not target)]).values)
@@ -154,7 +155,7 @@ def experiment() -> Experiment:
         if share != _FITTED_MIX:
             claims += _claims(f"{share:.0%} reads of 4 KiB, depth 32: reads", target, fitted, True, (20, 20))
     for pattern, kib, share, figures in ALONE:
-        alone = _target(1, kib * 1024, share, figures, pattern=pattern)
+        alone = fit_target(1, kib * 1024, share, figures, pattern=pattern)
         what = f"{pattern} {'reads' if share else 'writes'} of {kib} KiB, depth 1"
         low, middle, high = (
             _claims(what, alone, client(fitted, ahead), not share, (20, 20)) for ahead in READ_AHEAD_BYTES

@@ -45,16 +45,12 @@ TPCC_INDEX_PAGES = {"customer_name": 106, "order_customer": 53, "history_custome
 _NURAND = {"stock": (100_000, 1, 13), "line_item": (100_000, 1, 13)} | {
     name: (3000, 10, 10) for name in ("customer", "order_customer", "history_customer")
 }
-#: All of them.
-DRAWN_BY_NURAND = tuple(_NURAND)
+#: Customers of a district, and how many names they have.
+_CUSTOMERS, _NAMES = 3000, 1000
 #: Levels of hot pages that stand for NURand's.
 _LEVELS = 16
 #: Shares of the pages, and of the accesses that go to them.
 Levels = tuple[list[float], list[float]]
-#: Indexes that HammerDB creates (mysqloltp.tcl).
-HAMMERDB_INDEXES = ("customer_name", "order_customer")
-#: And those of tpcc-mysql (add_fkey_idx.sql; a foreign key creates an index that it lacks: MySQL's reference manual).
-TPCC_MYSQL_INDEXES = tuple(TPCC_INDEX_PAGES)
 #: Tables that begin and end orders, each a file: warehouse, district, history, new orders, orders, order lines.
 _TABLES_OF_ENDS = 6
 #: Bytes of a transaction in the redo log: HammerDB's, what it grew by in the run of MySQL 8.4.8 with 10 users.
@@ -68,6 +64,8 @@ clients = {clients}
 """
 #: Of so many transactions of that mix: who commits changes, rows of tables that these change, and orders.
 _OF, _COMMITS, _ROWS, _ORDERS = 23, 21, 10 * 14 + 10 * 2 + 40, 10
+#: Of so many: customers that are drawn by number, and names.
+_BY_NUMBER, _BY_NAME = 10 + 4 + 10, 6 + 1
 
 
 def figures(folder: Path | None, name: str) -> list[dict[str, str]]:
@@ -77,6 +75,17 @@ def figures(folder: Path | None, name: str) -> list[dict[str, str]]:
         return []
     with places[0].open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What a tool makes of TPC-C: secondary indexes, how many customers it reads for a name, and the levels of tables
+    and indexes that it does not draw from evenly (:func:`nurand`).
+    """
+
+    indexes: Sequence[str]
+    named: int
+    hot: Mapping[str, Levels]
 
 
 @dataclass(frozen=True)
@@ -147,30 +156,46 @@ def nurand(name: str, pages_per_16_kib: int = 1) -> Levels:
     return [round(float(part), 6) for part in np.diff(edges) / pages], [round(float(part), 6) for part in shares]
 
 
-def tpcc(
-    warehouses: int,
-    cpu_us: int,
-    clients: int,
-    hot: Mapping[str, Levels],
-    indexes: Sequence[str],
-    pages_per_16_kib: int = 1,
-) -> str:
-    """Return TPC-C's tables, transactions and users, for behind the settings of a server.
-
-    *hot* says of a table or an index which levels it has (:func:`nurand`); *indexes* are the secondary ones.
+def tpcc_mysql(pages_per_16_kib: int = 1) -> Tool:
+    """Return tpcc-mysql with its indexes (add_fkey_idx.sql; a foreign key creates an index that it lacks: MySQL's
+    reference manual).
     """
+    return Tool(tuple(TPCC_INDEX_PAGES), 2, {name: nurand(name, pages_per_16_kib) for name in _NURAND})
+
+
+def hammerdb() -> Tool:
+    """Return HammerDB for MySQL (mysqloltp.tcl), which draws items and customers' numbers evenly.
+
+    Names are drawn by NURand (255, 0, 999), with one constant for loading and running: the first 1,000 customers of a
+    district have a name each, the other 2,000 mostly the names that are asked for most. All customers of a name are
+    read, 12.3 in the mean (MariaDB's counters of the published run: 24.8 rows a transaction read behind others, 24.9
+    with these; 3.8 put into temporary tables, 3.5 with these).
+    """
+    drawn = (np.arange(256) | np.arange(_NAMES)[:, np.newaxis]) % _NAMES
+    shares = np.bincount(drawn.ravel()) / drawn.size
+    others = (_CUSTOMERS - _NAMES) * float((shares**2).sum())
+    often = 1 - _NAMES / _CUSTOMERS
+    by_name = _BY_NAME * (1 + others)
+    share = (_BY_NUMBER * often + _BY_NAME * others) / (_BY_NUMBER + by_name)
+    return Tool(
+        ("customer_name", "order_customer"), round(others), {"customer": ([round(often, 6)], [round(share, 6)])}
+    )
+
+
+def tpcc(warehouses: int, cpu_us: int, clients: int, tool: Tool, pages_per_16_kib: int = 1) -> str:
+    """Return TPC-C's tables, transactions and users, for behind the settings of a server."""
     tables = ""
-    for name, pages in (TPCC_PAGES | {name: TPCC_INDEX_PAGES[name] for name in indexes}).items():
+    for name, pages in (TPCC_PAGES | {name: TPCC_INDEX_PAGES[name] for name in tool.indexes}).items():
         tables += f"[relations.{name}]\nrows = {pages * pages_per_16_kib * warehouses}\nrows_per_page = 1\n"
-        if name in hot:
-            tables += "hot = {}\nhot_share = {}\n".format(*hot[name])
+        if name in tool.hot:
+            tables += "hot = {}\nhot_share = {}\n".format(*tool.hot[name])
         if name == "ends":
             tables += f"tables = {_TABLES_OF_ENDS}\n"
         tables += "\n"
-    return tables + _statements(cpu_us, indexes) + _USERS.format(clients=clients)
+    return tables + _statements(cpu_us, tool) + _USERS.format(clients=clients)
 
 
-def _statements(cpu_us: int, indexes: Sequence[str]) -> str:
+def _statements(cpu_us: int, tool: Tool) -> str:
     """Return TPC-C's transactions with HammerDB's shares; all of them need the same CPU."""
     rest = f'{{ compute = "{cpu_us} us" }}'
     commit_bytes = REDO_BYTES * _COMMIT_PART
@@ -183,10 +208,10 @@ def _statements(cpu_us: int, indexes: Sequence[str]) -> str:
         return f'{{ change = "{name}", rows = {rows}, lock = false, log = "{log} B" }}'
 
     def enter(name: str, rows: int = 1) -> list[str]:
-        return [change(name, rows)] if name in indexes else []
+        return [change(name, rows)] if name in tool.indexes else []
 
     pay = [change("customer"), *enter("history_customer"), change("ends"), end]
-    named = ['{ lookup = "customer_name" }', '{ lookup = "customer", rows = 2 }']
+    named = ['{ lookup = "customer_name" }', f'{{ lookup = "customer", rows = {tool.named} }}']
     does = {
         "order": [
             '{ lookup = "customer" }', change("stock", 10), *enter("order_customer"), *enter("line_item", 10),

@@ -20,14 +20,12 @@ from pathlib import Path
 from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.innodb_bench import (
-    DRAWN_BY_NURAND,
     MISSING,
-    TPCC_MYSQL_INDEXES,
     Bench,
     figures,
-    nurand,
     scaled,
     tpcc,
+    tpcc_mysql,
 )
 from tiersim.scenarios.validation.innodb_ebs import drive
 
@@ -102,13 +100,7 @@ def _run(iops: int, pool_gb: int) -> tuple[float, float]:
         by_second=scaled(_FACTOR, 200, 500),
         scan_depth=512 // _FACTOR,
         redo=30 * 10**9 // _FACTOR,
-        tables=tpcc(
-            _WAREHOUSES // _FACTOR,
-            _CPU_US,
-            _CLIENTS,
-            {name: nurand(name) for name in DRAWN_BY_NURAND},
-            TPCC_MYSQL_INDEXES,
-        ),
+        tables=tpcc(_WAREHOUSES // _FACTOR, _CPU_US, _CLIENTS, tpcc_mysql()),
     )
     bench = Bench(drive(iops, "gp2"), cores=_CORES, contention=0.02, read_us=READ_NS / 1000, warmup_s=_SECONDS)
     summary = bench.run(load)

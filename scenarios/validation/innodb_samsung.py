@@ -42,14 +42,12 @@ from statistics import median
 from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.innodb_bench import (
-    DRAWN_BY_NURAND,
     MISSING,
-    TPCC_MYSQL_INDEXES,
     Bench,
     figures,
-    nurand,
     scaled,
     tpcc,
+    tpcc_mysql,
 )
 
 FILE = "samsung_drives_2016.csv"
@@ -276,7 +274,6 @@ def _rate(cell: Cell, cpu_us: float, server: _Server = _ASSUMED) -> float:
     """Return the new orders a minute of a cell."""
     drive, page_kib, pool = cell
     smaller = 16 // page_kib
-    hot = {name: nurand(name, smaller) for name in DRAWN_BY_NURAND}
     before_s, seconds = _SECONDS[drive]
     load = _WORKLOAD.format(
         page_kib=page_kib,
@@ -287,7 +284,7 @@ def _rate(cell: Cell, cpu_us: float, server: _Server = _ASSUMED) -> float:
         redo=server.redo_gb * 10**9 // _FACTOR,
         method="O_DIRECT" if server.flushes else "O_DIRECT_NO_FSYNC",
         binary_log="ON" if server.binary_log else "OFF",
-        tables=tpcc(_WAREHOUSES // _FACTOR, round(cpu_us), _CLIENTS, hot, TPCC_MYSQL_INDEXES, smaller),
+        tables=tpcc(_WAREHOUSES // _FACTOR, round(cpu_us), _CLIENTS, tpcc_mysql(smaller), smaller),
     )
     text = _DRIVES[drive].replace("FLUSH", str(server.flush_us))
     bench = Bench(text, cores=56, contention=0.02, read_us=READ_NS / 1000, warmup_s=before_s, volume=_VOLUME)

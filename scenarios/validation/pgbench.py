@@ -19,10 +19,10 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
 from tiersim.operations import WRITE
 from tiersim.scenarios.calibration.popularity.occupancy import INNER_ENTRIES
+from tiersim.scenarios.statements.assembly import WarmPools
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
-from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, OLDER_OF_TWO, OWN
 from tiersim.simulator.database.wal.log import Log
@@ -45,6 +45,8 @@ _UNEVEN = 1.5
 _MOST_REQUESTS = 5
 #: That a pool is filled with: a page of a table that hardly fits has been asked for several times then.
 _MOST_REFERENCES = 100_000_000
+#: Of earlier runs: devices, and what a transaction costs, change nothing about how a pool is filled.
+_POOLS = WarmPools()
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def rate(
     classes = [demands(script, round(log_bytes))]
     database = add_database(builder, host, relations(scale, volume), classes, closed_loop(server.clients, each, cpu_ns))
     plant = builder.build()
-    warm(database, plant, most_references=_MOST_REFERENCES)
+    _POOLS.fill(database, plant, most_references=_MOST_REFERENCES)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, NS_PER_S)
     metrics = tapped(metrics, np.array([volume]), round(until_s * most_per_s * _MOST_REQUESTS))
     engine.run_database(plant, database, metrics)

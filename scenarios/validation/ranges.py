@@ -45,7 +45,7 @@ def over(assumed: Sequence[Assumed], predict: Predict) -> dict[str, Range]:
     taken = {one.name: one.taken for one in assumed}
     moved = [(one.name, end) for one in assumed for end in (one.low, one.high) if end != one.taken]
     middle, *alone = _all(predict, [taken, *({**taken, name: end} for name, end in moved)])
-    together = _together(assumed, middle, dict(zip(moved, alone, strict=True))) if len(assumed) > 1 else []
+    together = _together(assumed, middle, dict(zip(moved, alone, strict=True)))
     runs = [middle, *alone, *_all(predict, together)]
     return {
         name: Range(middle[name], min(run[name] for run in runs), max(run[name] for run in runs)) for name in middle
@@ -63,13 +63,13 @@ def _together(
     assumed: Sequence[Assumed], middle: Figures, alone: Mapping[tuple[str, Any], Figures]
 ) -> list[dict[str, Any]]:
     """Return the ends that raised each figure most, and those that lowered it, all of them together; no set of ends
-    twice.
+    twice, and none that has been run, with one number or none at an end.
     """
     found: list[dict[str, Any]] = []
     for figure in middle:
         for sign in (1, -1):
             ends = {one.name: _end(one, figure, sign, middle, alone) for one in assumed}
-            if ends not in found:
+            if sum(ends[one.name] != one.taken for one in assumed) > 1 and ends not in found:
                 found.append(ends)
     return found
 

@@ -28,6 +28,7 @@ from tiersim.devices.catalogue import load_device
 from tiersim.devices.controller.raid_controller import Controller, add_controller
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
+from tiersim.scenarios.statements.assembly import WarmPools
 from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.pgbench import closed_loop, relations
@@ -37,7 +38,6 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.gather_write import GATHERED_BEFORE_2016
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
 from tiersim.simulator.database.buffer_pool.pages import clean_all
-from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import DatabaseHost, Demand, add_database
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2
@@ -60,6 +60,8 @@ _CACHE_BYTES, _CACHE_OF_LOG_BYTES, _PATH_NS = 1 << 30, 128 << 20, 300_000
 _LUN_QUEUE = 32
 LUNS = Assumed("data_luns", 1, 4, 8)
 _MOST_PER_S = 6000
+#: Of earlier runs: storage changes nothing about how a pool is filled.
+_POOLS = WarmPools()
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def simulate(storage: str, data_luns: int = LUNS.taken) -> SpindleRun:
     statements = closed_loop(_CLIENTS, _SPAN_S * _MOST_PER_S // _CLIENTS, _CPU_NS)
     database = add_database(builder, host, tables, [does], statements)
     plant = builder.build()
-    warm(database, plant)
+    _POOLS.fill(database, plant)
     clean_all(database)
     bins, bin_ns = _SPAN_S // bin_s, bin_s * NS_PER_S
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, bins + 1, bin_ns)

@@ -54,7 +54,7 @@ KEPT = {
     "scenarios/workloads/assembly.py:_settings from said": _INPUT,
     "scenarios/workloads/assembly.py:built from model": _INPUT,
     "simulator/database/build.py:_with_indexes from relation": _PART,
-    "simulator/database/build.py:add_database from statements": "arrays, not settings",
+    "simulator/database/build.py:_columns from statements": "arrays, not settings",
     "simulator/verdict.py:describe_credits from balance": _DOCUMENT,
     "simulator/verdict.py:describe_load from judged": _DOCUMENT,
 }

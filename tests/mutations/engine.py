@@ -14,7 +14,7 @@ ENGINE = (
     Fault(
         "sharing-not-settled-at-the-end",
         "simulator/sharing.py",
-        '    """A request leaves a station."""\n    settle(p, m, station, now)\n',
+        '    """A request leaves a station."""\n    settle(m, station, now)\n',
         '    """A request leaves a station."""\n',
         "Waiting before a request leaves is divided among those that stay.",
         ("tests/test_tenants.py::test_waiting_at_several_servers_is_divided_among_those_that_are_served",),

@@ -49,7 +49,8 @@ class Allowance:
 class Bucket(Twin):
     """Refills come at multiples of the interval.
 
-    Reads wait in one queue, all else in another; of their heads the older goes that is covered.
+    Reads wait in one queue, all else in another; of their heads the older goes that is covered. All comes from one
+    station, so that nothing changes where stations take turns.
     """
 
     def __init__(self, volume: TokenBucket, below: int = NONE, credits: float = 1.0) -> None:

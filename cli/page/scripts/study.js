@@ -50,6 +50,7 @@ function openStudies() {
   addMrc();
   addLoad();
   addSize();
+  addPacks();
   drawStudyKnown();
   drawStudies();
 }

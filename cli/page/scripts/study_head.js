@@ -7,6 +7,7 @@ function leadOfStudies() {
     const others = candidates.filter(each => each.status === 'meets').length;
     answers.push(['What should be bought?', one ? `${one.name}, ${money(one.cost)}: the cheapest of ${candidates.length} candidates that meets ${targets.join(' and ')}. ${others ? `${others === 1 ? 'One other meets' : `${others} others meet`} it too.` : 'No other that was simulated meets it.'}` : `None of ${candidates.length} candidates meets ${targets.join(' and ')}.`]);
   }
+  for (const pack of packs) answers.push(['Where does each database go?', packSaid(pack)]);
   if (loads.length) {
     const said = loads.map(load => {
       const [value, low] = load.largest ?? [];
@@ -52,6 +53,7 @@ function drawStudyKnown() {
     ...mrcs.flatMap(one => one.notes.map(text => [capital(text) + '.', `of the miss ratios ${one.name}`])),
     ...loads.map(one => [`Load ${one.name} on ${one.scenario || 'one scenario'}: ${one.points.length} loads.${one.largest_basis ? ` Largest sustainable load: ${one.largest_basis}.` : ''}`, of(one)]),
     ...sizes.map(one => [`Search ${one.name}: ${one.candidates.length} candidates${known(one.simulated) ? `, ${whole.format(one.simulated)} simulated` : ''}.`, of(one)]),
+    ...packs.map(one => [`Placement ${one.name}${one.growth ? `, with ${percent(one.growth)} more load and data` : ''}${one.failed_drive ? ', also with a failed drive' : ''}. Assumed: ${one.assumed}.`, 'tiersim pack']),
   ];
   const calibrations = [...new Set([...sweeps, ...loads].flatMap(one => one.points).map(point => point.verdict?.calibration).filter(Boolean))];
   if (calibrations.some(one => one !== 'calibrated')) entries.push([[verdictIcon('behind', 'warning'), ' Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.'], 'the verdict of the points']);

@@ -1,5 +1,5 @@
 // What is chosen of the studies: a value on every axis, whose latency, which statistic; and the points that this means.
-const { sweeps, mrcs, loads, sizes, queries: QUERIES, classes: CLASSES, parts: PARTS } = data.studies;
+const { sweeps, mrcs, loads, sizes, packs, queries: QUERIES, classes: CLASSES, parts: PARTS } = data.studies;
 const [POOL, ADDED, LOAD] = ['engine.buffer_pool', 'added cache', 'replay.load'];
 /** Which size a miss-ratio curve is of: the buffer pool's, or that of a cache added behind the one that requests were recorded below. */
 const sizeKey = mrc => (mrc.behind ? ADDED : POOL);

@@ -1,6 +1,6 @@
 """Runs a load generator's setting on a device model."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.fitting.model import device
 from tiersim.scenarios.calibration.fitting.residuals import Residual
 from tiersim.scenarios.calibration.fitting.targets import FitTarget, Latencies, Setting
@@ -26,6 +27,10 @@ _MEAN_WEIGHT, _RARE_WEIGHT, _RARE_PERCENT = 4.0, 0.5, 99.0
 #: A loop that takes this many times as long as the shortest of its sort has saturated the drive: how that shares itself
 #: out among what waits decides its percentiles, which weigh less.
 _SATURATED, _SATURATED_WEIGHT = 5.0, 0.25
+
+
+#: Runs that are remembered: half of those that a search asks for it has seen, since numbers of drives are whole.
+_RUNS: Newest[tuple[float, dict[str, Latencies]]] = Newest(20_000)
 
 
 def residuals_of_loops(targets: Sequence[FitTarget], values: Mapping[str, float]) -> list[Residual]:
@@ -59,9 +64,21 @@ def residuals_of_drive(targets: Sequence[FitTarget], drive: Flash) -> list[Resid
 
 
 def simulate(
-    drive: Flash, setting: Setting, percents: Iterable[float], commands: int = _COMMANDS
+    drive: Flash, setting: Setting, percents: Sequence[float], commands: int = _COMMANDS
 ) -> tuple[float, dict[str, Latencies]]:
     """Requests a second, and latencies by operation, of a closed loop on the *drive*; the same every time."""
+    key = (physics_of(drive), setting, tuple(percents), commands)
+    return _RUNS.get(key, lambda: _simulate(drive, setting, percents, commands))
+
+
+def physics_of(drive: Flash) -> str:
+    """Return all of a drive that a run depends on."""
+    return drive.model_dump_json(exclude={"name", "notes", "sources"})
+
+
+def _simulate(
+    drive: Flash, setting: Setting, percents: Sequence[float], commands: int
+) -> tuple[float, dict[str, Latencies]]:
     builder = PlantBuilder(1)
     station = add_flash(builder, drive, "drive")
     count = max(_LEAST_COMMANDS, min(commands, _MOST_BYTES // setting.block_bytes))

@@ -29,6 +29,7 @@ from tiersim.scenarios.calibration.fitting.fit import (
     fit_writes,
     limits,
 )
+from tiersim.scenarios.calibration.fitting.loops import physics_of
 from tiersim.scenarios.calibration.fitting.model import device, start
 from tiersim.scenarios.calibration.fitting.residuals import Misfit, Residual, measure, ranges
 from tiersim.scenarios.calibration.fitting.search import compass
@@ -86,6 +87,7 @@ class Recording:
         rules = CauseRules(ReplayModel().dependency_window) if measured else BY_THE_CLOCK
         owners = find_owners(self.trace, stream_names, None)
         self._streams, self._order = infer_streams(self.trace, owners, rules), order_by_code(owners.stream)
+        self._found: dict[str, list[list[Residual]]] = {}  # of drives that a search has tried, by group
         self.span_bytes = int((self.trace.offset_bytes + self.trace.length_bytes).max())
 
     def simulate(self, drive: Flash) -> NDArray[np.int64]:
@@ -103,12 +105,13 @@ class Recording:
         self, values: Mapping[str, float], operations: tuple[int, ...] = (READ, WRITE, FLUSH)
     ) -> list[Residual]:
         """Means and percentiles of groups of requests that are fitted to, beside what a drive of these numbers does."""
-        simulated = self.simulate(device(values))
-        found = []
-        for group in self.groups:
-            if group.operation in operations:
-                found += _residuals(group, simulated[group.rows])
-        return found
+        drive = device(values)
+        key = physics_of(drive)
+        if key not in self._found:
+            simulated = self.simulate(drive)
+            self._found[key] = [_residuals(group, simulated[group.rows]) for group in self.groups]
+        pairs = zip(self.groups, self._found[key], strict=True)
+        return [one for group, found in pairs if group.operation in operations for one in found]
 
     def judge(self, drive: Flash) -> list[Residual]:
         """Mean of the half that was not fitted to; then mean, median and percentiles by operation."""

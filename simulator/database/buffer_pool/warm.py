@@ -59,6 +59,8 @@ _ENTITY = 1 << 33
 #: The first window has so many references, or one for each frame if those are more; every other is twice as long as the
 #: one before.
 _LEAST_REFERENCES = 16_384
+#: No more than so many, unless somebody says otherwise.
+MOST_REFERENCES = 200_000_000
 #: A window's misses have fallen when there are fewer than in the one before by more than this part and more than so
 #: many standard deviations of their difference, taken as counts that know nothing of each other.
 _FALL, _DEVIATIONS = 0.01, 2.0
@@ -246,7 +248,7 @@ def walk(
 
 
 def warm(
-    d: Database, plant: Plant | None = None, *, transaction_ns: int = 0, most_references: int = 200_000_000
+    d: Database, plant: Plant | None = None, *, transaction_ns: int = 0, most_references: int = MOST_REFERENCES
 ) -> Warmed:
     """Fill the pool of a database that has not run yet, and the page cache of its *plant* if that is given.
 
@@ -291,7 +293,7 @@ def _is_full(p: Plant, d: Database) -> bool:
     return bool(cache["used"] == min(cache["blocks"], pages))
 
 
-def fill(d: Database, frames: int, *, most_references: int = 200_000_000) -> None:
+def fill(d: Database, frames: int, *, most_references: int = MOST_REFERENCES) -> None:
     """Fill *frames* frames of the pool of a database that has not run yet, or as many as that
     number of references do.
     """

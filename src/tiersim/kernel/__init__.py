@@ -108,6 +108,12 @@ def call_at(address: int, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> tup
     return first, second, third
 
 
+def fetch(table: Any, index: int) -> None:
+    """Say that a row of a table is needed soon: the processor loads it into its cache meanwhile. The index may lie
+    behind the end.
+    """
+
+
 def table_set(cls: type[C]) -> type[C]:
     """Let kernels take a NamedTuple of arrays, or of such NamedTuples, as one argument.
 

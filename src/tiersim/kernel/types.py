@@ -17,7 +17,7 @@ from numba import from_dtype, types
 from numba.core.typing.templates import AttributeTemplate, infer_getattr, signature
 from numba.extending import lower_builtin, lower_getattr, lower_getattr_generic, models, register_model, type_callable
 
-from tiersim.kernel import call_at
+from tiersim.kernel import call_at, fetch
 from tiersim.kernel.blocks import ArrayKind, Kind, SetKind
 
 WORD = ir.IntType(64)
@@ -152,6 +152,25 @@ def _setitem(context: Any, builder: Any, typed: Any, arguments: Any) -> Any:
     value = context.cast(builder, arguments[2], kind, table.dtype)
     place = _item(context, builder, table, arguments[0], index, arguments[1])
     context.pack_value(builder, table.dtype, value, place)
+    return context.get_dummy_value()
+
+
+@type_callable(fetch)
+def _type_fetch(_: Any) -> Any:
+    def typed(table: Any, index: Any) -> Any:
+        return signature(types.none, table, types.int64)
+
+    return typed
+
+
+@lower_builtin(fetch, TableType, types.int64)
+def _fetch(context: Any, builder: Any, typed: Any, arguments: Any) -> Any:
+    kind = context.get_data_type(typed.args[0].dtype).as_pointer()
+    row = builder.gep(builder.inttoptr(_word(builder, arguments[0], 0), kind), [arguments[1]])
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    shape = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [byte], shape)
+    builder.call(function, [builder.bitcast(row, byte), number(0), number(3), number(1)])
     return context.get_dummy_value()
 
 
