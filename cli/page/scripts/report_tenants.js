@@ -1,6 +1,7 @@
 // Recordings that shared hardware: who hurts whom, their worst minutes, and what all did over time, one upon the other.
 const sharedRun = () => data.sharing.find(run => run.tenants.some(one => data.scenarios[one.index].name === selected()?.name)) ?? data.sharing[0];
 const tenantStyle = place => style(place);
+const tenantArea = place => area(alpha(tenantStyle(place).colour, strength(place)));
 const HURTS = 0.02; // less than that is nothing that anybody notices
 
 /** How much longer a tenant's mean latency is with another than without it, as a share; null where that was not run. */
@@ -19,7 +20,7 @@ function harmCell(tenant, other) {
 }
 
 function harmTable(run) {
-  const who = (one, i) => element('span', { className: 'who' }, area(tenantStyle(i).colour), element('span', {}, one.name));
+  const who = (one, i) => element('span', { className: 'who' }, tenantArea(i), element('span', {}, one.name));
   const right = ({ share }) => (share ? `share ${share.share}${share.minimum ? `, at least ${whole.format(share.minimum)}/s` : ''}` : null);
   const node = element('table', { className: 'comparison' },
     element('caption', { className: 'unseen' }, 'Mean latency of each tenant, and how much longer each other makes it'),
@@ -71,10 +72,10 @@ function stackOf(run, id, title, valuesOf, unit) {
   show(id, {
     title: `${title} on ${run.scenario}`,
     reading: `${most.name} has most: ${count(most.mean)}${unit} on average.`,
-    legend: run.tenants.map((one, i) => legendItem(area(tenantStyle(i).colour), one.name)),
+    legend: run.tenants.map((one, i) => legendItem(tenantArea(i), one.name)),
     traces: series.map((values, i) => ({
       x: played[i].at.map(value => value / factor), y: values, name: plain(run.tenants[i].name), mode: 'lines', stackgroup: 'tenants', line: { width: 0.5, color: tenantStyle(i).colour },
-      fillcolor: alpha(tenantStyle(i).colour, 0.75), text: values.map(value => `${count(value)}${unit}`), hovertemplate: `%{text}<extra>${plain(run.tenants[i].name)}</extra>`,
+      fillcolor: alpha(tenantStyle(i).colour, 0.75 * strength(i)), text: values.map(value => `${count(value)}${unit}`), hovertemplate: `%{text}<extra>${plain(run.tenants[i].name)}</extra>`,
     })),
     layout: layout({
       dragmode: false, xaxis: axis({ range: [0, end / factor], ticksuffix: ` ${word}`, showgrid: false, ticks: 'outside', ticklen: 4, fixedrange: true, hoverformat: '.4~g' }),

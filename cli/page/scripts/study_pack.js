@@ -20,6 +20,7 @@ function fillBar(one, of) {
       const part = element('span');
       part.style.width = `${100 * share / Math.max(used, 1)}%`;
       part.style.background = colourOf(i);
+      part.style.opacity = strength(i);
       return part;
     })),
   ];
@@ -30,11 +31,17 @@ function tightestOf(one, name) {
   return found ? `${found.text}${found.used ? `: at ${percent(found.used)}` : ''}` : '';
 }
 
+function markOf(place) {
+  const mark = area(colourOf(place));
+  mark.style.opacity = strength(place);
+  return mark;
+}
+
 function arrayCard(one, currency) {
   return element('article', { className: 'card' },
     element('h3', {}, element('bdi', {}, one.candidate), element('small', {}, `${whole.format(one.cost)}${NBSP}${currency ?? ''}`)),
     element('dl', {}, Object.keys(one.filled).flatMap(of => fillBar(one, of))),
-    element('ul', {}, one.tenants.map((name, i) => element('li', {}, area(colourOf(i)), element('span', {}, element('bdi', {}, name), element('small', {}, tightestOf(one, name)))))),
+    element('ul', {}, one.tenants.map((name, i) => element('li', {}, markOf(i), element('span', {}, element('bdi', {}, name), element('small', {}, tightestOf(one, name)))))),
     element('div', { className: 'explanation' }, one.doubts.map(({ tenants, why }) => element('p', {}, `In doubt: ${tenants.join(', ')}: ${why}.`))));
 }
 
