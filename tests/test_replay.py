@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "f790f31c1d47672089a875e34c70eb32cf6b32c472366142c1d4f2a8dc18de07"
+GOLDEN = "88a7faa290f061953e6c0e157882295513a2e72d602972e7e61496c7f7e69469"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
