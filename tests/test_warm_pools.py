@@ -14,9 +14,10 @@ from tiersim.devices.station_records import Plant
 from tiersim.scenarios.statements import assembly
 from tiersim.scenarios.statements.assembly import WarmPools
 from tiersim.scenarios.validation.pgbench import closed_loop
+from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
 from tiersim.simulator.database.buffer_pool.warm import Warmed, warm
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
-from tiersim.simulator.database.database_state import LOG, LOOKUP, Database
+from tiersim.simulator.database.database_state import LOG, LOOKUP, MIDPOINT, Database
 
 Run = tuple[Database, Plant]
 
@@ -36,7 +37,8 @@ def assert_equal(found: Run, expected: Run) -> None:
 def test_a_pool_that_was_filled_before_is_as_if_it_was_filled_anew(case: DatabaseCase) -> None:
     case, pools = replace(case, warmed=False), WarmPools()
     runs = []
-    for one in (replace(case, costs=tuple(2 * cost for cost in case.costs)), case, case):
+    dearer = replace(case, costs=tuple(2 * cost for cost in case.costs))
+    for one in (dearer, case, case):
         builder, database, _ = one.fresh()
         runs.append((database, builder.build(4)))
     for database, plant in runs[:2]:
@@ -86,3 +88,24 @@ def test_alike_transactions_fill_a_pool_alike_whatever_they_log(
     monkeypatch.setattr(assembly, "_MOST_BYTES", 0)  # no page cache is that small
     pools.fill(*of_one_class(5, 100))
     assert len(filled) == 7
+
+
+@pytest.mark.kernels
+@pytest.mark.parametrize("midpoint", [Midpoint(20, 1000), Midpoint(37, 2000)])
+def test_a_pool_of_innodb_is_not_that_of_other_settings_of_its_list(midpoint: Midpoint) -> None:
+    def of(settings: Midpoint) -> Run:
+        builder = PlantBuilder(1)
+        disk = add_server(builder, "disk", 1, 1000)
+        host = DatabaseHost(1, 40, log_station=disk, policy=MIDPOINT, midpoint=settings)
+        does = [Demand(LOOKUP, dirties=True), Demand(LOG)]
+        database = add_database(
+            builder, host, [Relation(2000, (1, 20, 200), station=disk)], [does], closed_loop(3, 5, 10)
+        )
+        return database, builder.build()
+
+    pools = WarmPools()
+    pools.fill(*of(Midpoint(37, 1000)))
+    found, anew = of(midpoint), of(midpoint)
+    pools.fill(*found)
+    warm(*anew)
+    assert_equal(found, anew)

@@ -41,7 +41,7 @@ _MOST_PROGRAMS = 3
 #: What decides how a pool is filled; of demands these fields do; what each session does, unless all do the same.
 _ASKED = (
     "first_demand", "rows", "ordered", "next_index", "first_level", "level_pages", "first_moved", "moved_rank",
-    "moved_page", "replacement", "seed",
+    "moved_page", "replacement", "seed", "has_room", "midpoint",
 )  # fmt: skip
 _ASKED_OF_DEMANDS = ("kind", "table", "dirties", "pages", "start_page", "rows", "entry_share", "needs_room")
 _ASKED_OF_SESSIONS = ("statement_class", "begins", "ends", "first_number")
@@ -147,7 +147,15 @@ class WarmPools:
 
 def _key(d: Database, plant: Plant, transaction_ns: int, most_references: int) -> bytes:
     blocks = [int(plant.flash_caches[place]["blocks"]) for place in d.page_cache["cache"].tolist()]
-    sizes = [len(d.page_of), len(d.frame_of), len(d.lazy_writer), *blocks, transaction_ns, most_references]
+    sizes = [
+        len(d.page_of),
+        len(d.frame_of),
+        len(d.lazy_writer),
+        len(d.page_cleaner),
+        *blocks,
+        transaction_ns,
+        most_references,
+    ]
     digest = hashlib.blake2b(repr(sizes).encode())
     values = [*(getattr(d, name) for name in _ASKED), *(d.demands[name] for name in _ASKED_OF_DEMANDS), *d.laws]
     if (d.statement_class == d.statement_class[:1]).all() and d.begins.all() and d.ends.all():
