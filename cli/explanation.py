@@ -175,15 +175,14 @@ def _reads(summary: Summary, figures: Mapping[str, Any], parts: Sequence[Mapping
     }
 
 
-def _ran_ns(summary: Summary) -> float:
-    """With the warm-up, as stations count."""
+def _span_ns(summary: Summary) -> float:
     counted = (summary.get("replay") or {}).get("counted_ns")
-    return float(counted["until"] if counted else summary["trace"]["span_ns"])
+    return float(counted["until"] - counted["from"] if counted else summary["trace"]["span_ns"])
 
 
 def _stations(summary: Summary) -> list[dict[str, Any]]:
     """The busiest stations: utilisation, number there, and by Little's law the time that a request spends there."""
-    ran_ns, rows = _ran_ns(summary), []
+    span_ns, rows = _span_ns(summary), []
     cores = (summary.get("host") or {}).get("cores")
     for name, station in (summary.get("stations") or {}).items():
         known = {one: share for one, share in station["utilisation"].items() if share is not None}
@@ -191,7 +190,7 @@ def _stations(summary: Summary) -> list[dict[str, Any]]:
             continue
         resource = max(known, key=lambda one: known[one])
         queue, requests = station.get("queue_mean"), station.get("requests")
-        little_ns = queue * ran_ns / requests if queue is not None and requests else None
+        little_ns = queue * span_ns / requests if queue is not None and requests else None
         servers = 1 if resource in _ONE_AT_A_TIME else cores if resource == "cores" else None
         waiting = max(1 - known[resource] * servers / queue, 0.0) if queue and servers else None
         rows.append(

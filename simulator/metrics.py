@@ -60,6 +60,8 @@ class Metrics(NamedTuple):
     lag_max_ns: NDArray[np.int64]  # (1,)
     outstanding: NDArray[np.int64]  # (intervals, stations) at the end of the interval
     work_ns: NDArray[np.int64]  # (intervals, stations, resources) since time 0, at the end of the interval
+    warmup_area_ns: NDArray[np.int64]  # (stations,) outstanding over time, before the first interval that is counted
+    warmup_finished: NDArray[np.int64]  # (stations,) requests that left before it
     # who waits for whom (see sharing); owners: as ``owner_of`` has them, and background work; no stations if not asked
     owner_of: NDArray[np.int64]  # (categories,)
     waiting: NDArray[np.int32]  # (stations, owners) requests that the station has not started
@@ -102,6 +104,8 @@ def new_metrics(
         lag_max_ns=np.zeros(1, np.int64),
         outstanding=np.zeros((intervals, stations), np.int64),
         work_ns=np.zeros((intervals, stations, resources), np.int64),
+        warmup_area_ns=np.zeros(stations, np.int64),
+        warmup_finished=np.zeros(stations, np.int64),
         owner_of=np.zeros(0, np.int64) if owner_of is None else owner_of.astype(np.int64),
         waiting=np.zeros((watched, owners), np.int32),
         started=np.zeros((watched, owners + min(watched, 1)), np.int32),
@@ -196,6 +200,15 @@ def close(m: Metrics, interval: int, outstanding: NDArray[np.int64], work_ns: ND
     """End the current interval and those that nothing happened in: the stations stay as they are."""
     m.outstanding[interval:] = outstanding
     m.work_ns[interval:] = work_ns
+
+
+@kernel
+def note_warmup(p: Plant, m: Metrics, now: int) -> None:
+    """The warm-up ends: note what stations did in it."""
+    for station in range(p.stations.size):
+        s = p.stations[station]
+        m.warmup_area_ns[station] = s["area_ns"] + s["outstanding"] * (now - s["changed_ns"])
+        m.warmup_finished[station] = s["finished"]
 
 
 @kernel

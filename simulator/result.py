@@ -344,20 +344,22 @@ def latencies(metrics: Metrics, load: LoadVerdict, names: Sequence[str]) -> dict
 def station_figures(
     plant: Plant, stations: Sequence[Station], metrics: Metrics, outcome: Outcome, intervals: int
 ) -> dict[str, Any]:
-    """What each station did, by name; utilisation over the first *intervals* of the timeline
-    without the warm-up.
-    """
+    """What each station did, by name, without the warm-up; utilisation over the first *intervals* of the timeline."""
     from tiersim.devices.station import own_figures
 
     shares: dict[int, dict[str, float]] = {index: {} for index in range(len(stations))}
     for share, index, resource in counted_utilisation(metrics, stations, intervals - 1):
         shares[index][stations[index].resources[resource]] = share
+    warmup_ns = int(metrics.first_counted[0] * metrics.interval_ns[0])
+    counted_ns = outcome.end_ns - warmup_ns if outcome.end_ns > warmup_ns else outcome.end_ns  # over before: all of it
+    area_ns = plant.stations["area_ns"] - metrics.warmup_area_ns
+    finished = plant.stations["finished"] - metrics.warmup_finished
     return {
         station.name: {
             "kind": station.kind,
             "utilisation": shares[index],
-            "queue_mean": float(plant.stations["area_ns"][index]) / max(outcome.end_ns, 1),
-            "requests": int(plant.stations["finished"][index]),
+            "queue_mean": float(area_ns[index]) / max(counted_ns, 1),
+            "requests": int(finished[index]),
             **own_figures(plant, index),
         }
         for index, station in enumerate(stations)

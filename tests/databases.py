@@ -188,7 +188,9 @@ class DatabaseCase:
             warm(database, builder.build(4), transaction_ns=self.tick_ns, most_references=20_000)
             if self.page_cleaner_in_ns is not None:
                 settle(database, self.frames // 4, self.frames // 2, 5000)
-        metrics = new_metrics(FIRST_CLASS + len(self.classes), len(builder.stations), RESOURCES, 4, 200 * self.tick_ns)
+        interval_ns = 200 * self.tick_ns
+        columns, counted_ns = FIRST_CLASS + len(self.classes), self.counted_from * 20 * self.tick_ns
+        metrics = new_metrics(columns, len(builder.stations), RESOURCES, 4, interval_ns, counted_from_ns=counted_ns)
         return builder, database, metrics
 
     def log_in_ns(self) -> Log | LogBlocks:

@@ -608,3 +608,26 @@ def test_levels_of_hot_rows_are_whole_rows_and_lose_no_access() -> None:
     assert sum(share for _, share in rounded.levels(10**6)) <= 1
     one = RelationModel.model_validate({"rows": 10, "rows_per_page": 1, "hot": 0.2, "hot_share": 0.9})
     assert one.levels(10) == ((2, 0.9),)
+
+
+def test_stations_are_counted_behind_the_warm_up(tmp_path: Path) -> None:
+    """A burst in the warm-up queues for eight cores; behind it one client has one of them for itself."""
+    text = """
+[statements.think]
+does = [{ compute = "1 ms" }]
+[streams.early]
+statements = ["think"]
+clients = 32
+count = 1000
+[streams.late]
+statements = ["think"]
+clients = 1
+"""
+    whole, behind = (
+        run(tmp_path, text, more='duration = "10 s"', settings=settings)["stations"]["processors"]
+        for settings in ((), ("replay.warmup=5 s",))
+    )
+    assert whole["queue_mean"] > 10
+    assert behind["utilisation"]["cores"] == pytest.approx(1 / 8, rel=1e-3)
+    assert behind["queue_mean"] == pytest.approx(1, rel=1e-3)
+    assert behind["requests"] == pytest.approx(20_000, rel=0.01)  # two slices a transaction

@@ -63,6 +63,7 @@ from tiersim.simulator.metrics import (
     close,
     note_accepted,
     note_finished,
+    note_warmup,
     record_arrival,
     record_completion,
     record_lag,
@@ -297,6 +298,8 @@ def close_intervals(
         if d.sessions.size > 0:
             note_history(d, interval)
         interval += 1
+        if interval == m.first_counted[0]:
+            note_warmup(p, m, interval_end)
         interval_end += m.interval_ns[0]
     return interval, interval_end
 

@@ -30,6 +30,7 @@ from tiersim.simulator.metrics import (
     close,
     note_accepted,
     note_finished,
+    note_warmup,
     record_arrival,
     record_completion,
     record_lag,
@@ -396,6 +397,8 @@ class ReferenceEngine:
             if len(self.database.sessions):
                 note_history(self.database, self._interval)
             self._interval += 1
+            if self._interval == m.first_counted[0]:
+                note_warmup(self.plant, m, self._interval * m.interval_ns[0])
 
     def _new_request(self, op: int, offset_bytes: int, length_bytes: int, parent: int) -> int:
         if not self._free:
