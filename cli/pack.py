@@ -103,7 +103,9 @@ def show_one_array(document: dict[str, Any], name: str) -> None:
         title = f"{name}: all on {one['candidate']}, {one['cost']:,.0f} {currency}"
         terminal.show_table(title, ["tenant", "part of the limit", "target"], rows, _notes(document, [one]), words=3)
     if not document["fits"]:
-        terminal.notice(f"{name}: no candidate carries all tenants; tiersim pack finds several arrays")
+        homeless = [one["tenant"] for one in document["does_not_fit"]]
+        alone = f"; none carries {', '.join(homeless)} alone" if homeless else "; tiersim pack finds several arrays"
+        terminal.notice(f"{name}: no candidate carries all tenants{alone}")
     rows = [[one["candidate"], one["why"]] for one in document["refused"]]
     if rows:
         terminal.show_table("cheaper, and why not", ["array", "why"], rows, words=2)

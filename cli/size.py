@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 #: So many of those that fail are shown besides what meets the targets; the document has all.
 _MOST_SHOWN = 12
+_RUNNERS_UP = 2
 
 
 def size(
@@ -74,7 +75,7 @@ def size(
         typer.Option(
             "--runners-up", min=0, help="Number of runners-up. Each has devices of another kind than the choice."
         ),
-    ] = 2,
+    ] = _RUNNERS_UP,
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Run every candidate, also those that cost more than the choice.")
     ] = False,
@@ -97,10 +98,10 @@ def size(
     from tiersim.scenarios.sizing.targets import parse_target
 
     if is_tenants(trace):
-        if recorded_on is not None or best_value or exhaustive:
+        if recorded_on is not None or best_value or exhaustive or runners_up != _RUNNERS_UP:
             raise ScenarioError(
-                f"{trace}: names several databases, of which --recorded-on, --best-value and --exhaustive say nothing;"
-                " leave them out"
+                f"{trace}: names several databases, of which --recorded-on, --best-value, --exhaustive and --runners-up"
+                " say nothing; leave them out"
             )
         from tiersim.cli.pack import find_arrays, show_one_array
 

@@ -74,11 +74,12 @@ def _basis(summary: Summary) -> str:
 
 
 def meaning(summaries: Iterable[Summary]) -> str:
-    """Return what an expected error is, by the example of the first one of throughput, and where it comes from: the
+    """Return what an expected error is, by the example of the first one in the table, and where it comes from: the
     share of measurements that it held is in docs/accuracy.md. Nothing where no result has one.
     """
     given = list(summaries)
-    found = next((one for summary in given if (one := expected_error(summary)) not in ("", "unknown")), "")
+    figure = _unpaced(given)
+    found = next((one for summary in given if (one := expected_error(summary, figure)) not in ("", "unknown")), "")
     if not found:
         return ""
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
@@ -86,7 +87,7 @@ def meaning(summaries: Iterable[Summary]) -> str:
     between = f"between {low.removeprefix('-')} % too low and {(high or low).removeprefix('+')} % too high"
     return (
         f"{found} says that the prediction is {between}; "
-        "nearly 4 of 5 measurements lay within such limits (docs/accuracy.md)."
+        f"{'3 of 4' if 'innodb' in bases else 'nearly 4 of 5'} measurements lay within such limits (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'extrapolated'} else ''}{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{_DOUBT if any(map(in_doubt, given)) else ''}"
     )
@@ -185,13 +186,16 @@ def in_doubt(summary: Summary) -> bool:
     from tiersim.scenarios.caveats import multiples_of
     from tiersim.simulator.verdict import BEHIND_THROUGHPUT
 
-    verdict, error = summary["verdict"], summary.get("model_error")
-    paced = (summary.get("replay") or {}).get("keeps") == "clients" and verdict.get("arrivals") != "described"
-    found = multiples_of(error, "throughput") if error and paced else None
+    verdict, error, wide = summary["verdict"], summary.get("model_error"), summary.get("range")
+    compared = (summary.get("replay") or {}).get("keeps") == "clients" and verdict.get("arrivals") != "described"
+    found = multiples_of(error, "throughput") if error and compared else None
     if found is None or verdict["load"] not in ("steady", "behind"):
         return False
     share = 1 - summary["throughput_shortfall_pct"] / 100  # of the recorded transactions/s
     low, high = found
+    if wide:  # which holds that error, and more
+        rate = summary["throughput_per_s"]["transactions"]["value"]
+        low, high = (wide["transactions_per_s"][end] / rate for end in ("low", "high")) if rate else found
     return bool(share * low < BEHIND_THROUGHPUT if verdict["load"] == "steady" else share * high >= BEHIND_THROUGHPUT)
 
 
@@ -232,9 +236,13 @@ def error_row(summaries: Sequence[Summary]) -> tuple[str, list[str]]:
     """Return the error to expect of replays, and what it is of: of throughput where clients ask as fast as they are
     answered, else of the mean latency, for the recording sets the rate.
     """
-    paced = any(
-        replay["keeps"] == "rate" if "keeps" in replay else replay.get("mode") != "closed"
-        for replay in (summary["replay"] for summary in summaries)
-    )
-    what, figure = ("mean latency", "mean") if paced else ("throughput", "throughput")
+    figure = _unpaced(summaries)
+    what = "mean latency" if figure == "mean" else figure
     return f"expected error of {what}", [expected_error(summary, figure) for summary in summaries]
+
+
+def _unpaced(summaries: Sequence[Summary]) -> str:
+    """Return the figure that the recording does not set by itself: ``mean`` where it sets the rate."""
+    replays = [summary["replay"] for summary in summaries if "replay" in summary]
+    paced = any(one["keeps"] == "rate" if "keeps" in one else one.get("mode") != "closed" for one in replays)
+    return "mean" if paced else "throughput"

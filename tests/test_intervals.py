@@ -386,3 +386,6 @@ def test_a_verdict_is_in_doubt_where_the_expected_error_reaches_the_other_one(
     assert said.in_doubt(summary | {"replay": {"keeps": "clients"}}) == doubted
     assert said.carries(summary | {"replay": {"keeps": "clients"}}).endswith(", in doubt") == doubted
     assert not said.in_doubt(summary | {"replay": {"keeps": "rate"}})
+    rate = {"transactions": {"value": 100.0}}
+    wide = {"throughput_per_s": rate, "range": {"transactions_per_s": {"low": 30.0, "high": 300.0}}}
+    assert said.in_doubt(summary | wide | {"replay": {"keeps": "clients"}})  # the range holds more than that error

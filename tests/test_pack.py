@@ -235,7 +235,7 @@ def test_size_takes_a_file_of_tenants(folder: Path) -> None:
     assert shown.exit_code == 0, shown.output
     assert "databases: all on 2 × micron-s650dc-800 raid1, 1,800 USD" in " ".join(shown.output.split())
     refused = CliRunner().invoke(app, [*arguments, "--exhaustive"])
-    assert "--exhaustive say nothing" in str(refused.exception)
+    assert "--exhaustive and --runners-up say nothing" in str(refused.exception)
     none = CliRunner().invoke(app, [*arguments[:-1], "p99(data read) < 1 us"])
     assert "no candidate carries all tenants" in " ".join(none.output.split())
     document = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)

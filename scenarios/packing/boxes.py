@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 #: Shares add up to 1 with rounding errors.
-_SLACK = 1e-9
+SLACK = 1e-9
 #: Boxes that are emptied at a time, at most; how often that is tried for each item, and at least.
 _MOST_EMPTIED, _TRIES_AN_ITEM, _LEAST_TRIES = 4, 8, 600
 
@@ -40,7 +40,7 @@ class Packing:
     def holds(self, kind: int, items: Sequence[int]) -> bool:
         """Tell whether a box of a kind holds *items*."""
         chosen = list(items)
-        if not (self.need[kind, chosen].sum(axis=0) <= 1 + _SLACK).all():
+        if not (self.need[kind, chosen].sum(axis=0) <= 1 + SLACK).all():
             return False
         if self.apart[np.ix_(chosen, chosen)].any():
             return False
@@ -71,7 +71,7 @@ def pack(packing: Packing, seed: int = 1, kept: Sequence[Box] = ()) -> list[Box]
         again = np.array(sorted(item for place in emptied for item in best[place].items))
         changed, liked = values * generator.uniform(0.4, 1.6, items), generator.uniform(0.6, 1.4, len(packing.cost))
         found = _cover(packing, again, changed, liked)
-        if packing.total(found) <= packing.total([best[place] for place in emptied]) + _SLACK:
+        if packing.total(found) <= packing.total([best[place] for place in emptied]) + SLACK:
             best = [box for place, box in enumerate(best) if place not in emptied] + found
     return sorted((Box(box.kind, tuple(sorted(box.items))) for box in best), key=lambda box: box.items)
 
@@ -119,7 +119,7 @@ def _fill(packing: Packing, left: NDArray[np.bool_], values: NDArray[np.float64]
     kinds = np.arange(len(need))  # that hold more; the tables below are of these
     load = np.zeros((len(need), need.shape[2]))
     while True:
-        may &= (need <= (1 - load + _SLACK)[:, None]).all(axis=2)
+        may &= (need <= (1 - load + SLACK)[:, None]).all(axis=2)
         more = may.any(axis=1)
         if not more.all():
             kinds, need, load, may = kinds[more], need[more], load[more], may[more]

@@ -19,7 +19,7 @@ from tiersim.devices.array.volume import loss_of
 from tiersim.errors import ScenarioError
 from tiersim.parallel import Note, side_by_side
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.packing.boxes import Box, Packing, pack
+from tiersim.scenarios.packing.boxes import SLACK, Box, Packing, pack
 from tiersim.scenarios.replay import INTERVALS, Played, play
 from tiersim.scenarios.sizing.candidates import Candidate, capacity_bytes
 from tiersim.scenarios.sizing.judging import JudgedTarget, doubts_of, judge_run
@@ -70,7 +70,7 @@ class _Trial:
                 if target.kind not in _OF_TENANTS:
                     raise ScenarioError(
                         f"{asked.recordings.path}: tenants.{name}.targets: {target.text!r}: is of hardware; write"
-                        " latencies and rates here, and --growth or --failed-drive"
+                        " latencies and rates here, and use tiersim pack with --growth or --failed-drive"
                     )
                 if target.kind == "latency" and target.of not in CATEGORIES:
                     raise ScenarioError(
@@ -269,7 +269,7 @@ def _too_much(asked: NDArray[np.float64]) -> str:
     """Say of what tenants together ask for more than an array has; nothing if they do not."""
     most = int(asked.argmax())
     name = ("room", "places for tenants", "cores", "memory")[most]
-    return f"together they take {100 * asked[most]:.0f} % of its {name}" if asked[most] > 1 else ""
+    return f"together they take {100 * asked[most]:.0f} % of its {name}" if asked[most] > 1 + SLACK else ""
 
 
 def _search(trial: _Trial, packing: Packing) -> tuple[list[Box], list[int]]:

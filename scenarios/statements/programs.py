@@ -119,10 +119,9 @@ class Program:
         """Tell whether statements lock the rows that they change."""
         return any(demand.kind == LOCK for one in self.classes for demand in one)
 
-    @property
-    def changes_rows(self) -> bool:
-        """Tell whether a statement makes a page dirty and writes log; one that reads may set hint bits."""
-        return any(demand.dirties and demand.log_bytes for one in self.classes for demand in one)
+    def changes_rows(self, *, described: bool) -> bool:
+        """Tell whether a statement makes a page dirty; in a recording, one that writes log, for reads set hint bits."""
+        return any(demand.dirties and (described or demand.log_bytes) for one in self.classes for demand in one)
 
     @property
     def sessions(self) -> int:

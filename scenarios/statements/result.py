@@ -310,7 +310,7 @@ def summarise_statements(
         "calibration": "none",
         "cache": _cache(assembled, metrics, min(first, ran - 1), ran),
         "arrivals": _basis(load),
-        "locks": "modelled" if program.locks_rows else "not modelled" if program.changes_rows else "none",
+        "locks": _locks(assembled),
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
     if assembled.settings.of_engine.page_cleaner is not None:
         believed["error"] = INNODB
@@ -545,6 +545,12 @@ def _basis(load: StatementLoad) -> str:
     return "described" if load.described else "synthetic" if load.synthetic else "recorded"
 
 
+def _locks(assembled: Assembled) -> str:
+    if assembled.program.locks_rows:
+        return "modelled"
+    return "not modelled" if assembled.program.changes_rows(described=assembled.load.described) else "none"
+
+
 def _calls(assembled: Assembled) -> Column:
     """Count the statements of each class that are in the statistics."""
     counted = assembled.database.done_ns > assembled.database.counted_ns[COUNTED_FROM]
@@ -627,7 +633,7 @@ def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     load = assembled.load
     found = [*assembled.settings.caveats, *caveats.of_hardware(scenario)]
-    if assembled.program.changes_rows:
+    if assembled.program.changes_rows(described=load.described):
         found += caveats.empty_caches(scenario, statements=True)
     found += caveats.of_statements(
         scenario.model,

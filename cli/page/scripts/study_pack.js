@@ -5,6 +5,7 @@ const colourOf = place => `var(--series-${place % COLOURS})`;
 
 function packSaid(pack) {
   if (pack.homeless.length) return `${list(pack.homeless.map(one => one.tenant))} ${pack.homeless.length === 1 ? 'does' : 'do'} not fit on any candidate.`;
+  if (!pack.arrays.length) return 'No candidate carries all databases.';
   const kinds = new Map();
   for (const one of pack.arrays) kinds.set(one.candidate, (kinds.get(one.candidate) ?? 0) + 1);
   return `On ${arraysOf(pack)} for ${whole.format(pack.cost)}${NBSP}${pack.currency ?? ''}: ${list([...kinds].map(([name, number]) => (number > 1 ? `${number} of ${name}` : name)))}.`;
