@@ -176,8 +176,9 @@ def row(number: int, luck: int) -> dict[str, Any]:
 def page(folder: Path, luck: int, force: bool = False, place: Path | None = None) -> None:
     """Write a page of a miss-ratio curve."""
     curve = {"schema": "tiersim.mrc/1", "points": [{"cache_bytes": 8192, "miss_ratio": 0.5}]}
-    (folder / "input.mrc.json").write_text(json.dumps(curve))
-    pages.write_page([folder / "input.mrc.json"], (place or folder) / "a.html", f"page {luck}", force=force)
+    taken = folder / f"input-{luck}.mrc.json"  # of its own: another process may read while this one writes
+    taken.write_text(json.dumps(curve))
+    pages.write_page([taken], (place or folder) / "a.html", f"page {luck}", force=force)
 
 
 def made_up_bundle(folder: Path, rows: int = 9) -> Path:

@@ -107,9 +107,9 @@ def test_the_database_is_drawn_with_its_checkpoints(
     assert "On 15k-raid10 2 checkpoints run; writing takes 27.5 s, syncing 1.50 s." in said
     assert "The last has not finished when the run ends." in said
     assert "Worst 5 s of a checkpoint: throughput 22 % below the mean of the run." in said
-    assert "on average and makes 2 commits durable. A commit that comes during a sync waits for the next one." in said
+    assert "on average and make 2 commits durable. A commit that comes meanwhile waits for the next flush." in said
     flushes = results[0].summary["log"]["flushes"]
-    assert f"The log is written and flushed {flushes / (SPAN_NS / 1e9):,.0f} times/s. One such sync takes" in said
+    assert f"The log is written and flushed {flushes / (SPAN_NS / 1e9):,.0f} times/s. A write and its flush take" in said
     rows = numbers(page, "database-time")[0]
     assert rows[0][3] == "Dirty pages"
     assert float(rows[1][3]) == pages["y"][0]

@@ -6,6 +6,7 @@ from tests.twins.clock import Clock, Process, Signal
 from tests.twins.processors import Processors
 
 _BEFORE = -1  # who comes at that time
+_OF_VOLUME = -2  # and before that what a volume has done, whose station is an earlier one (docs/engines.md)
 
 
 class LogThreads:
@@ -63,7 +64,7 @@ class LogThreads:
         while True:
             target = self.written
             yield self.clock.now + self.io_ns
-            yield self.clock.now + self.io_ns
+            yield self.clock.now + self.io_ns, _OF_VOLUME
             if self.log_io_ns:
                 yield from self.processors.use(self.log_io_ns, first=True)
             self.flushed = target
