@@ -38,8 +38,8 @@ RESULTS = (
     Fault(
         "mean-queue",
         "simulator/result.py",
-        '"queue_mean": float(plant.stations["area_ns"][index]) / max(outcome.end_ns, 1),',
-        '"queue_mean": float(plant.stations["area_ns"][index]) / max(outcome.last_arrival_ns, 1),',
+        '"queue_mean": float(area_ns[index]) / max(counted_ns, 1),',
+        '"queue_mean": float(area_ns[index]) / max(outcome.last_arrival_ns, 1),',
         "Mean queues are taken over the time of arrivals, not of the run.",
         ("tests/test_verdict.py::test_a_result_of_four_requests_by_hand",),
     ),
