@@ -13,7 +13,7 @@ function css(name) {
   return looks.get(name);
 }
 const COLOURS = 6;
-/** How strongly the n-th of more things than there are colours is drawn, so that it is told from others of its colour. */
+/** Opacity of the n-th series: colours repeat, and each time they are paler. */
 const strength = index => [1, 0.6, 0.35, 0.2][Math.min(Math.floor(index / COLOURS), 3)];
 const style = index => ({
   colour: css(`--series-${index % COLOURS}`),

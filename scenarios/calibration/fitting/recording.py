@@ -16,6 +16,7 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.grouping import order_by_code
 from tiersim.operations import DISCARD, FLUSH, OPERATIONS, READ, WRITE
+from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.fitting.fit import (
     FLUSH_PARAMETERS,
     LARGE_BYTES,
@@ -45,6 +46,8 @@ from tiersim.units import NS_PER_S
 
 #: Longer recordings are fitted to this many of their requests, from the start.
 _MOST_REQUESTS = 150_000
+#: Drives whose residuals are remembered, as in a search by loops.
+_DRIVES = 20_000
 #: Into how many stretches a recording is cut; every other one is for fitting.
 STRETCHES = 40
 #: A group of requests counts from this many on; an operation, too. Flushes are few.
@@ -87,7 +90,7 @@ class Recording:
         rules = CauseRules(ReplayModel().dependency_window) if measured else BY_THE_CLOCK
         owners = find_owners(self.trace, stream_names, None)
         self._streams, self._order = infer_streams(self.trace, owners, rules), order_by_code(owners.stream)
-        self._found: dict[str, list[list[Residual]]] = {}  # of drives that a search has tried, by group
+        self._found: Newest[list[list[Residual]]] = Newest(_DRIVES)  # of drives that a search has tried, by group
         self.span_bytes = int((self.trace.offset_bytes + self.trace.length_bytes).max())
 
     def simulate(self, drive: Flash) -> NDArray[np.int64]:
@@ -106,11 +109,12 @@ class Recording:
     ) -> list[Residual]:
         """Means and percentiles of groups of requests that are fitted to, beside what a drive of these numbers does."""
         drive = device(values)
-        key = physics_of(drive)
-        if key not in self._found:
-            simulated = self.simulate(drive)
-            self._found[key] = [_residuals(group, simulated[group.rows]) for group in self.groups]
-        pairs = zip(self.groups, self._found[key], strict=True)
+
+        def simulated() -> list[list[Residual]]:
+            latencies = self.simulate(drive)
+            return [_residuals(group, latencies[group.rows]) for group in self.groups]
+
+        pairs = zip(self.groups, self._found.get(physics_of(drive), simulated), strict=True)
         return [one for group, found in pairs if group.operation in operations for one in found]
 
     def judge(self, drive: Flash) -> list[Residual]:
