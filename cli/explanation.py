@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tiersim.cli.statements import known_parts, time_of_transaction
+from tiersim.cli.tenants import volume_of
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.scenarios.caveats import BEYOND, tail_of
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
@@ -118,6 +119,7 @@ def explanation(summary: Summary, query: str | None) -> dict[str, Any]:
         "parts": parts,
         "no_parts": _no_parts(summary, parts),
         "reads": _reads(summary, figures, parts),
+        "tenants": _tenants(summary),
         "stations": stations,
         "bound": _bound(summary),
         "cores": (cores := _cores(summary) if name == _WHOLE and parts else None),
@@ -172,6 +174,35 @@ def _reads(summary: Summary, figures: Mapping[str, Any], parts: Sequence[Mapping
         "per_call": figures.get("physical_reads_per_call"),
         "mean_ns": mean.get("value"),
         "pool_hit_ratio": (summary.get("hit_ratio") or {}).get("pool"),
+    }
+
+
+def _tenants(summary: Summary) -> dict[str, Any] | None:
+    """Whom the requests of a tenant wait for, and where, the longest first; and its mean latency without each other,
+    the one first without whom it is shortest. Stations of one volume count as one.
+    """
+    shared = summary.get("shared")
+    if shared is None:
+        return None
+    mean_ns, requests = shared["mean_latency_ns"], max(summary["commands"], 1)
+    waits_ns: dict[tuple[str, str], float] = {}
+    for station, behind in shared["waits_ns"].items():
+        for other, wait_ns in behind.items():
+            place = other, volume_of(station)
+            waits_ns[place] = waits_ns.get(place, 0.0) + wait_ns
+    without_ns = sorted(shared["without"].items(), key=lambda one: (one[1], one[0]))
+    return {
+        "tenant": shared["tenant"],
+        "mean_latency_ns": mean_ns,
+        "alone_ns": shared["alone"]["mean_latency_ns"],
+        "without": [
+            {"tenant": other, "mean_latency_ns": ns, "saves_share": 1 - ns / mean_ns if mean_ns else 0.0}
+            for other, ns in without_ns
+        ],
+        "waits": [
+            {"behind": other, "at": place, "total_ns": ns, "per_request_ns": ns / requests}
+            for (other, place), ns in sorted(waits_ns.items(), key=lambda one: (-one[1], one[0]))
+        ],
     }
 
 

@@ -51,6 +51,8 @@ from tiersim.traces.schema import CHECKPOINT_WRITE, FLAG_SYNC, LOG_WRITE
 #: background writer, kernel write-back) have many writes outstanding; a journal does one thing after another; a burst
 #: is what inferred sessions were all busy for.
 SESSION, WRITER, JOURNAL, BURST = range(4)
+#: What the process is called that writes checkpoints, where the recording tells processes apart.
+CHECKPOINTER = "checkpointer"
 
 #: Names of kernel threads that write for others, and of those among them that write a journal.
 _KERNEL_WRITERS = (
@@ -453,6 +455,7 @@ class CauseRules:
     window_ns: int  # a command that came later than this after the one before it is not caused by it
     think_ns: int | None = None  # in place of the recorded think times
     keep_pace: bool = True  # whether writers follow the foreground, and not the clock
+    timed: bool = False  # whether a stream of the name of CHECKPOINTER comes by the clock nevertheless
     one_at_a_time: bool = False  # whether a session waits for each command, whatever was recorded
     ordered: bool = True  # whether what had ended before must end before
 
@@ -521,8 +524,9 @@ def streams_of(crowd: Crowd, rules: CauseRules) -> tuple[Streams, NDArray[np.int
         streams.think_ns[rows] = 0
         when_ended(streams, latency_ns, first, own)
         own.sort()
-        find_causes(Times(crowd.role, own, foreground_ns), stream, rules.window_ns, rules.keep_pace,
-                    rules.one_at_a_time, streams)  # fmt: skip
+        keep_pace = rules.keep_pace and not (rules.timed and crowd.name[stream] == CHECKPOINTER)
+        find_causes(Times(crowd.role, own, foreground_ns), stream, rules.window_ns, keep_pace, rules.one_at_a_time,
+                    streams)  # fmt: skip
         if is_session[stream]:
             category = streams.category[rows]
             log_flush = (category == LOG_FLUSH) & (streams.waits_for[rows] == OWN)
@@ -735,9 +739,11 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
     rules, names = scenario.model.replay, found.stream_names
     owners = find_owners(trace, names, rules.clients)
     crowd = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
-    causes = CauseRules(window_ns=rules.dependency_window, keep_pace=rules.writers == "pace")
+    causes = CauseRules(rules.dependency_window, keep_pace=rules.writers != "clock", timed=rules.writers == "timed")
     if rules.mode == "closed":
-        causes = CauseRules(_FOREVER_NS, rules.think, causes.keep_pace, one_at_a_time=rules.clients is not None)
+        causes = replace(
+            causes, window_ns=_FOREVER_NS, think_ns=rules.think, one_at_a_time=rules.clients is not None
+        )  # fmt: skip
         if rules.clients is not None:
             whole, owners = crowd.joined()
             owners = deal_to_clients(whole, owners, rules.clients)
