@@ -11,7 +11,7 @@ _ALIKE_PCT = 0.5
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " Calibrated results were never checked on another kind of storage, so this is the error of uncalibrated ones."
+    " This is the error of uncalibrated results: nobody checked calibrated ones on another kind of storage."
 )
 _DOUBT = " In doubt: with this error the other verdict on load is possible, too."
 _NO_EFFECT = " has no effect here: "

@@ -219,8 +219,12 @@ def empty_caches(scenario: NamedScenario, *, statements: bool) -> Iterator[str]:
     for name, controller in scenario.controllers.items():
         filling_ns = 2 * controller.flush_interval_ns
         if controller.cache_bytes is not None and scenario.model.replay.warmup < filling_ns:
-            remedy = f"; set replay.warmup = {format_ns(filling_ns)} to leave that time out" if statements else ""
-            yield f"the write cache of controllers.{name} starts empty: writes are faster then than later{remedy}"
+            first = format_ns(filling_ns)
+            remedy = f"set replay.warmup = {first} to leave them out" if statements else "record longer"
+            yield (
+                f"the write cache of controllers.{name} starts empty: in the first {first} writes are faster than later;"
+                f" {remedy}"
+            )
 
 
 def _timeless_caches(scenario: NamedScenario) -> Iterator[str]:
