@@ -13,7 +13,7 @@ from tiersim.devices.catalogue import load_device
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash
 from tiersim.operations import WRITE
-from tiersim.scenarios.closed import Loop, at_random, run_closed, settled_bytes_per_s
+from tiersim.scenarios.closed_loop import Loop, at_random, run_closed, settled_bytes_per_s
 from tiersim.scenarios.validation import (
     innodb_ebs,
     innodb_gp2,

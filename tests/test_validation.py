@@ -13,7 +13,7 @@ from tiersim.cli.main import app
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.operations import READ
-from tiersim.scenarios.closed import Loop, at_random, run_closed, sequential, settled_bytes_per_s
+from tiersim.scenarios.closed_loop import Loop, at_random, run_closed, sequential, settled_bytes_per_s
 from tiersim.scenarios.validation import backup, mqsim, perc6, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 
