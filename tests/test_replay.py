@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "88a7faa290f061953e6c0e157882295513a2e72d602972e7e61496c7f7e69469"
+GOLDEN = "abcfc3c3871de5d0ec16b4ca4f67860208844894b4210b456916e07659ea8b1b"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
