@@ -17,7 +17,7 @@ from importlib.resources import files
 from math import exp, hypot, inf, log
 from typing import Any
 
-from tiersim.scenarios.caveats import INNODB
+from tiersim.scenarios.caveats import INNODB, model_error_of, multiples_of
 from tiersim.simulator.result import Result
 
 #: A 99th percentile of more than so many medians is that of transactions which waited for a device.
@@ -95,7 +95,8 @@ def with_tails(result: Result) -> Result:
         return result
     drawn = (summary.get("range") or {}).get("p99_ns", {})
     median = summary["latency_ns"]["transaction"]["p50"]["value"]
-    tails = {name: _tail(one, median, drawn.get(name)) for name, one in tail_figures(summary).items()}
+    is_checked = multiples_of(model_error_of(summary["verdict"]), "p99") is not None
+    tails = {name: _tail(one, median, drawn.get(name), is_checked) for name, one in tail_figures(summary).items()}
     return replace(result, summary=summary | {"tails": {"share": SHARE, "p99_ns": tails}})
 
 
@@ -106,9 +107,12 @@ def tail_figures(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return named | {f"query {name}": one for name, one in queries.items()}
 
 
-def _tail(figures: Mapping[str, Any], median: float | None, drawn: Mapping[str, float] | None) -> dict[str, Any]:
+def _tail(
+    figures: Mapping[str, Any], median: float | None, drawn: Mapping[str, float] | None, is_checked: bool
+) -> dict[str, Any]:
     """Return the interval of one: what the run's own requests leave open, what *drawn* runs do, and what was measured,
-    which are independent. It does not begin below the predicted 95th percentile.
+    which are independent. It does not begin below the predicted 95th percentile. *is_checked*: percentiles of such
+    predictions were compared with recorded ones; without that none is resolved, however narrow its interval.
 
     The *median* of transactions decides whether a commit or a query waited for the device. Its own median would not do:
     a query of microseconds that waits for a core has a percentile many times as long.
@@ -128,7 +132,7 @@ def _tail(figures: Mapping[str, Any], median: float | None, drawn: Mapping[str, 
         "value": value,
         "low": least,
         "high": most,
-        "verdict": "resolved" if most <= least * WIDE else "not resolved",
+        "verdict": "not checked" if not is_checked else "resolved" if most <= least * WIDE else "not resolved",
         "of": "waits" if waiting else "processors",
     }
 

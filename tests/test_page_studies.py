@@ -407,7 +407,9 @@ def test_what_is_in_view_is_drawn_first_and_all_of_it_on_paper(html: str, open_p
     page = tabs.context.new_page()
     page.set_viewport_size({"width": 1240, "height": 1200})
     page.add_init_script(NO_REST)
-    page.goto(tabs.file(html).as_uri())
+    file = tabs.folder / "at-rest.html"
+    file.write_text(html, encoding="utf-8")
+    page.goto(file.as_uri())
     page.locator("html[data-ready]").wait_for(state="attached")
     state = "es => es.map(e => [!!e.querySelector('.main-svg'), e.getBoundingClientRect().top < innerHeight])"
     charts = page.eval_on_selector_all("#studies .plot", state)

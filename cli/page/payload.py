@@ -369,8 +369,8 @@ def _unique(names: Iterable[str]) -> list[str]:
 
 
 def _with_tails(summary: dict[str, Any]) -> dict[str, Any]:
-    """Put the measured interval in place of each 99th percentile that is not known to a factor of 2; the 99.9th is then
-    not known either.
+    """Put the measured interval in place of each 99th percentile that is not known to a factor of 2, or not checked;
+    the 99.9th is then not known either.
     """
     tails = (summary.get("tails") or {}).get("p99_ns", {})
 
