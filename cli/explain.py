@@ -60,9 +60,11 @@ def _show(document: dict[str, Any]) -> None:
     if cores is not None and cores["waiting_ns"] > _LEAST_WAIT * cores["time_ns"]:
         waiting, running = (format_ns(ns) for ns in (cores["waiting_ns"], cores["time_ns"] - cores["waiting_ns"]))
         print(
-            f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law). The part"
-            " 'waiting for a core' holds that wait of queries; the parts of clients, reads and the WAL hold the rest."
+            f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law). The row"
+            " 'waiting for a core' has the wait of queries; the rows of the client, reads and the WAL have the rest."
         )
+    if document["expected_error"]:
+        print(document["expected_error"])
     reads = document["reads"]
     if reads is not None:
         print(_reads(reads))

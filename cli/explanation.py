@@ -13,6 +13,7 @@ from typing import Any
 
 from tiersim.cli.statements import known_parts, time_of_transaction
 from tiersim.cli.tenants import volume_of
+from tiersim.cli.verdicts import sentence
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.scenarios.caveats import BEYOND, tail_of
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
@@ -115,6 +116,7 @@ def explanation(summary: Summary, query: str | None) -> dict[str, Any]:
         "count": figures.get("count"),
         "latency_ns": {key: figures[key] for key in STATISTICS if key in figures},
         "p99_interval_ns": tail_of(summary, name),
+        "expected_error": sentence(summary),
         "verdict": summary["verdict"],
         "parts": parts,
         "no_parts": _no_parts(summary, parts),
@@ -259,7 +261,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
         "utilisation": busy,
         "is_short": _is_short(summary),
         "ceiling": 1 / busy,
-        "basis": "utilisation law: 1 ÷ its busy share, if requests keep it busy as long as here",
+        "basis": "utilisation law: 1 ÷ its busy share, if a request keeps it busy as long as now",
     }
 
 

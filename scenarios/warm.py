@@ -23,7 +23,7 @@ from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.devices.tiering.flash_cache import Caching, add_flash_cache
 from tiersim.devices.tiering.tiers import Migration, add_tiers
 from tiersim.operating_system import ending_signals, processors
-from tiersim.random_numbers import LOAD_GAP, fill_random_bits
+from tiersim.random_numbers import LOAD_GAP, fill_random_bits, random_bits
 from tiersim.scenarios.calibration.synthesis.draws import Draws, bounded_sample
 from tiersim.scenarios.calibration.synthesis.draws import scattered as scattered_misses
 from tiersim.scenarios.survey import survey
@@ -167,6 +167,7 @@ def _all_steps() -> Steps:
         _count_distances,
         _synthesise,
         partial(fill_random_bits, np.zeros(1, np.int64), 1, LOAD_GAP, 0),
+        partial(random_bits, 1, LOAD_GAP, 0, 0),
         *places[STEP // 2 :],
         partial(_run_sessions, reference=False),
         _import_and_replay,

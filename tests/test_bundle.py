@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tiersim.errors import TraceError
+from tiersim.kernel.blocks import of_tables
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.schema import REQUEST_COLUMNS
 
@@ -41,6 +42,16 @@ def test_the_four_required_columns_are_enough(tmp_path: Path) -> None:
         "stream": np.int32, "purpose": np.uint8, "issue_ns": np.int64, "command": np.int64, "latency_ns": np.int64,
         "flags": np.uint8,
     }  # fmt: skip
+
+
+def test_kernels_compile_once_for_whatever_was_recorded(tmp_path: Path) -> None:
+    more: list[dict[str, Any]] = [
+        {},
+        {"latency_ns": [1, 2, 3], "stream": ["a", "b", "c"]},
+        {"latency_ns": [1, None, 3], "issue_ns": [0, 1, 2], "flags": pa.array([0, 0, 1], pa.uint8())},
+    ]
+    blocks = [block for one in more for block in Bundle(write(tmp_path, **one)).blocks()]
+    assert len({of_tables(block.columns).kind for block in blocks}) == 1
 
 
 @pytest.mark.parametrize(

@@ -472,6 +472,24 @@ def test_tables_are_sorted_searched_and_whole(html: str, files: list[Path], open
 
 
 @pytest.mark.browser
+def test_a_verdict_in_doubt_is_said_of_points_and_loads(open_page: Open, tmp_path: Path) -> None:
+    sweep, load = write_sweep(tmp_path, pools=POOLS[:1], loads=(1.0, 2.0)), load_document()
+    for file in ("000000.json", "000001.json"):
+        one = json.loads((sweep / "points" / file).read_text())
+        one["summary"]["in_doubt"] = one["point"] == 0
+        (sweep / "points" / file).write_text(json.dumps(one))
+    load["points"][2]["summary"]["in_doubt"] = True
+    page = open_page(page_of([sweep, write_document(tmp_path, "x", load)]))
+    rows = page.locator("#points tbody tr")
+    assert ["in doubt" in rows.nth(place).inner_text() for place in (0, 1)] == [True, False]
+    verdicts = [one[-1] for one in numbers(page, "load")[0][1:]]
+    assert verdicts == ["carries the load"] * 2 + ["carries the load, in doubt"] + ["carries the load"] * 3 + [
+        "saturated"
+    ]
+    assert "In doubt: the expected error" in text(page, "#study-known")
+
+
+@pytest.mark.browser
 def test_the_data_behind_a_chart_are_downloaded(html: str, files: list[Path], open_page: Open) -> None:
     page = open_page(html, "#replay.load=1")
     assert text(page, "#study-controls output >> nth=1") == "1 ×"

@@ -368,6 +368,8 @@ class Bundle:
                 self._refuse(
                     "length_bytes", first_row + int(empty[0]), 0, "is empty for an operation that is not a flush"
                 )
+        for found in columns.values():  # as those that Arrow holds: kernels compile for each kind of array
+            found.flags.writeable = False
         return Requests(**columns)
 
     def _integers(self, name: str, found: pa.Array | None, rows: int, first_row: int) -> NDArray[Any]:

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.verdicts import in_doubt, known_latency_errors, meaning
+from tiersim.cli.verdicts import known_latency_errors, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
+from tiersim.scenarios.caveats import in_doubt
 from tiersim.simulator.categories import ELSEWHERE, PERCENTILES, REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES
 from tiersim.units import format_bytes
 

@@ -20,7 +20,7 @@ function sentenceOfVerdicts() {
 
 const sentenceOfDoubt = () => {
   const names = scenarios().filter(one => one.in_doubt).map(one => one.name);
-  return names.length ? `In doubt: ${list(names)}.` : '';
+  return names.length ? `That is in doubt for ${list(names)}.` : '';
 };
 const sentenceOfLateSessions = () => scenarios().filter(one => one.replay?.late_sessions).map(({ name, replay: { late_sessions: late, sessions } }) => `On ${name}, ${whole.format(late)} of ${whole.format(sessions)} sessions ${late === 1 ? 'ends' : 'end'} late.`).join(' ');
 
@@ -147,7 +147,9 @@ function drawHead() {
   const what = trace => (trace.transactions ? `${whole.format(trace.transactions)} transactions of ${whole.format(trace.statements)} statements` : `${whole.format(trace.requests)} requests`);
   const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
   const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}; format: ${trace.source_format}`;
-  $('facts').textContent = data.traces.map(about).join(' · ');
+  const warmups = scenarios().map(one => one.replay?.counted_ns?.from ?? 0);
+  const warmup = Math.max(...warmups) ? [`the first ${span(Math.max(...warmups) / 1e9)} of a run are warm-up: figures leave it out unless they say so`] : [];
+  $('facts').textContent = [...data.traces.map(about), ...warmup].join(' · ');
 }
 
 const isMean = statistic => statistic === 'mean' || statistic === 'p50';
