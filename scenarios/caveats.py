@@ -222,8 +222,8 @@ def empty_caches(scenario: NamedScenario, *, statements: bool) -> Iterator[str]:
             first = format_ns(filling_ns)
             remedy = f"set replay.warmup = {first} to leave them out" if statements else "record longer"
             yield (
-                f"the write cache of controllers.{name} starts empty: in the first {first} writes are faster than later;"
-                f" {remedy}"
+                f"the write cache of controllers.{name} starts empty: in the first {first} writes are faster than"
+                f" later; {remedy}"
             )
 
 

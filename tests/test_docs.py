@@ -231,7 +231,7 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
             f" (within the scatter) on one | {below} drives |"
         ),
         *("| " + ", ".join(f"{error:+.0f}" for error in sorted(errors)) + " % |" for errors in (small, chosen)),
-        *(f"; {' and '.join(f'{error:+.0f}' for error in errors)} % with " for errors in wide),
+        *(f"**: {' and '.join(f'{error:+.0f}' for error in errors)} % with what is assumed;" for errors in wide),
         (f"| at most {flash[-1]:.0f} % | {len(flash)} measurements"),
         f"{tails[0]:.0f} to {tails[-1]:.0f} % | {len(tails)} |",
         f"{min(alone):+.0f} to {max(alone):+.0f} %: **fails** | {len(alone)} measurements",

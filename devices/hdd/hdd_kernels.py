@@ -59,20 +59,23 @@ def _turn_chance(p: Plant, drive: int, wait_ns: int) -> int:
     that it saves one, as it ends before the sector that it should just have missed.
     """
     d = p.drives[drive]
-    step = wait_ns * STEPS_A_DEVIATION // d["scatter_ns"]
-    if step < CHANCE_STEPS:
-        return p.pool[d["turn_chances"] + step]
-    step = (d["revolution_ps"] // PS_PER_NS - wait_ns) * STEPS_A_DEVIATION // d["scatter_ns"]
-    return -p.pool[d["turn_chances"] + step] if step < CHANCE_STEPS else 0
+    reach = d["scatter_ns"] * (CHANCE_STEPS // STEPS_A_DEVIATION)
+    if wait_ns < reach:
+        return p.pool[d["turn_chances"] + wait_ns * STEPS_A_DEVIATION // d["scatter_ns"]]
+    to_spare = d["revolution_ps"] // PS_PER_NS - wait_ns
+    if to_spare < reach:
+        return -p.pool[d["turn_chances"] + to_spare * STEPS_A_DEVIATION // d["scatter_ns"]]
+    return 0
 
 
-@kernel
+@kernel(hot=True)
 def expected_turns_ns(p: Plant, drive: int, move_ns: int, wait_ns: int) -> int:
     """Mean of :func:`drawn_turns_ns`."""
     d = p.drives[drive]
     if d["scatter_ns"] == 0 or move_ns == 0:
         return 0
-    return d["revolution_ps"] // PS_PER_NS * _turn_chance(p, drive, wait_ns) >> CHANCE_BITS
+    chance = _turn_chance(p, drive, wait_ns)
+    return 0 if chance == 0 else d["revolution_ps"] // PS_PER_NS * chance >> CHANCE_BITS
 
 
 @kernel
