@@ -35,6 +35,7 @@ from tiersim.simulator.categories import CATEGORIES, LOG_FLUSH, LOG_SYNC, LOG_SY
 from tiersim.simulator.result import measured_latencies
 from tiersim.simulator.streams import (
     CLOCK,
+    FLUSHED,
     OWN,
     PACE,
     STREAM,
@@ -455,6 +456,7 @@ class CauseRules:
     window_ns: int  # a command that came later than this after the one before it is not caused by it
     think_ns: int | None = None  # in place of the recorded think times
     keep_pace: bool = True  # whether writers follow the foreground, and not the clock
+    flushed: bool = False  # whether a session that issues nothing until another's flush of the log ends waits for that
     timed: bool = False  # whether a stream of the name of CHECKPOINTER comes by the clock nevertheless
     one_at_a_time: bool = False  # whether a session waits for each command, whatever was recorded
     ordered: bool = True  # whether what had ended before must end before
@@ -490,6 +492,7 @@ def streams_of(crowd: Crowd, rules: CauseRules) -> tuple[Streams, NDArray[np.int
         groups=one_group(followers),
         followers=followers,
         foreground_ns=nothing,
+        flushes_ns=nothing,
         waits_for=np.zeros(count, np.uint8),
         recorded_ns=np.empty(count, np.int64),
         think_ns=np.empty(count, np.int64),
@@ -517,6 +520,11 @@ def streams_of(crowd: Crowd, rules: CauseRules) -> tuple[Streams, NDArray[np.int
             foreground += len(times)
     if not crowd.is_recorded:
         foreground_ns.sort(kind="stable")
+    flushes_ns = nothing
+    if rules.flushed:
+        flushes_ns = np.empty(count, np.int64)
+        when_ended(streams, streams.think_ns, 0, flushes_ns)
+        flushes_ns = np.sort(flushes_ns[streams.category == LOG_FLUSH])
     ends_ns, of_syncs = np.empty(int(requests.max(initial=0)), np.int64), [nothing]
     for stream, (first, end) in enumerate(pairwise(bounds.tolist())):
         own, rows = ends_ns[: end - first], slice(first, end)
@@ -525,8 +533,8 @@ def streams_of(crowd: Crowd, rules: CauseRules) -> tuple[Streams, NDArray[np.int
         when_ended(streams, latency_ns, first, own)
         own.sort()
         keep_pace = rules.keep_pace and not (rules.timed and crowd.name[stream] == CHECKPOINTER)
-        find_causes(Times(crowd.role, own, foreground_ns), stream, rules.window_ns, keep_pace, rules.one_at_a_time,
-                    streams)  # fmt: skip
+        times = Times(crowd.role, own, foreground_ns, flushes_ns)
+        find_causes(times, stream, rules.window_ns, keep_pace, rules.one_at_a_time, streams)
         if is_session[stream]:
             category = streams.category[rows]
             log_flush = (category == LOG_FLUSH) & (streams.waits_for[rows] == OWN)
@@ -602,6 +610,7 @@ class Times(NamedTuple):
     role: NDArray[np.uint8]  # by stream
     end_ns: NDArray[np.int64]  # of one stream, sorted
     foreground_ns: NDArray[np.int64]  # of the foreground's commands, where others follow it
+    flushes_ns: NDArray[np.int64]  # of flushes of the log, sorted, where sessions wait for those of others
 
 
 @kernel
@@ -610,7 +619,7 @@ def find_causes(t: Times, stream: int, window_ns: int, keep_pace: bool, one_at_a
     first, end = int(np.int64(s.streams[stream]["first"])), int(np.int64(s.streams[stream]["end"]))
     ended = 0
     most = 1
-    started = 0
+    started = flushed = 0
     for row in range(first, end):
         now = s.recorded_ns[row]
         while first + ended < row and t.end_ns[ended] <= now:
@@ -625,6 +634,14 @@ def find_causes(t: Times, stream: int, window_ns: int, keep_pace: bool, one_at_a
             elif ended > 0 and now - t.end_ns[ended - 1] <= window_ns:
                 s.waits_for[row] = OWN
                 s.think_ns[row] = now - t.end_ns[ended - 1]
+            while flushed < t.flushes_ns.size and t.flushes_ns[flushed] <= now:
+                flushed += 1
+            if flushed > 0 and ended > 0 and t.flushes_ns[flushed - 1] > t.end_ns[ended - 1]:
+                since = now - t.flushes_ns[flushed - 1]
+                if since <= window_ns:
+                    s.waits_for[row] = FLUSHED
+                    s.pace[row] = flushed
+                    s.think_ns[row] = since
             continue
         while started < t.foreground_ns.size and t.foreground_ns[started] <= now:
             started += 1
@@ -739,7 +756,12 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
     rules, names = scenario.model.replay, found.stream_names
     owners = find_owners(trace, names, rules.clients)
     crowd = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
-    causes = CauseRules(rules.dependency_window, keep_pace=rules.writers != "clock", timed=rules.writers == "timed")
+    causes = CauseRules(
+        rules.dependency_window,
+        keep_pace=rules.writers != "clock",
+        flushed=rules.commits == "shared",
+        timed=rules.writers == "timed",
+    )
     if rules.mode == "closed":
         causes = replace(
             causes, window_ns=_FOREVER_NS, think_ns=rules.think, one_at_a_time=rules.clients is not None

@@ -115,7 +115,7 @@ def _drives(summary: Mapping[str, Any]) -> set[str]:
 
 #: Keys of [replay] and of volumes that act on requests alone, and rules of [placement] for what recorded requests, and
 #: statements, never touch.
-_OF_REQUESTS = ("dependency_window", "writers", "addresses")
+_OF_REQUESTS = ("dependency_window", "writers", "commits", "addresses")
 _ADDRESSES = ("offset", "used")
 _NO_REQUESTS = ("temp", "tempdb", "backup", "extension")
 _NO_STATEMENTS = ("temp", "tempdb", "backup")
@@ -170,7 +170,7 @@ def of_statements(
 def _waiting(model: Scenario, *, clocked: bool) -> Iterator[str]:
     given = model.replay.model_fields_set
     if clocked:
-        for key in ("dependency_window", "writers", "clients"):
+        for key in ("dependency_window", "writers", "commits", "clients"):
             if key in given:
                 yield f"replay.{key}: requests come at their recorded times and wait for nothing"
     elif model.replay.mode == "closed" and "dependency_window" in given:

@@ -77,6 +77,7 @@ def _streams(loops: Sequence[Loop]) -> Streams:
         groups=one_group(nobody),
         followers=nobody,
         foreground_ns=zeros.copy(),
+        flushes_ns=np.zeros(0, np.int64),
         waits_for=np.where(ended_before > 0, OWN, CLOCK).astype(np.uint8),
         recorded_ns=zeros,
         think_ns=zeros,

@@ -421,6 +421,12 @@ class ReplayModel(StrictModel):
             " process named checkpointer follows the time, others the pace."
         ),
     )
+    commits: Literal["own", "shared"] = Field(
+        default="own",
+        description=(
+            "shared: a session that issued nothing until another's flush of the log had ended waited for that flush."
+        ),
+    )
     clients: int | None = Field(
         default=None, ge=1, le=1024, description="So many sessions in place of those that were recorded or inferred."
     )

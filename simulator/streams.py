@@ -1,11 +1,13 @@
 """Streams: commands that were issued in order, each after what its issuer had waited for.
 
-A command waits for one of three things (``docs/replay.md`` says how it is inferred which):
+A command waits for one of four things (``docs/replay.md`` says how it is inferred which):
 
 * CLOCK: its recorded time. It arrives then, or as soon as it may if its stream is late.
 * OWN: its issuer. It starts ``think_ns`` after an earlier command of the stream has ended.
 * PACE: the foreground. It starts ``think_ns`` after as many foreground commands have started as had when it was
   recorded.
+* FLUSHED: the log. It starts ``think_ns`` after as many flushes of the recording's log have ended as had when it was
+  recorded: a session whose commit another one flushed.
 
 In each case as many commands of the stream must have ended as ``ended_before`` says; so no more are ever outstanding
 than were when it was recorded, and commands of a stream start in their recorded order.
@@ -21,9 +23,9 @@ from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER
 from tiersim.kernel import fetch, kernel, table_set
-from tiersim.simulator.categories import COUNT
+from tiersim.simulator.categories import COUNT, LOG_FLUSH
 
-CLOCK, OWN, PACE = range(3)
+CLOCK, OWN, PACE, FLUSHED = range(4)
 #: Of so many streams a processor sees by itself that each reads its columns in order. 64 streams of 16 recordings take
 #: 10 % less time if their rows are fetched.
 _FEW_STREAMS = 16
@@ -41,6 +43,7 @@ STREAM: np.dtype[Any] = np.dtype(
         ("group", np.uint32),
         ("scheduled", np.int64),  # its next command has a time
         ("paced", np.int64),  # its next command waits for the foreground
+        ("unflushed", np.int64),  # its next command waits for the log
         ("sync_start_ns", np.int64),  # when its log write began that waits for a flush, or NEVER
         ("sync_device_ns", np.int64),  # what of that time the device took
     ],
@@ -55,6 +58,11 @@ GROUP: np.dtype[Any] = np.dtype(
         ("first_foreground", np.int64),  # index into ``foreground_ns``
         ("started", np.int64),  # commands of the foreground
         ("least_wanted", np.int64),  # how many of them the first waiting follower needs
+        ("first_stream", np.int64),
+        ("end_stream", np.int64),
+        ("first_flush", np.int64),  # index into ``flushes_ns``
+        ("flushes", np.int64),  # of the log, that have ended
+        ("least_flushes", np.int64),  # how many of them the first waiting stream needs
     ],
     align=True,
 )
@@ -68,12 +76,13 @@ class Streams(NamedTuple):
     groups: NDArray[Any]  # GROUP[recordings]
     followers: NDArray[np.uint32]  # streams that are not of the foreground, ascending
     foreground_ns: NDArray[np.int64]  # by foreground command of a group: when the n-th started; of those with followers
+    flushes_ns: NDArray[np.int64]  # by flush of a group's log: when the n-th ended; (0,) where nobody waits for one
     # by command
-    waits_for: NDArray[np.uint8]  # CLOCK, OWN or PACE
+    waits_for: NDArray[np.uint8]  # CLOCK, OWN, PACE or FLUSHED
     recorded_ns: NDArray[np.int64]  # when it arrived, in the recording
     think_ns: NDArray[np.int64]
     ended_before: NDArray[np.uint32]
-    pace: NDArray[np.uint32]
+    pace: NDArray[np.uint32]  # how many commands of the foreground, or flushes
     gathered_ns: NDArray[np.int64]  # from the queuing of its first part to its arrival; (0,) where there is one part
     station: NDArray[np.uint32]
     op: NDArray[np.uint8]
@@ -104,6 +113,7 @@ NO_STREAMS = Streams(
     groups=np.zeros(0, GROUP),
     followers=_INDEX,
     foreground_ns=_WIDE,
+    flushes_ns=_WIDE,
     waits_for=_SMALL,
     recorded_ns=_WIDE,
     think_ns=_WIDE,
@@ -130,10 +140,18 @@ def to_run(s: Streams, *, keep_done: bool = True) -> Streams:
     started[s.groups["first_follower"] == s.groups["end_follower"]] = 0
     groups = s.groups.copy()
     groups["first_foreground"] = np.cumsum(started) - started
+    groups["end_stream"] = np.cumsum(np.bincount(s.streams["group"], minlength=len(groups)))
+    groups["first_stream"][1:] = groups["end_stream"][:-1]
+    flushes = np.zeros(len(groups), np.int64)
+    if (s.waits_for == FLUSHED).any():
+        flushes[:] = np.bincount(s.category[s.category % COUNT == LOG_FLUSH] // COUNT, minlength=len(groups))
+    groups["first_flush"] = np.cumsum(flushes) - flushes
+    groups["least_flushes"] = NEVER
     return s._replace(
         streams=s.streams.copy(),
         groups=groups,
         foreground_ns=np.zeros(int(started.sum()), np.int64),
+        flushes_ns=np.zeros(int(flushes.sum()), np.int64),
         ended_ns=np.zeros(s.commands, np.int64),
         started_ns=np.full(s.commands, NEVER, np.int64),
         done_ns=np.full(s.commands if keep_done else 0, NEVER, np.int64),
@@ -227,6 +245,13 @@ def next_start(s: Streams, stream: int, now: int) -> int:
             g["least_wanted"] = min(g["least_wanted"], s.pace[row])
             return NEVER
         start = s.foreground_ns[g["first_foreground"] + s.pace[row] - 1] + s.think_ns[row]
+    elif s.waits_for[row] == FLUSHED:
+        g = s.groups[r["group"]]
+        if g["flushes"] < s.pace[row]:
+            r["unflushed"] = 1
+            g["least_flushes"] = min(g["least_flushes"], s.pace[row])
+            return NEVER
+        start = s.flushes_ns[g["first_flush"] + s.pace[row] - 1] + s.think_ns[row]
     r["scheduled"] = 1
     return int(max(start, now))
 
@@ -297,6 +322,31 @@ def wake_follower(s: Streams, stream: int) -> bool:
         return False
     r["paced"] = 0
     return True
+
+
+@kernel
+def lets_committers_go(s: Streams, stream: int, row: int, now: int) -> bool:
+    """Whether the end of a stream's command is that of a flush which a stream of the recording waits for; ask each
+    then.
+    """
+    if s.flushes_ns.size == 0 or s.category[row] % COUNT != LOG_FLUSH:
+        return False
+    g = s.groups[s.streams[stream]["group"]]
+    s.flushes_ns[g["first_flush"] + g["flushes"]] = now
+    g["flushes"] += 1
+    if g["flushes"] < g["least_flushes"]:
+        return False
+    g["least_flushes"] = NEVER
+    return True
+
+
+@kernel
+def wake_committer(s: Streams, stream: int) -> bool:
+    """Whether a stream waits for a flush of the log, and asks anew whether it has ended."""
+    r = s.streams[stream]
+    waited = bool(r["unflushed"])
+    r["unflushed"] = 0
+    return waited
 
 
 @kernel

@@ -1,13 +1,26 @@
 """Streams drawn at random over a drawn load: every way to wait, ties, followers, log syncs."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER
+from tiersim.simulator.categories import LOG_FLUSH
 from tiersim.simulator.commands import Commands
-from tiersim.simulator.streams import CLOCK, OWN, PACE, STREAM, SYNC_BEGINS, SYNC_ENDS, Streams, one_group
+from tiersim.simulator.streams import (
+    CLOCK,
+    FLUSHED,
+    OWN,
+    PACE,
+    STREAM,
+    SYNC_BEGINS,
+    SYNC_ENDS,
+    Streams,
+    one_group,
+    to_run,
+)
 
 
 def streams_of(
@@ -39,6 +52,7 @@ def streams_of(
         groups=one_group(followers),
         followers=followers,
         foreground_ns=np.zeros(int(foreground[owner].sum()), np.int64),
+        flushes_ns=np.zeros(0, np.int64),
         waits_for=column(waits_for, np.uint8),
         recorded_ns=column(commands.time_ns, np.int64),
         think_ns=column(think_ns, np.int64),
@@ -57,8 +71,10 @@ def streams_of(
     )
 
 
-def draw_streams(commands: Commands, seed: int, syncs: bool = False) -> Streams:
-    """Deal commands to a few streams, some of which keep pace with the others."""
+def draw_streams(commands: Commands, seed: int, syncs: bool = False, flushes: bool = False) -> Streams:
+    """Deal commands to a few streams, some of which keep pace with the others; with *flushes* every fifth or so flushes
+    the log, and others wait for those before them.
+    """
     generator = np.random.default_rng(seed)
     count, streams = len(commands), int(generator.integers(1, 7))
     foreground = generator.random(streams) < 0.7
@@ -81,4 +97,11 @@ def draw_streams(commands: Commands, seed: int, syncs: bool = False) -> Streams:
         seen[s] += 1
         started += bool(foreground[s])
     sync = generator.choice([0, SYNC_BEGINS, SYNC_ENDS], count) if syncs else 0
-    return streams_of(commands, owner, foreground, waits, think, ended, pace, sync)
+    if not flushes:
+        return streams_of(commands, owner, foreground, waits, think, ended, pace, sync)
+    is_flush = generator.random(count) < 0.2
+    before_it: NDArray[np.int64] = np.cumsum(is_flush) - is_flush
+    flushed = (generator.random(count) < 0.3) & (before_it > 0) & foreground[owner]
+    waits[flushed], pace[flushed] = FLUSHED, before_it[flushed]
+    category = np.where(is_flush, LOG_FLUSH, commands.category).astype(np.uint8)
+    return to_run(streams_of(replace(commands, category=category), owner, foreground, waits, think, ended, pace, sync))

@@ -12,13 +12,13 @@ from tests.plants import Case, cases
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import CALL, NEVER, NONE, RESOURCES, Plant
-from tiersim.simulator.categories import CATEGORIES
+from tiersim.simulator.categories import CATEGORIES, LOG_FLUSH
 from tiersim.simulator.commands import Commands, Outcome
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, new_metrics
 from tiersim.simulator.reference.engine import Device, Part, ReferenceEngine
 from tiersim.simulator.result import conservation
-from tiersim.simulator.streams import OWN, PACE, Streams
+from tiersim.simulator.streams import FLUSHED, OWN, PACE, Streams
 
 pytestmark = pytest.mark.kernels
 
@@ -41,7 +41,7 @@ def run_compiled(case: Case, blocks: int = 1, slots: int | None = None) -> tuple
 def run_streams(case: Case, slots: int | None = None) -> tuple[Plant, Outcome, Metrics, Streams, PlantBuilder]:
     builder, station = case.fresh()
     metrics = all_categories(case, builder)
-    streams = draw_streams(commands_at(case, station), case.seed, syncs=True)
+    streams = draw_streams(commands_at(case, station), case.seed, syncs=True, flushes=case.seed % 2 == 1)
     plant, outcome = engine.run_streams(builder.build(slots or case.slots), streams, metrics)
     return plant, outcome, metrics, streams, builder
 
@@ -80,7 +80,7 @@ def test_engines_agree_on_commands_that_wait_for_others(case: Case) -> None:
     plant, outcome, metrics, streams, _ = run_streams(case)
     builder, station = case.fresh()
     reference_metrics = all_categories(case, builder)
-    reference_streams = draw_streams(commands_at(case, station), case.seed, syncs=True)
+    reference_streams = draw_streams(commands_at(case, station), case.seed, syncs=True, flushes=case.seed % 2 == 1)
     reference = ReferenceEngine(builder.build(case.slots), [], reference_metrics, streams=reference_streams)
     expected = reference.run()
     for name, left, right in zip(Streams._fields, streams, reference_streams, strict=True):
@@ -95,9 +95,12 @@ def test_engines_agree_on_commands_that_wait_for_others(case: Case) -> None:
 @settings(max_examples=examples(60), deadline=None)
 @given(cases())
 def test_a_command_starts_when_what_it_waits_for_says(case: Case) -> None:
-    """Against the definition: own think time, the clock, the pace of the foreground, the recorded order."""
+    """Against the definition: own think time, the clock, the pace of the foreground, flushes of the log, the
+    recorded order.
+    """
     _, outcome, _, s, _ = run_streams(case)
     assert outcome.left == len(case.commands)
+    flushes = np.sort(s.done_ns[s.category == LOG_FLUSH])
     for stream in s.streams:
         rows = np.arange(stream["first"], stream["end"])
         assert (np.diff(s.started_ns[rows]) >= 0).all()
@@ -111,6 +114,8 @@ def test_a_command_starts_when_what_it_waits_for_says(case: Case) -> None:
                 earliest = max(earliest, ends[needed - 1] + s.think_ns[row])
             elif s.waits_for[row] == PACE:
                 earliest = max(earliest, s.foreground_ns[s.pace[row] - 1] + s.think_ns[row])
+            elif s.waits_for[row] == FLUSHED:
+                earliest = max(earliest, flushes[s.pace[row] - 1] + s.think_ns[row])
             else:
                 earliest = max(earliest, s.recorded_ns[row])
             assert s.started_ns[row] == earliest

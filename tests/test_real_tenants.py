@@ -86,7 +86,9 @@ def test_a_comparison_takes_the_mean_of_repeats_and_says_what_is_met(tmp_path: P
         "alone": {"transactions_per_s": 200.0},
         "together": {
             "transactions_per_s": 105.0, "mean_ms": 57.0, "per_s": per_s, "checkpoints": [{"start_s": 37.0}],
-            "requests": {"data read": {"mean_ms": 12.0, "p95_ms": 24.0}},
+            "requests": {
+                "data read": {"mean_ms": 12.0, "p95_ms": 24.0}, "log flush": {"mean_ms": 10.5, "p95_ms": None},
+            },
         },
     }  # fmt: skip
     rates = {
@@ -106,4 +108,6 @@ def test_a_comparison_takes_the_mean_of_repeats_and_says_what_is_met(tmp_path: P
     assert "| writer | transactions/s | 105 | 80 | 0.0 % | +31.2 % | 10 % | NOT met |" in lines
     assert "| reader | read, mean, ms | 12 | 10 | 0.0 % | +20.0 % | 10 % | NOT met |" in lines
     assert "| reader | read, p95, ms | 24 | 20 | 0.0 % | +20.0 % | 25 % | met |" in lines
+    assert "| writer | flush, mean, ms | 10.5 | 10 | 0.0 % | +5.0 % | 10 % | met |" in lines
+    assert "| writer | flush, p95, ms | not resolved | 20 | 0.0 % | | 25 % | NOT met |" in lines
     assert "| writer | checkpoint begins, s | 37 | 34 | 0 | +3.0 | 2 | NOT met |" in lines

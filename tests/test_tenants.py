@@ -384,6 +384,7 @@ def parts_of(case: Case, station: int, recordings: int) -> list[Streams]:
             Commands(**{name: getattr(whole, name)[number::recordings] for name in Commands.__dataclass_fields__}),
             case.seed + number,
             syncs=True,
+            flushes=(case.seed + number) % 2 == 1,
         )
         for number in range(recordings)
     ]

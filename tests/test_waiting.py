@@ -199,6 +199,31 @@ def test_writers_keep_the_pace_of_the_sessions_or_the_clock(tmp_path: Path) -> N
     assert starts[middle] > 10 * times[50]
 
 
+@pytest.mark.parametrize("commits", ["own", "shared"])
+def test_a_session_may_wait_for_the_flush_of_another(tmp_path: Path, commits: str) -> None:
+    """One session flushes a log again and again; the other reads 10 µs after every flush. On a slower device it does so
+    again if commits are shared, else as long after its own read as recorded.
+    """
+    count, cycle, took = 50, 10**6, 400_000
+    begins = np.arange(1, count + 1) * cycle
+    reads = begins + took + 10_000
+    rows = rows_of(
+        np.concatenate([begins, reads]), np.repeat([took, 50_000], count), np.repeat([0, 1], count),
+        op=np.repeat([FLUSH, READ], count), purpose=np.repeat([LOG_WRITE, DATA_READ], count),
+        length_bytes=np.repeat([0, 4096], count), flags=FLAG_SYNC,
+    )  # fmt: skip
+    path = write_recording(tmp_path, rows, streams=["backend 1", "backend 2"])
+    device = SLOW_READS.replace("read_iops = 400", 'read_iops = 100000\nflush = "2 ms"')
+    (tmp_path / "flushes.toml").write_text(device + 'flush = "assumed: 1 ms .. 3 ms"\n')
+    slow = tmp_path / "slow.toml"
+    slow.write_text('[volumes.data]\ndevice = "flushes.toml"\n')
+    is_flush = Bundle(path).requests().op == FLUSH
+    found = columns_of(run(path, str(slow), commits=commits))
+    after = found["start_ns"][~is_flush] - found["done_ns"][is_flush]
+    assert (np.diff(found["done_ns"][is_flush]) > 1.5 * cycle).all()
+    assert (after[2:] == 10_000).all() == (commits == "shared")
+
+
 def test_a_checkpointer_may_keep_the_clock_while_other_writers_keep_pace(tmp_path: Path) -> None:
     sessions = closed_recording(2, 1000, 80_000, 20_000)
     times = np.arange(1, 101) * 10**6

@@ -1,7 +1,8 @@
 """The block requests of a server of which nobody recorded any: what a run of its statements asks of the volumes.
 
 That run is alone on the hardware. What it asks is replayed beside others as a recorded block trace is: its sessions
-wait for their own requests. What stands above the volumes is not there any more, and does not answer to the others.
+wait for their own requests, and for flushes of the log by others of them. What stands above the volumes is not there
+any more, and does not answer to the others.
 """
 
 from pathlib import Path
@@ -23,8 +24,13 @@ from tiersim.traces.schema import CHECKPOINT_WRITE, DATA_READ, DATA_WRITE, FLAG_
 
 #: What the replay of derived requests lacks, behind the tenant's name.
 NOT_ANSWERED = (
-    "its requests were derived from a run of its statements alone; its processors, buffer pool, group commits and"
-    " pages of checkpoints do not answer to the others, its sessions wait for their own requests only"
+    "its requests were derived from a run of its statements alone; its processors, buffer pool, sizes of"
+    " group commits and pages of checkpoints do not answer to the others"
+)
+#: And where transactions come at the recorded rate.
+BY_THE_CLOCK = (
+    "its transactions come at the recorded rate, however slow they are; if its clients wait for answers, write"
+    ' replay = { mode = "closed", clients = 8, think = "0 s" }, with their number and their pause'
 )
 
 

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from tiersim.scenarios.model import HostModel, ReplayModel
 from tiersim.scenarios.replay import Playback, Played, PlayedRecording, play, workers_that_fit
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.demands import busy
-from tiersim.scenarios.tenants.derived import NOT_ANSWERED, derive
+from tiersim.scenarios.tenants.derived import BY_THE_CLOCK, NOT_ANSWERED, derive
 from tiersim.scenarios.tenants.model import MOST_TENANTS, TenantModel, TenantsModel
 from tiersim.scenarios.tenants.shifts import MOST_TRIED, minute_ns, worst_beginnings, worst_minute
 from tiersim.simulator.result import Result
@@ -242,7 +242,8 @@ def _view(
         placement = {"default": default} | {f"file:{volume}": volume for volume in names}
         # checkpoints by time come when they did alone, however slow the sessions are
         timed = all(one["trigger"] == "time" for one in tenant.derived.summary.get("checkpoints") or ())
-        rules = ReplayModel(seed=scenario.model.replay.seed, writers="timed" if timed else "pace")
+        writers: Literal["timed", "pace"] = "timed" if timed else "pace"
+        rules = ReplayModel(seed=scenario.model.replay.seed, writers=writers, commits="shared")
     if tenant.model.offset is not None:
         offsets = dict.fromkeys(scenario.homes, tenant.model.offset)
     else:
@@ -385,7 +386,8 @@ def _shared(
     if derived is not None:
         rates = [one.summary["throughput_per_s"]["requests"]["value"] for one in (result, alone)]
         per_s = derived.summary["throughput_per_s"]["transactions"]["value"]
-        shared["not_modelled"] = [f"{name}: {NOT_ANSWERED}", *NOT_MODELLED]
+        by_the_clock = [f"{name}: {BY_THE_CLOCK}"] if derived.summary["replay"]["keeps"] == "rate" else []
+        shared["not_modelled"] = [*by_the_clock, f"{name}: {NOT_ANSWERED}", *NOT_MODELLED]
         shared["transactions_per_s"] = {
             "alone": per_s,
             "together": None if per_s is None else per_s * rates[0] / rates[1],

@@ -75,10 +75,12 @@ from tiersim.simulator.streams import (
     NO_STREAMS,
     Streams,
     gathered_before_ns,
+    lets_committers_go,
     lets_followers_go,
     next_start,
     note_ended,
     note_started,
+    wake_committer,
     wake_follower,
 )
 from tiersim.simulator.taps import note_tapped
@@ -350,6 +352,11 @@ def end_command(p: Plant, e: Engine, s: Streams, slot: int, interval: int, event
         first = request["category"] // COUNT * COUNT  # of its recording
         record_sync(e.metrics, first + LOG_SYNC, interval, whole)
         record_sync(e.metrics, first + LOG_SYNC_DEVICE, interval, device)
+    if lets_committers_go(s, stream, request["row"], now):
+        group = s.groups[s.streams[stream]["group"]]
+        for other in range(group["first_stream"], group["end_stream"]):
+            if wake_committer(s, other):
+                events = consider(s, e, events, other, now, round_, COMPLETION)
     return consider(s, e, events, stream, now, round_, COMPLETION)
 
 

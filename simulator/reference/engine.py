@@ -41,10 +41,12 @@ from tiersim.simulator.streams import (
     NO_STREAMS,
     Streams,
     gathered_before_ns,
+    lets_committers_go,
     lets_followers_go,
     next_start,
     note_ended,
     note_started,
+    wake_committer,
     wake_follower,
 )
 from tiersim.simulator.taps import note_tapped
@@ -364,6 +366,11 @@ class ReferenceEngine:
                 first = int(request["category"]) // COUNT * COUNT  # of its recording
                 record_sync(self.metrics, first + LOG_SYNC, self._interval, whole)
                 record_sync(self.metrics, first + LOG_SYNC_DEVICE, self._interval, device)
+            if lets_committers_go(self._streams, stream, int(request["row"]), now):
+                group = self._streams.groups[self._streams.streams[stream]["group"]]
+                for other in range(int(group["first_stream"]), int(group["end_stream"])):
+                    if wake_committer(self._streams, other):
+                        self._consider(other, COMPLETION)
             self._consider(stream, COMPLETION)
 
     def _timer(self, station: int) -> None:
