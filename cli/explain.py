@@ -60,12 +60,16 @@ def _show(document: dict[str, Any]) -> None:
     if cores is not None and cores["waiting_ns"] > _LEAST_WAIT * cores["time_ns"]:
         waiting, running = (format_ns(ns) for ns in (cores["waiting_ns"], cores["time_ns"] - cores["waiting_ns"]))
         print(
-            f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law). The part"
-            " 'waiting for a core' holds that wait of queries; the parts of clients, reads and the WAL hold the rest."
+            f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law). The row"
+            " 'waiting for a core' has the wait of queries; the rows of the client, reads and the WAL have the rest."
         )
+    if document["expected_error"]:
+        print(document["expected_error"])
     reads = document["reads"]
     if reads is not None:
         print(_reads(reads))
+    if document["tenants"] is not None:
+        _show_tenants(document["tenants"])
     if document["stations"]:
         rows = [
             [
@@ -112,6 +116,30 @@ def _show(document: dict[str, Any]) -> None:
                 f"On the model of the recorded hardware the mean of {off['class']} is furthest off:"
                 f" {off['error_pct']:+.0f} %."
             )
+
+
+def _show_tenants(tenants: dict[str, Any]) -> None:
+    """Print whom the requests of a tenant wait for, and who of the others slows it most."""
+    own = tenants["tenant"]
+    together, alone = format_ns(tenants["mean_latency_ns"]), format_ns(tenants["alone_ns"])
+    print(f"Mean latency of all requests of {own}: {together} together, {alone} alone.")
+    if tenants["waits"]:
+        rows = [
+            [
+                "its own requests" if one["behind"] == own else one["behind"],
+                one["at"],
+                format_ns(one["per_request_ns"]),
+                format_ns(one["total_ns"]),
+            ]
+            for one in tenants["waits"]
+        ]
+        terminal.show_table("waiting time", ["behind", "wait at", "per request", "all requests"], rows, words=2)
+    without = [
+        f"{one['tenant']} {format_ns(one['mean_latency_ns'])} ({-100 * one['saves_share']:+.0f} %)"
+        for one in tenants["without"]
+    ]
+    if without:
+        print(f"Mean without each other tenant, the one that hurts most first: {', '.join(without)}.")
 
 
 def _reads(reads: dict[str, Any]) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tiersim.cli.statements import known_parts, time_of_transaction
+from tiersim.cli.tenants import volume_of
+from tiersim.cli.verdicts import sentence
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.scenarios.caveats import BEYOND, tail_of
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
@@ -114,10 +116,12 @@ def explanation(summary: Summary, query: str | None) -> dict[str, Any]:
         "count": figures.get("count"),
         "latency_ns": {key: figures[key] for key in STATISTICS if key in figures},
         "p99_interval_ns": tail_of(summary, name),
+        "expected_error": sentence(summary),
         "verdict": summary["verdict"],
         "parts": parts,
         "no_parts": _no_parts(summary, parts),
         "reads": _reads(summary, figures, parts),
+        "tenants": _tenants(summary),
         "stations": stations,
         "bound": _bound(summary),
         "cores": (cores := _cores(summary) if name == _WHOLE and parts else None),
@@ -175,6 +179,35 @@ def _reads(summary: Summary, figures: Mapping[str, Any], parts: Sequence[Mapping
     }
 
 
+def _tenants(summary: Summary) -> dict[str, Any] | None:
+    """Whom the requests of a tenant wait for, and where, the longest first; and its mean latency without each other,
+    the one first without whom it is shortest. Stations of one volume count as one.
+    """
+    shared = summary.get("shared")
+    if shared is None:
+        return None
+    mean_ns, requests = shared["mean_latency_ns"], max(summary["commands"], 1)
+    waits_ns: dict[tuple[str, str], float] = {}
+    for station, behind in shared["waits_ns"].items():
+        for other, wait_ns in behind.items():
+            place = other, volume_of(station)
+            waits_ns[place] = waits_ns.get(place, 0.0) + wait_ns
+    without_ns = sorted(shared["without"].items(), key=lambda one: (one[1], one[0]))
+    return {
+        "tenant": shared["tenant"],
+        "mean_latency_ns": mean_ns,
+        "alone_ns": shared["alone"]["mean_latency_ns"],
+        "without": [
+            {"tenant": other, "mean_latency_ns": ns, "saves_share": 1 - ns / mean_ns if mean_ns else 0.0}
+            for other, ns in without_ns
+        ],
+        "waits": [
+            {"behind": other, "at": place, "total_ns": ns, "per_request_ns": ns / requests}
+            for (other, place), ns in sorted(waits_ns.items(), key=lambda one: (-one[1], one[0]))
+        ],
+    }
+
+
 def _span_ns(summary: Summary) -> float:
     counted = (summary.get("replay") or {}).get("counted_ns")
     return float(counted["until"] - counted["from"] if counted else summary["trace"]["span_ns"])
@@ -228,7 +261,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
         "utilisation": busy,
         "is_short": _is_short(summary),
         "ceiling": 1 / busy,
-        "basis": "utilisation law: 1 ÷ its busy share, if requests keep it busy as long as here",
+        "basis": "utilisation law: 1 ÷ its busy share, if a request keeps it busy as long as now",
     }
 
 

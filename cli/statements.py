@@ -214,8 +214,8 @@ def _rows_of_tails(summaries: Sequence[Summary], names: Mapping[str, str]) -> li
 
 
 def with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[str]:
-    """Return a row of 99th percentiles, with its interval in place of each one that is not known to a factor of 2;
-    other rows as they are.
+    """Return a row of 99th percentiles, with its interval in place of each one that is not known to a factor of 2, or
+    not checked; other rows as they are.
     """
     if not row[0].endswith(", p99"):
         return row
@@ -228,7 +228,7 @@ def with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[
 
 
 def range_of_tail(found: Mapping[str, Any] | None) -> str:
-    """Return the interval of a 99th percentile that is not resolved; nothing of others."""
+    """Return the interval of a 99th percentile that is not resolved, or not checked; nothing of others."""
     if not found or found["verdict"] == "resolved" or found["low"] is None:
         return ""
     return f"{format_ns(found['low'])} – {format_ns(found['high'])}"
@@ -377,9 +377,9 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     sentences = [
         f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware).",
         *(f"{reason}." for reason in found.get("reasons", ())),
-        f"Simulated there, against the recording: mean latency (limit ±{limits['mean']:.0f} %)"
-        f" {', '.join(means) or 'nothing to compare'}"
-        + (f"; pages read (limit ±{limits['reads']:.0f} %) {', '.join(reads)}." if reads else "."),
+        f"Simulated there, against the recording: mean latency {', '.join(means) or 'nothing to compare'}"
+        f" (allowed: ±{limits['mean']:.0f} %)"
+        + (f"; pages read {', '.join(reads)} (allowed: ±{limits['reads']:.0f} %)." if reads else "."),
     ]
     return " ".join(sentences)
 
@@ -395,8 +395,9 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
     if any(map(range_of_tail, tails)):
         notes.append(
-            "A range in place of a p99: of the p99s that were checked, on the recorded kind of storage, 80 % lay within"
-            " such ranges; the error of the model is in it."
+            "A range in place of a p99 includes the error of the model. Of the p99s that were checked, on the recorded"
+            " kind of storage, 80 % lay within such ranges."
+            + (" On another kind none was checked." if any(one["verdict"] == "not checked" for one in tails) else "")
         )
     notes += _ranges(summaries)
     notes += verdicts.caveats(summaries)

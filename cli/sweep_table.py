@@ -95,7 +95,7 @@ def _shown(row: Mapping[str, Any], keys: Sequence[str]) -> _Shown:
     }
     kept = {
         key: summary[key]
-        for key in ("latency_ns", "throughput_per_s", "bottleneck", "verdict", "caveats")
+        for key in ("latency_ns", "throughput_per_s", "bottleneck", "verdict", "in_doubt", "caveats")
         if key in summary
     }
     by_point = row["screened"]["by_point"] if row["status"] == "screened" else None

@@ -11,7 +11,7 @@ _ALIKE_PCT = 0.5
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " Calibrated results were never checked on another kind of storage, so this is the error of uncalibrated ones."
+    " This is the error of uncalibrated results: nobody checked calibrated ones on another kind of storage."
 )
 _DOUBT = " In doubt: with this error the other verdict on load is possible, too."
 _NO_EFFECT = " has no effect here: "
@@ -77,6 +77,8 @@ def meaning(summaries: Iterable[Summary]) -> str:
     """Return what an expected error is, by the example of the first one in the table, and where it comes from: the
     share of measurements that it held is in docs/accuracy.md. Nothing where no result has one.
     """
+    from tiersim.scenarios.caveats import in_doubt
+
     given = list(summaries)
     figure = _unpaced(given)
     found = next((one for summary in given if (one := expected_error(summary, figure)) not in ("", "unknown")), "")
@@ -129,7 +131,12 @@ def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
     from tiersim.scenarios.caveats import model_error_of
 
     done = [summary for summary in summaries if summary]
-    errors = notes([{"verdict": one["verdict"], "model_error": model_error_of(one["verdict"])} for one in done])
+    errors = notes(
+        [
+            {"verdict": one["verdict"], "model_error": model_error_of(one["verdict"]), "in_doubt": one.get("in_doubt")}
+            for one in done
+        ]
+    )
     return [*errors, *caveats(done)]
 
 
@@ -171,32 +178,14 @@ def load_of(summary: Summary) -> str:
 
 def carries(summary: Summary) -> str:
     """Return whether the hardware carries the load: yes, with the sessions that end late, or no and how it fails."""
+    from tiersim.scenarios.caveats import in_doubt
+
     load, doubt = load_of(summary), ", in doubt" if in_doubt(summary) else ""
     if not load.startswith("steady"):
         return f"no, {load}{doubt}"
     late = (summary.get("replay") or {}).get("late_sessions")
     ends = f" ({late} session{'s end' if late > 1 else ' ends'} late)" if late else ""
     return load.replace("steady", "yes", 1) + doubt + ends
-
-
-def in_doubt(summary: Summary) -> bool:
-    """Tell whether the other verdict on load lies within the expected error: of clients that go on as they are
-    answered, whose transactions/s are compared with the recorded ones.
-    """
-    from tiersim.scenarios.caveats import multiples_of
-    from tiersim.simulator.verdict import BEHIND_THROUGHPUT
-
-    verdict, error, wide = summary["verdict"], summary.get("model_error"), summary.get("range")
-    compared = (summary.get("replay") or {}).get("keeps") == "clients" and verdict.get("arrivals") != "described"
-    found = multiples_of(error, "throughput") if error and compared else None
-    if found is None or verdict["load"] not in ("steady", "behind"):
-        return False
-    share = 1 - summary["throughput_shortfall_pct"] / 100  # of the recorded transactions/s
-    low, high = found
-    if wide:  # which holds that error, and more
-        rate = summary["throughput_per_s"]["transactions"]["value"]
-        low, high = (wide["transactions_per_s"][end] / rate for end in ("low", "high")) if rate else found
-    return bool(share * low < BEHIND_THROUGHPUT if verdict["load"] == "steady" else share * high >= BEHIND_THROUGHPUT)
 
 
 def busiest(summary: Summary) -> str:

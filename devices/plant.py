@@ -127,12 +127,15 @@ class PlantBuilder:
         makes.
 
         *role* is what people see in place of its kind. Raises ScenarioError for a station that serves by itself and
-        names no resource: nobody could say how busy it is.
+        names no resource, or one without servers: nobody could say how busy it is.
         """
         if not resources and not (children and self.stations):
             raise ScenarioError(f'{name}: serves requests and names no resource; name one, such as {{"servers": 1}}')
         if len(resources) > RESOURCES:
             raise ScenarioError(f"{name}: names {len(resources)} resources; name at most {RESOURCES}")
+        for resource, servers in resources.items():
+            if servers < 1:
+                raise ScenarioError(f"{name}: {servers} servers of {resource!r} cannot serve; give 1 or more")
         self._station_rows.append((kind, row))
         self._most_children = max(self._most_children, children)
         self.stations.append(

@@ -143,6 +143,9 @@ DRIVE_ROW = _record(
     "seek_table",  # index into the pool: seek time in ns by distance in cylinders
     "write_settle_ns",
     "head_switch_ns",
+    "scatter_ns",  # standard deviation of the moves of the arm and the heads; 0: each takes the same time
+    "turn_chances",  # index into the pool: how likely such a move is late, see hdd_kernels
+    "moves",  # whose end was drawn so far
     "read_overhead_ns",  # of a command that needs the arm
     "write_overhead_ns",
     "flush_ns",

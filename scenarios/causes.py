@@ -51,6 +51,8 @@ from tiersim.traces.schema import CHECKPOINT_WRITE, FLAG_SYNC, LOG_WRITE
 #: background writer, kernel write-back) have many writes outstanding; a journal does one thing after another; a burst
 #: is what inferred sessions were all busy for.
 SESSION, WRITER, JOURNAL, BURST = range(4)
+#: What the process is called that writes checkpoints, where the recording tells processes apart.
+CHECKPOINTER = "checkpointer"
 
 #: Names of kernel threads that write for others, and of those among them that write a journal.
 _KERNEL_WRITERS = (
@@ -453,6 +455,7 @@ class CauseRules:
     window_ns: int  # a command that came later than this after the one before it is not caused by it
     think_ns: int | None = None  # in place of the recorded think times
     keep_pace: bool = True  # whether writers follow the foreground, and not the clock
+    timed: bool = False  # whether a stream of the name of CHECKPOINTER comes by the clock nevertheless
     one_at_a_time: bool = False  # whether a session waits for each command, whatever was recorded
     ordered: bool = True  # whether what had ended before must end before
 
@@ -464,7 +467,8 @@ def infer_streams(trace: RecordedCommands, owners: Owners, rules: CauseRules) ->
 
 def streams_of(crowd: Crowd, rules: CauseRules) -> tuple[Streams, NDArray[np.int64]]:
     """Turn the commands of a crowd into streams, in order of their streams; a run needs what
-    :func:`tiersim.simulator.streams.to_run` adds. Returns with them the recorded latency of each command.
+    :func:`tiersim.simulator.streams.to_run` adds. Returns with them the recorded latency of each command that has a
+    mark in ``sync``.
 
     Columns that placement fills (station and address) hold the file and the offset within it. Of every stream, the
     commands that had ended before another was issued are counted; that many must end in the simulation, too.
@@ -488,7 +492,7 @@ def streams_of(crowd: Crowd, rules: CauseRules) -> tuple[Streams, NDArray[np.int
         foreground_ns=nothing,
         waits_for=np.zeros(count, np.uint8),
         recorded_ns=np.empty(count, np.int64),
-        think_ns=np.zeros(count, np.int64),
+        think_ns=np.empty(count, np.int64),
         ended_before=np.zeros(count, np.uint32),
         pace=np.zeros(count, np.uint32),
         gathered_ns=nothing if crowd.trace.intended_ns is crowd.trace.time_ns else np.zeros(count, np.int64),
@@ -502,35 +506,39 @@ def streams_of(crowd: Crowd, rules: CauseRules) -> tuple[Streams, NDArray[np.int
         started_ns=nothing,
         done_ns=nothing,
     )
-    latency_ns, places = np.empty(count, np.int64), bounds[:-1].copy()
+    places = bounds[:-1].copy()
     foreground_ns = np.empty(int(requests[is_session].sum()) if followers.size else 0, np.int64)
     foreground = 0
     for part, owner in crowd.blocks():
-        sort_out(part.columns, owner, categorise(part.op, part.purpose), places, streams, latency_ns)
+        sort_out(part.columns, owner, categorise(part.op, part.purpose), places, streams)
         if followers.size:
             times = part.time_ns[is_session[owner]]
             foreground_ns[foreground : foreground + len(times)] = times
             foreground += len(times)
     if not crowd.is_recorded:
         foreground_ns.sort(kind="stable")
-    ends_ns = np.empty(int(requests.max(initial=0)), np.int64)
+    ends_ns, of_syncs = np.empty(int(requests.max(initial=0)), np.int64), [nothing]
     for stream, (first, end) in enumerate(pairwise(bounds.tolist())):
-        own = ends_ns[: end - first]
+        own, rows = ends_ns[: end - first], slice(first, end)
+        latency_ns = streams.think_ns[rows].copy()
+        streams.think_ns[rows] = 0
         when_ended(streams, latency_ns, first, own)
         own.sort()
-        find_causes(Times(crowd.role, own, foreground_ns), stream, rules.window_ns, rules.keep_pace,
-                    rules.one_at_a_time, streams)  # fmt: skip
+        keep_pace = rules.keep_pace and not (rules.timed and crowd.name[stream] == CHECKPOINTER)
+        find_causes(Times(crowd.role, own, foreground_ns), stream, rules.window_ns, keep_pace, rules.one_at_a_time,
+                    streams)  # fmt: skip
+        if is_session[stream]:
+            category = streams.category[rows]
+            log_flush = (category == LOG_FLUSH) & (streams.waits_for[rows] == OWN)
+            if log_flush.any():
+                marks = mark_syncs((category == LOG_WRITE) & (streams.op[rows] == WRITE), log_flush)
+                streams.sync[rows] = marks
+                of_syncs.append(latency_ns[marks != 0])
     if rules.think_ns is not None:
         streams.think_ns[streams.waits_for == OWN] = rules.think_ns
     if not rules.ordered:
         streams.ended_before[:] = 0
-    for stream in np.flatnonzero(is_session).tolist():
-        rows = slice(bounds[stream], bounds[stream + 1])
-        category = streams.category[rows]
-        log_flush = (category == LOG_FLUSH) & (streams.waits_for[rows] == OWN)
-        if log_flush.any():
-            streams.sync[rows] = mark_syncs((category == LOG_WRITE) & (streams.op[rows] == WRITE), log_flush)
-    return streams, latency_ns
+    return streams, np.concatenate(of_syncs)
 
 
 @kernel
@@ -540,9 +548,8 @@ def sort_out(
     category: NDArray[np.uint8],
     places: NDArray[np.int64],
     s: Streams,
-    latency_ns: NDArray[np.int64],
 ) -> None:
-    """Copy each command to its place among those of its *owner*, and its latency to *latency_ns*.
+    """Copy each command to its place among those of its *owner*, and its latency to where its think time will be.
 
     *places*, by stream, are where the next command goes.
     """
@@ -552,7 +559,7 @@ def sort_out(
         s.recorded_ns[place] = c.time_ns[row]
         if c.intended_ns[row] != c.time_ns[row]:
             s.gathered_ns[place] = c.time_ns[row] - c.intended_ns[row]
-        latency_ns[place] = c.latency_ns[row]
+        s.think_ns[place] = c.latency_ns[row]  # a column more would be the most that is ever held
         s.station[place] = c.file[row]
         s.op[place] = c.op[row]
         s.offset_bytes[place] = c.offset_bytes[row]
@@ -562,13 +569,13 @@ def sort_out(
 
 @kernel
 def when_ended(s: Streams, latency_ns: NDArray[np.int64], first: int, ends_ns: NDArray[np.int64]) -> None:
-    """Fill *ends_ns* with when the commands from place *first* on ended: after they arrived; at once when their latency
-    was not measured.
+    """Fill *ends_ns* with when the commands from place *first* on ended, which took *latency_ns*: after they arrived;
+    at once when their latency was not measured.
     """
     for number in range(ends_ns.size):
         row = first + number
         begin_ns = s.recorded_ns[row] - gathered_before_ns(s, row)
-        ends_ns[number] = max(begin_ns + max(latency_ns[row], 1), s.recorded_ns[row] + 1)
+        ends_ns[number] = max(begin_ns + max(latency_ns[number], 1), s.recorded_ns[row] + 1)
 
 
 def mark_syncs(log_write: NDArray[np.bool_], log_flush: NDArray[np.bool_]) -> NDArray[np.uint8]:
@@ -732,9 +739,11 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
     rules, names = scenario.model.replay, found.stream_names
     owners = find_owners(trace, names, rules.clients)
     crowd = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
-    causes = CauseRules(window_ns=rules.dependency_window, keep_pace=rules.writers == "pace")
+    causes = CauseRules(rules.dependency_window, keep_pace=rules.writers != "clock", timed=rules.writers == "timed")
     if rules.mode == "closed":
-        causes = CauseRules(_FOREVER_NS, rules.think, causes.keep_pace, one_at_a_time=rules.clients is not None)
+        causes = replace(
+            causes, window_ns=_FOREVER_NS, think_ns=rules.think, one_at_a_time=rules.clients is not None
+        )  # fmt: skip
         if rules.clients is not None:
             whole, owners = crowd.joined()
             owners = deal_to_clients(whole, owners, rules.clients)
@@ -743,7 +752,6 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
         causes = BY_THE_CLOCK
     streams, latency_ns = streams_of(crowd, causes)
     syncs = _recorded_syncs(streams, latency_ns)
-    del latency_ns
     known = facts(crowd, streams) | {
         "load": rules.load,
         "commands": streams.commands,
@@ -754,19 +762,20 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
 
 
 def _recorded_syncs(streams: Streams, latency_ns: NDArray[np.int64]) -> dict[str, Any]:
-    """How long the server waited for its log in the recording: writes and the flush right behind them in one stream."""
+    """How long the server waited for its log in the recording: writes and the flush right behind them in one stream,
+    which took *latency_ns*.
+    """
     rows = np.flatnonzero(streams.sync)  # writes, and the flush right behind them
     if not rows.size:
         return {}
     ends = np.flatnonzero(streams.sync[rows] & SYNC_ENDS)
     first = np.append(0, ends[:-1] + 1)  # of what each flush ends
-    latency = latency_ns[rows]
     intended = streams.recorded_ns[rows]
     if streams.gathered_ns.size:
         intended -= streams.gathered_ns[rows]
-    known = (latency[ends] >= 0) & (latency[ends - 1] >= 0)
-    whole = intended[ends] + latency[ends] - intended[first] + streams.think_ns[rows[ends]]
-    total = np.concatenate([[0], np.cumsum(np.maximum(latency, 0))])
+    known = (latency_ns[ends] >= 0) & (latency_ns[ends - 1] >= 0)
+    whole = intended[ends] + latency_ns[ends] - intended[first] + streams.think_ns[rows[ends]]
+    total = np.concatenate([[0], np.cumsum(np.maximum(latency_ns, 0))])
     device = total[ends + 1] - total[first]
     histograms, sums = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64), np.zeros(len(CATEGORIES), np.int64)
     for category, durations in ((LOG_SYNC, whole), (LOG_SYNC_DEVICE, device)):

@@ -16,6 +16,7 @@ from tiersim.devices.station_records import BUCKET, DRIVE, FLASH, KIND_NAMES, PA
 from tiersim.scenarios.hardware import NamedScenario, volume_of
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.survey import FileUse
+from tiersim.simulator.verdict import BEHIND_THROUGHPUT
 from tiersim.units import format_ns
 
 #: What a result's verdict says of its ``reach`` when it goes beyond its recording; and when it does so with costs that
@@ -71,6 +72,25 @@ def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] |
     other = None if kind == "tail" and error["basis"] in ("assumed", "storage") else error["figures"].get("other")
     found = error["figures"].get(kind) or other
     return None if found is None else (found["low"], found["high"])
+
+
+def in_doubt(summary: Mapping[str, Any]) -> bool:
+    """Tell whether the other verdict on load lies within the expected error: of clients that go on as they are
+    answered, whose transactions/s are compared with the recorded ones. A row of a sweep, a load or a search says it.
+    """
+    if "in_doubt" in summary:
+        return bool(summary["in_doubt"])
+    verdict, error, wide = summary["verdict"], summary.get("model_error"), summary.get("range")
+    compared = (summary.get("replay") or {}).get("keeps") == "clients" and verdict.get("arrivals") != "described"
+    found = multiples_of(error, "throughput") if error and compared else None
+    if found is None or verdict["load"] not in ("steady", "behind"):
+        return False
+    share = 1 - summary["throughput_shortfall_pct"] / 100  # of the recorded transactions/s
+    low, high = found
+    if wide:  # which holds that error, and more
+        rate = summary["throughput_per_s"]["transactions"]["value"]
+        low, high = (wide["transactions_per_s"][end] / rate for end in ("low", "high")) if rate else found
+    return bool(share * low < BEHIND_THROUGHPUT if verdict["load"] == "steady" else share * high >= BEHIND_THROUGHPUT)
 
 
 def tail_of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
@@ -199,8 +219,12 @@ def empty_caches(scenario: NamedScenario, *, statements: bool) -> Iterator[str]:
     for name, controller in scenario.controllers.items():
         filling_ns = 2 * controller.flush_interval_ns
         if controller.cache_bytes is not None and scenario.model.replay.warmup < filling_ns:
-            remedy = f"; set replay.warmup = {format_ns(filling_ns)} to leave that time out" if statements else ""
-            yield f"the write cache of controllers.{name} starts empty: writes are faster then than later{remedy}"
+            first = format_ns(filling_ns)
+            remedy = f"set replay.warmup = {first} to leave them out" if statements else "record longer"
+            yield (
+                f"the write cache of controllers.{name} starts empty: in the first {first} writes are faster than later;"
+                f" {remedy}"
+            )
 
 
 def _timeless_caches(scenario: NamedScenario) -> Iterator[str]:

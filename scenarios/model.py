@@ -414,9 +414,12 @@ class ReplayModel(StrictModel):
         default=100_000_000,
         description="A request that came later than this after its session's last one had ended waited for the clock.",
     )
-    writers: Literal["pace", "clock"] = Field(
+    writers: Literal["pace", "clock", "timed"] = Field(
         default="pace",
-        description="Whether checkpointer and write-back follow the pace of the sessions, or the recorded time.",
+        description=(
+            "Whether checkpointer and write-back follow the pace of the sessions, or the recorded time; timed: a"
+            " process named checkpointer follows the time, others the pace."
+        ),
     )
     clients: int | None = Field(
         default=None, ge=1, le=1024, description="So many sessions in place of those that were recorded or inferred."

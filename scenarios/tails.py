@@ -17,7 +17,7 @@ from importlib.resources import files
 from math import exp, hypot, inf, log
 from typing import Any
 
-from tiersim.scenarios.caveats import INNODB
+from tiersim.scenarios.caveats import INNODB, model_error_of, multiples_of
 from tiersim.simulator.result import Result
 
 #: A 99th percentile of more than so many medians is that of transactions which waited for a device.
@@ -95,7 +95,9 @@ def with_tails(result: Result) -> Result:
         return result
     drawn = (summary.get("range") or {}).get("p99_ns", {})
     median = summary["latency_ns"]["transaction"]["p50"]["value"]
-    tails = {name: _tail(one, median, drawn.get(name)) for name, one in tail_figures(summary).items()}
+    error = model_error_of(summary["verdict"])
+    unchecked = None if multiples_of(error, "p99") else multiples_of(error, "mean")
+    tails = {name: _tail(one, median, drawn.get(name), unchecked) for name, one in tail_figures(summary).items()}
     return replace(result, summary=summary | {"tails": {"share": SHARE, "p99_ns": tails}})
 
 
@@ -106,9 +108,16 @@ def tail_figures(summary: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return named | {f"query {name}": one for name, one in queries.items()}
 
 
-def _tail(figures: Mapping[str, Any], median: float | None, drawn: Mapping[str, float] | None) -> dict[str, Any]:
+def _tail(
+    figures: Mapping[str, Any],
+    median: float | None,
+    drawn: Mapping[str, float] | None,
+    unchecked: tuple[float, float] | None,
+) -> dict[str, Any]:
     """Return the interval of one: what the run's own requests leave open, what *drawn* runs do, and what was measured,
-    which are independent. It does not begin below the predicted 95th percentile.
+    which are independent. It does not begin below the predicted 95th percentile. *unchecked*: between which
+    multiples means lay, where percentiles of such predictions were never compared with recorded ones. There none is
+    resolved, and an interval is at least as wide as that: no percentile is known better than the mean.
 
     The *median* of transactions decides whether a commit or a query waited for the device. Its own median would not do:
     a query of microseconds that waits for a core has a percentile many times as long.
@@ -119,16 +128,18 @@ def _tail(figures: Mapping[str, Any], median: float | None, drawn: Mapping[str, 
         return {"value": None, "low": None, "high": None, "verdict": "not resolved", "of": None}
     value, waiting = p99["value"], waits(median, p99["value"])
     measured = reach(cells(), waiting=waiting)
+    least_multiple, most_multiple = unchecked or (1.0, 1.0)
+    lower, upper = max(measured, -log(least_multiple)), max(measured, log(most_multiple))
     ends = drawn or {"low": value, "high": value}
-    below = hypot(measured, log(value / low), log(value / min(ends["low"], value)))
-    above = hypot(measured, log(high / value), log(max(ends["high"], value) / value))
+    below = hypot(lower, log(value / low), log(value / min(ends["low"], value)))
+    above = hypot(upper, log(high / value), log(max(ends["high"], value) / value))
     p95 = (figures["p95"]["value"] or 0.0) * min(ends["low"] / value, 1.0)  # where draws have a lower p99, p95 is lower
     least, most = _interval(p95, value, below, above)
     return {
         "value": value,
         "low": least,
         "high": most,
-        "verdict": "resolved" if most <= least * WIDE else "not resolved",
+        "verdict": "not checked" if unchecked else "resolved" if most <= least * WIDE else "not resolved",
         "of": "waits" if waiting else "processors",
     }
 

@@ -3,7 +3,9 @@ none asserts how long one takes; and that commands can be interrupted.
 """
 
 import gc
+import os
 import signal
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -23,9 +25,25 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
+@pytest.hookimpl(trylast=True)  # when tests are left out and Hypothesis has marked its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests begin first: the last ones that run together are short."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    """Workers begin with equal parts of what is collected and take from each other then, the end of a part first. Each
+    part begins with its share of the tests that may take long, and the last ones that run together are short.
+
+    Those of a file may have a fixture that takes long, and stay together; rows of one test do not.
+    """
+    first: dict[str, list[pytest.Item]] = {}
+    short = []
+    for item in items:
+        if item.get_closest_marker("long") or item.get_closest_marker("hypothesis"):
+            first.setdefault(item.nodeid if hasattr(item, "callspec") else str(item.path), []).append(item)
+        else:
+            short.append(item)
+    parts = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    groups, size, rest = list(first.values()), len(items) // parts, iter(short)
+    shares = [[item for group in groups[part::parts] for item in group] for part in range(parts)]
+    items[:] = [item for share in shares for item in (*share, *islice(rest, max(size - len(share), 0)))]
+    items += rest
 
 
 def pytest_collection_finish() -> None:

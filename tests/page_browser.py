@@ -1,6 +1,5 @@
 """Headless Chromium for the tests of pages: one for all tests of a process, for a new one compiles each page anew."""
 
-import hashlib
 import os
 import re
 import shutil
@@ -15,6 +14,9 @@ Open = Callable[..., Any]
 #: What a page says of itself when none of its charts waits to be drawn.
 _DRAWN = "[data-drawn]"
 
+#: Tabs share a process, and it keeps what it has compiled: pages have the same scripts.
+_ARGUMENTS = ["--no-sandbox", "--process-per-site", "--js-flags=--no-flush-bytecode"]
+
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
@@ -27,26 +29,29 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
         yield chromium
         chromium.close()
 
 
 class Tabs:
-    """Pages of one browser context, used again: what a browser has compiled of a page it need not compile again."""
+    """Pages of one browser context, used again, each with one file for all that it opens: a browser compiles a script
+    anew that comes from another address.
+    """
 
     def __init__(self, browser: Any, folder: Path) -> None:
         self.folder = folder
         self.complaints: list[str] = []
-        self.free: list[Any] = []
+        self.free: list[tuple[Any, Path]] = []
+        self.count = 0
         self.context = browser.new_context(offline=True)
         self.context.set_default_timeout(120_000)  # where others are at work on the machine, a page opens slowly
         self.context.grant_permissions(["clipboard-read", "clipboard-write"])
 
-    def take(self) -> Any:
+    def take(self) -> tuple[Any, Path]:
         return self.free.pop() if self.free else self._new()
 
-    def _new(self) -> Any:
+    def _new(self) -> tuple[Any, Path]:
         page = self.context.new_page()
         page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
@@ -55,18 +60,12 @@ class Tabs:
             "request",
             lambda r: None if re.match("(file|blob|data):", r.url) else self.complaints.append(f"asked for {r.url}"),
         )
-        return page
+        self.count += 1
+        return page, self.folder / f"{self.count}.html"
 
     def _dismissed(self, dialog: Any) -> None:
         self.complaints.append(dialog.message)
         dialog.dismiss()
-
-    def file(self, html: str) -> Path:
-        content = html.encode()
-        file = self.folder / f"{hashlib.sha256(content).hexdigest()[:16]}.html"
-        if not file.exists():
-            file.write_bytes(content)
-        return file
 
 
 @pytest.fixture(scope="session")
@@ -81,25 +80,26 @@ def open_page(tabs: Tabs) -> Iterator[Open]:
     """Opens a page offline and anew, all of it drawn; afterwards asserts that nothing complained
     and nothing went out.
     """
-    taken: list[Any] = []
+    taken: list[tuple[Any, Path]] = []
     tabs.complaints.clear()
 
     def opened(
         html: str, fragment: str = "", *, width: int = 1240, scheme: str = "light", wait_for: str = _DRAWN
     ) -> Any:
-        page = tabs.take()
-        taken.append(page)
+        page, file = tabs.take()
+        taken.append((page, file))
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(media="null", color_scheme=scheme)
         page.mouse.move(0, 0)
-        page.goto(tabs.file(html).as_uri() + fragment)
+        file.write_text(html, encoding="utf-8", newline="")
+        page.goto(file.as_uri() + fragment)
         _arrived(page, wait_for)
         return page
 
     yield opened
-    for page in taken:
+    for page, _ in taken:
         page.goto("about:blank")
-    tabs.free += taken
+    tabs.free += reversed(taken)  # the first comes first again
     assert tabs.complaints == []
 
 

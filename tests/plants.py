@@ -66,6 +66,7 @@ def buffered_hdd(numbers: dict[str, int]) -> Hdd:
         queue_depth=numbers["depth"],
         age_limit=numbers["age_ms"] * 1_000_000,
         write_overhead=300_000,
+        seek_scatter=60_000 if numbers["pages"] % 2 else None,
         buffer_segments=numbers["dies"],
         buffer_segment=numbers["pages"] * 16384,
         interface_rate=numbers["depth"] * 10_000_000,

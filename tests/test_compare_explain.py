@@ -13,6 +13,7 @@ import pytest
 from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, sample
 from tests.page_statements import statement_sample
 from tests.test_cli import CAPTURE, Shell, shell
+from tests.test_page_tenants import tenant
 from tiersim.cli.comparison import comparison
 from tiersim.cli.explanation import explanation
 from tiersim.cli.measured import MeasuredFigure, read_measured
@@ -284,6 +285,25 @@ def test_a_saturated_run_has_no_parts() -> None:
     assert document["parts"] == []
     assert document["changes"] == []
     assert "saturated" in document["no_parts"]
+
+
+def test_a_tenant_is_told_whom_it_waits_for_and_who_hurts_it(shell: Shell, tmp_path: Path) -> None:
+    """Times add up over the disks of a volume, the longest first; of the others, the one that hurts most first."""
+    result = tenant("shop", 4.0, {"crm": 3.0, "bill": 2.0})
+    document = explanation(result.summary, None)["tenants"]
+    requests = result.summary["commands"]
+    assert document["waits"] == [
+        {"behind": "bill", "at": "data.*", "total_ns": 1e10, "per_request_ns": pytest.approx(1e10 / requests)},
+        {"behind": "shop", "at": "data.*", "total_ns": 1e9, "per_request_ns": pytest.approx(1e9 / requests)},
+    ]
+    assert [(one["tenant"], one["saves_share"]) for one in document["without"]] == [("bill", 0.5), ("crm", 0.25)]
+    assert (document["tenant"], document["mean_latency_ns"], document["alone_ns"]) == ("shop", 4e6, 2e6)
+    save_result(result, tmp_path / "shop.result", {})
+    said = shell("explain", tmp_path / "shop.result").out
+    assert "Mean latency of all requests of shop: 4 ms together, 2 ms alone." in said
+    assert said.index("bill") < said.index("its own requests")
+    assert "Mean without each other tenant, the one that hurts most first: bill 2 ms (-50 %), crm 3 ms (-25 %)." in said
+    assert explanation(statement_sample(DISKS).summary, None)["tenants"] is None
 
 
 def test_requests_are_explained_by_their_stations(shell: Shell, replayed: Path) -> None:

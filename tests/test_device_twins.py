@@ -147,19 +147,29 @@ def test_token_bucket(seed: int, volume: Any, credits: float, over: bool, apart_
     scheduler=pick(None, "sptf", "sstf", "fcfs"),
     settle=pick(-400_000, 0, 300_000),
     write_overhead=pick(None, 1_000_000),
+    scatter=pick(None, 1_000, 200_000),
     near=st.booleans(),
 )
 def test_hdd(
-    seed: int, make: Any, depth: int, age_ns: int, scheduler: Any, settle: int, write_overhead: int | None, near: bool
+    seed: int,
+    make: Any,
+    depth: int,
+    age_ns: int,
+    scheduler: Any,
+    settle: int,
+    write_overhead: int | None,
+    scatter: int | None,
+    near: bool,
 ) -> None:
     own = {"queue_depth": depth, "age_limit": age_ns, "scheduler": scheduler, "write_settle": settle}
-    drive = make(**own, write_overhead=write_overhead, buffer_segments=None, buffer_segment=None)
+    own |= {"write_overhead": write_overhead, "seek_scatter": scatter}
+    drive = make(**own, buffer_segments=None, buffer_segment=None)
     held = drive.geometry().capacity_bytes
 
     def build(builder: PlantBuilder) -> Built:
         station = add_drive(builder, drive, "drive")
         phase_ps = random_below(drive.revolution_ps, builder.seed, ROTATION_PHASE, station, 0)
-        return station, {station: Disk(drive, phase_ps)}
+        return station, {station: Disk(drive, phase_ps, builder.seed)}
 
     span = min(1 << 24, held) if near else held
     agree(build, draw_commands(seed, 80, span, (512, 8192, 300 * 1024), ALL, 5_000_000))

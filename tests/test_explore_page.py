@@ -20,6 +20,7 @@ from tests.explorations import commits_of_pgbench, is_done, server, serving, sma
 from tests.page_browser import text
 from tests.test_explore import assert_equal
 from tiersim.cli.exploring.server import ExplorationServer
+from tiersim.devices import catalogue
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay_all, survey_to_play
 from tiersim.traces.bundle import Bundle
@@ -125,6 +126,35 @@ def test_a_device_is_chosen_by_its_name_and_a_wrong_one_is_one_sentence(tab: Tab
     tab.settle(before)
     assert not tab.page.locator("#problem").is_visible()
     assert "NVMe" in text(tab.page, ".specification")
+
+
+def test_a_device_is_found_in_the_catalogue_by_what_it_is_and_costs(tab: Tab) -> None:
+    tab.page.get_by_role("button", name="Choose from the catalogue").click()
+    rows = tab.page.locator("#devices-found tbody tr")
+    assert rows.count() == len(catalogue.names())
+    tab.page.locator("#most-price").fill("300")
+    tab.page.locator("#devices-found thead .sort", has_text="Price (USD)").click()
+    prices = [int(one.replace(",", "")) for one in tab.page.locator("#devices-found td:nth-child(6)").all_inner_texts()]
+    assert prices == sorted(prices)
+    assert 0 < prices[-1] <= 300
+    tab.page.locator("#devices-found-find").fill("nvme pcie 4.0")
+    before = tab.version
+    rows.nth(0).get_by_role("button").click()
+    tab.settle(before)
+    assert not tab.page.locator("#catalogue").is_visible()
+    assert tab.server.view.explorer.state.draft.values["volumes"]["data"]["device"] == "crucial-t500-2000"
+
+
+def test_a_cap_is_dragged_and_left_out(tab: Tab) -> None:
+    own, explorer = tab.page.locator('#settings [id$=".iops-drag"]'), tab.server.view.explorer
+    key = own.get_attribute("id").removesuffix("-drag")
+    own.focus()
+    for pressed, wanted in (("End", 512_000), ("ArrowLeft", 256_000), ("Home", None)):
+        before = tab.version
+        tab.page.keyboard.press(pressed)
+        tab.settle(before)
+        assert {one.key: one.value for one in explorer.controls()}[key] == wanted
+        assert control(tab, key).input_value() == str(wanted or "")
 
 
 def test_figures_are_pinned_compared_and_dropped(tab: Tab) -> None:

@@ -128,6 +128,36 @@ def test_a_long_read_runs_at_the_sustained_rate() -> None:
     assert length / (found.latency_ns[0] / 1e9) == pytest.approx(drive.outer_rate, rel=0.04)
 
 
+def test_scattered_seeks_lose_and_save_a_turn_as_often_as_the_normal_law_says() -> None:
+    """The mean of what a normal law of standard deviation s cuts off, over a turn of T: s / sqrt(2 pi) / T."""
+    count, scatter_ns = 20_000, 150_000
+    offsets = np.random.default_rng(1).integers(0, 10**8, count) // 16 * 8192
+    took_ns = []
+    for scatter in (None, scatter_ns):
+        drive = hdd(seek_scatter=scatter, buffer_segments=None, buffer_segment=None)
+        builder = PlantBuilder(1)
+        times = np.arange(count) * 50_000_000
+        took_ns.append(run(builder, commands(times, add_drive(builder, drive, "drive"), READ, offsets)).latency_ns)
+    turns = (took_ns[1] - took_ns[0]) / (drive.revolution_ps / 1000)
+    assert set(turns) == {-1, 0, 1}
+    expected = count * scatter_ns / (2 * np.pi) ** 0.5 / (drive.revolution_ps / 1000)
+    for turn in (-1, 1):
+        assert abs(np.count_nonzero(turns == turn) - expected) < 4 * expected**0.5
+
+
+@needs_jit
+def test_deep_queues_suffer_most_from_scattered_seeks() -> None:
+    """Choice takes the sectors that come just in time; a single command has as many turns to win as to lose."""
+
+    def mean_ns(depth: int, scatter: int | None) -> float:
+        builder = PlantBuilder(1)
+        add_drive(builder, hdd(seek_scatter=scatter), "drive")
+        return float(closed_reads(builder, depth, 1 << 30, 4096, 10_000).mean())
+
+    assert mean_ns(1, 40_000) == pytest.approx(mean_ns(1, None), rel=0.01)
+    assert 1.03 < mean_ns(64, 40_000) / mean_ns(64, None) < 1.15
+
+
 def test_random_reads_alone_take_overhead_average_seek_and_half_a_turn() -> None:
     drive = hdd()
     builder = PlantBuilder(1)

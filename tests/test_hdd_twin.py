@@ -48,6 +48,7 @@ _BUFFERS = st.fixed_dictionaries(
         "read_awaits_ahead": st.none() | st.booleans(),
         "read_ahead_adaptive": st.booleans(),
         "write_segments": st.sampled_from([None, 1]),
+        "seek_scatter": st.sampled_from([None, 1_000, 100_000, 200_000]),
     }
 )
 
@@ -72,7 +73,7 @@ def check(drive: Drive, seed: int, count: int, sizes: list[int], write_share: fl
     draw = np.random.default_rng(seed)
     builder = PlantBuilder(seed % 1000)
     station = add_drive(builder, drive, "drive")
-    twin = NaiveDrive(drive, int(builder.build().drives[0]["phase_ps"]))
+    twin = NaiveDrive(drive, int(builder.build().drives[0]["phase_ps"]), builder.seed)
     times, writes, offsets, lengths, expected = [], [], [], [], []
     now, reached = 0, 0
     held = drive.geometry().sectors

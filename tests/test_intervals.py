@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,10 +25,12 @@ from tiersim.scenarios.caveats import (
     INNODB,
     MET,
     OTHER_STORAGE,
+    in_doubt,
     model_error_of,
     multiples_of,
     with_storage,
 )
+from tiersim.scenarios.sweeps.rows import row_of
 from tiersim.scenarios.validation import interval_report, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (
@@ -40,6 +43,7 @@ from tiersim.scenarios.validation.intervals import (
     learn,
     of_range,
 )
+from tiersim.simulator.result import Result
 
 
 def measured(experiment: str, *errors: float) -> list[Measurement]:
@@ -383,9 +387,15 @@ def test_a_verdict_is_in_doubt_where_the_expected_error_reaches_the_other_one(
 ) -> None:
     verdict = {"load": load, "calibration": calibration, "arrivals": "synthetic"}
     summary = {"verdict": verdict, "model_error": model_error_of(verdict), "throughput_shortfall_pct": shortfall_pct}
-    assert said.in_doubt(summary | {"replay": {"keeps": "clients"}}) == doubted
+    assert in_doubt(summary | {"replay": {"keeps": "clients"}}) == doubted
     assert said.carries(summary | {"replay": {"keeps": "clients"}}).endswith(", in doubt") == doubted
-    assert not said.in_doubt(summary | {"replay": {"keeps": "rate"}})
+    assert not in_doubt(summary | {"replay": {"keeps": "rate"}})
     rate = {"transactions": {"value": 100.0}}
     wide = {"throughput_per_s": rate, "range": {"transactions_per_s": {"low": 30.0, "high": 300.0}}}
-    assert said.in_doubt(summary | wide | {"replay": {"keeps": "clients"}})  # the range holds more than that error
+    assert in_doubt(summary | wide | {"replay": {"keeps": "clients"}})  # the range holds more than that error
+    nothing = pa.table({})
+    result = Result(summary | {"replay": {"keeps": "clients"}}, nothing, nothing, nothing, "")
+    row = row_of(result)["summary"]  # without the keys that it follows from
+    assert row["in_doubt"] == doubted
+    assert said.carries(row).endswith(", in doubt") == doubted
+    assert any("In doubt: with this error" in note for note in said.notes_of_rows([row, row])) == doubted

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.page_browser import Open, drawn, numbers, reload, text
-from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, sample, samples
+from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, checked, sample, samples
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import MOST_STATIONS, embedded_json, over_time, page_payload
-from tiersim.scenarios.caveats import model_error_of
 from tiersim.simulator.result import Result
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--<script>&amp;'\""
@@ -273,7 +272,7 @@ def test_a_saturated_scenario_shows_no_latency(html: str, open_page: Open) -> No
 
 def _with_p99(hardware: Hardware, purpose: str, low_ns: float | None, high_ns: float | None) -> Result:
     """A sample whose p99 of *purpose* is not resolved but lies somewhere."""
-    result = sample(hardware)
+    result = checked(sample(hardware))
     unresolved = {"value": None, "low": low_ns, "high": high_ns, "resolved": False, "basis": "simulated"}
     result.summary["latency_ns"][purpose]["p99"] = unresolved
     return result
@@ -303,7 +302,7 @@ RANGES = {
 def test_a_range_stands_where_a_figure_is_not_resolved(
     open_page: Open, low_ns: float, high_ns: float | None, shown: str
 ) -> None:
-    page = open_page(build_page([_with_p99(DISKS, "log write", low_ns, high_ns), sample(CARD)], "bursty"))
+    page = open_page(build_page([_with_p99(DISKS, "log write", low_ns, high_ns), checked(sample(CARD))], "bursty"))
     why = "few of them" if shown == RANGES[FEW][2] else "not resolved"
     assert text(page, ".card >> nth=0 >> .big dd") == f"{shown} {why}"
     assert text(page, "#comparison tbody tr >> nth=1 >> td >> nth=1") == f"{shown} {why}"
@@ -338,9 +337,8 @@ def test_the_headline_speaks_when_no_scenario_resolves_it(open_page: Open) -> No
 
 @pytest.mark.browser
 def test_an_interval_narrower_than_its_digits_is_left_out(open_page: Open) -> None:
-    result = sample(CARD)
+    result = checked(sample(CARD))
     result.summary["latency_ns"]["log write"]["p99"].update(value=81_700.0, low=81_690.0, high=81_710.0)
-    result.summary["model_error"] = model_error_of({"calibration": "calibrated"})
     page = open_page(build_page([result], "narrow"))
     assert text(page, ".card .big dd") == "81.7 µs"
 
@@ -349,8 +347,10 @@ def test_an_interval_narrower_than_its_digits_is_left_out(open_page: Open) -> No
 def test_cards_name_both_halves_of_a_commit(html: str, open_page: Open) -> None:
     page = open_page(html)
     assert page.locator(".card >> nth=0 >> dt").all_inner_texts() == [
-        "p99 of log writes", "p99 of log flushes", "p99 of data reads", "Requests", "Busiest part",
+        "mean of log writes", "mean of log flushes", "mean of data reads", "Requests", "Busiest part",
     ]  # fmt: skip
+    both = open_page(build_page([checked(sample(CARD))], "checked"))
+    assert both.locator(".card dt").all_inner_texts()[0] == "p99 of log writes"
     heads = page.locator("#comparison thead th").all_inner_texts()
     assert heads[2:4] == ["Log writes", "Log flushes"]
     assert page.locator("#purpose option").all_inner_texts()[:2] == ["Log writes", "Log flushes"]

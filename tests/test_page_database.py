@@ -104,7 +104,7 @@ def test_the_database_is_drawn_with_its_checkpoints(
     shapes = page.eval_on_selector("#database-time", "e => e.layout.shapes.map(s => [s.x0, s.x1])")
     assert shapes == [[*CHECKPOINT_S], [SECOND_S, SPAN_NS / 1e9], [WRITTEN_S, CHECKPOINT_S[1]]]
     said = text(page, "#database-time-reading")
-    assert "On 15k-raid10 2 checkpoints run; writing takes 27.5 s, syncing 1.50 s." in said
+    assert "2 checkpoints run on 15k-raid10. Writing takes 27.5 s, syncing 1.50 s." in said
     assert "The last has not finished when the run ends." in said
     assert "Worst 5 s of a checkpoint: throughput 22 % below the mean of the run." in said
     assert "on average and make 2 commits durable. A commit that comes meanwhile waits for the next flush." in said

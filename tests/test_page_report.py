@@ -146,7 +146,7 @@ def test_two_scenarios_side_by_side(html: str, open_page: Open) -> None:
     assert re.search(r"Busiest part die of data\.drive-\d: \d+ % disk arm of data\.drive-\d+: \d+ %", facts)
     marks = {name: xs for name, xs in ((t["name"], t["x"]) for t in drawn(page, "ratios")) if name == "p99"}
     assert pair["data read"]["p99"]["value"] in marks["p99"]
-    assert "P99 of data reads: 0." in text(page, "#ratios-reading")
+    assert "Mean of data reads: 0." in text(page, "#ratios-reading")
     assert len(drawn(page, "blame")) == 2
 
 

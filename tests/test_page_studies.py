@@ -407,7 +407,9 @@ def test_what_is_in_view_is_drawn_first_and_all_of_it_on_paper(html: str, open_p
     page = tabs.context.new_page()
     page.set_viewport_size({"width": 1240, "height": 1200})
     page.add_init_script(NO_REST)
-    page.goto(tabs.file(html).as_uri())
+    file = tabs.folder / "at-rest.html"
+    file.write_text(html, encoding="utf-8")
+    page.goto(file.as_uri())
     page.locator("html[data-ready]").wait_for(state="attached")
     state = "es => es.map(e => [!!e.querySelector('.main-svg'), e.getBoundingClientRect().top < innerHeight])"
     charts = page.eval_on_selector_all("#studies .plot", state)
@@ -467,6 +469,24 @@ def test_tables_are_sorted_searched_and_whole(html: str, files: list[Path], open
     page.locator("#candidates-find").fill("the target is 9 ms")
     failing = sum(one["status"] == "fails" for one in size_document()["candidates"])
     assert text(page, "#size-section [role=status]").startswith(f"{failing} of")
+
+
+@pytest.mark.browser
+def test_a_verdict_in_doubt_is_said_of_points_and_loads(open_page: Open, tmp_path: Path) -> None:
+    sweep, load = write_sweep(tmp_path, pools=POOLS[:1], loads=(1.0, 2.0)), load_document()
+    for file in ("000000.json", "000001.json"):
+        one = json.loads((sweep / "points" / file).read_text())
+        one["summary"]["in_doubt"] = one["point"] == 0
+        (sweep / "points" / file).write_text(json.dumps(one))
+    load["points"][2]["summary"]["in_doubt"] = True
+    page = open_page(page_of([sweep, write_document(tmp_path, "x", load)]))
+    rows = page.locator("#points tbody tr")
+    assert ["in doubt" in rows.nth(place).inner_text() for place in (0, 1)] == [True, False]
+    verdicts = [one[-1] for one in numbers(page, "load")[0][1:]]
+    assert verdicts == ["carries the load"] * 2 + ["carries the load, in doubt"] + ["carries the load"] * 3 + [
+        "saturated"
+    ]
+    assert "In doubt: the expected error" in text(page, "#study-known")
 
 
 @pytest.mark.browser

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.real_postgres.tails import kept, report, write
-from tiersim.cli.statements import with_ranges
+from tiersim.cli.statements import range_of_tail, with_ranges
+from tiersim.scenarios.caveats import OTHER_STORAGE, model_error_of, multiples_of
 from tiersim.scenarios.tails import SHARE, TailCell, cells, held, reach, read_cells, tail_figures, with_tails
 from tiersim.simulator.result import Result
 
@@ -28,7 +29,7 @@ def result(
     p99: dict[str, Any], *, p50: float = 1e6, p95: float = 1e6, drawn: dict[str, Any] | None = None, error: str = ""
 ) -> Result:
     summary: dict[str, Any] = {
-        "verdict": {"error": error} if error else {},
+        "verdict": {"calibration": "calibrated"} | ({"error": error} if error else {}),
         "latency_ns": {
             "transaction": {"count": 9, "p50": {"value": p50}, "p95": {"value": p95}, "p99": p99},
             "data read": {},
@@ -114,6 +115,18 @@ def test_an_interval_holds_what_requests_and_draws_leave_open_and_what_was_measu
     assert wide["low"] < 10e6
     assert wide["high"] == narrow["high"]
     assert wide["verdict"] == "not resolved"
+
+
+def test_a_p99_is_resolved_only_where_percentiles_of_such_storage_were_compared() -> None:
+    same, moved = (result(figure(50e6, 49e6, 51e6)) for _ in range(2))
+    moved.summary["verdict"]["storage"] = OTHER_STORAGE
+    known, other = (with_tails(one).summary["tails"]["p99_ns"]["transaction"] for one in (same, moved))
+    low, high = multiples_of(model_error_of(moved.summary["verdict"]), "mean") or (1.0, 1.0)
+    assert other["verdict"] == "not checked"
+    assert other["low"] <= min(known["low"], 50e6 * low)
+    assert other["high"] >= max(known["high"], 50e6 * high)
+    assert range_of_tail(other)
+    assert not range_of_tail(known)
 
 
 def test_an_interval_does_not_begin_below_the_p95() -> None:

@@ -99,6 +99,8 @@ def test_whoever_serves_names_what_is_busy_and_is_named_when_behind() -> None:
             builder.station(SERVER, row, "own", {}, children)
     with pytest.raises(ScenarioError, match=f"^own: names 9 resources; name at most {RESOURCES}$"):
         builder.station(SERVER, row, "own", {f"part {number}": 1 for number in range(9)})
+    with pytest.raises(ScenarioError, match=r"^own: 0 servers of 'left hand' cannot serve; give 1 or more$"):
+        builder.station(SERVER, row, "own", {"right hand": 1, "left hand": 0})
     own = builder.station(SERVER, row, "own", {"left hand": 1})
     summary = summary_on(builder, commands(np.arange(20_000) * 500_000, own))
     assert summary["verdict"]["load"] == "saturated"

@@ -199,6 +199,25 @@ def test_writers_keep_the_pace_of_the_sessions_or_the_clock(tmp_path: Path) -> N
     assert starts[middle] > 10 * times[50]
 
 
+def test_a_checkpointer_may_keep_the_clock_while_other_writers_keep_pace(tmp_path: Path) -> None:
+    sessions = closed_recording(2, 1000, 80_000, 20_000)
+    times = np.arange(1, 101) * 10**6
+    rows = rows_of(
+        np.concatenate([sessions["time_ns"], times, times]), np.repeat([80_000, 60_000_000], [2000, 200]),
+        np.concatenate([sessions["stream"], np.repeat([2, 3], 100)]),
+        op=np.repeat([READ, WRITE], [2000, 200]), flags=np.repeat([FLAG_SYNC, 0], [2000, 200]),
+        offset_bytes=np.random.default_rng(1).integers(0, 10**6, 2200) * 8192,
+    )  # fmt: skip
+    names = ["backend 1", "backend 2", "checkpointer", "background writer"]
+    path = write_recording(tmp_path, rows, streams=names)
+    stream = Bundle(path).requests().stream
+    result = run(path, "15k-raid10", writers="timed")
+    starts_ns = columns_of(result)["start_ns"]
+    np.testing.assert_array_equal(starts_ns[stream == 2][:50], times[:50])
+    assert starts_ns[stream == 3][50] > 10 * times[50]
+    assert result.summary["replay"]["waits_for_foreground"] == 100
+
+
 def test_a_writer_has_as_many_writes_outstanding_as_when_it_was_recorded(tmp_path: Path) -> None:
     """One write each 100 µs, of 250 µs: three at a time, on slower disks, too."""
     sessions = closed_recording(1, 100, 80_000, 20_000)

@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.real_postgres.commands import run
@@ -28,16 +28,18 @@ _START_S, _STOP_S = 300, 600
 
 @dataclass(frozen=True)
 class Programs:
-    """The folder of PostgreSQL's server, and the programs of its clients."""
+    """The folder of PostgreSQL's server, the programs of its clients, and what else its environment has."""
 
     native: Path
     psql: str
     pgbench: str
+    more: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
         """The environment of the server's programs."""
-        return {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(self.native / "lib"), "LC_ALL": "C", "TZ": "UTC"}
+        library = str(self.native / "lib")
+        return {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": library, "LC_ALL": "C", "TZ": "UTC"} | dict(self.more)
 
 
 def find_programs() -> Programs:

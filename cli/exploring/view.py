@@ -130,6 +130,8 @@ def _figures(pictures: list[Picture], version: int) -> str:
     payload = page_payload([_named(one) for one in pictures], "")
     payload["why"] = [_why(one.result) for one in pictures]
     payload["version"] = version
+    if pictures[0].of == "sample":
+        payload["traces"][0]["name"] = f"A sample of {payload['traces'][0]['name']}"
     del payload["schema"], payload["title"]
     return json.dumps(finite(payload), ensure_ascii=False, allow_nan=False)
 

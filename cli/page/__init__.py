@@ -260,7 +260,7 @@ _STUDIES = (
 _TRACE = ("trace",)
 
 
-_EXPLORE = (*_REPORT, "explore_controls", "explore_search", "explore")
+_EXPLORE = (*_REPORT, "study_tables", "explore_controls", "explore_catalogue", "explore_search", "explore")
 
 
 class _Part(NamedTuple):

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.verdicts import in_doubt, known_latency_errors, meaning
+from tiersim.cli.verdicts import known_latency_errors, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
+from tiersim.scenarios.caveats import in_doubt
 from tiersim.simulator.categories import ELSEWHERE, PERCENTILES, REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES
 from tiersim.units import format_bytes
 
@@ -369,8 +370,8 @@ def _unique(names: Iterable[str]) -> list[str]:
 
 
 def _with_tails(summary: dict[str, Any]) -> dict[str, Any]:
-    """Put the measured interval in place of each 99th percentile that is not known to a factor of 2; the 99.9th is then
-    not known either.
+    """Put the measured interval in place of each 99th percentile that is not known to a factor of 2, or not checked;
+    the 99.9th is then not known either.
     """
     tails = (summary.get("tails") or {}).get("p99_ns", {})
 

@@ -91,6 +91,7 @@ class SummaryModel(_Part):
 
     name: str = ""
     verdict: dict[str, str | None] = {}
+    in_doubt: bool = False
     load: LoadVerdictModel = LoadVerdictModel()
     bottleneck: BottleneckModel | None = None
     throughput_per_s: dict[str, FigureModel | None] = {}

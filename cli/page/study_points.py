@@ -51,6 +51,7 @@ def _point(summary: SummaryModel, places: Mapping[str, int], parts: Sequence[str
     return {
         "name": summary.name,
         "verdict": summary.verdict,
+        "in_doubt": summary.in_doubt,
         "explanation": summary.load.explanation,
         "bottleneck": summary.bottleneck.model_dump() if summary.bottleneck else None,
         "throughput": {kind: figure_of(figure) for kind, figure in summary.throughput_per_s.items() if figure},
@@ -100,7 +101,8 @@ def _stations(summary: SummaryModel) -> list[list[Any]]:
 def _together(points: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return replications as one point: the mean of their figures, and an interval that holds all of theirs.
 
-    The verdict is the worst of theirs; what is neither a figure nor a verdict is the first one's.
+    The verdict is the worst of theirs, in doubt where one of them is; what is neither a figure nor a verdict is the
+    first one's.
     """
     first = max(points, key=lambda point: _LOADS.index(load) if (load := point["verdict"].get("load")) in _LOADS else 0)
 
@@ -130,6 +132,7 @@ def _together(points: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     return {
         **first,
+        "in_doubt": any(point["in_doubt"] for point in points),
         "throughput": {
             kind: triples([point["throughput"][kind] for point in points if kind in point["throughput"]])
             for kind in first["throughput"]

@@ -7,13 +7,15 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from tiersim.devices.cloud import token_bucket
-from tiersim.devices.cloud.token_bucket import TokenBucket
+from tiersim.devices.cloud.token_bucket import Throttled, TokenBucket
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds, StrictModel
 from tiersim.units import NS_PER_S, format_bytes
 
 _GIB = 1 << 30
+#: What a volume takes from the offer as it is written there.
+_OFFERED = [key for key in Throttled.model_fields if key not in Sourced.model_fields]
 
 
 class OrderError(ValueError):
@@ -43,7 +45,7 @@ class SizeStep(StrictModel):
         return f"to {format_bytes(self.up_to)}{iops} {_rate(self.throughput)}" if self.throughput else ""
 
 
-class CloudVolume(Sourced):
+class CloudVolume(Throttled):
     """An offer."""
 
     kind: Literal["cloud-volume"]
@@ -82,19 +84,6 @@ class CloudVolume(Sourced):
     burst_time: Nanoseconds | None = Field(
         default=None, gt=0, description="How long a full balance lasts at the highest rate."
     )
-    latency: Nanoseconds = Field(gt=0, description="Time of a request after its tokens are paid.")
-    refill_interval: Nanoseconds = Field(gt=0, description="Time between two refills of the bucket.")
-    carry_over: Nanoseconds = Field(description="Unused tokens that are kept, as the time that earned them.")
-    accounting_unit: Bytes | None = Field(
-        default=None, gt=0, description="A request costs one token for each begun unit."
-    )
-    merged_from: Bytes | None = Field(
-        default=None,
-        gt=0,
-        description="Requests of this length and more share units when each continues the one before it.",
-    )
-    flush: Nanoseconds | None = Field(default=None, gt=0, description="Duration of a flush; left out: latency.")
-    flushes_counted: bool = Field(default=True, description="Whether a flush costs a write token.")
     price_per_gib_month: float | None = Field(default=None, gt=0, description="USD.")
     price_per_iops_month: float | None = Field(default=None, gt=0, description="USD, for what is provisioned.")
 
@@ -238,18 +227,9 @@ class CloudVolume(Sourced):
 
     def _volume(self, name: str, size_bytes: int, iops: int, rate: int) -> TokenBucket:
         burst_iops, burst_rate = self._at("burst_iops", size_bytes), self._at("burst_throughput", size_bytes)
-        values: dict[str, Any] = {
-            "capacity": size_bytes,
-            "latency": self.latency,
-            "refill_interval": self.refill_interval,
-            "carry_over": self.carry_over,
-            "iops": iops,
-            "rate": rate,
-            "accounting_unit": self.accounting_unit,
-            "merged_from": self.merged_from,
-            "flush": self.flush,
-            "flushes_counted": None if self.flushes_counted else False,
-        }
+        offered = [key for key in _OFFERED if key in self.model_fields_set]
+        values: dict[str, Any] = {"capacity": size_bytes, "iops": iops, "rate": rate}
+        values |= {key: getattr(self, key) for key in offered}
         values |= burst("iops", "credits", iops, burst_iops, self.burst_credits, self.burst_time)
         values |= burst("rate", "bytes", rate, burst_rate, None, self.burst_time)
         return volume_of(name, values, self.sources)

@@ -25,7 +25,31 @@ _LEFT_OUT = {"refill_interval": "assumed: 1 ms .. 100 ms", "carry_over": "assume
 _ASSUMED = re.compile(r"assumed: (.+?) \.\. (.+?)(?: \(.*\))?")
 
 
-class TokenBucket(Sourced):
+class Throttled(Sourced):
+    """What every volume behind limits has, whoever sells it: a volume that is ordered takes these from the offer."""
+
+    latency: Nanoseconds = Field(gt=0, description="Time of a request after its tokens are paid.")
+    refill_interval: Nanoseconds = Field(gt=0, description="Time between two refills of the bucket.")
+    carry_over: Nanoseconds = Field(description="Unused tokens that are kept, as the time that earned them.")
+    accounting_unit: Bytes | None = Field(
+        default=None, gt=0, description="A request costs one token for each begun unit."
+    )
+    merged_from: Bytes | None = Field(
+        default=None,
+        gt=0,
+        description=(
+            "Requests of this length and more share units when each begins where the one before it "
+            "ended, of the same operation."
+        ),
+    )
+    flush: Nanoseconds | None = Field(default=None, gt=0, description="Duration of a flush; left out: latency.")
+    flushes_counted: bool = Field(
+        default=True,
+        description="Whether a flush costs a write token. Linux counts a flush that it throttles as a write.",
+    )
+
+
+class TokenBucket(Throttled):
     """A volume whose requests wait for an allowance.
 
     Give ``iops`` (one allowance for all) or ``read_iops`` and ``write_iops`` (one each), and likewise the rates.
@@ -33,7 +57,6 @@ class TokenBucket(Sourced):
 
     kind: Literal["token-bucket"]
     capacity: Bytes = Field(gt=0, description="Bytes.")
-    latency: Nanoseconds = Field(gt=0, description="Time of a request after its tokens are paid.")
     refill_interval: Nanoseconds = Field(
         default=100 * NS_PER_MS,
         gt=0,
@@ -55,20 +78,6 @@ class TokenBucket(Sourced):
     burst_rate: BytesPerSecond | None = Field(default=None, gt=0, description="Bytes a second while there are credits.")
     burst_bytes: Bytes | None = Field(
         default=None, gt=0, description="Full balance of credits for bytes; earned at rate."
-    )
-    accounting_unit: Bytes | None = Field(default=None, description="A request costs one token for each begun unit.")
-    merged_from: Bytes | None = Field(
-        default=None,
-        gt=0,
-        description=(
-            "Requests of this length and more share units when each begins where the one before it "
-            "ended, of the same operation."
-        ),
-    )
-    flush: Nanoseconds | None = Field(default=None, gt=0, description="Duration of a flush; left out: latency.")
-    flushes_counted: bool = Field(
-        default=True,
-        description="Whether a flush costs a write token. Linux counts a flush that it throttles as a write.",
     )
     takes_turns: bool = Field(
         default=False,

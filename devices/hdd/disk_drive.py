@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from math import ceil
+from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from tiersim.devices.hdd.hdd_buffer_kernels import (
     MILLION,
 )
 from tiersim.devices.hdd.hdd_geometry import SECTOR_BYTES, Geometry, Zone, hint_table
-from tiersim.devices.hdd.hdd_kernels import BY_DISTANCE, BY_TIME
+from tiersim.devices.hdd.hdd_kernels import BY_DISTANCE, BY_TIME, CHANCE_BITS, CHANCE_STEPS, STEPS_A_DEVIATION
 from tiersim.devices.hdd.seek_curves import lee_curve_ns, seek_table_ns
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced, hdd_reasons
@@ -47,6 +48,15 @@ class Drive(Sourced):
     write_settle: Nanoseconds = Field(description="Added to the seek or head switch of a write.")
     track_switch: Nanoseconds = Field(
         description="Time to switch to the next track, also to another head; the track skew is chosen to hide it."
+    )
+    seek_scatter: Nanoseconds | None = Field(
+        default=None,
+        gt=0,
+        le=200_000,
+        description=(
+            "Standard deviation of seeks and switches of heads. The scheduler goes by the mean access time. Left out:"
+            " each takes what it takes on average."
+        ),
     )
     command_overhead: Nanoseconds = Field(description="Fixed time of a command that moves the arm.")
     write_overhead: Nanoseconds | None = Field(
@@ -257,6 +267,7 @@ def add_drive(builder: PlantBuilder, drive: Drive, name: str) -> int:
         seek_table=builder.table(seek_table_ns(geometry.seek_ns), share=("seek", key)),
         write_settle_ns=drive.write_settle,
         head_switch_ns=drive.track_switch,
+        **_scatter(builder, drive),
         read_overhead_ns=drive.command_overhead,
         write_overhead_ns=drive.command_overhead if drive.write_overhead is None else drive.write_overhead,
         flush_ns=drive.flush,
@@ -267,6 +278,14 @@ def add_drive(builder: PlantBuilder, drive: Drive, name: str) -> int:
     )
     resources = {"actuator": 1} if drive.buffer_segments is None else {"actuator": 1, "interface": 1}
     return builder.station(DRIVE, row, name, resources)
+
+
+def _scatter(builder: PlantBuilder, drive: Drive) -> dict[str, int]:
+    if drive.seek_scatter is None:
+        return {}
+    late = [NormalDist().cdf(-(step + 0.5) / STEPS_A_DEVIATION) for step in range(CHANCE_STEPS)]
+    chances = builder.table([round(chance * 2**CHANCE_BITS) for chance in late], share="turn chances")
+    return {"scatter_ns": drive.seek_scatter, "turn_chances": chances}
 
 
 def _buffer(builder: PlantBuilder, drive: Drive) -> dict[str, int]:

@@ -16,11 +16,13 @@ from tiersim.devices.hdd.hdd_kernels import (
     can_start,
     choose_plain,
     cost_of,
+    drawn_turns_ns,
+    expected_turns_ns,
     go_to,
     go_to_end,
     move_ns,
     overhead_ns,
-    positioning_ns,
+    rotation_ns,
 )
 from tiersim.devices.station_records import NEVER, NONE, Plant
 from tiersim.kernel import kernel
@@ -61,19 +63,23 @@ def _destage(p: Plant, drive: int, at_ns: int) -> None:
     angle = angle_at(at_ns, d["revolution_ps"], d["phase_ps"])
     best = NONE
     least = NEVER
+    move = wait = 0
     for index in range(d["first_write"], d["first_write"] + d["writes"]):
         if p.dirty[index]["ready_ns"] <= at_ns:
             at = locate(p, drive, p.dirty[index]["first_sector"])
-            cost = positioning_ns(p, drive, at.cylinder, at.track, at.angle_ps, WRITE, angle)
+            moved = move_ns(p, drive, at.cylinder, at.track, WRITE)
+            waited = rotation_ns(p, drive, at.angle_ps, angle, moved)
+            cost = moved + waited + expected_turns_ns(p, drive, moved, waited)
             if cost < least:
-                least = cost
+                least, move, wait = cost, moved, waited
                 best = index
     first = p.dirty[best]["first_sector"]
     at = locate(p, drive, first)
     took, end_track = transfer(p, drive, first, p.dirty[best]["sectors"], at)
-    if p.dirty[best]["data_ns"] > at_ns + least:  # the head is there before the data
-        least = _rotate(p, drive, p.dirty[best]["data_ns"], at.angle_ps) - at_ns
-    end = at_ns + least + took // PS_PER_NS
+    start = at_ns + move + wait + drawn_turns_ns(p, drive, move, wait)
+    if p.dirty[best]["data_ns"] > start:  # the head is there before the data
+        start = _rotate(p, drive, p.dirty[best]["data_ns"], at.angle_ps)
+    end = start + took // PS_PER_NS
     go_to(p, drive, end_track)
     d["arm_free_ns"] = end
     d["destage_ns"] += end - at_ns
@@ -348,8 +354,10 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
     if goes_on:
         start = _flow(p, drive, d["arm_free_ns"], at.cylinder, at.track, at.angle_ps)
     else:
-        begun = max(now + miss, d["arm_free_ns"])
-        start = _rotate(p, drive, begun + move_ns(p, drive, at.cylinder, at.track, READ), at.angle_ps)
+        move = move_ns(p, drive, at.cylinder, at.track, READ)
+        arrived = max(now + miss, d["arm_free_ns"]) + move
+        start = _rotate(p, drive, arrived, at.angle_ps)
+        start += drawn_turns_ns(p, drive, move, start - arrived)
     read = start + took_ps // PS_PER_NS
     go_to_end(p, drive, slot)
     d["arm_free_ns"] = read
@@ -400,7 +408,10 @@ def _write_through(p: Plant, drive: int, slot: int, now: int, first: int, sector
             disconnect = p.pool[times + EXTRA_SECOND]
     move = max(move_ns(p, drive, link["cylinder"], link["track"], WRITE), d["write_move_least_ns"])
     arrived = max(begun, d["arm_free_ns"]) + move
-    start = _rotate(p, drive, max(arrived, data + lead_ps // PS_PER_NS), link["angle_ps"])
+    came = data + lead_ps // PS_PER_NS
+    start = _rotate(p, drive, max(arrived, came), link["angle_ps"])
+    if came <= arrived:
+        start += drawn_turns_ns(p, drive, move, start - arrived)
     go_to_end(p, drive, slot)
     d["arm_free_ns"] = start + link["transfer_ps"] // PS_PER_NS
     told = data + sectors * d["write_interface_ps"] // PS_PER_NS + disconnect

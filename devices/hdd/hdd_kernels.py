@@ -4,6 +4,9 @@ Mechanics after Ruemmler and Wilkes, "An introduction to disk drive modeling", I
 command overhead + seek + settle + rotation + transfer. The platter keeps its absolute angle, so a request that just
 misses its sector waits a whole revolution. What a buffer on board changes is in
 :mod:`tiersim.devices.hdd.hdd_buffer_kernels`.
+
+Moves of the arm scatter: one that should end just before its sector comes may end after it, and costs a turn. A drive
+whose scatter is known draws that, and its scheduler goes by the mean (expected access time: US patent 7,471,486).
 """
 
 import numpy as np
@@ -14,6 +17,7 @@ from tiersim.devices.hdd.seek_curves import seek_ns
 from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, WRITE
+from tiersim.random_numbers import MOVE_END, random_bits
 from tiersim.units import PS_PER_NS
 
 
@@ -36,13 +40,6 @@ def move_ns(p: Plant, drive: int, cylinder: int, track: int, op: int) -> int:
 
 
 @kernel(hot=True)
-def positioning_ns(p: Plant, drive: int, cylinder: int, track: int, target_ps: int, op: int, angle_ps: int) -> int:
-    """Time from *angle_ps* now until the angle *target_ps* of a track is under the head: seek, settle, rotation."""
-    move = move_ns(p, drive, cylinder, track, op)
-    return move + rotation_ns(p, drive, target_ps, angle_ps, move)
-
-
-@kernel(hot=True)
 def rotation_ns(p: Plant, drive: int, target_ps: int, angle_ps: int, move_ns: int) -> int:
     """Time until the angle *target_ps* is under the head, counted from the end of a move that begins at *angle_ps*."""
     revolution = p.drives[drive]["revolution_ps"]
@@ -50,6 +47,46 @@ def rotation_ns(p: Plant, drive: int, target_ps: int, angle_ps: int, move_ns: in
     while wait_ps < 0:
         wait_ps += revolution
     return wait_ps // PS_PER_NS
+
+
+#: Chances are in 2^-20. The table has one for each 16th of a standard deviation that a move has to spare, up to 4.
+CHANCE_BITS, CHANCE_STEPS, STEPS_A_DEVIATION = 20, 64, 16
+
+
+@kernel(hot=True)
+def _turn_chance(p: Plant, drive: int, wait_ns: int) -> int:
+    """Chance that a move costs a turn, as it ends after its sector came, *wait_ns* after the move's mean end; negative:
+    that it saves one, as it ends before the sector that it should just have missed.
+    """
+    d = p.drives[drive]
+    step = wait_ns * STEPS_A_DEVIATION // d["scatter_ns"]
+    if step < CHANCE_STEPS:
+        return p.pool[d["turn_chances"] + step]
+    step = (d["revolution_ps"] // PS_PER_NS - wait_ns) * STEPS_A_DEVIATION // d["scatter_ns"]
+    return -p.pool[d["turn_chances"] + step] if step < CHANCE_STEPS else 0
+
+
+@kernel
+def expected_turns_ns(p: Plant, drive: int, move_ns: int, wait_ns: int) -> int:
+    """Mean of :func:`drawn_turns_ns`."""
+    d = p.drives[drive]
+    if d["scatter_ns"] == 0 or move_ns == 0:
+        return 0
+    return d["revolution_ps"] // PS_PER_NS * _turn_chance(p, drive, wait_ns) >> CHANCE_BITS
+
+
+@kernel
+def drawn_turns_ns(p: Plant, drive: int, move_ns: int, wait_ns: int) -> int:
+    """What the turns take that the scatter of a move costs (a negative time: saves), drawn."""
+    d = p.drives[drive]
+    if d["scatter_ns"] == 0 or move_ns == 0:
+        return 0
+    chance = _turn_chance(p, drive, wait_ns)
+    d["moves"] += 1
+    if random_bits(p.seed[0], MOVE_END, drive, d["moves"]) >> 32 - CHANCE_BITS >= abs(chance):
+        return 0
+    turn_ns = d["revolution_ps"] // PS_PER_NS
+    return turn_ns if chance > 0 else -turn_ns
 
 
 @kernel
@@ -87,7 +124,12 @@ def cost_of(p: Plant, drive: int, slot: int, angle_ps: int, least: int) -> int:
         return abs(link["cylinder"] - p.drives[drive]["cylinder"])
     move = move_ns(p, drive, link["cylinder"], link["track"], op)
     # most commands of a deep queue are too far away, whatever the rotation
-    return move if move >= least else move + rotation_ns(p, drive, link["angle_ps"], angle_ps, move)
+    if move >= least:
+        return move
+    cost = move + rotation_ns(p, drive, link["angle_ps"], angle_ps, move)
+    if p.drives[drive]["scatter_ns"] == 0:  # asked here, too: the call costs a tenth of the time of a deep queue
+        return cost
+    return cost + expected_turns_ns(p, drive, move, cost - move)
 
 
 @kernel
@@ -149,9 +191,11 @@ def choose_plain(p: Plant, station: int, drive: int, now: int) -> tuple[int, int
     service = overhead_ns(p, drive, op)
     if op != DISCARD:
         link = p.links[best]
-        if d["rule"] != BY_TIME or service != d["read_overhead_ns"]:
+        if d["rule"] != BY_TIME or service != d["read_overhead_ns"] or d["scatter_ns"] > 0:
             angle = angle_at(now + service, d["revolution_ps"], d["phase_ps"])
-            least = positioning_ns(p, drive, link["cylinder"], link["track"], link["angle_ps"], op, angle)
+            move = move_ns(p, drive, link["cylinder"], link["track"], op)
+            least = move + rotation_ns(p, drive, link["angle_ps"], angle, move)
+            least += drawn_turns_ns(p, drive, move, least - move)
         service += least
         service += link["transfer_ps"] // PS_PER_NS
         go_to_end(p, drive, best)

@@ -1,6 +1,7 @@
 """A scenario that is being changed key by key: what can be changed, what a change takes with it, and its TOML."""
 
 import copy
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,8 +41,11 @@ class Draft:
         return tomli_w.dumps(self.values)
 
     def scenario(self) -> NamedScenario:
-        """Return what it describes; raises ScenarioError."""
-        return read_scenario(self.name, self.toml, self.file)
+        """Return what it describes; raises ScenarioError, which names no line: the file that it began as has others."""
+        try:
+            return read_scenario(self.name, self.toml, self.file)
+        except ScenarioError as error:
+            raise ScenarioError(re.sub(rf"^{re.escape(str(self.file))}(:\d+)?: ", "", str(error))) from None
 
 
 def draft_of(name_or_path: str) -> Draft:

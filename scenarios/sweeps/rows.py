@@ -5,6 +5,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from tiersim.scenarios.caveats import in_doubt
 from tiersim.simulator.result import Result
 
 #: What a row says of a result, where the result says it; the keys and shapes are those of ``docs/result.md``.
@@ -45,6 +46,7 @@ def row_of(result: Result, *, point: int = 0, replication: int = 0, settings: Ma
     for table, left_out in (("queries", _NOT_OF_QUERIES), ("stations", _NOT_OF_STATIONS)):
         if table in summary:
             summary[table] = {name: _without(found, left_out) for name, found in summary[table].items()}
+    summary["in_doubt"] = in_doubt(result.summary)
     return _row(point, replication, settings, "done", None, summary)
 
 

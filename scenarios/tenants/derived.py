@@ -24,7 +24,7 @@ from tiersim.traces.schema import CHECKPOINT_WRITE, DATA_READ, DATA_WRITE, FLAG_
 #: What the replay of derived requests lacks, behind the tenant's name.
 NOT_ANSWERED = (
     "its requests were derived from a run of its statements alone; its processors, buffer pool, group commits and"
-    " checkpoints do not answer to the others, its sessions wait for their own requests only"
+    " pages of checkpoints do not answer to the others, its sessions wait for their own requests only"
 )
 
 

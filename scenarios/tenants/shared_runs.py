@@ -240,7 +240,9 @@ def _view(
         names = [use.name for use in tenant.playback.found.files]
         default = placement.get("default", scenario.model.default_volume)
         placement = {"default": default} | {f"file:{volume}": volume for volume in names}
-        rules = ReplayModel(seed=scenario.model.replay.seed)
+        # checkpoints by time come when they did alone, however slow the sessions are
+        timed = all(one["trigger"] == "time" for one in tenant.derived.summary.get("checkpoints") or ())
+        rules = ReplayModel(seed=scenario.model.replay.seed, writers="timed" if timed else "pace")
     if tenant.model.offset is not None:
         offsets = dict.fromkeys(scenario.homes, tenant.model.offset)
     else:

@@ -19,7 +19,6 @@ _ROW = "columns beside them are computed, and fields may be unset"
 _PART = "one record hands on what another asks for, beside fields of its own"
 #: Places that still copy fields by hand, and why.
 KEPT = {
-    "devices/cloud/cloud_volume.py:_volume from self": _INPUT,
     "devices/hdd/hdd_geometry.py:zone_rows from zone": _ROW,
     "devices/ssd/flash.py:add_flash from drive": _ROW,
     "devices/ssd/flash.py:add_ftl from mapping": _ROW,

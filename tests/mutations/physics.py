@@ -12,6 +12,22 @@ PHYSICS = (
         ("tests/test_hdd.py::test_single_requests_take_what_the_definition_says",),
     ),
     Fault(
+        "drive-scatter-early",
+        "devices/hdd/hdd_kernels.py",
+        "return turn_ns if chance > 0 else -turn_ns",
+        "return turn_ns",
+        "A move that ends early costs a turn, too.",
+        ("tests/test_hdd.py::test_scattered_seeks_lose_and_save_a_turn_as_often_as_the_normal_law_says",),
+    ),
+    Fault(
+        "drive-scatter-unseen",
+        "devices/hdd/hdd_kernels.py",
+        "return cost + expected_turns_ns(p, drive, move, cost - move)",
+        "return cost",
+        "The scheduler does not know that moves scatter.",
+        ("tests/test_device_twins.py::test_hdd",),
+    ),
+    Fault(
         "drive-settle-of-reads",
         "devices/hdd/hdd_kernels.py",
         'return max(move + d["write_settle_ns"], 0) if op == WRITE else move',

@@ -1,9 +1,12 @@
 """A disk drive without a buffer: where sectors are, how the arm comes there, which command is next (docs/disks.md)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import erfc, sqrt
 
 from tests.twins.stand_in import CALL, DISCARD, FLUSH, NEVER, NONE, WRITE, Twin
 from tiersim.devices.hdd.disk_drive import Drive
+from tiersim.random_numbers import MOVE_END, random_bits
 
 SECTOR = 512
 
@@ -15,6 +18,40 @@ def seek_ns(curve: list[int], distance: int) -> int:
     low, rest = distance // 64 * 64, distance % 64
     left, right = (curve[min(place, len(curve) - 1)] for place in (low, low + 64))
     return left + (right - left) * rest // 64
+
+
+class Scatter:
+    """Moves of the arm and the heads end sooner or later than on average: normally distributed, in steps of a 16th of
+    the standard deviation, cut off at 4; chances in 2^-20.
+    """
+
+    def __init__(self, drive: Drive, seed: int, row: int = 0) -> None:
+        self.deviation_ns, self.turn_ns = drive.seek_scatter, drive.revolution_ps // 1000
+        self.seed, self.row, self.moves = seed, row, 0
+
+    def _late(self, spare_ns: int) -> int:
+        assert self.deviation_ns is not None
+        step = spare_ns * 16 // self.deviation_ns
+        return round(erfc((step + 0.5) / 16 / sqrt(2)) / 2 * 2**20) if step < 64 else 0
+
+    def _chance(self, move_ns: int, wait_ns: int) -> int:
+        if self.deviation_ns is None or move_ns == 0:
+            return 0
+        return self._late(wait_ns) or -self._late(self.turn_ns - wait_ns)
+
+    def mean_ns(self, move_ns: int, wait_ns: int) -> int:
+        """Return what a move costs on average that leaves so long a wait."""
+        return self.turn_ns * self._chance(move_ns, wait_ns) // 2**20
+
+    def drawn_ns(self, move_ns: int, wait_ns: int) -> int:
+        """Return a turn that is lost, or one that is won, or nothing."""
+        if self.deviation_ns is None or move_ns == 0:
+            return 0
+        chance = self._chance(move_ns, wait_ns)
+        self.moves += 1
+        if random_bits(self.seed, MOVE_END, self.row, self.moves) // 2**12 >= abs(chance):
+            return 0
+        return self.turn_ns if chance > 0 else -self.turn_ns
 
 
 @dataclass(frozen=True)
@@ -83,8 +120,8 @@ class Platters:
 class Disk(Twin):
     """One arm; of the commands that the drive knows the one that is positioned soonest is next."""
 
-    def __init__(self, drive: Drive, phase_ps: int) -> None:
-        self.drive, self.platters = drive, Platters(drive, phase_ps)
+    def __init__(self, drive: Drive, phase_ps: int, seed: int = 0) -> None:
+        self.drive, self.platters, self.scatter = drive, Platters(drive, phase_ps), Scatter(drive, seed)
         self.queue: list[int] = []
         self.track, self.busy = 0, False
         self.accepted: dict[int, int] = {}
@@ -100,13 +137,15 @@ class Disk(Twin):
         own = self.drive.write_overhead
         return own if op == WRITE and own is not None else self.drive.command_overhead
 
-    def _positioned_ns(self, now: int, slot: int, overhead: int) -> int:
+    def _positioned_ns(self, now: int, slot: int, overhead: int, scattered: Callable[[int, int], int]) -> int:
         asked = self.asked(slot)
         if asked.op == DISCARD:
             return now + overhead
         place = self.platters.place(asked.offset // SECTOR)
-        at = now + overhead + self.platters.move_ns(self.track, place.track, asked.op == WRITE)
-        return at + self.platters.turn_ps(at, place.angle_ps) // 1000
+        move = self.platters.move_ns(self.track, place.track, asked.op == WRITE)
+        at = now + overhead + move
+        wait = self.platters.turn_ps(at, place.angle_ps) // 1000
+        return at + wait + scattered(move, wait)
 
     def _distance(self, slot: int) -> int:
         if self.asked(slot).op == DISCARD:
@@ -124,11 +163,12 @@ class Disk(Twin):
                 best = min(known, key=self._distance)
             else:
                 # the drive compares the arm's way, not what it takes to understand a command
-                best = min(known, key=lambda slot: self._positioned_ns(now, slot, self.drive.command_overhead))
+                overhead, mean = self.drive.command_overhead, self.scatter.mean_ns
+                best = min(known, key=lambda slot: self._positioned_ns(now, slot, overhead, mean))
         self.queue.remove(best)
         asked = self.asked(best)
         first, last = asked.offset // SECTOR, (asked.end - 1) // SECTOR
-        positioned, passed = self._positioned_ns(now, best, self._overhead_ns(asked.op)), 0
+        positioned, passed = self._positioned_ns(now, best, self._overhead_ns(asked.op), self.scatter.drawn_ns), 0
         if asked.op != DISCARD:
             passed, self.track = self.platters.transfer(first, last - first + 1)
         self.busy = True

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from tests.twins.hdd import Scatter
 from tiersim.devices.hdd.disk_drive import Drive
 from tiersim.devices.hdd.seek_curves import seek_table_ns
 
@@ -35,6 +36,7 @@ class NaiveDrive:
 
     drive: Drive
     phase_ps: int
+    seed: int = 0
     track: int = 0
     arm_free: int = 0
     switched: int = 0  # when the read-ahead's switch of tracks is over
@@ -50,6 +52,7 @@ class NaiveDrive:
     def __post_init__(self) -> None:
         """Begin with an empty buffer."""
         self.geometry = self.drive.geometry()
+        self.scatter = Scatter(self.drive, self.seed)
         self.zones = self.geometry.zone_rows()
         self.seeks = seek_table_ns(self.geometry.seek_ns).tolist()
         self.segments = [Held() for _ in range(self.drive.buffer_segments or 0)]
@@ -103,6 +106,10 @@ class NaiveDrive:
     def _turn(self, at_ns: int, angle_ps: int) -> int:
         return at_ns + (angle_ps - at_ns * 1000 - self.phase_ps) % self.geometry.revolution_ps // 1000
 
+    def _arrive(self, at_ns: int, move: int, angle_ps: int) -> int:
+        start = self._turn(at_ns + move, angle_ps)
+        return start + self.scatter.drawn_ns(move, start - at_ns - move)
+
     def _flow(self, at_ns: int, track: int, angle_ps: int) -> int:
         return self._turn(at_ns + (self._move(track, False) if self._cylinders(track) > 1 else 0), angle_ps)
 
@@ -136,7 +143,9 @@ class NaiveDrive:
         _, track, _, angle = self._place(first)
         pieces = self._pieces(first, sectors)
         passed, taken, sector_ps, last = pieces[-1]
-        start = self._turn(max(at_ns + self._move(track, True), came), angle)
+        start = self._arrive(at_ns, self._move(track, True), angle)
+        if came > start:
+            start = self._turn(came, angle)
         self.arm_free = start + (passed + taken * sector_ps) // 1000
         self.track = last
         self.waiting = None
@@ -263,7 +272,7 @@ class NaiveDrive:
         if goes_on:  # it was there before the arm had ended
             start, missed, disconnect = self._flow(self.arm_free, track, angle), now, 0
         else:
-            start = self._turn(max(missed, self.arm_free) + self._move(track, False), angle)
+            start = self._arrive(max(missed, self.arm_free), self._move(track, False), angle)
         passed, taken, sector_ps, self.track = pieces[-1]
         read_ps = passed + taken * sector_ps
         left = end - begin
@@ -367,8 +376,10 @@ class NaiveDrive:
         lead_ps = max(lead_ps, self._lead_ps(first, sectors, bus))
         pieces = self._pieces(first, sectors)
         _, track, _, angle = self._place(first)
-        arrived = max(begun, self.arm_free) + max(self._move(track, True), drive.write_move_least or 0)
-        start = self._turn(max(arrived, come + lead_ps // 1000), angle)
+        move, come_ns = max(self._move(track, True), drive.write_move_least or 0), come + lead_ps // 1000
+        start = self._turn(come_ns, angle)
+        if come_ns <= max(begun, self.arm_free) + move:
+            start = self._arrive(max(begun, self.arm_free), move, angle)
         passed, taken, sector_ps, self.track = pieces[-1]
         self.arm_free = start + (passed + taken * sector_ps) // 1000
         return max(self.arm_free, come + through + disconnect) + reconnect + self._completion()

@@ -74,6 +74,7 @@ const saving = async path => { const answer = await tell(path, { name: $('name')
 function openExplore() {
   root.classList.add('waiting-for-results');
   $('devices').replaceChildren(...explored.devices.map(device => new Option(specification(device.id), device.id)));
+  buildCatalogue();
   fillSelect('base', [['', 'choose a scenario'], ...explored.bases.map(name => [name, name])], name => { if (name) tell('/begin', { name }); $('base').value = ''; });
   $('settings').addEventListener('submit', event => event.preventDefault());
   $('target').value = explored.target;

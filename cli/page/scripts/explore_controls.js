@@ -55,6 +55,29 @@ function slider(id, most, text, send) {
   return { output, input, set(place) { input.value = place; say(); } };
 }
 
+/** Caps and caches that can be dragged as well as typed: the places of a slider behind its first, which leaves them out. */
+const doubled = (first, count) => Array.from({ length: count }, (_, i) => first * 2 ** i);
+const RATE_UNITS = { 'kB/s': 1e3, 'MB/s': 1e6, 'GB/s': 1e9, ...Object.fromEntries(Object.entries(BYTES_OF).map(([unit, size]) => [`${unit}/s`, size])) };
+function bytesASecond(text) {
+  const [, number, unit] = /^([\d.]+) ?(\S+)$/.exec(text ?? '') ?? [];
+  return RATE_UNITS[unit] ? Number(number) * RATE_UNITS[unit] : null;
+}
+const DRAGGED = {
+  iops: { values: doubled(500, 11), sent: rate => rate, read: Number },
+  throughput: { values: doubled(25e6, 9), sent: rate => `${rate / 1e6} MB/s`, read: bytesASecond },
+  cache: { values: doubled(2 ** 25, 10), sent: asMib, read: bytesOf },
+};
+
+/** A slider below a field, for the same key. */
+function dragged(control, input) {
+  const { values, sent, read } = DRAGGED[control.key.split('.').at(-1)];
+  const value = place => (place ? sent(values[place - 1]) : null);
+  const said = place => String(value(place) ?? control.default);
+  const own = slider(`${control.key}-drag`, values.length, said, place => { input.value = value(place) ?? ''; change(control.key, value(place)); });
+  own.input.ariaLabel = `${control.label}, to drag`;
+  return { input: own.input, show: now => { const found = known(now) && read(now); own.set(found ? 1 + nearest(values, found) : 0); } };
+}
+
 function field(control) {
   const number = control.kind === 'count';
   const input = element('input', { id: control.key, type: number ? 'number' : 'text', placeholder: control.default, spellcheck: false, ...(number ? { min: 1 } : {}) });
@@ -105,9 +128,10 @@ function made(control) {
   const input = field(control);
   const details = control.kind === 'device' ? element('p', { className: 'specification' }) : null;
   if (details) input.setAttribute('list', 'devices');
+  const drag = DRAGGED[control.key.split('.').at(-1)] ? dragged(control, input) : null;
   return {
-    node: element('div', {}, element('label', {}, control.label, input), details), input,
-    show: value => { input.value = value ?? ''; },
+    node: element('div', {}, element('label', {}, control.label, input), drag?.input, details, details ? element('button', { type: 'button', className: 'copy', onclick: () => openCatalogue(control.key) }, 'Choose from the catalogue') : null), input,
+    show: value => { input.value = value ?? ''; drag?.show(value); },
     describe: value => { if (details) details.textContent = specification(value); },
   };
 }

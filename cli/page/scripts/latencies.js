@@ -16,6 +16,8 @@ const VERDICTS = {
   undecided: { word: 'Not decided yet', one: 'is not decided by a sample', many: 'are not decided by a sample' },
 };
 const verdictWord = scenario => (VERDICTS[scenario.verdict.load]?.word ?? capital(scenario.verdict.load)) + (scenario.in_doubt ? ', in doubt' : '');
+/** By what a verdict has its colour: one in doubt is not green. */
+const verdictClass = scenario => scenario.verdict.load + (scenario.in_doubt ? ' in-doubt' : '');
 
 /** Where an unresolved figure lies; one number where both ends show the same digits. */
 function bounds(figure) {

@@ -20,7 +20,7 @@ function sentenceOfVerdicts() {
 
 const sentenceOfDoubt = () => {
   const names = scenarios().filter(one => one.in_doubt).map(one => one.name);
-  return names.length ? `In doubt: ${list(names)}.` : '';
+  return names.length ? `That is in doubt for ${list(names)}.` : '';
 };
 const sentenceOfLateSessions = () => scenarios().filter(one => one.replay?.late_sessions).map(({ name, replay: { late_sessions: late, sessions } }) => `On ${name}, ${whole.format(late)} of ${whole.format(sessions)} sessions ${late === 1 ? 'ends' : 'end'} late.`).join(' ');
 
@@ -48,7 +48,12 @@ function headlinePurposes() {
 }
 
 /** What the first screen tells of a scenario: `[purpose, statistic]`, the most telling first. */
-const headlines = scenario => (ofStatements(scenario) ? [['transaction', 'p95'], ['transaction', 'mean'], ...(scenario.latency_ns.commit ? [['commit', 'mean']] : [])] : headlinePurposes().map(purpose => [purpose, 'p99']));
+function headlines(scenario) {
+  if (!ofStatements(scenario)) return headlinePurposes().map(purpose => [purpose, tailsKnown() ? 'p99' : 'mean']);
+  const tail = ['transaction', usualTail()];
+  const means = [['transaction', 'mean'], ...(scenario.latency_ns.commit ? [['commit', 'mean']] : [])];
+  return tailsKnown() ? [tail, ...means] : [...means, tail];
+}
 
 /** Transactions a second beside the recorded ones, where clients go on as fast as they are answered. */
 function sentenceOfRates() {
@@ -142,7 +147,9 @@ function drawHead() {
   const what = trace => (trace.transactions ? `${whole.format(trace.transactions)} transactions of ${whole.format(trace.statements)} statements` : `${whole.format(trace.requests)} requests`);
   const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
   const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}; format: ${trace.source_format}`;
-  $('facts').textContent = data.traces.map(about).join(' · ');
+  const warmups = scenarios().map(one => one.replay?.counted_ns?.from ?? 0);
+  const warmup = Math.max(...warmups) ? [`the first ${span(Math.max(...warmups) / 1e9)} of a run are warm-up: figures leave it out unless they say so`] : [];
+  $('facts').textContent = [...data.traces.map(about), ...warmup].join(' · ');
 }
 
 const isMean = statistic => statistic === 'mean' || statistic === 'p50';
@@ -176,7 +183,7 @@ function card(scenario, index) {
   const busiest = bottleneck?.station ? `${bottleneck.part} ${percent(bottleneck.utilisation)}` : null;
   const choose = element('button', { type: 'button', className: 'choose', onclick: () => select({ scenario: index }) },
     element('span', { className: 'name' }, scenario.name), swatch(style(index)));
-  return element('article', { className: `card ${scenario.verdict.load}`, 'aria-label': scenario.name },
+  return element('article', { className: `card ${verdictClass(scenario)}`, 'aria-label': scenario.name },
     element('div', { className: 'card-head' },
       element('h2', {}, choose),
       element('p', { className: 'description' }, scenario.description ?? '')),
@@ -237,7 +244,7 @@ function scenarioRow(scenario) {
   const { bottleneck } = scenario;
   return element('tr', { className: index === state.scenario ? 'selected' : '' },
     element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(style(index)), scenario.name),
-      element('small', { className: `state ${scenario.verdict.load}` }, verdictIcon(scenario.verdict.load), verdictWord(scenario))),
+      element('small', { className: `state ${verdictClass(scenario)}` }, verdictIcon(scenario.verdict.load), verdictWord(scenario))),
     element('td', {}, rate && known(rate.value) ? count(rate.value) : '–',
       isShort(scenario) ? element('small', {}, shortfall(scenario)) : null,
       hasLag(scenario) ? element('small', {}, `late start ${lag(scenario)[0]}`) : null),
@@ -273,6 +280,7 @@ function drawComparison() {
   $('comparison-note').textContent = [
     `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). The error of the model is not in them: see How sure is that.`,
     'Not resolved: a range or a bound (>) stands in place of one value. Of transactions, commits and queries the range begins at the p95 or above, and includes the error of the model; of the p99s that were checked, on the recorded kind of storage, 80 % lay in such ranges. Of block requests it is only how much repeated simulations differ, as the slow ones came in few bursts.',
+    isMean(state.statistic) || tailsKnown() ? '' : `Nobody checked percentiles of predictions like these: how wrong the ${state.statistic} may be is unknown.`,
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',

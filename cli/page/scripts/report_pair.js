@@ -76,7 +76,7 @@ function factsOf(scenario) {
     shortfall: known(scenario.throughput_shortfall_pct) ? percent(Math.max(scenario.throughput_shortfall_pct, 0) / 100) : '–',
     lag: hasLag(scenario) ? list(lag(scenario)) : noLag(scenario),
     busiest: bottleneck?.station ? `${bottleneck.part}: ${percent(bottleneck.utilisation)}` : '–',
-    load: scenario.verdict.load,
+    load: verdictClass(scenario),
   };
 }
 

@@ -16,6 +16,10 @@ const scenarios = () => TIERS.map(tier => atPool(tier, POOLS[state.pool]));
 const usualPool = () => Math.max(POOLS.includes(RECORDED_POOL) ? POOLS.indexOf(RECORDED_POOL) : POOLS.findIndex(size => TIERS.every(tier => !atPool(tier, size).extrapolated)), 0);
 const ofStatements = scenario => scenario.level === 'statements';
 
+/** Whether somebody checked percentiles of results like these; where not, their error is unknown and means come first. */
+const tailsKnown = () => data.scenarios.every(scenario => scenario.known_errors.includes('tail'));
+const usualTail = () => (data.queries.length ? 'p95' : 'p99');
+
 /** Takes up what `data` has of results: at first, and each time that it has others. */
 function takeResults() {
   TIERS = data.tiers.map(({ name, members }) => members.map(index => ({ ...data.scenarios[index], name, index })));
@@ -23,7 +27,7 @@ function takeResults() {
   RECORDED_POOL = data.scenarios[0].engine?.recorded_buffer_pool_bytes;
   ALL_STATEMENTS = data.scenarios.every(ofStatements);
   ANY_COMMITS = data.scenarios.some(scenario => scenario.commits);
-  usualStatistic = data.queries.length ? 'p95' : 'p99';
+  usualStatistic = tailsKnown() ? usualTail() : 'mean';
 }
 
 if (data.scenarios) {

@@ -63,7 +63,7 @@ function drawLoad() {
     }),
     numbers: () => drawn.map(({ load, points }) => ({
       caption: `Latency by load, ${load.name}`, head: ['Load', 'Latency (ns)', 'Low (ns)', 'High (ns)', `${capital(kind ?? 'requests')}/s`, 'Verdict'],
-      rows: points.map(({ x, us, figure, point, word }) => [x, nsOrNull(us), figure?.low ?? null, figure?.high ?? null, rateAt(point).value ?? null, standsFor(point).verdict?.load ?? word]),
+      rows: points.map(({ x, us, figure, point, word }) => [x, nsOrNull(us), figure?.low ?? null, figure?.high ?? null, rateAt(point).value ?? null, standsFor(point).verdict ? verdictWord(standsFor(point)).toLowerCase() : word]),
     })),
   });
 }

@@ -472,7 +472,7 @@ def fit(
             used_now = (
                 "no other one explains it better"
                 if laws[place] == before
-                else f"the model takes {_in_words(laws[place])}"
+                else f"so the model takes {_in_words(laws[place])}"
             )
             said += [f"{against[0]} by Zipf's law alone; {used_now}", *alike]
             residuals = evidence.residuals(laws, place)

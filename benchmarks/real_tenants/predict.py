@@ -1,0 +1,129 @@
+"""What tiersim says of servers that share a device, from a recording of each alone: a file, before any are measured
+together.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.real_postgres.commands import run
+from benchmarks.real_postgres.errors import BenchError
+from benchmarks.real_tenants.plan import Plan
+from tiersim.cli.tenants import replay_tenants
+from tiersim.scenarios.library import load_scenario
+from tiersim.simulator.result import Result
+
+PREDICTION = "prediction.json"
+_DEVICE = """\
+kind = "token-bucket"
+name = "a device with one allowance"
+capacity = "{capacity} B"
+iops = {iops}
+refill_interval = "{slice_ns} ns"
+carry_over = "0 s"
+latency = "{latency_ns} ns"
+
+[sources]
+capacity = "document: the plan"
+iops = "document: the plan"
+refill_interval = "document: the plan"
+carry_over = "document: the plan"
+latency = "measured: the median of the reads of the first server, recorded alone, behind the allowance"
+"""
+_SHARED = """\
+description = "one device with one allowance, a core for each server with its clients"
+
+[host]
+cores = 1
+clients = "elsewhere"  # nothing of the load generator is recorded
+
+[engine]
+
+[volumes.data]
+device = "device.toml"
+"""
+#: The clients are known: so many, and none of them thinks.
+_TENANT = """\
+[tenants.{name}]
+recording = "{name}.trace"
+replay = {{ mode = "closed", clients = {clients}, think = "0 s", since_checkpoint = "{since_ns} ns" }}
+
+"""
+
+
+def predict(plan: Plan, out: Path) -> None:
+    """Write into *out* what is foretold, and from what; raises TiersimError."""
+    if (out / PREDICTION).exists():
+        raise BenchError(f"{out / PREDICTION} is there; a prediction is made once: take another folder")
+    folder = out / "prediction"
+    folder.mkdir(exist_ok=True)
+    recorded = {name: alone(out, name) for name in plan.tenants}
+    latency_ms = next(iter(recorded.values()))["requests"]["read"]["after_grant_ms"]
+    device = _DEVICE.format(
+        capacity=plan.image, iops=plan.iops, slice_ns=plan.slice, latency_ns=round(latency_ms * 1e6)
+    )
+    (folder / "device.toml").write_text(device)
+    (folder / "shared.toml").write_text(_SHARED)
+    text = ""
+    for name in plan.tenants:
+        shutil.copytree(out / f"alone-{name}" / f"{name}.trace", folder / f"{name}.trace", dirs_exist_ok=True)
+        text += _TENANT.format(name=name, clients=plan.load.clients, since_ns=plan.load.settle)
+    (folder / "tenants.toml").write_text(text)
+    shared = load_scenario(str(folder / "shared.toml"))
+    results = replay_tenants(folder / "tenants.toml", [shared], folder / "results", force=True)
+    source = str(Path(__file__).parent)
+    document = {
+        "commit": run(["git", "-C", source, "rev-parse", "HEAD"]).strip(),
+        "changed": bool(run(["git", "-C", source, "status", "--porcelain", "--untracked-files=no"]).strip()),
+        "tenants": {name: _foretold(plan, *results[name]) for name in plan.tenants},
+    }
+    (out / PREDICTION).write_text(json.dumps(document, indent=1) + "\n")
+
+
+def alone(out: Path, name: str) -> Mapping[str, Any]:
+    """Return what a server did alone; raises BenchError."""
+    path = out / f"alone-{name}" / "result.json"
+    if not path.exists():
+        raise BenchError(f"{path} is not there; record first")
+    found: Mapping[str, Any] = json.loads(path.read_text())["tenants"][name]
+    return found
+
+
+def _foretold(plan: Plan, by_itself: Result, together: Result) -> dict[str, Any]:
+    rates = together.summary["shared"]["transactions_per_s"]
+    return {
+        "alone": {"transactions_per_s": rates["alone"], "requests": _requests(by_itself)},
+        "together": {
+            "transactions_per_s": rates["together"],
+            "mean_ms": 1e3 * plan.load.clients / rates["together"],  # by Little's law: clients do not think
+            "requests": _requests(together),
+            "per_s": _per_s(together, round(plan.run / 1e9)),
+            "checkpoints": [
+                {"start_s": one["start_ns"] / 1e9, "end_s": one["end_ns"] / 1e9}
+                for one in together.summary.get("checkpoints") or ()
+            ],
+            "waits_ns": together.summary["shared"]["waits_ns"],
+            "without_ns": together.summary["shared"]["without"],
+        },
+    }
+
+
+def _requests(result: Result) -> dict[str, dict[str, float | None]]:
+    return {
+        name: {f"{key}_ms": None if figures[key]["value"] is None else figures[key]["value"] / 1e6
+               for key in ("mean", "p95")}
+        for name, figures in result.summary["latency_ns"].items()
+    }  # fmt: skip
+
+
+def _per_s(result: Result, run_s: int) -> list[float]:
+    """Data reads that end in each second; transactions are in proportion to them."""
+    rows = result.timeline.to_pydict()
+    own = np.array(rows["class"]) == "data read"
+    begins_s, reads = np.array(rows["start_ns"])[own] / 1e9, np.array(rows["completions"])[own]
+    found: list[float] = np.bincount(begins_s.astype(int), reads, run_s)[:run_s].tolist()
+    return found

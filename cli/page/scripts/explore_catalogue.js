@@ -1,0 +1,36 @@
+// The catalogue: devices by what they are, do and cost; one that is picked becomes that of the volume.
+const catalogue = { key: '' };
+
+function buildCatalogue() {
+  const figure = (head, key, text) => ({ head, text: one => (known(one[key]) ? text(one[key]) : '–'), value: one => one[key] });
+  addSortable('devices-found', 'catalogue-table', {
+    label: 'Devices of the catalogue',
+    columns: [
+      { head: 'Device', text: one => one.id, value: one => one.id, word: true },
+      { head: 'Kind', text: one => [one.kind, one.interface].filter(known).join(', '), value: one => one.kind, word: true },
+      figure('Capacity', 'capacity_bytes', bytes),
+      figure('8 KiB read', 'random_read_ns', ns => duration(ns / 1e3)),
+      figure('Reads/s', 'random_reads_per_s', rate => whole.format(rate)),
+      figure('Price (USD)', 'price', price => whole.format(price)),
+      { head: 'Price of', text: one => one.price_date ?? '–', value: one => one.price_date, word: true },
+    ],
+    choose: one => { change(catalogue.key, one.id); $('catalogue').close(); },
+    isChosen: one => controls.list.some(({ key, value }) => key === catalogue.key && value === one.id),
+    searched: one => `${one.id} ${one.name} ${specification(one.id)}`,
+  });
+  tables['devices-found'].most = explored.devices.length;
+  $('most-price').addEventListener('input', fillCatalogue);
+  fillCatalogue();
+}
+
+function fillCatalogue() {
+  const most = $('most-price').value;
+  fillSortable('devices-found', explored.devices.filter(one => most === '' || (known(one.price) && one.price <= Number(most))));
+}
+
+function openCatalogue(key) {
+  catalogue.key = key;
+  fillCatalogue();
+  $('catalogue').showModal();
+  $('devices-found-find').focus();
+}
