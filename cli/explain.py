@@ -59,9 +59,10 @@ def _show(document: dict[str, Any]) -> None:
     cores = document["cores"]
     if cores is not None and cores["waiting_ns"] > _LEAST_WAIT * cores["time_ns"]:
         waiting, running = (format_ns(ns) for ns in (cores["waiting_ns"], cores["time_ns"] - cores["waiting_ns"]))
+        queries = next((format_ns(one["ns"]) for one in document["parts"] if one["part"] == "cpu queue"), "none")
         print(
-            f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law). The row"
-            " 'waiting for a core' has the wait of queries; the rows of the client, reads and the WAL have the rest."
+            f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law), {queries} of"
+            " it in queries (the row above), the rest within the rows of the client, reads and the WAL."
         )
     if document["expected_error"]:
         print(document["expected_error"])
@@ -101,6 +102,9 @@ def _show(document: dict[str, Any]) -> None:
             f"Calibration: {document['verdict']['calibration']}. What to measure first: {measurement['what']}. Reason:"
             f" {measurement['why']}."
         )
+        off = measurement["furthest_off"]
+        if off is None:
+            print(f"Then {measurement['and_then']}.")
         assumed = measurement["assumed_parameters"]
         if assumed:
             more = f" and {len(assumed) - _MOST_ASSUMED} more" if len(assumed) > _MOST_ASSUMED else ""
@@ -108,10 +112,7 @@ def _show(document: dict[str, Any]) -> None:
                 f"{len(assumed)} parameters of the busiest volume are assumed or fitted:"
                 f" {'; '.join(assumed[:_MOST_ASSUMED])}{more}."
             )
-        off = measurement["furthest_off"]
-        if off is None:
-            print(f"Then {measurement['and_then']}.")
-        else:
+        if off is not None:
             print(
                 f"On the model of the recorded hardware the mean of {off['class']} is furthest off:"
                 f" {off['error_pct']:+.0f} %."
@@ -135,7 +136,7 @@ def _show_tenants(tenants: dict[str, Any]) -> None:
         ]
         terminal.show_table("waiting time", ["behind", "wait at", "per request", "all requests"], rows, words=2)
     without = [
-        f"{one['tenant']} {format_ns(one['mean_latency_ns'])} ({-100 * one['saves_share']:+.0f} %)"
+        f"{one['tenant']} {format_ns(one['mean_latency_ns'])} ({round(-100 * one['saves_share']):+d} %)"
         for one in tenants["without"]
     ]
     if without:

@@ -83,6 +83,8 @@ _MEASUREMENTS = {
 }
 
 
+#: Parts that a measurement of a device explains.
+_OF_DEVICES = ("data read", "log", "temp", "copy")
 #: The same of a calibrated result that goes beyond its recording.
 _BEYOND: dict[str, Any] = {
     "what": "a recording with a pool and a load nearer to those that you ask for",
@@ -342,7 +344,8 @@ def _measurement(
     is_calibrated, is_other = verdict.get("calibration") == "calibrated", verdict.get("storage") == OTHER_STORAGE
     if is_calibrated and not is_other:
         return _BEYOND if verdict.get("reach") == BEYOND else None
-    first = next((part for part in parts if part["part"] in _MEASUREMENTS), None)
+    measured = _OF_DEVICES if is_calibrated else _MEASUREMENTS.keys()
+    first = next((part for part in parts if part["part"] in measured), None)
     if first is not None:
         what, why = _MEASUREMENTS[first["part"]], f"{WAIT_NAMES[first['part']]} is {first['share']:.0%} of the time"
     elif stations:
@@ -350,6 +353,7 @@ def _measurement(
         why = f"{stations[0]['station']} is the busiest part, {stations[0]['utilisation']:.0%} of the time"
     else:
         return None
+    what = what.replace("the real ", "such a ") if is_calibrated else what
     off = None if is_calibrated else _furthest_off(summary)
     guessed = _assumed_of(summary, (summary.get("bottleneck") or {}).get("station"))
     return {

@@ -48,7 +48,7 @@ def size(
             "--on",
             help=(
                 "Base scenario, whose devices each candidate replaces. Default: the key 'on' of the candidates file."
-                " Without that: one volume."
+                " Without that: a scenario of one volume."
             ),
         ),
     ] = None,

@@ -377,9 +377,9 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     sentences = [
         f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware).",
         *(f"{reason}." for reason in found.get("reasons", ())),
-        f"Simulated there, against the recording: mean latency {', '.join(means) or 'nothing to compare'}"
+        f"Simulated there minus recorded: mean latency: {', '.join(means) or 'nothing to compare'}"
         f" (allowed: ±{limits['mean']:.0f} %)"
-        + (f"; pages read {', '.join(reads)} (allowed: ±{limits['reads']:.0f} %)." if reads else "."),
+        + (f"; pages read: {', '.join(reads)} (allowed: ±{limits['reads']:.0f} %)." if reads else "."),
     ]
     return " ".join(sentences)
 
@@ -397,7 +397,7 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
         notes.append(
             "A range in place of a p99 includes the error of the model. Of the p99s that were checked, on the recorded"
             " kind of storage, 80 % lay within such ranges."
-            + (" On another kind none was checked." if any(one["verdict"] == "not checked" for one in tails) else "")
+            + (" Without a passed calibration, and on another kind, none was checked." if any(one["verdict"] == "not checked" for one in tails) else "")
         )
     notes += _ranges(summaries)
     notes += verdicts.caveats(summaries)

@@ -13,7 +13,7 @@ _ONE_SERVER = " These limits come mostly from one server, on which only buffer p
 _OTHER_STORAGE = (
     " This is the error of uncalibrated results: nobody checked calibrated ones on another kind of storage."
 )
-_DOUBT = " In doubt: with this error the other verdict on load is possible, too."
+_DOUBT = " In doubt: within this error, or the range, the other verdict on load is possible, too."
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",

@@ -634,14 +634,12 @@ def find_causes(t: Times, stream: int, window_ns: int, keep_pace: bool, one_at_a
             elif ended > 0 and now - t.end_ns[ended - 1] <= window_ns:
                 s.waits_for[row] = OWN
                 s.think_ns[row] = now - t.end_ns[ended - 1]
-            while flushed < t.flushes_ns.size and t.flushes_ns[flushed] <= now:
-                flushed += 1
-            if flushed > 0 and ended > 0 and t.flushes_ns[flushed - 1] > t.end_ns[ended - 1]:
-                since = now - t.flushes_ns[flushed - 1]
-                if since <= window_ns:
+                while flushed < t.flushes_ns.size and t.flushes_ns[flushed] <= now:
+                    flushed += 1
+                if flushed > 0 and t.flushes_ns[flushed - 1] > t.end_ns[ended - 1]:
                     s.waits_for[row] = FLUSHED
                     s.pace[row] = flushed
-                    s.think_ns[row] = since
+                    s.think_ns[row] = now - t.flushes_ns[flushed - 1]
             continue
         while started < t.foreground_ns.size and t.foreground_ns[started] <= now:
             started += 1
@@ -656,7 +654,7 @@ def find_causes(t: Times, stream: int, window_ns: int, keep_pace: bool, one_at_a
 
 def facts(crowd: Crowd, streams: Streams) -> dict[str, Any]:
     """What was inferred, for the result: streams by role, what commands wait for, think times."""
-    own = streams.waits_for == OWN
+    own = (streams.waits_for == OWN) | (streams.waits_for == FLUSHED)
     think = streams.think_ns[own]
     return {
         "sessions": int(np.count_nonzero(crowd.role == SESSION)),

@@ -76,7 +76,8 @@ def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] |
 
 def in_doubt(summary: Mapping[str, Any]) -> bool:
     """Tell whether the other verdict on load lies within the expected error: of clients that go on as they are
-    answered, whose transactions/s are compared with the recorded ones. A row of a sweep, a load or a search says it.
+    answered, whose transactions/s are compared with the recorded ones. Of a row of a sweep, a load or a search, what it
+    says.
     """
     if "in_doubt" in summary:
         return bool(summary["in_doubt"])
@@ -220,10 +221,10 @@ def empty_caches(scenario: NamedScenario, *, statements: bool) -> Iterator[str]:
         filling_ns = 2 * controller.flush_interval_ns
         if controller.cache_bytes is not None and scenario.model.replay.warmup < filling_ns:
             first = format_ns(filling_ns)
-            remedy = f"set replay.warmup = {first} to leave them out" if statements else "record longer"
+            remedy = f"set replay.warmup = {first} to leave that time out" if statements else "record longer"
             yield (
-                f"the write cache of controllers.{name} starts empty: in the first {first} writes are faster than"
-                f" later; {remedy}"
+                f"the write cache of controllers.{name} starts empty: in the first {first}, which count, writes are faster"
+                f" than later; {remedy}"
             )
 
 

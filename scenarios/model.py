@@ -424,7 +424,8 @@ class ReplayModel(StrictModel):
     commits: Literal["own", "shared"] = Field(
         default="own",
         description=(
-            "shared: a session that issued nothing until another's flush of the log had ended waited for that flush."
+            "shared: a session that issued nothing until another's flush of the log had ended, for at most"
+            " dependency_window, waited for that flush, also one that only reads; not in closed mode."
         ),
     )
     clients: int | None = Field(

@@ -270,7 +270,7 @@ class Summary(_Said):
         description="With `--recorded-on`, of PostgreSQL's counters, for `transaction`, `commit` and `query ID` in "
         "`p99_ns`: `value`, `low` and `high` of the interval that is to hold `share` of recorded 99th percentiles, "
         "`verdict` `resolved`, `not resolved` (the ends are further apart than a factor of 2) or `not checked` (nobody "
-        "recorded percentiles on such storage), `of` `waits` or `processors` (what makes such latencies).",
+        "recorded percentiles of such predictions), `of` `waits` or `processors` (what makes such latencies).",
     )
     streams: dict[str, dict[str, Any]] | None = Field(
         default=None,

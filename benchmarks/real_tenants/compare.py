@@ -86,7 +86,8 @@ def _line(name: str, what: str, foretold: float | None, measured: Sequence[float
             f"| {name} | {what} | not resolved | {_number(found)} | {apart_pct:.1f} % | | {limit_pct} % | NOT met |\n"
         )
     off_pct = 100 * (foretold / found - 1)
-    verdict = "met" if abs(off_pct) <= max(limit_pct, apart_pct) else "NOT met"
+    widest_pct = max(limit_pct, apart_pct) if limit_pct == _MEAN_PCT else limit_pct
+    verdict = "met" if abs(off_pct) <= widest_pct else "NOT met"
     return (
         f"| {name} | {what} | {_number(foretold)} | {_number(found)} | {apart_pct:.1f} % | {off_pct:+.1f} % |"
         f" {limit_pct} % | {verdict} |\n"

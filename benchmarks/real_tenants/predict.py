@@ -99,7 +99,7 @@ def _foretold(plan: Plan, by_itself: Result, together: Result) -> dict[str, Any]
         "alone": {"transactions_per_s": rates["alone"], "requests": _requests(by_itself)},
         "together": {
             "transactions_per_s": rates["together"],
-            "mean_ms": 1e3 * plan.load.clients / rates["together"],  # by Little's law: clients do not think
+            "mean_ms": rates["together"] and 1e3 * plan.load.clients / rates["together"],  # Little: they do not think
             "requests": _requests(together),
             "per_s": _per_s(together, round(plan.run / 1e9)),
             "checkpoints": [

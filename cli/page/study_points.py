@@ -101,7 +101,7 @@ def _stations(summary: SummaryModel) -> list[list[Any]]:
 def _together(points: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return replications as one point: the mean of their figures, and an interval that holds all of theirs.
 
-    The verdict is the worst of theirs, in doubt where one of them is; what is neither a figure nor a verdict is the
+    The verdict is the worst of theirs, in doubt where one that has it is; what is neither a figure nor a verdict is the
     first one's.
     """
     first = max(points, key=lambda point: _LOADS.index(load) if (load := point["verdict"].get("load")) in _LOADS else 0)
@@ -132,7 +132,7 @@ def _together(points: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     return {
         **first,
-        "in_doubt": any(point["in_doubt"] for point in points),
+        "in_doubt": any(one["in_doubt"] for one in points if one["verdict"].get("load") == first["verdict"].get("load")),
         "throughput": {
             kind: triples([point["throughput"][kind] for point in points if kind in point["throughput"]])
             for kind in first["throughput"]

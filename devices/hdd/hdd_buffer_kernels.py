@@ -412,6 +412,8 @@ def _write_through(p: Plant, drive: int, slot: int, now: int, first: int, sector
     start = _rotate(p, drive, max(arrived, came), link["angle_ps"])
     if came <= arrived:
         start += drawn_turns_ns(p, drive, move, start - arrived)
+        if start < came:  # the head is there before the data
+            start = _rotate(p, drive, came, link["angle_ps"])
     go_to_end(p, drive, slot)
     d["arm_free_ns"] = start + link["transfer_ps"] // PS_PER_NS
     told = data + sectors * d["write_interface_ps"] // PS_PER_NS + disconnect

@@ -54,16 +54,16 @@ CHANCE_BITS, CHANCE_STEPS, STEPS_A_DEVIATION = 20, 64, 16
 
 
 @kernel(hot=True)
-def _turn_chance(p: Plant, drive: int, wait_ns: int) -> int:
+def _turn_chance(p: Plant, drive: int, move_ns: int, wait_ns: int) -> int:
     """Chance that a move costs a turn, as it ends after its sector came, *wait_ns* after the move's mean end; negative:
-    that it saves one, as it ends before the sector that it should just have missed.
+    that it saves one, as it ends before the sector that it should just have missed, but after it began.
     """
     d = p.drives[drive]
     reach = d["scatter_ns"] * (CHANCE_STEPS // STEPS_A_DEVIATION)
     if wait_ns < reach:
         return p.pool[d["turn_chances"] + wait_ns * STEPS_A_DEVIATION // d["scatter_ns"]]
     to_spare = d["revolution_ps"] // PS_PER_NS - wait_ns
-    if to_spare < reach:
+    if to_spare < min(reach, move_ns):
         return -p.pool[d["turn_chances"] + to_spare * STEPS_A_DEVIATION // d["scatter_ns"]]
     return 0
 
@@ -74,7 +74,7 @@ def expected_turns_ns(p: Plant, drive: int, move_ns: int, wait_ns: int) -> int:
     d = p.drives[drive]
     if d["scatter_ns"] == 0 or move_ns == 0:
         return 0
-    chance = _turn_chance(p, drive, wait_ns)
+    chance = _turn_chance(p, drive, move_ns, wait_ns)
     return 0 if chance == 0 else d["revolution_ps"] // PS_PER_NS * chance >> CHANCE_BITS
 
 
@@ -84,7 +84,7 @@ def drawn_turns_ns(p: Plant, drive: int, move_ns: int, wait_ns: int) -> int:
     d = p.drives[drive]
     if d["scatter_ns"] == 0 or move_ns == 0:
         return 0
-    chance = _turn_chance(p, drive, wait_ns)
+    chance = _turn_chance(p, drive, move_ns, wait_ns)
     d["moves"] += 1
     if random_bits(p.seed[0], MOVE_END, drive, d["moves"]) >> 32 - CHANCE_BITS >= abs(chance):
         return 0

@@ -9,6 +9,7 @@ that as many transactions end in a second as were recorded. What it costs by its
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,11 +233,11 @@ def calibrate_processor(
             share /= 2
         late_before_ns = late_ns
         change = np.array([read_change, log_change, client_change])
-        if not change.round().any():  # all further simulations would be the same
-            break
         step = share * change if number < _CREEPS else _further(change, before, moved)
         costs = np.array([found.costs.read_ns, found.costs.log_io_ns, found.client_ns])
         moved = np.maximum(step.round(), [min(_LEAST_READ_NS - costs[0], 0), *-costs[1:]])
+        if not moved.any():  # all further simulations would be the same
+            break
         before = change
         read_ns, log_io_ns, client_ns = (costs + moved).astype(int).tolist()
         found = replace(found, costs=found.costs._replace(read_ns=read_ns, log_io_ns=log_io_ns), client_ns=client_ns)
@@ -253,11 +254,15 @@ def _further(
     several numbers at a time (Anderson, https://doi.org/10.1145/321296.321305, with one step remembered).
     """
     less = change - before
-    square = float(less @ less)
-    step = change - (change @ less) / square * (moved + less) if square else change
-    most = _FURTHEST * float(np.linalg.norm(change))
-    length = float(np.linalg.norm(step))
+    square = _product(less, less)
+    step = change - _product(change, less) / square * (moved + less) if square else change
+    most, length = (sqrt(_product(one, one)) for one in (_FURTHEST * change, step))
     return step * (most / length) if length > most else step
+
+
+def _product(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Return the inner product, added in order: that of a library for vectors differs between processors."""
+    return sum((one * other).tolist())
 
 
 def _read_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts) -> float:

@@ -29,7 +29,8 @@ NOT_ANSWERED = (
 )
 #: And where transactions come at the recorded rate.
 BY_THE_CLOCK = (
-    "its transactions come at the recorded rate, however slow they are; if its clients wait for answers, write"
+    "alone, its transactions come at the recorded rate, however slow they are; together, a pause of up to 100 ms counts"
+    " as its sessions' own; if its clients wait for answers, write"
     ' replay = { mode = "closed", clients = 8, think = "0 s" }, with their number and their pause'
 )
 

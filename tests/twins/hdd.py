@@ -37,7 +37,8 @@ class Scatter:
     def _chance(self, move_ns: int, wait_ns: int) -> int:
         if self.deviation_ns is None or move_ns == 0:
             return 0
-        return self._late(wait_ns) or -self._late(self.turn_ns - wait_ns)
+        spare_ns = self.turn_ns - wait_ns  # a move does not end before it begins
+        return self._late(wait_ns) or (-self._late(spare_ns) if spare_ns < move_ns else 0)
 
     def mean_ns(self, move_ns: int, wait_ns: int) -> int:
         """Return what a move costs on average that leaves so long a wait."""

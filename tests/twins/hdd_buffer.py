@@ -380,6 +380,8 @@ class NaiveDrive:
         start = self._turn(come_ns, angle)
         if come_ns <= max(begun, self.arm_free) + move:
             start = self._arrive(max(begun, self.arm_free), move, angle)
+            if start < come_ns:
+                start = self._turn(come_ns, angle)
         passed, taken, sector_ps, self.track = pieces[-1]
         self.arm_free = start + (passed + taken * sector_ps) // 1000
         return max(self.arm_free, come + through + disconnect) + reconnect + self._completion()

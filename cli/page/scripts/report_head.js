@@ -9,19 +9,18 @@ const MOST_NAMED = 4;
 function sentenceOfVerdicts() {
   const total = scenarios().length;
   const parts = Object.entries(VERDICTS).map(([load, { one, many }]) => {
-    const names = scenarios().filter(scenario => scenario.verdict.load === load).map(scenario => scenario.name);
+    const found = scenarios().filter(scenario => scenario.verdict.load === load);
+    const names = found.map(scenario => scenario.name);
+    const doubtful = found.filter(scenario => scenario.in_doubt).map(scenario => scenario.name);
+    const doubt = doubtful.length ? ` (in doubt: ${list(doubtful)})` : '';
     if (!names.length) return null;
-    if (load === 'steady' && total > 1 && names.length === total) return `All ${total} scenarios ${many}`;
-    if (load === 'steady' && names.length > 1) return `${names.length} of ${total} scenarios ${many}`;
-    return `${list(names)} ${names.length > 1 ? many : one}`;
+    if (load === 'steady' && total > 1 && names.length === total) return `All ${total} scenarios ${many}${doubt}`;
+    if (load === 'steady' && names.length > 1) return `${names.length} of ${total} scenarios ${many}${doubt}`;
+    return `${list(names)} ${names.length > 1 ? many : one}${doubt}`;
   });
   return parts.filter(known).map(part => `${part}.`).join(' ');
 }
 
-const sentenceOfDoubt = () => {
-  const names = scenarios().filter(one => one.in_doubt).map(one => one.name);
-  return names.length ? `That is in doubt for ${list(names)}.` : '';
-};
 const sentenceOfLateSessions = () => scenarios().filter(one => one.replay?.late_sessions).map(({ name, replay: { late_sessions: late, sessions } }) => `On ${name}, ${whole.format(late)} of ${whole.format(sessions)} sessions ${late === 1 ? 'ends' : 'end'} late.`).join(' ');
 
 /** A figure of each scenario, of many the fastest and the slowest, and the recorded one. */
@@ -49,10 +48,10 @@ function headlinePurposes() {
 
 /** What the first screen tells of a scenario: `[purpose, statistic]`, the most telling first. */
 function headlines(scenario) {
-  if (!ofStatements(scenario)) return headlinePurposes().map(purpose => [purpose, tailsKnown() ? 'p99' : 'mean']);
+  if (!ofStatements(scenario)) return headlinePurposes().map(purpose => [purpose, tailKnown(scenario) ? 'p99' : 'mean']);
   const tail = ['transaction', usualTail()];
   const means = [['transaction', 'mean'], ...(scenario.latency_ns.commit ? [['commit', 'mean']] : [])];
-  return tailsKnown() ? [tail, ...means] : [...means, tail];
+  return tailKnown(scenario) ? [tail, ...means] : [...means, tail];
 }
 
 /** Transactions a second beside the recorded ones, where clients go on as fast as they are answered. */
@@ -138,7 +137,7 @@ function drawHead() {
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const rates = sentenceOfRates();
   const answers = [
-    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfDoubt(), sentenceOfLateSessions(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' ')),
+    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' ')),
     main ? answer('How slow is it?', [...new Set(scenarios().length < MOST_NAMED ? [main, told.at(-1)] : [main])].map(sentenceOfLatency).join(' ')) : null,
     answer('What limits it?', sentencesOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
@@ -279,8 +278,8 @@ function drawComparison() {
   labelCells($('comparison'));
   $('comparison-note').textContent = [
     `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). The error of the model is not in them: see How sure is that.`,
-    'Not resolved: a range or a bound (>) stands in place of one value. Of transactions, commits and queries the range begins at the p95 or above, and includes the error of the model; of the p99s that were checked, on the recorded kind of storage, 80 % lay in such ranges. Of block requests it is only how much repeated simulations differ, as the slow ones came in few bursts.',
-    isMean(state.statistic) || tailsKnown() ? '' : `Nobody checked percentiles of predictions like these: how wrong the ${state.statistic} may be is unknown.`,
+    'Not resolved: a range or a bound (>) stands in place of one value. Range of a transaction, commit or query: begins at the p95 or above, and includes the error of the model; on the recorded kind of storage 80 % of the p99s that were checked lay within. Range of a block request: only how much repeated simulations differ; too few slow ones for one value.',
+    isMean(state.statistic) || tailsKnown() ? '' : `${list(scenarios().filter(one => !tailKnown(one)).map(one => one.name))}: nobody checked percentiles of such predictions, so how wrong the ${state.statistic} may be is unknown.`,
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',

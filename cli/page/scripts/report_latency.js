@@ -141,7 +141,7 @@ function latencyTimeReading() {
   const own = typicalAndWorst(scenario);
   if (!own) return `No ${what} arrived.`;
   const other = compared() && typicalAndWorst(compared());
-  const of = own.requests < 100 ? `p99 of ${what} (an interval has about ${own.requests}, so it is the slowest)` : `p99 of ${what}`;
+  const of = own.requests < 100 ? `the slowest of about ${own.requests} ${what}` : `p99 of ${what}`;
   const said = (one, name) => ` ${name}: median ${duration(one.typical)}, largest ${duration(one.worst)} (at ${moment(one.when)}).`;
   const p99 = one => latency(one, state.purpose, 'p99'); // where the whole has a range, single intervals are not told to three digits
   const range = (one, name) => ` ${name}: the p99 of the run is ${p99(one).range} with the error of the model, which the line leaves out.`;

@@ -17,7 +17,8 @@ const usualPool = () => Math.max(POOLS.includes(RECORDED_POOL) ? POOLS.indexOf(R
 const ofStatements = scenario => scenario.level === 'statements';
 
 /** Whether somebody checked percentiles of results like these; where not, their error is unknown and means come first. */
-const tailsKnown = () => data.scenarios.every(scenario => scenario.known_errors.includes('tail'));
+const tailKnown = scenario => scenario.known_errors.includes('tail');
+const tailsKnown = () => data.scenarios.every(tailKnown);
 const usualTail = () => (data.queries.length ? 'p95' : 'p99');
 
 /** Takes up what `data` has of results: at first, and each time that it has others. */

@@ -559,8 +559,8 @@ def complete_names(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
     if changed:
         recorded.inferred.append(
-            f"one file names {len(changed):,} tables and indexes without their schema, which another file gives"
-            f" file, such as {full[min(changed)]}"
+            f"one file names {len(changed):,} tables and indexes without their schema, which another file gives,"
+            f" such as {full[min(changed)]}"
         )
 
 
