@@ -1,4 +1,7 @@
-"""Puts machine code into the wheel, where TIERSIM_MACHINE_CODE names a folder of it: see `make wheel`."""
+"""Puts machine code into the wheel, where TIERSIM_MACHINE_CODE names a folder of it: see `make wheel`.
+
+An editable install of a checkout without symbolic links is refused: nothing could be imported from it.
+"""
 
 import os
 import sys
@@ -8,11 +11,22 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class MachineCode(BuildHookInterface):  # type: ignore[misc]
+def unlinked(package: Path) -> list[str]:
+    """Return the links of src/tiersim to parts of it that were checked out as files."""
+    return sorted(one.name for one in package.iterdir() if one.is_file() and not one.suffix)
+
+
+class MachineCode(BuildHookInterface[Any]):
     """The folder has one folder for each level of processors, which was the cache while kernels compiled for it."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the files. A key holds bytecode, so the wheel is for one version of Python."""
+        if version == "editable" and (parts := unlinked(Path(self.root, "src", "tiersim"))):
+            self.app.abort(
+                f"src/tiersim: {', '.join(parts)}: files in place of symbolic links;"
+                " run `git config core.symlinks true` (on Windows in developer mode),"
+                " then `git checkout -- src/tiersim`"
+            )
         made = os.environ.get("TIERSIM_MACHINE_CODE")
         if made is None or version == "editable":
             return

@@ -15,7 +15,7 @@ from tiersim.cli.statements import known_parts, time_of_transaction
 from tiersim.cli.tenants import volume_of
 from tiersim.cli.verdicts import sentence
 from tiersim.errors import TraceError, did_you_mean
-from tiersim.scenarios.caveats import BEYOND, tail_of
+from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE, tail_of
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
 from tiersim.units import NS_PER_S
 
@@ -330,12 +330,18 @@ def _changes(
     return found
 
 
+_CALIBRATE = "calibrate: describe the recorded hardware in a scenario, and replay with `--recorded-on`"
+_FIT = "replay on the fitted drive: the recording says nothing of this kind of storage"
+
+
 def _measurement(
     summary: Summary, parts: Sequence[Mapping[str, Any]], stations: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """What to measure first, of a result that is not calibrated or goes beyond its recording."""
-    if summary["verdict"].get("calibration") == "calibrated":
-        return _BEYOND if summary["verdict"].get("reach") == BEYOND else None
+    """What to measure first, of a result that is not calibrated, goes beyond its recording or is of other storage."""
+    verdict = summary["verdict"]
+    is_calibrated, is_other = verdict.get("calibration") == "calibrated", verdict.get("storage") == OTHER_STORAGE
+    if is_calibrated and not is_other:
+        return _BEYOND if verdict.get("reach") == BEYOND else None
     first = next((part for part in parts if part["part"] in _MEASUREMENTS), None)
     if first is not None:
         what, why = _MEASUREMENTS[first["part"]], f"{WAIT_NAMES[first['part']]} is {first['share']:.0%} of the time"
@@ -344,14 +350,14 @@ def _measurement(
         why = f"{stations[0]['station']} is the busiest part, {stations[0]['utilisation']:.0%} of the time"
     else:
         return None
-    off = _furthest_off(summary)
+    off = None if is_calibrated else _furthest_off(summary)
     guessed = _assumed_of(summary, (summary.get("bottleneck") or {}).get("station"))
     return {
         "what": what,
         "why": why,
         "assumed_parameters": guessed,
         "furthest_off": off,
-        "and_then": ("calibrate: describe the recorded hardware in a scenario, and replay with `--recorded-on`"),
+        "and_then": _FIT if is_calibrated else _CALIBRATE,
     }
 
 

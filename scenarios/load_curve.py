@@ -19,7 +19,7 @@ from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
 from tiersim.random_numbers import LOAD_GAP, LOAD_OPERATION, LOAD_PLACE, fill_random_bits
-from tiersim.scenarios.closed import Loop, run_closed, settled_bytes_per_s
+from tiersim.scenarios.closed_loop import Loop, run_closed, settled_bytes_per_s
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics

@@ -8,7 +8,7 @@ from tests.runs import Run, commands, run
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.operations import READ
-from tiersim.scenarios.closed import Loop, run_closed
+from tiersim.scenarios.closed_loop import Loop, run_closed
 from tiersim.simulator.streams import Streams
 
 

@@ -19,6 +19,7 @@ from tests.page_samples import (
     _bins,
     _series,
     _summary_of,
+    made_once,
     sample,
 )
 from tiersim.simulator.result import Result
@@ -174,6 +175,7 @@ def _database(transactions: np.ndarray) -> pa.Table:
     return pa.table(columns)
 
 
+@made_once
 def statement_sample(
     hardware: Hardware, pool_bytes: int = RECORDED, texts: Mapping[str, str] | None = None, *, name: str | None = None
 ) -> Result:

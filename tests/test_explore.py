@@ -17,6 +17,7 @@ import pytest
 from benchmarks import exploring
 from tests.explorations import is_done, small_recording, until
 from tests.recordings import rows_of
+from tiersim.cli.exploring.view import ExplorationView
 from tiersim.cli.resources import compile_if_cold
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import replay as replaying
@@ -306,10 +307,13 @@ def test_figures_of_the_whole_are_those_of_a_replay_of_the_saved_scenario(begin:
         assert_equal(picture.result, replay_all(playback.found, [saved], workers=1, playback=playback)[0])
 
 
-def test_a_sample_is_shown_before_the_whole_and_says_so(begin: Begin) -> None:
+def test_a_sample_is_shown_before_the_whole_and_says_so(begin: Begin, tmp_path: Path) -> None:
     explorer = begin("15k-raid10")
-    until(explorer, lambda: explorer.state.picture is not None)
-    picture = explorer.state.picture
+    with explorer.changed:  # the whole cannot be shown meanwhile
+        until(explorer, lambda: explorer.state.picture is not None)
+        picture = explorer.state.picture
+        drawn = json.loads(ExplorationView(explorer, tmp_path).figures()[1])
+    assert drawn["traces"][0]["name"].startswith("A sample of ")
     assert picture is not None
     assert picture.of == "sample"
     assert any(caveat.startswith("a sample: 30 windows with 1") for caveat in picture.result.summary["caveats"])

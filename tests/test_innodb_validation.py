@@ -13,9 +13,8 @@ from tiersim.devices.catalogue import load_device
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash
 from tiersim.operations import WRITE
-from tiersim.scenarios.closed import Loop, at_random, run_closed, settled_bytes_per_s
+from tiersim.scenarios.closed_loop import Loop, at_random, run_closed, settled_bytes_per_s
 from tiersim.scenarios.validation import (
-    innodb_cells,
     innodb_ebs,
     innodb_gp2,
     innodb_pairs,
@@ -33,10 +32,7 @@ from tiersim.scenarios.validation.innodb_bench import (
     scaled,
     tpcc,
 )
-from tiersim.scenarios.validation.report import counted
 from tiersim.traces.readers.mysql.settings import PAGE_CLEANER_SECOND
-
-ACCURACY = Path(__file__).parents[1] / "docs/accuracy.md"
 
 
 @pytest.mark.parametrize("module", [innodb_ebs, innodb_gp2, innodb_pairs, innodb_samsung, innodb_sata, innodb_tpcc])
@@ -177,10 +173,3 @@ def test_medians_of_a_drive_are_those_of_its_single_cells() -> None:
     assert [one.predicted for one in (everything, first, second)] == pytest.approx([30, 10, 50])
     assert [one.predicted for one in single] == [*predicted.values()]
     assert single[0].what == "read-only, mysql 8.0.45, 2 GB, 1 clients: transactions"
-
-
-@pytest.mark.long
-def test_cells_of_a_real_server_come_out_as_the_document_has_them() -> None:
-    found = innodb_cells.experiment()
-    section = ACCURACY.read_text(encoding="utf-8").partition(f"## {found.title}")[2].partition("\n## ")[0]
-    assert counted(found) in section

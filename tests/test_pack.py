@@ -246,7 +246,7 @@ def test_a_disk_with_a_queue_does_some_two_times_as_much(folder: Path) -> None:
     """The factor by which pack lets disks be asked for more than one by one."""
     from tiersim.devices.catalogue import load_device
     from tiersim.devices.plant import PlantBuilder
-    from tiersim.scenarios.closed import Loop, at_random, run_closed
+    from tiersim.scenarios.closed_loop import Loop, at_random, run_closed
     from tiersim.scenarios.tenants.demands import GAIN_OF_DISKS
 
     rates = []

@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hatch_build import unlinked
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("simulator", "traces", "devices", "scenarios", "cli")
@@ -67,3 +68,13 @@ def test_installed_wheel_works_away_from_the_checkout(tmp_path: Path) -> None:
 def test_links_lead_to_the_parts() -> None:
     for part in PARTS:
         assert (ROOT / "src" / "tiersim" / part).resolve() == ROOT / part
+
+
+def test_parts_that_are_files_in_place_of_links_are_named(tmp_path: Path) -> None:
+    """As git leaves them on a system without symbolic links."""
+    (tmp_path / "cli").write_text("../../cli")
+    for name in ("errors.py", "py.typed"):
+        (tmp_path / name).touch()
+    (tmp_path / "kernel").mkdir()
+    assert unlinked(tmp_path) == ["cli"]
+    assert unlinked(ROOT / "src" / "tiersim") == []

@@ -132,7 +132,7 @@ def test_two_scenarios_side_by_side(html: str, open_page: Open) -> None:
     page = open_page(html, "#scenario=sas-ssd-x4&compare=15k-raid10&purpose=data+read")
     pair = page_payload(samples(), "x")["ratios"]["0:1"]["latency"]  # sas-ssd-x4 ÷ 15k-raid10
     table = numbers(page, "ratios")[0]
-    assert table[0] == ["Purpose", "Statistic", "A (µs)", "B (µs)", "A ÷ B", "low", "high"]
+    assert table[0] == ["Purpose", "Statistic", "X (µs)", "Y (µs)", "X ÷ Y", "low", "high"]
     for row in table[1:]:
         purpose = {"data reads": "data read", "log writes": "log write"}.get(row[0])
         key = {"p99.9": "p999"}.get(row[1], row[1])
@@ -142,7 +142,7 @@ def test_two_scenarios_side_by_side(html: str, open_page: Open) -> None:
                 for end in ("value", "low", "high")
             ]
     facts = text(page, "#pair-facts")
-    assert "A: sas-ssd-x4 B: 15k-raid10" in facts
+    assert "X: sas-ssd-x4 Y: 15k-raid10" in facts
     assert re.search(r"Busiest part die of data\.drive-\d: \d+ % disk arm of data\.drive-\d+: \d+ %", facts)
     marks = {name: xs for name, xs in ((t["name"], t["x"]) for t in drawn(page, "ratios")) if name == "p99"}
     assert pair["data read"]["p99"]["value"] in marks["p99"]
@@ -164,7 +164,7 @@ def test_the_other_way_round_is_the_inverse(html: str, open_page: Open) -> None:
 @pytest.mark.browser
 def test_a_scenario_against_what_was_recorded(html: str, open_page: Open) -> None:
     page = open_page(html, "#scenario=pcie-p3700&against=recorded")
-    assert "B: recorded hardware" in text(page, "#pair-facts")
+    assert "Y: recorded hardware" in text(page, "#pair-facts")
     assert "not recorded" in text(page, "#pair-facts")
     row = next(row for row in numbers(page, "ratios")[0] if row[:2] == ["data reads", "p50"])
     assert float(row[3]) == pytest.approx(DISKS.typical_ms["data read"] * 1.1e3)

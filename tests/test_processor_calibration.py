@@ -12,7 +12,6 @@ import pytest
 from tiersim.scenarios.calibration.cpu_and_waits import READ_NS, idle_factor
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
 from tiersim.scenarios.statements import calibration
-from tiersim.scenarios.validation import point_reads
 from tiersim.simulator.database.sessions.processors import Costs
 
 
@@ -78,14 +77,6 @@ def test_a_search_that_is_too_fast_and_too_slow_in_turn_takes_smaller_steps() ->
 def test_what_was_not_recorded_is_not_looked_for() -> None:
     found = calibrate_processor(Pace(None, None), _costs(1, 26_000), Loop().run)
     assert (found.client_ns, found.costs.read_ns) == (1, 26_000)
-
-
-@pytest.mark.long
-def test_a_real_server_on_other_pools_and_devices_from_one_recording() -> None:
-    """Throughput, means and misses within 10 %, the tail within 25 %."""
-    found = point_reads.experiment()
-    assert len(found.claims) == 8
-    assert [claim.what for claim in found.claims if not claim.met] == []
 
 
 def test_clients_take_their_least_from_reads() -> None:

@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "abcfc3c3871de5d0ec16b4ca4f67860208844894b4210b456916e07659ea8b1b"
+GOLDEN = "9210ea847bbcd1e39ad0032994ccaa3d91eb24378b20da6689f51ca07f817fb7"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

@@ -1,6 +1,8 @@
 """Load generators in a closed loop, and measured controllers against their models."""
 
 import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,9 @@ from tiersim.cli.main import app
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.operations import READ
-from tiersim.scenarios.closed import Loop, at_random, run_closed, sequential, settled_bytes_per_s
+from tiersim.scenarios.closed_loop import Loop, at_random, run_closed, sequential, settled_bytes_per_s
 from tiersim.scenarios.validation import backup, mqsim, perc6, report
-from tiersim.scenarios.validation.claims import Claim
+from tiersim.scenarios.validation.claims import Claim, Experiment
 
 MS = 1_000_000
 
@@ -147,19 +149,88 @@ QUICK = ("founding-arithmetic", "drives", "depth", "mqsim", "log-volume", "check
 IN_PARTS = ("pairs",)
 
 
-@pytest.mark.shared
-@pytest.mark.parametrize(
-    "name",
-    [
-        name if name in QUICK else pytest.param(name, marks=pytest.mark.long)
-        for name in report.NAMES
-        if name not in IN_PARTS
-    ],
+#: These are of recordings that are no part of the project.
+OF_RECORDINGS = (
+    "drives",
+    "departures",
+    "arrays",
+    "innodb-pairs",
+    "innodb-ebs",
+    "innodb-gp2",
+    "innodb-samsung",
+    "innodb-tpcc",
+    "innodb-sata",
+    "checkpoint-hours",
+    "halves",
 )
-def test_the_accuracy_document_is_what_the_command_writes(name: str, shared: Path, tmp_path: Path) -> None:
+
+
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    long = [] if name in QUICK else [pytest.mark.long]
+    return [*long, pytest.mark.shared] if name in OF_RECORDINGS else long
+
+
+def _all_published_values_are_met(claims: Sequence[Claim]) -> None:
+    assert len(claims) == 41
+    assert all(claim.met for claim in claims)
+    assert max(abs(claim.error_pct) for claim in claims) < 1
+
+
+def _a_real_server_on_other_pools_and_devices_from_one_recording(claims: Sequence[Claim]) -> None:
+    """Throughput, means and misses within 10 %, the tail within 25 %."""
+    assert len(claims) == 8
+    assert [claim.what for claim in claims if not claim.met] == []
+
+
+def _each_cell_that_was_measured_is_claimed(claims: Sequence[Claim]) -> None:
+    assert set(Counter(claim.figure for claim in claims).values()) == {14}
+    assert {claim.what.split(":")[0] for claim in claims} >= {"reads, 256 MiB, 700/s", "updates, 32 MiB, 300/s"}
+    assert not any(claim.fitted for claim in claims)
+
+
+def _a_server_from_its_start_from_one_recording(claims: Sequence[Claim]) -> None:
+    """Each 5 s of lookups and of TPC-B within 10 %, images of pages and log of a transaction, too (without entries in
+    the index 41 % too little). Commits a flush, relative to the recording, are 17 % off, and the table says so.
+    """
+    assert len(claims) == 13
+    assert [claim.what for claim in claims if not claim.met] == ["tpcb: commits a flush, relative"]
+    # Without the cap as many share a flush as were recorded (2.28, 2.22), with it too many (2.38, 2.10); in order of
+    # arrival both were further off (2.44, 2.48). The CPU of a read would have to be 301 µs; bounded by what storage
+    # takes, 150 µs, it shares 2.37, and 2.39 to 2.41 by the seed with keys drawn evenly, as they are; with entries in
+    # the index 2.41 to 2.42; with checkpoints that begin as late as PostgreSQL's 2.43; with all that wait woken by a
+    # flush, as PostgreSQL does, 2.45. The claim (10 %) fails.
+    assert claims[-1].error_pct < 17.5
+
+
+#: What holds of claims whatever the document says.
+HOLDS: Mapping[str, Callable[[Sequence[Claim]], None]] = {
+    "write-amplification": _all_published_values_are_met,
+    "point-reads": _a_real_server_on_other_pools_and_devices_from_one_recording,
+    "pools-and-caps": _each_cell_that_was_measured_is_claimed,
+    "start": _a_server_from_its_start_from_one_recording,
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=_marks(name)) for name in report.NAMES if name not in IN_PARTS]
+)
+def test_the_accuracy_document_is_what_the_command_writes(
+    name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found: list[Experiment] = []
+    run = report.run
+
+    def kept(names: Sequence[str], folder: Path | None) -> list[Experiment]:
+        found.extend(run(names, folder))
+        return found
+
+    monkeypatch.setattr(report, "run", kept)
+    traces = ["--traces", str(request.getfixturevalue("shared"))] if name in OF_RECORDINGS else []
     written = tmp_path / "accuracy.md"
-    done = CliRunner().invoke(app, ["validate", name, "--traces", str(shared), "--markdown", str(written)])
+    done = CliRunner().invoke(app, ["validate", name, *traces, "--markdown", str(written)])
     assert done.exit_code == 0, done.output
+    if name in HOLDS:
+        HOLDS[name](found[0].claims)
     section = written.read_text().partition("\n## ")[2]
     assert section
     assert section in (Path(__file__).resolve().parents[1] / "docs/accuracy.md").read_text()

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.verdicts import known_latency_errors, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
-from tiersim.scenarios.caveats import in_doubt
 from tiersim.simulator.categories import ELSEWHERE, PERCENTILES, REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES
 from tiersim.units import format_bytes
 
@@ -408,6 +407,8 @@ def _measured(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
+    from tiersim.scenarios.caveats import in_doubt
+
     summary = result.summary
     saturated = summary["verdict"]["load"] == "saturated"
     time = over_time(result, merged, with_percentiles=not saturated, as_backlog=_piles_up(summary))

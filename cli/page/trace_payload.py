@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page import counted, trace_figures, trace_readings
+from tiersim.cli.page import trace_counters, trace_figures, trace_readings
 from tiersim.cli.page.payload import finite
 from tiersim.cli.page.trace_tables import GROUP_TABLES, chart_tables, group_table
 
@@ -26,14 +26,14 @@ _CHARTS: dict[str, Callable[[dict[str, Any]], Figure]] = {
     "working-set": trace_figures.working_set,
     "re-reference": trace_figures.re_reference,
 }
-_READINGS = {**counted.READINGS, **trace_readings.READINGS}
+_READINGS = {**trace_counters.READINGS, **trace_readings.READINGS}
 _OVER_TIME = ("rates", "depth-over-time", "working-set")
 
 
 def trace_payload(description: dict[str, Any], title: str) -> dict[str, Any]:
     """Everything that the page of a trace knows, ready for JSON; what is null in the description counts as absent."""
     description = {key: value for key, value in description.items() if value is not None}
-    drawn = {**counted.CHARTS, **(_CHARTS if counted.of_requests(description) else {})}
+    drawn = {**trace_counters.CHARTS, **(_CHARTS if trace_counters.of_requests(description) else {})}
     charts = [_chart(name, draw(description), description) for name, draw in drawn.items()]
     payload: dict[str, Any] = finite(
         {
@@ -45,7 +45,7 @@ def trace_payload(description: dict[str, Any], title: str) -> dict[str, Any]:
             "charts": [chart for chart in charts if chart["data"]],
             "absent": [chart["title"] for chart in charts if not chart["data"] and chart["id"] in _CHARTS],
             "groups": [
-                *counted.groups(description),
+                *trace_counters.groups(description),
                 *(group_table(description, key) for key in GROUP_TABLES if description.get(key)),
             ],
             "inferred": list(description.get("inferred") or []),
@@ -69,7 +69,9 @@ def _chart(name: str, drawn: Figure, description: dict[str, Any]) -> dict[str, A
         "layout": {key: layout[key] for key in ("xaxis", "yaxis", "barmode", "bargap", "hovermode") if key in layout},
         "reading": _READINGS[name](description) if data else "",
         "numbers": (
-            (counted.chart_tables if name in counted.CHARTS else chart_tables)(name, description) if data else []
+            (trace_counters.chart_tables if name in trace_counters.CHARTS else chart_tables)(name, description)
+            if data
+            else []
         ),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tiersim.cli.page import counted
+from tiersim.cli.page import trace_counters
 from tiersim.cli.page.trace_figures import intervals, sized
 from tiersim.units import format_bytes, format_ns
 
@@ -28,15 +28,19 @@ def _time(seconds: float) -> str:
 def facts(description: dict[str, Any]) -> str:
     """One line below the title."""
     recorded = f"recorded as {description['format']}" if description.get("format") else "of unknown origin"
-    found = f"{description['requests']:,} requests" if counted.of_requests(description) else "statements and counters"
+    found = (
+        f"{description['requests']:,} requests"
+        if trace_counters.of_requests(description)
+        else "statements and counters"
+    )
     span = f" in {format_ns(description['span_ns'])}" if description["span_ns"] else ""
     return f"{description['trace']}: {found}{span}, {recorded}"
 
 
 def lead(description: dict[str, Any]) -> list[list[str]]:
     """Questions and answers of the first screen."""
-    answers = counted.answers(description)
-    if counted.of_requests(description):
+    answers = trace_counters.answers(description)
+    if trace_counters.of_requests(description):
         answers += [
             ["What does it ask for?", _asks(description)],
             ["How hard does it push?", _pushes(description)],
@@ -113,14 +117,14 @@ def known(description: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
         "Measured": [],
         "Inferred": [[text, "concluded on import, not recorded"] for text in description.get("inferred") or []],
         "Estimated": [],
-        "Not known": counted.lacks(description),
+        "Not known": trace_counters.lacks(description),
     }
     if description.get("counted"):
         lists["Measured"].append(
             ["Counts and times of queries, relations and the log: as the server counts them.", trace]
         )
         lists["Inferred"] += [[f"{text}.", "differences of counters"] for text in description["counted"]["findings"]]
-    if not counted.of_requests(description):
+    if not trace_counters.of_requests(description):
         return list(lists.items())
     lists["Measured"].append([f"{description['requests']:,} requests with time, place, length and operation.", trace])
     if not description.get("counted"):

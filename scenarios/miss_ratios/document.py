@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError, TraceError
-from tiersim.scenarios.miss_ratios.asked import KINDS, LRU, Sampling
 from tiersim.scenarios.miss_ratios.references import PageStream
+from tiersim.scenarios.miss_ratios.sampling import KINDS, LRU, Sampling
 from tiersim.simulator.miss_ratios import (
     Counts,
     ExactCurve,

@@ -16,7 +16,7 @@ import numpy as np
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import READ, WRITE
-from tiersim.scenarios.closed import Loop, run_closed, sequential, settled_bytes_per_s
+from tiersim.scenarios.closed_loop import Loop, run_closed, sequential, settled_bytes_per_s
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.validation import ranges

@@ -6,7 +6,7 @@ from tiersim.devices.catalogue import load_device
 from tiersim.devices.hdd.disk_drive import Hdd
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import READ, WRITE
-from tiersim.scenarios.closed import Loop, at_random, run_closed, settled_bytes_per_s
+from tiersim.scenarios.closed_loop import Loop, at_random, run_closed, settled_bytes_per_s
 from tiersim.scenarios.validation.claims import Claim, Experiment
 
 DEVICE = "seagate-cheetah-15k7-300"

@@ -17,7 +17,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash, add_flash
 from tiersim.devices.station_records import RESOURCES
 from tiersim.operations import READ, WRITE
-from tiersim.scenarios.closed import Loop, at_random, run_closed
+from tiersim.scenarios.closed_loop import Loop, at_random, run_closed
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine

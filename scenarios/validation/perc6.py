@@ -12,7 +12,7 @@ from typing import Literal
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import READ, WRITE
-from tiersim.scenarios.closed import Loop, at_random, run_closed, sequential, settled_bytes_per_s
+from tiersim.scenarios.closed_loop import Loop, at_random, run_closed, sequential, settled_bytes_per_s
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.validation.claims import Claim, Experiment
 

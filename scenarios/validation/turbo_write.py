@@ -11,7 +11,7 @@ from tiersim.devices.catalogue import load_device
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash
 from tiersim.operations import WRITE
-from tiersim.scenarios.closed import Loop, at_random, run_closed, sequential, settled_bytes_per_s
+from tiersim.scenarios.closed_loop import Loop, at_random, run_closed, sequential, settled_bytes_per_s
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.units import NS_PER_S
 

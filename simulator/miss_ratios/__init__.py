@@ -9,6 +9,6 @@ from tiersim.simulator.miss_ratios.counts import Counts, MissRatioCurve, curve_o
 from tiersim.simulator.miss_ratios.exact import ExactCurve
 from tiersim.simulator.miss_ratios.knees import knees
 from tiersim.simulator.miss_ratios.shards import Shards
-from tiersim.simulator.miss_ratios.simulated import Simulated
+from tiersim.simulator.miss_ratios.simulation import Simulated
 
 __all__ = ["Counts", "ExactCurve", "MissRatioCurve", "Shards", "Simulated", "curve_of", "knees", "size_grid"]

@@ -5,7 +5,7 @@ from typing import Any
 
 from tiersim.traces.bundle import MOST, Bundle
 from tiersim.traces.description.burstiness import Burstiness
-from tiersim.traces.description.counted import counted
+from tiersim.traces.description.counters import counted
 from tiersim.traces.description.depth import Depth
 from tiersim.traces.description.groups import Groups
 from tiersim.traces.description.survey import RequestSurvey, class_codes

@@ -1,4 +1,4 @@
-// One scenario (A) against another one or the recorded hardware (B): facts, ratios of latencies, what is busiest in each.
+// One scenario (X) against another one or the recorded hardware (Y): facts, ratios of latencies, what is busiest in each.
 const otherName = () => (state.compare === RECORDED ? 'recorded hardware' : compared()?.name);
 const sameTrace = () => state.compare === RECORDED || compared().trace === selected().trace;
 const otherLatency = () => (state.compare === RECORDED ? traceOf(selected()).measured_latency_ns : compared().latency_ns);
@@ -6,7 +6,7 @@ const otherLatency = () => (state.compare === RECORDED ? traceOf(selected()).mea
 const THROUGHPUT = 'completed';
 const completedPerS = purpose => [selected().completed_per_s[purpose], compared() ? compared().completed_per_s[purpose] : selected().arrived_per_s[purpose]];
 
-/** A ÷ B of one statistic: `{value, low, high}`, each of them perhaps null; null when nothing is known. */
+/** X ÷ Y of one statistic: `{value, low, high}`, each of them perhaps null; null when nothing is known. */
 function ratioOf(purpose, statistic) {
   const [a, b] = [selected().index, compared() ? compared().index : state.compare];
   const find = pair => (statistic === THROUGHPUT ? data.ratios[pair]?.throughput[purpose] : data.ratios[pair]?.latency[purpose]?.[statistic]) ?? null;
@@ -59,7 +59,7 @@ function throughputCell(purpose) {
 function ratioTable() {
   const node = element('table', { className: 'comparison' },
     element('caption', { className: 'unseen' }, `Throughput and latency of ${selected().name} divided by those of ${otherName()}`),
-    element('thead', {}, element('tr', {}, ['A ÷ B', 'completed/s', ...Object.values(STATISTICS)].map((text, i) => element('th', { scope: 'col', className: i ? '' : 'text' }, text)))),
+    element('thead', {}, element('tr', {}, ['X ÷ Y', 'completed/s', ...Object.values(STATISTICS)].map((text, i) => element('th', { scope: 'col', className: i ? '' : 'text' }, text)))),
     element('tbody', {}, pairedPurposes().map(purpose => element('tr', {}, element('th', { scope: 'row' }, capital(plural(purpose))), throughputCell(purpose),
       Object.keys(STATISTICS).map(statistic => ratioCell(purpose, statistic))))));
   labelCells(node);
@@ -93,12 +93,12 @@ function factsTable() {
   const cell = (facts, key) => element('td', { className: `text ${key === 'verdict' ? `state ${facts.load}` : ''}` }, facts[key]);
   const head = (letter, mark, name) => element('th', { scope: 'col', className: 'text' }, element('span', { className: 'who' }, mark, `${letter}: ${name}`));
   return element('table', { className: 'facts-table' },
-    element('thead', {}, element('tr', {}, element('td', {}), head('A', swatch(style(state.scenario)), selected().name),
-      head('B', swatch(compared() ? style(state.compare) : measuredStyle()), otherName()))),
+    element('thead', {}, element('tr', {}, element('td', {}), head('X', swatch(style(state.scenario)), selected().name),
+      head('Y', swatch(compared() ? style(state.compare) : measuredStyle()), otherName()))),
     element('tbody', {}, rows.map(([label, key]) => element('tr', {}, element('th', { scope: 'row' }, label), cell(a, key), cell(b, key)))));
 }
 
-/** Completions and the headline latency of A against B in a sentence or two. */
+/** Completions and the headline latency of X against Y in a sentence or two. */
 function pairReading() {
   const what = plural(state.purpose);
   const name = STATISTICS[state.statistic];
@@ -155,7 +155,7 @@ function drawRatios() {
   const range = [Math.min(...values, 0.8), Math.max(...values, 1.25)].map(Math.log10);
   const shown = [range[0] - 0.08, range[1] + 0.08];
   const numbers = () => [{
-    caption: `Latency of ${selected().name} ÷ ${otherName()}`, head: ['Purpose', 'Statistic', 'A (µs)', 'B (µs)', 'A ÷ B', 'low', 'high'],
+    caption: `Latency of ${selected().name} ÷ ${otherName()}`, head: ['Purpose', 'Statistic', 'X (µs)', 'Y (µs)', 'X ÷ Y', 'low', 'high'],
     rows: purposes.flatMap(purpose => Object.keys(STATISTICS).map(statistic => {
       const found = ratioOf(purpose, statistic) ?? {};
       const short = us => (known(us) ? Number(us.toPrecision(5)) : null);
@@ -208,7 +208,7 @@ function drawPair() {
   if (!there) return;
   $('pair-title').textContent = `${selected().name} against ${otherName()}`;
   $('pair-note').textContent = [
-    `Latency of A ÷ latency of B: above 1, A (${selected().name}) is slower. Small figures: range of the ratio (from the 80 % intervals), and both latencies.`,
+    `Latency of X ÷ latency of Y: above 1, X (${selected().name}) is slower. Small figures: range of the ratio (from the 80 % intervals), and both latencies.`,
     sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
   ].filter(Boolean).join(' ');
   $('pair-facts').replaceChildren(factsTable());

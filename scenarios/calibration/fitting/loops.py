@@ -12,7 +12,7 @@ from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.fitting.model import device
 from tiersim.scenarios.calibration.fitting.residuals import Residual
 from tiersim.scenarios.calibration.fitting.targets import FitTarget, Latencies, Setting
-from tiersim.scenarios.closed import Loop, at_random, run_closed, sequential
+from tiersim.scenarios.closed_loop import Loop, at_random, run_closed, sequential
 from tiersim.units import NS_PER_S
 
 #: Where a load generator's requests lie: a file of this size, as a rule far larger than any buffer.

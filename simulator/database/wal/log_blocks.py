@@ -38,7 +38,7 @@ from tiersim.simulator.database.database_state import (
     URGENT,
     Database,
 )
-from tiersim.simulator.database.wal.log import LOG_ROW, arm_checkpointer
+from tiersim.simulator.database.wal.log import LOG_ROW, arm_checkpointer, count_flush
 
 #: What a request does (``phase`` of its hold): it waits for others' blocks; or it has one, which the processors issue,
 #: is written, is flushed.
@@ -214,8 +214,7 @@ def resume_log_blocks(p: Plant, d: Database, slot: int, now: int) -> int:
     blocks = len(d.log_blocks)
     done = hold["position"] % blocks
     d.log_blocks[done, BLOCK_DURABLE] = 1
-    log["sync_ns"] += now - d.log_blocks[done, BLOCK_BEGAN_NS]
-    log["flushes"] += 1
+    count_flush(d, d.log_blocks[done, BLOCK_BEGAN_NS], now)
     log["writes"] -= 1
     log["write_bytes"] -= d.log_blocks[done, BLOCK_BYTES]
     while log["first_block"] < log["next_block"] and d.log_blocks[log["first_block"] % blocks, BLOCK_DURABLE]:

@@ -29,7 +29,7 @@ from tiersim.simulator.database.database_state import (
     URGENT,
     Database,
 )
-from tiersim.simulator.database.wal.log import add_log_flush, wake_log_writer
+from tiersim.simulator.database.wal.log import add_log_flush, count_flush, wake_log_writer
 from tiersim.simulator.database.wal.log_blocks import find_satisfied, find_waiting, is_satisfied
 
 #: What a request does (``phase`` of its hold): it is or will be satisfied by the threads, or wakes them; a commit waits
@@ -134,8 +134,7 @@ def resume_log_threads(p: Plant, d: Database, slot: int, now: int) -> int:
         hold["phase"] = _FLUSHED
         return add_child(p, 0, d.stations[AT_PROCESSORS], URGENT, 0, d.costs[LOG_IO_NS])
     log["flushed"] = log["target"]
-    log["flushes"] += 1
-    log["sync_ns"] += now - log["began_ns"]
+    count_flush(d, log["began_ns"], now)
     made = wake_log_writer(p, d)
     log["busy"] = log["written"] > log["flushed"]
     if log["busy"]:
