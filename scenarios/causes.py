@@ -636,12 +636,9 @@ def find_causes(t: Times, stream: int, window_ns: int, keep_pace: bool, one_at_a
                 s.think_ns[row] = now - t.end_ns[ended - 1]
             while flushed < t.flushes_ns.size and t.flushes_ns[flushed] <= now:
                 flushed += 1
-            if flushed > 0 and ended > 0 and t.flushes_ns[flushed - 1] > t.end_ns[ended - 1]:
-                since = now - t.flushes_ns[flushed - 1]
-                if since <= window_ns:
-                    s.waits_for[row] = FLUSHED
-                    s.pace[row] = flushed
-                    s.think_ns[row] = since
+            flush_ns = t.flushes_ns[flushed - 1] if flushed > 0 else 0
+            if ended > 0 and flush_ns > t.end_ns[ended - 1] and now - flush_ns <= window_ns:
+                s.waits_for[row], s.pace[row], s.think_ns[row] = FLUSHED, flushed, now - flush_ns
             continue
         while started < t.foreground_ns.size and t.foreground_ns[started] <= now:
             started += 1
@@ -756,12 +753,8 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
     rules, names = scenario.model.replay, found.stream_names
     owners = find_owners(trace, names, rules.clients)
     crowd = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
-    causes = CauseRules(
-        rules.dependency_window,
-        keep_pace=rules.writers != "clock",
-        flushed=rules.commits == "shared",
-        timed=rules.writers == "timed",
-    )
+    causes = CauseRules(rules.dependency_window, keep_pace=rules.writers != "clock",
+                        flushed=rules.commits == "shared", timed=rules.writers == "timed")  # fmt: skip
     if rules.mode == "closed":
         causes = replace(
             causes, window_ns=_FOREVER_NS, think_ns=rules.think, one_at_a_time=rules.clients is not None
