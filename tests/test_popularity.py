@@ -430,7 +430,7 @@ def test_usage_counts_tell_a_hot_set_from_zipf_s_law() -> None:
     law = Law(0.5, HOT, 0.9)
     table = run(MADE_UP, 2_000, law)
     found = fit([table], 2_000)
-    assert "predicted by Zipf's law alone; the model takes " in found.said[0]
+    assert "predicted by Zipf's law alone; so the model takes " in found.said[0]
     assert found.laws[0].hot_rows == pytest.approx(HOT, rel=0.3)
     assert found.laws[0].hot_share == pytest.approx(0.9, abs=0.07)
     agree(found, MADE_UP, law, 800, rel=0.05)
@@ -464,7 +464,7 @@ def test_a_second_size_tells_a_hot_set_from_zipf_s_law() -> None:
     (truth,) = others[1][0]
     assert predict(zipf_s, 6_000)[0].heap != pytest.approx(truth.heap_missed / truth.accesses, rel=0.1)
     found = fit(*first, others=others)
-    assert "predicted by Zipf's law alone; the model takes " in found.said[0]
+    assert "predicted by Zipf's law alone; so the model takes " in found.said[0]
     assert found.laws[0].hot_rows == pytest.approx(20_000, rel=0.3)
     agree(found, MADE_UP, law, 4_000, rel=0.05)
     assert not extrapolated(found, 20_000)
@@ -799,7 +799,7 @@ def test_pools_of_other_sizes_miss_what_a_trace_s_references_do() -> None:
     counted = missed_of(references, sizes)
     one = fit(*counted[0])
     three = fit(*counted[0], others=counted[1:3])
-    assert "predicted by Zipf's law alone; the model takes " in three.said[0]
+    assert "predicted by Zipf's law alone; so the model takes " in three.said[0]
     for (table,), size in counted:
         missed = table.heap_missed / table.accesses
         assert predict(one, size)[0].heap == pytest.approx(missed, rel=0.12), size
