@@ -715,13 +715,8 @@ class Waiting:
         """Start and end of each command in recorded order, after a run of *streams*; of copies, in order of time."""
         order = streams.recorded_ns if self.owner is None else order_by_code(self.owner)
         place = np.argsort(order, kind="stable")
-        return pa.table(
-            {
-                "recorded_ns": streams.recorded_ns[place],
-                "start_ns": streams.started_ns[place],
-                "done_ns": streams.done_ns[place],
-            }
-        )
+        columns = {"recorded_ns": streams.recorded_ns, "start_ns": streams.started_ns, "done_ns": streams.done_ns}
+        return pa.table({name: column[place] for name, column in columns.items()})
 
 
 def measured_share(found: TraceSurvey) -> float:
@@ -756,9 +751,8 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
     causes = CauseRules(rules.dependency_window, keep_pace=rules.writers != "clock",
                         flushed=rules.commits == "shared", timed=rules.writers == "timed")  # fmt: skip
     if rules.mode == "closed":
-        causes = replace(
-            causes, window_ns=_FOREVER_NS, think_ns=rules.think, one_at_a_time=rules.clients is not None
-        )  # fmt: skip
+        alone = rules.clients is not None
+        causes = replace(causes, window_ns=_FOREVER_NS, think_ns=rules.think, one_at_a_time=alone)
         if rules.clients is not None:
             whole, owners = crowd.joined()
             owners = deal_to_clients(whole, owners, rules.clients)
