@@ -61,8 +61,8 @@ def _show(document: dict[str, Any]) -> None:
         waiting, running = (format_ns(ns) for ns in (cores["waiting_ns"], cores["time_ns"] - cores["waiting_ns"]))
         queries = next((format_ns(one["ns"]) for one in document["parts"] if one["part"] == "cpu queue"), "none")
         print(
-            f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law), {queries} of"
-            " it in queries (the row above), the rest within the rows of the client, reads and the WAL."
+            f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law), {queries}"
+            " of it in queries (the row above), the rest within the rows of the client, reads and the WAL."
         )
     if document["expected_error"]:
         print(document["expected_error"])

@@ -384,6 +384,9 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     return " ".join(sentences)
 
 
+_UNCHECKED = " Without a passed calibration, and on another kind, none was checked."
+
+
 def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """Return what everybody who reads the table has to know, a sentence each, the most important first; *queries* have
     names.
@@ -397,7 +400,7 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
         notes.append(
             "A range in place of a p99 includes the error of the model. Of the p99s that were checked, on the recorded"
             " kind of storage, 80 % lay within such ranges."
-            + (" Without a passed calibration, and on another kind, none was checked." if any(one["verdict"] == "not checked" for one in tails) else "")
+            + (_UNCHECKED if any(one["verdict"] == "not checked" for one in tails) else "")
         )
     notes += _ranges(summaries)
     notes += verdicts.caveats(summaries)

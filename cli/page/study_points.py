@@ -132,7 +132,9 @@ def _together(points: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     return {
         **first,
-        "in_doubt": any(one["in_doubt"] for one in points if one["verdict"].get("load") == first["verdict"].get("load")),
+        "in_doubt": any(
+            one["in_doubt"] for one in points if one["verdict"].get("load") == first["verdict"].get("load")
+        ),
         "throughput": {
             kind: triples([point["throughput"][kind] for point in points if kind in point["throughput"]])
             for kind in first["throughput"]

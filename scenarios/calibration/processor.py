@@ -262,7 +262,7 @@ def _further(
 
 def _product(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """Return the inner product, added in order: that of a library for vectors differs between processors."""
-    return sum((one * other).tolist())
+    return float(sum((one * other).tolist()))
 
 
 def _read_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts) -> float:
