@@ -233,11 +233,11 @@ def calibrate_processor(
             share /= 2
         late_before_ns = late_ns
         change = np.array([read_change, log_change, client_change])
+        if not change.round().any():  # all further simulations would be the same
+            break
         step = share * change if number < _CREEPS else _further(change, before, moved)
         costs = np.array([found.costs.read_ns, found.costs.log_io_ns, found.client_ns])
         moved = np.maximum(step.round(), [min(_LEAST_READ_NS - costs[0], 0), *-costs[1:]])
-        if not moved.any():  # all further simulations would be the same
-            break
         before = change
         read_ns, log_io_ns, client_ns = (costs + moved).astype(int).tolist()
         found = replace(found, costs=found.costs._replace(read_ns=read_ns, log_io_ns=log_io_ns), client_ns=client_ns)
