@@ -132,9 +132,12 @@ def _requests(result: Result) -> dict[str, dict[str, float | None]]:
 
 
 def _per_s(result: Result, run_s: int) -> list[float]:
-    """Data reads that end in each second; transactions are in proportion to them."""
+    """Data reads that end in each second, those of an interval spread over it; transactions are in proportion to
+    them.
+    """
     rows = result.timeline.to_pydict()
     own = np.array(rows["class"]) == "data read"
-    begins_s, reads = np.array(rows["start_ns"])[own] / 1e9, np.array(rows["completions"])[own]
-    found: list[float] = np.bincount(begins_s.astype(int), reads, run_s)[:run_s].tolist()
+    ends_s, reads = np.array(rows["end_ns"])[own] / 1e9, np.cumsum(np.array(rows["completions"])[own])
+    so_far = np.interp(np.arange(run_s + 1), np.append(0, ends_s), np.append(0, reads))
+    found: list[float] = np.diff(so_far).tolist()
     return found
