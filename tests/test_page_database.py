@@ -110,7 +110,7 @@ def test_the_database_is_drawn_with_its_checkpoints(
     assert "on average and make 2 commits durable. A commit that comes meanwhile waits for the next flush." in said
     flushes = results[0].summary["log"]["flushes"]
     per_s = flushes / (SPAN_NS / 1e9)
-    assert f"The log is written and flushed {per_s:,.0f} times/s. A write and its flush take" in said
+    assert f"log is written and flushed {per_s:,.0f} times/s; a write and its flush take" in said
     rows = numbers(page, "database-time")[0]
     assert rows[0][3] == "Dirty pages"
     assert float(rows[1][3]) == pages["y"][0]
