@@ -375,6 +375,16 @@ def test_many_queries_are_folded(open_page: Open) -> None:
 
 
 @pytest.mark.browser
+def test_what_a_query_took_when_it_was_recorded_stands_above_its_predictions(open_page: Open) -> None:
+    result = statement_sample(CARD, RECORDED)
+    query = next(iter(result.summary["queries"]))
+    result.summary["calibration"] = {"classes": {query: {"measured_mean_ns": 4.25e6}}}
+    page = open_page(build_page([result], "x"))
+    rows = [one for one in page.locator("#query-table tbody tr").all_inner_texts() if "Recorded" in one]
+    assert ["4.25\u00a0ms" in row for row in rows] == [True]
+
+
+@pytest.mark.browser
 def test_a_page_of_requests_has_no_queries(open_page: Open) -> None:
     page = open_page(build_page([sample(CARD), sample(DISKS)], "x"))
     for part in ("#queries", "#pool-figures", "#pool-control"):

@@ -392,9 +392,18 @@ def _traces(results: Sequence[Result]) -> list[dict[str, Any]]:
     traces: dict[str, dict[str, Any]] = {}
     for result in results:
         trace = result.summary["trace"]
-        entry = traces.setdefault(trace["hash"], {**trace, "measured_latency_ns": {}})
+        entry = traces.setdefault(trace["hash"], {**trace, "measured_latency_ns": {}, "measured_queries_ns": {}})
         entry["measured_latency_ns"].update(finite(_measured(result.summary)))
+        entry["measured_queries_ns"].update(finite(_measured_queries(result.summary)))
     return list(traces.values())
+
+
+def _measured_queries(summary: dict[str, Any]) -> dict[str, float]:
+    """Return the recorded means of queries that the calibration compared."""
+    classes = summary.get("calibration", {}).get("classes", {})
+    queries = summary.get("queries") or {}
+    found = {name: one.get("measured_mean_ns") for name, one in classes.items() if name in queries}
+    return {name: mean_ns for name, mean_ns in found.items() if mean_ns}
 
 
 def _measured(summary: dict[str, Any]) -> dict[str, Any]:

@@ -34,19 +34,29 @@ const lines = content => queryScenarios().map(scenario => element('div', { class
 /** What is no query. */
 const WHOLE = { [ALL]: 'Whole transactions', [COMMITS]: 'Commits' };
 
+/** The recorded mean of a query, or of whole transactions; undefined where it was not recorded, or traces differ. */
+function recordedUs(query) {
+  if (data.traces.length !== 1) return undefined;
+  const [{ measured_latency_ns: latencies, measured_queries_ns: queries }] = data.traces;
+  const ns = query === ALL ? latencies.transaction?.mean : queries[data.queries[query]?.id];
+  return known(ns) ? ns / 1e3 : undefined;
+}
+
 function queryRow(query) {
   const one = data.queries[query];
   const choose = element('button', { type: 'button', className: 'query', onclick: () => select({ query }) },
     WHOLE[query] ?? element('bdi', {}, one.label));
   choose.setAttribute('aria-pressed', query === state.query);
-  const cell = column => element('td', {}, lines(scenario => {
+  const recorded = recordedUs(query);
+  const before = (...content) => (known(recorded) ? [element('div', { className: 'line' }, content)] : []);
+  const cell = column => element('td', {}, before(column.statistic === 'mean' ? duration(recorded) : '–'), lines(scenario => {
     const found = asRun(scenario, query);
     if (!found) return '–';
     return column.statistic ? latencyLine(scenario, query, column.statistic) : column.text(found);
   }));
   return element('tr', { className: query === state.query ? 'selected' : '' },
     element('th', { scope: 'row' }, choose),
-    element('td', { className: 'text' }, lines(scenario => element('span', { className: 'who' }, swatch(style(scenarios().indexOf(scenario))), scenario.name))),
+    element('td', { className: 'text' }, before(element('span', { className: 'who' }, swatch(measuredStyle()), 'Recorded')), lines(scenario => element('span', { className: 'who' }, swatch(style(scenarios().indexOf(scenario))), scenario.name))),
     Object.values(COLUMNS).map(cell));
 }
 
