@@ -62,7 +62,7 @@ def _show(document: dict[str, Any]) -> None:
         queries = next((format_ns(one["ns"]) for one in document["parts"] if one["part"] == "cpu queue"), "none")
         print(
             f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law), {queries}"
-            " of it in queries (the row above), the rest within the rows of the client, reads and the WAL."
+            " of it in queries (the row 'waiting for a core'), the rest in the rows of the client, reads and the WAL."
         )
     if document["expected_error"]:
         print(document["expected_error"])

@@ -82,7 +82,7 @@ def test_a_comparison_takes_the_mean_of_repeats_and_says_what_is_met(tmp_path: P
             "requests": {"read": took, "flush": took},
         }  # fmt: skip
 
-    foretold = {
+    predicted = {
         "alone": {"transactions_per_s": 200.0},
         "together": {
             "transactions_per_s": 105.0, "mean_ms": 57.0, "per_s": per_s, "checkpoints": [{"start_s": 37.0}],
@@ -101,7 +101,7 @@ def test_a_comparison_takes_the_mean_of_repeats_and_says_what_is_met(tmp_path: P
         (tmp_path / folder).mkdir()
         document = {"tenants": {name: measured(rate) for name, rate in own.items()}}
         (tmp_path / folder / "result.json").write_text(json.dumps(document))
-    said = {"commit": "0" * 40, "changed": False, "tenants": dict.fromkeys(("reader", "writer"), foretold)}
+    said = {"commit": "0" * 40, "changed": False, "tenants": dict.fromkeys(("reader", "writer"), predicted)}
     (tmp_path / "prediction.json").write_text(json.dumps(said))
     lines = compare(plan, tmp_path).splitlines()
     assert "| reader | transactions/s | 105 | 100 | 2.0 % | +5.0 % | 10 % | met |" in lines

@@ -1,4 +1,4 @@
-"""How what was foretold compares with what was measured."""
+"""How what was predicted compares with what was measured."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,19 +17,19 @@ from benchmarks.real_tenants.predict import PREDICTION, alone
 _MEAN_PCT, _P95_PCT, _DEPTH_POINTS, _MOMENT_S = 10, 25, 10, 2
 #: A request as the device sees it, and the class that tiersim has of it.
 _CLASSES = {"read": "data read", "flush": "log flush"}
-_HEAD = "| server | | foretold | measured | repeats apart | off | limit | |\n|---|---|--:|--:|--:|--:|--:|---|\n"
+_HEAD = "| server | | predicted | measured | repeats apart | off | limit | |\n|---|---|--:|--:|--:|--:|--:|---|\n"
 
 
 def compare(plan: Plan, out: Path) -> str:
     """Return a table in Markdown; raises BenchError."""
-    foretold = json.loads((out / PREDICTION).read_text())
+    predicted = json.loads((out / PREDICTION).read_text())
     paths = sorted(out.glob("together-*/result.json"))
     if not paths:
         raise BenchError(f"{out} has no servers that were measured together; measure first")
     runs = [json.loads(path.read_text())["tenants"] for path in paths]
     lines = []
     for name in plan.tenants:
-        own, said = [one[name] for one in runs], foretold["tenants"][name]
+        own, said = [one[name] for one in runs], predicted["tenants"][name]
         lines.append(_line(name, "transactions/s alone", said["alone"]["transactions_per_s"],
                            [alone(out, name)["transactions_per_s"]], _MEAN_PCT))  # fmt: skip
         for figure, what in (("transactions_per_s", "transactions/s"), ("mean_ms", "mean, ms")):
@@ -43,14 +43,15 @@ def compare(plan: Plan, out: Path) -> str:
     writers = [name for name, script in plan.tenants.items() if script != "reads"]
     for name in plan.tenants:
         if name not in writers:
-            lines += _stretches(name, plan, foretold["tenants"][name], [one[name] for one in runs])
+            lines += _stretches(name, plan, predicted["tenants"][name], [one[name] for one in runs])
     for name in writers:
         starts = [one[name]["checkpoints"][0]["start_s"] for one in runs if one[name]["checkpoints"]]
-        said = foretold["tenants"][name]["together"]["checkpoints"]
+        said = predicted["tenants"][name]["together"]["checkpoints"]
         if starts and said:
             lines.append(_points(name, "checkpoint begins, s", said[0]["start_s"], starts, _MOMENT_S))
-    return f"Foretold by {foretold['commit'][:12]}{', changed' if foretold['changed'] else ''}.\n\n{_HEAD}" + "".join(
-        lines
+    return (
+        f"Predicted by {predicted['commit'][:12]}{', changed' if predicted['changed'] else ''}.\n\n{_HEAD}"
+        + "".join(lines)
     )
 
 
@@ -69,37 +70,37 @@ def checkpoint_s(plan: Plan) -> int:
 
 def _stretches(name: str, plan: Plan, said: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
     length_s = checkpoint_s(plan)
-    foretold = slowest(said["together"]["per_s"], length_s)
+    predicted = slowest(said["together"]["per_s"], length_s)
     measured = [slowest(one["per_s"], length_s) for one in runs]
     what = f"slowest {length_s} s"
     return [
-        _points(name, f"{what}, % of its mean rate", foretold[0], [one[0] for one in measured], _DEPTH_POINTS),
-        _points(name, f"{what} begin, s", foretold[1], [one[1] for one in measured], _MOMENT_S),
+        _points(name, f"{what}, % of its mean rate", predicted[0], [one[0] for one in measured], _DEPTH_POINTS),
+        _points(name, f"{what} begin, s", predicted[1], [one[1] for one in measured], _MOMENT_S),
     ]
 
 
-def _line(name: str, what: str, foretold: float | None, measured: Sequence[float], limit_pct: float) -> str:
+def _line(name: str, what: str, predicted: float | None, measured: Sequence[float], limit_pct: float) -> str:
     found = mean(measured)
     apart_pct = 100 * scatter(measured) / found
-    if foretold is None:  # the run holds too few bursts of slow requests to say
+    if predicted is None:  # the run holds too few bursts of slow requests to say
         return (
             f"| {name} | {what} | not resolved | {_number(found)} | {apart_pct:.1f} % | | {limit_pct} % | NOT met |\n"
         )
-    off_pct = 100 * (foretold / found - 1)
+    off_pct = 100 * (predicted / found - 1)
     widest_pct = max(limit_pct, apart_pct) if limit_pct == _MEAN_PCT else limit_pct
     verdict = "met" if abs(off_pct) <= widest_pct else "NOT met"
     return (
-        f"| {name} | {what} | {_number(foretold)} | {_number(found)} | {apart_pct:.1f} % | {off_pct:+.1f} % |"
+        f"| {name} | {what} | {_number(predicted)} | {_number(found)} | {apart_pct:.1f} % | {off_pct:+.1f} % |"
         f" {limit_pct} % | {verdict} |\n"
     )
 
 
-def _points(name: str, what: str, foretold: float, measured: Sequence[float], limit: float) -> str:
+def _points(name: str, what: str, predicted: float, measured: Sequence[float], limit: float) -> str:
     found = mean(measured)
-    verdict = "met" if abs(foretold - found) <= limit else "NOT met"
+    verdict = "met" if abs(predicted - found) <= limit else "NOT met"
     return (
-        f"| {name} | {what} | {_number(foretold)} | {_number(found)} | {_number(scatter(measured))} |"
-        f" {foretold - found:+.1f} | {limit} | {verdict} |\n"
+        f"| {name} | {what} | {_number(predicted)} | {_number(found)} | {_number(scatter(measured))} |"
+        f" {predicted - found:+.1f} | {limit} | {verdict} |\n"
     )
 
 

@@ -56,7 +56,7 @@ replay = {{ mode = "closed", clients = {clients}, think = "0 s", since_checkpoin
 
 
 def predict(plan: Plan, out: Path) -> None:
-    """Write into *out* what is foretold, and from what; raises TiersimError."""
+    """Write into *out* what is predicted, and from what; raises TiersimError."""
     if (out / PREDICTION).exists():
         raise BenchError(f"{out / PREDICTION} is there; a prediction is made once: take another folder")
     folder = out / "prediction"
@@ -79,7 +79,7 @@ def predict(plan: Plan, out: Path) -> None:
     document = {
         "commit": run(["git", "-C", source, "rev-parse", "HEAD"]).strip(),
         "changed": bool(run(["git", "-C", source, "status", "--porcelain", "--untracked-files=no"]).strip()),
-        "tenants": {name: _foretold(plan, *results[name]) for name in plan.tenants},
+        "tenants": {name: _predicted(plan, *results[name]) for name in plan.tenants},
     }
     (out / PREDICTION).write_text(json.dumps(document, indent=1) + "\n")
 
@@ -93,7 +93,7 @@ def alone(out: Path, name: str) -> Mapping[str, Any]:
     return found
 
 
-def _foretold(plan: Plan, by_itself: Result, together: Result) -> dict[str, Any]:
+def _predicted(plan: Plan, by_itself: Result, together: Result) -> dict[str, Any]:
     rates = together.summary["shared"]["transactions_per_s"]
     return {
         "alone": {"transactions_per_s": rates["alone"], "requests": _requests(by_itself)},
