@@ -81,17 +81,13 @@ def test_a_backup_moves_what_it_reads() -> None:
     assert rate == pytest.approx(50, rel=0.05)  # in and out of the same processor
 
 
-def test_the_depth_sweep_is_met_to_depth_16_and_to_64_where_seeks_scatter() -> None:
-    """Not within 5 % at 32 and 64 by the catalogue, whose drive always gets what it counts on."""
+def test_the_depth_sweep_is_met_to_depth_64() -> None:
     done = CliRunner().invoke(app, ["validate", "depth", "--json"])
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
     verdicts = [claim["verdict"] for claim in document["claims"]]
-    assert verdicts[:6] == ["underdetermined", "holds", "holds", "holds", "fails", "fails"]
-    assert verdicts[6:8] == ["underdetermined", "qualitative fails"]
-    assert verdicts[8:] == ["underdetermined", *["holds"] * 5, "underdetermined"]
-    fitted = [claim["fitted_on"] == "this figure" for claim in document["claims"]]
-    assert fitted == [True, *[False] * 7, True, *[False] * 6]
+    assert verdicts == ["underdetermined", *["holds"] * 5, "underdetermined", "qualitative fails"]
+    assert [claim["fitted_on"] == "this figure" for claim in document["claims"]] == [True, *[False] * 7]
     assert {claim["id"] for claim in document["claims"]} == {"depth"}
     assert [experiment["name"] for experiment in document["experiments"]] == ["depth"]
 

@@ -1,7 +1,5 @@
 """A 15K drive's random reads by queue depth, and writes into its cache."""
 
-from collections.abc import Iterator
-
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.hdd.disk_drive import Hdd
 from tiersim.devices.plant import PlantBuilder
@@ -21,24 +19,19 @@ CACHED_WRITES = 829
 WAITING = (64, 456, 3250)
 #: Rates of two seeds differ by 0.3 %; of a fifth of them by 0.7 %.
 _COMMANDS, _CACHED_COMMANDS = 100_000, 20_000
-_DEEPEST, _DEEP_FROM = 64, 32
-_DEEP = "the catalogue's drive always gets what it counts on: its seeks do not scatter"
-#: Standard deviation of seeks in ns: the median over 350 distances of a Maxtor Atlas 10K V. Within 1 GiB they have
-#: 34,000 on average, over the whole drive 61,000 (maxtor300g_dual.seek of DiskSim's dual-seek example).
-SCATTER_NS = 43_000
-_SCATTER_RANGE_NS = (60_000, 20_000)
-_SCATTERS = "seeks that scatter as a 10K drive's"
+#: Deviations of seeks in ns that the catalogue leaves open, from the one that gives the lower rates.
+_SCATTERS_NS = (60_000, 20_000)
+_DEEPEST = 64
 
 
-def reads_per_s(depth: int, scatter_ns: int | None = None) -> float:
-    """Predicted rate with *depth* reads outstanding."""
-    return _per_s(_drive().model_copy(update={"seek_scatter": scatter_ns}), READ, depth, _COMMANDS)
+def reads_per_s(depth: int, **changes: int) -> float:
+    """Predicted rate with *depth* reads outstanding, of the catalogue's drive with *changes*."""
+    return _per_s(_drive().model_copy(update=changes), READ, depth, _COMMANDS)
 
 
-def cached_writes_per_s(waiting: int, depth: int = 1, scatter_ns: int | None = None) -> float:
+def cached_writes_per_s(waiting: int, depth: int = 1) -> float:
     """Predicted rate of writes when so many may wait in the buffer."""
-    changes = {"write_segments": waiting, "seek_scatter": scatter_ns}
-    return _per_s(_drive().model_copy(update=changes), WRITE, depth, _CACHED_COMMANDS)
+    return _per_s(_drive().model_copy(update={"write_segments": waiting}), WRITE, depth, _CACHED_COMMANDS)
 
 
 def _drive() -> Hdd:
@@ -78,33 +71,24 @@ def experiment() -> Experiment:
         within=(0, 0.99),
         note="measured: it falls with depth; suspected: waiting commands take room in the buffer, untold how much",
     )
-    claims = tuple(
-        Claim(
-            f"depth {depth}", "reads/s", measured, reads_per_s(depth), 5, fitted=depth == 1,
-            note=_DEEP if depth >= _DEEP_FROM else "", figure="throughput",
-        )
-        for depth, measured in MEASURED.items()
-    )  # fmt: skip
     return Experiment(
         "depth",
         "Cheetah 15K.7, 4 KiB at random in 1 GiB, by queue depth",
         "xzpeter, SAS benchmark, 2013-02-08 (fio on the raw drive; read off a picture to 5/s)",
         "seek_single_cylinder, to depth 1",
-        (*claims, cached, falls, *_scattered()),
+        (*map(_depth, MEASURED), cached, falls),
         assumed=(
             "writes that wait in the drive 456 (64 .. 3250)",
-            "where seeks scatter, their standard deviation 43 µs (20 .. 60): a 10K drive's, looked up with rates known",
+            "the standard deviation of seeks 43 µs (20 .. 60): a 10K drive's, looked up with the rates known",
         ),
         basis="calibrated",
     )
 
 
-def _scattered() -> Iterator[Claim]:
-    """The same with seeks that scatter, and a scheduler that goes by the mean; nothing is fitted anew."""
-    for depth, measured in MEASURED.items():
-        low, high = (reads_per_s(depth, scatter_ns) for scatter_ns in _SCATTER_RANGE_NS)
-        found = reads_per_s(depth, SCATTER_NS)
-        yield Claim(f"depth {depth}, {_SCATTERS}", "reads/s", measured, found, 5, low=low, high=high, fitted=depth == 1)
-    low, found, high = (cached_writes_per_s(waiting, scatter_ns=SCATTER_NS) for waiting in WAITING)
-    cached = f"writes into the drive's cache, depth 1, {_SCATTERS}"
-    yield Claim(cached, "writes/s", CACHED_WRITES, found, 10, low=low, high=high)
+def _depth(depth: int) -> Claim:
+    low, high = (reads_per_s(depth, seek_scatter=scatter_ns) for scatter_ns in _SCATTERS_NS)
+    found = reads_per_s(depth)
+    return Claim(
+        f"depth {depth}", "reads/s", MEASURED[depth], found, 5,
+        low=low, high=high, fitted=depth == 1, figure="throughput",
+    )  # fmt: skip
