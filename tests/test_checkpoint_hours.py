@@ -6,7 +6,7 @@ import pytest
 from tiersim.scenarios.validation import checkpoint_hours
 from tiersim.scenarios.validation.checkpoint_hours import Shape, shape_of, simulate
 
-TAKEN = {"write_backs": 7, "work_ms": 4.5, "sets_apart": 10}
+TAKEN = {"write_backs": 3, "work_ms": 4.5, "sets_apart": 1}
 
 
 def _saw(period: int, low: float, high: float) -> np.ndarray:

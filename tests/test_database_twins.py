@@ -193,15 +193,17 @@ def test_page_cache(seed: int, frames: int, cached: int, exponent: float) -> Non
     think_ns=pick(20_000, 400_000, 2_000_000),
     log_io_ns=pick(0, 7001),
     cpu_ns=pick(50_000, 500_000),  # the flushing process meets cores that work, and slices that wait
+    files=pick(0, 1, 20),  # other segments have none
 )
 @example(
-    seed=1, sessions=8, cores=1, length=100, segment=1 << 20, think_ns=20_000, log_io_ns=7001, cpu_ns=500_000
+    seed=1, sessions=8, cores=1, length=100, segment=1 << 20, think_ns=20_000, log_io_ns=7001, cpu_ns=500_000, files=0
 )  # the queue for the core is long
 def test_wal(
-    seed: int, sessions: int, cores: int, length: int, segment: int, think_ns: int, log_io_ns: int, cpu_ns: int
-) -> None:
+    seed: int, sessions: int, cores: int, length: int, segment: int, think_ns: int, log_io_ns: int, cpu_ns: int,
+    files: int,
+) -> None:  # fmt: skip
     load = statements(sessions, 12, seed, cpu_ns, think_ns)
-    log = Log(segment_bytes=segment)
+    log = Log(segment_bytes=segment, most_kept_bytes=files * segment)
     host = {"cores": cores, "frames": 8, "log": log, "costs": Costs(log_io_ns=log_io_ns)}
     demands = [Demand(COMPUTE), Demand(LOG, log_bytes=length)]
     database = both(host, (10, (1,), 0.0), demands, load, seed)

@@ -346,6 +346,12 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "simulator/database/wal/log.py",
+            "_FILE_SYNCS = 4",
+            "_FILE_SYNCS = 3",
+            "The directory of a new file is not synced.",
+        ),
+        (
+            "simulator/database/wal/log.py",
             "add_child(p, 0, d.stations[AT_PROCESSORS], URGENT,",
             "add_child(p, 0, d.stations[AT_PROCESSORS], URGENT - 1,",
             "The flushing process waits for its turn.",

@@ -26,6 +26,8 @@ class Wal:
         self.processors, self.log_io_ns, self.file = processors, log_io_ns, file
         self.inserted = self.flushed = self.flushes = self.written_bytes = 0
         self.flushing = False
+        kept = -(-settings.most_kept_bytes // settings.segment_bytes)
+        self.files = None if settings.most_kept_bytes == 0 else set(range(kept))
         self.waiting: list[Signal] = []
         self.changed: set[int] = set()
         self.position_of: dict[int, int] = {}
@@ -68,6 +70,7 @@ class Wal:
 
     def _write(self) -> Process:
         for end in self._ends():
+            yield from self._make_file(self.flushed // self.settings.segment_bytes)
             block = self.settings.block_bytes
             self.written_bytes += (-(-end // block) - self.flushed // block) * block
             yield self.clock.now + self.io_ns
@@ -78,6 +81,15 @@ class Wal:
             self.flushes += 1
             if end % self.settings.segment_bytes == 0:
                 self.ask(end // self.settings.segment_bytes - 1)
+
+    def _make_file(self, segment: int) -> Process:
+        """Fill the file of a segment that has none, and sync it, it again, it by its name, its directory."""
+        if self.files is None or segment in self.files:
+            return
+        self.files.add(segment)
+        yield self.clock.now + self.io_ns
+        for _ in range(4):
+            yield self.clock.now + self.io_ns
 
     def _flush(self) -> Process:
         if self.file is None:

@@ -7,8 +7,10 @@ whole blocks in one piece, and flushes it. Between write and flush, and after th
 until then the others wait. The end of a segment is flushed before the next is begun, and may ask for a checkpoint.
 
 A segment is a file. Behind each checkpoint, files that recovery does not need any more are given to segments to come,
-up to what max_wal_size allows, and others are removed (RemoveOldXlogFiles). A segment that has none is filled with
-zeros before it is written (XLogFileInit): its bytes go to the device twice. Here a write of it is twice as long.
+up to what max_wal_size allows, and others are removed (RemoveOldXlogFiles). Who begins a segment that has none fills a
+file with zeros, in one piece, and syncs it (XLogFileInit); then it is synced again, given its name and synced, and its
+directory, too (durable_link_or_rename). The others wait that long. Not simulated: the file that a checkpoint makes at
+its end if the last segment is three quarters full (PreallocXlogFiles), and what a file system's journal writes.
 
 Positions (LSNs) count bytes of the log since the run began; they move on when something is inserted (:func:`insert`),
 which takes no time of its own: it is in the CPU of who changes a page. The first change of a page after a checkpoint
@@ -48,8 +50,10 @@ from tiersim.simulator.database.database_state import (
 from tiersim.simulator.database.journal import add_sync, changed_by_write
 
 #: What a request does (``phase`` of its hold): it is or will be satisfied by another's flush; or it is the one that
-#: writes, uses a processor, flushes, uses a processor again; it waits for a flush, for a replica.
-_FOLLOWS, _BEGINS, _WRITES, _WRITTEN, _FLUSHES, _FLUSHED, _ASKS, _SENT = range(8)
+#: writes, uses a processor, flushes, uses a processor again; it waits for a flush, for a replica; it makes a file.
+_FOLLOWS, _BEGINS, _WRITES, _WRITTEN, _FLUSHES, _FLUSHED, _ASKS, _SENT, _FILLS = range(9)
+#: How often a new file, the same under its name and its directory are synced.
+_FILE_SYNCS = 4
 #: Behind the last segment that has a file, where all have one.
 _EVERYWHERE = 1 << 62
 #: How much of a page is not in its image, as pages of tables filled by pgbench have it: 8,192 - 8,100 (52 published
@@ -75,7 +79,7 @@ class Log:
 
     ``image_bytes`` is how long the image of a page is in the log (with wal_compression shorter than a page).
     ``file_bytes`` is where the log goes round on its volume. ``most_kept_bytes`` is max_wal_size of a server that
-    begins without files; 0: every segment has one.
+    begins with as many files; 0: every segment has one.
     """
 
     file_bytes: int = 1 << 30
@@ -123,6 +127,7 @@ LOG_ROW = record(
     "began_ns",  # the write or flush under way
     "files_start",  # of the oldest segment that has a file
     "files_end",  # behind the last one
+    "file_syncs",  # left of the file that is being made
     "expected_bytes",  # between checkpoints (UpdateCheckPointDistanceEstimate)
     # of a log of blocks, see tiersim.simulator.database.wal.log_blocks
     "largest_block_bytes",
@@ -299,19 +304,25 @@ def arm_checkpointer(p: Plant, d: Database, made: int) -> int:
 
 @kernel
 def _write(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
-    """Write what has not been written up to the target, within its segment; if all has been, flush."""
+    """Write what has not been written up to the target, within its segment, for which a file is made if it has none;
+    if all has been, flush.
+    """
     log = d.log[0]
     if log["written"] >= log["target"]:
         return _flush(p, d, slot, made, now)
     block, segment = log["block_bytes"], log["segment_bytes"]
+    if log["written"] >= log["files_end"]:
+        d.holds[slot]["phase"] = _FILLS
+        log["began_ns"] = now
+        log["file_syncs"] = _FILE_SYNCS
+        return add_child(p, made, log["volume"], WRITE, log["written"] % log["file_bytes"], segment)
     first = log["written"] // block * block
     log["piece_end"] = min(log["target"], (log["written"] // segment + 1) * segment)
     end = -(-log["piece_end"] // block) * block
     d.holds[slot]["phase"] = _WRITES
     log["written_bytes"] += end - first
     log["began_ns"] = now
-    times = 2 if end > log["files_end"] else 1
-    return add_child(p, made, log["volume"], WRITE, first % log["file_bytes"], times * (end - first))
+    return add_child(p, made, log["volume"], WRITE, first % log["file_bytes"], end - first)
 
 
 @kernel
@@ -346,6 +357,13 @@ def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
         return add_child(p, 0, d.stations[AT_LOG], READ, p.requests[slot]["offset_bytes"], 0)
     if phase == _SENT:
         return 0
+    if phase == _FILLS:
+        if log["file_syncs"] > 0:
+            log["file_syncs"] -= 1
+            return add_child(p, 0, log["volume"], FLUSH, 0, 0)
+        log["sync_ns"] += now - log["began_ns"]
+        log["files_end"] += log["segment_bytes"]
+        return _write(p, d, slot, 0, now)
     if phase in (_WRITES, _FLUSHES):
         hold["phase"] = _WRITTEN if phase == _WRITES else _FLUSHED
         if d.costs[LOG_IO_NS] > 0:
@@ -409,7 +427,7 @@ def recycle_segments(d: Database, log_bytes: int) -> None:
     first = log["redo"] // segment
     kept = kept_segments(log["expected_bytes"] / segment, d.checkpointer[0]["target"] / 1000)
     most = first + min(kept, log["most_kept_bytes"] // segment)
-    end = max(log["files_end"] // segment, log["inserted"] // segment + 1)  # those begun since have files, too
+    end = log["files_end"] // segment
     log["files_end"] = max(end, min(end + first - log["files_start"] // segment, most)) * segment
     log["files_start"] = first * segment
 
@@ -436,5 +454,5 @@ def log_fields(settings: Log, volume: int, waiting: int, binary_log: bool = Fals
         "round_trip_ns": replica.round_trip_ns,
         "replica_flush_ns": replica.flush_ns,
         "replica_starts_ns": -1,
-        "files_end": 0 if settings.most_kept_bytes else _EVERYWHERE,
+        "files_end": -(-settings.most_kept_bytes // settings.segment_bytes) * settings.segment_bytes or _EVERYWHERE,
     }
