@@ -552,6 +552,7 @@ def test_a_server_of_which_statements_were_recorded_asks_alone_what_its_run_aske
     rates = one.together.summary["shared"]["transactions_per_s"]
     assert rates["alone"] == own.summary["throughput_per_s"]["transactions"]["value"]
     assert rates["together"] < rates["alone"]
+    assert rates["basis"].endswith("a run of them beside the others' requests")
     said = one.together.summary["shared"]["not_modelled"]
     assert any("its statements ran beside the others' requests" in text for text in said)
     later = shared(tmp_path, said_of_two + 'shift = "1 s"\n', "hdd-100")[1].together.summary["shared"]
