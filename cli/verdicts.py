@@ -96,8 +96,8 @@ def meaning(summaries: Iterable[Summary]) -> str:
 
 
 def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:
-    """Return ``low`` and ``high``, multiples of a predicted figure, between which 80 % of the measured ones are expected:
-    of ``throughput``, of ``mean`` latency, and of ``tail``, for percentiles. A kind that nobody measured is left out.
+    """Return ``low`` and ``high``, multiples of a predicted figure, between which 80 % of the measured ones are
+    expected: of ``throughput``, ``mean`` latency and ``tail`` (percentiles). A kind that nobody measured is left out.
     """
     from tiersim.scenarios.caveats import multiples_of
 

@@ -133,7 +133,7 @@ function sentencesOfDoubt([purpose, statistic]) {
     calibrations.map(text => element('span', { className: 'doubt' }, warning(text))),
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
-      ...errors.map(whose), errors.length ? `${data.meaning_of_error} On the cards these limits stand as figures: expected.` : null,
+      ...errors.map(whose), errors.length ? data.meaning_of_error : null,
       resolved.length < counted.length ? `On ${counted.length - resolved.length} of ${counted.length} scenarios the ${statistic} of ${plural(purpose)} is not one value: the slow ones came in too few bursts.` : null,
       Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below, by scenario).` : null,
     ].filter(known).map(text => element('span', { className: 'doubt' }, unbroken(text))),
