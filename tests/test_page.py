@@ -199,8 +199,8 @@ CHARTS = ("percentiles", "latency-time", "requests", "outstanding", "stations", 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1240, "light"), (390, "dark")])
-def test_opens_offline_in_every_shape(html: str, open_page: Open, tmp_path: Path, width: int, scheme: str) -> None:
-    page = open_page(html, width=width, scheme=scheme)
+def test_opens_offline_in_every_shape(html: str, read_page: Open, tmp_path: Path, width: int, scheme: str) -> None:
+    page = read_page(html, width=width, scheme=scheme)
     overflow, inner = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert overflow <= inner
     for chart in CHARTS:
@@ -344,8 +344,8 @@ def test_an_interval_narrower_than_its_digits_is_left_out(open_page: Open) -> No
 
 
 @pytest.mark.browser
-def test_cards_name_both_halves_of_a_commit(html: str, open_page: Open) -> None:
-    page = open_page(html)
+def test_cards_name_both_halves_of_a_commit(html: str, open_page: Open, read_page: Open) -> None:
+    page = read_page(html)
     assert page.locator(".card >> nth=0 >> dt").all_inner_texts() == [
         "mean of log writes", "mean of log flushes", "mean of data reads", "Requests", "Busiest part",
     ]  # fmt: skip
@@ -357,8 +357,8 @@ def test_cards_name_both_halves_of_a_commit(html: str, open_page: Open) -> None:
 
 
 @pytest.mark.browser
-def test_outstanding_requests_are_an_average_or_a_backlog(html: str, open_page: Open) -> None:
-    page = open_page(html)
+def test_outstanding_requests_are_an_average_or_a_backlog(html: str, read_page: Open) -> None:
+    page = read_page(html)
     shown = {trace["name"]: trace["y"] for trace in drawn(page, "outstanding")}
     card = sample(CARD).summary["latency_ns"]
     expected = sum(figures["count"] * figures["mean"]["value"] for figures in card.values()) / SPAN_NS
@@ -423,8 +423,8 @@ def test_idle_stations_are_drawn_on_a_scale_that_says_so(open_page: Open) -> Non
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1240, 390])
-def test_assumptions_can_be_read_in_every_width(html: str, open_page: Open, width: int) -> None:
-    page = open_page(html, width=width)
+def test_assumptions_can_be_read_in_every_width(html: str, read_page: Open, width: int) -> None:
+    page = read_page(html, width=width)
     rows = page.locator(".words tbody tr")
     assert [text(page, f".words tbody tr >> nth={i}") for i in range(rows.count())] == [
         "data: 16 × 15K SAS drives, RAID 10",
@@ -458,8 +458,8 @@ def test_light_and_dark_can_be_switched(html: str, open_page: Open) -> None:
 
 
 @pytest.mark.browser
-def test_every_chart_has_its_numbers(html: str, open_page: Open) -> None:
-    page = open_page(html)
+def test_every_chart_has_its_numbers(html: str, read_page: Open) -> None:
+    page = read_page(html)
     for chart in CHARTS:
         page.locator(f"#{chart} ~ details summary").click()
         page.locator(f"#{chart} ~ details tbody tr").nth(3).wait_for()
@@ -474,8 +474,8 @@ def test_pointing_at_a_chart_tells_its_values(html: str, open_page: Open) -> Non
 
 
 @pytest.mark.browser
-def test_no_button_offers_to_send_a_chart_away(html: str, open_page: Open) -> None:
-    buttons = open_page(html).eval_on_selector_all(".modebar-btn", "es => es.map(e => e.dataset.title)")
+def test_no_button_offers_to_send_a_chart_away(html: str, read_page: Open) -> None:
+    buttons = read_page(html).eval_on_selector_all(".modebar-btn", "es => es.map(e => e.dataset.title)")
     assert len(buttons) == len(CHARTS)
     assert all(title.startswith("Download plot") for title in buttons)
 

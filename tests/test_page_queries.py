@@ -203,8 +203,8 @@ def test_plots_of_queries_refuse_what_they_cannot_draw(results: list[Result]) ->
 # ---------------------------------------------------------------------------------------------------------- browser
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1240, "light"), (390, "dark")])
-def test_opens_offline_in_every_shape(html: str, open_page: Open, width: int, scheme: str) -> None:
-    page = open_page(html, width=width, scheme=scheme)
+def test_opens_offline_in_every_shape(html: str, read_page: Open, width: int, scheme: str) -> None:
+    page = read_page(html, width=width, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for chart in ("latency-pool", "spent", "percentiles", "requests", "outstanding", "stations", "ratios"):
         assert drawn(page, chart)
@@ -213,8 +213,8 @@ def test_opens_offline_in_every_shape(html: str, open_page: Open, width: int, sc
 
 
 @pytest.mark.browser
-def test_cards_speak_of_transactions(html: str, open_page: Open, results: list[Result]) -> None:
-    page = open_page(html)
+def test_cards_speak_of_transactions(html: str, read_page: Open, results: list[Result]) -> None:
+    page = read_page(html)
     assert page.locator(".card").count() == 3
     assert page.locator(".card >> nth=0 >> dt").all_inner_texts() == [
         "mean of transactions",

@@ -112,8 +112,8 @@ def test_a_curve_says_where_it_is_resolved() -> None:
 
 # ---------------------------------------------------------------------------------------------------------- browser
 @pytest.mark.browser
-def test_the_first_screen_answers_four_questions(html: str, open_page: Open) -> None:
-    page = open_page(html)
+def test_the_first_screen_answers_four_questions(html: str, read_page: Open) -> None:
+    page = read_page(html)
     assert page.locator("#lead dt").all_inner_texts() == [
         "Which carries the load?", "How slow is it?", "What limits it?", "How sure is that?",
     ]  # fmt: skip
@@ -256,8 +256,8 @@ def test_a_broken_address_is_the_usual_view(html: str, open_page: Open, fragment
 
 
 @pytest.mark.browser
-def test_tables_hold_the_numbers_of_their_charts(html: str, open_page: Open) -> None:
-    page = open_page(html)
+def test_tables_hold_the_numbers_of_their_charts(html: str, read_page: Open) -> None:
+    page = read_page(html)
     payload = page_payload(samples(), "x")["scenarios"][0]
     table = numbers(page, "latency-time")[0]
     column = table[0].index("15k-raid10: p99 (µs)")
@@ -319,8 +319,8 @@ def test_an_unresolved_tail_is_dotted(open_page: Open) -> None:
 
 
 @pytest.mark.browser
-def test_the_narrow_comparison_is_stacked(html: str, open_page: Open) -> None:
-    page = open_page(html, width=390)
+def test_the_narrow_comparison_is_stacked(html: str, read_page: Open) -> None:
+    page = read_page(html, width=390)
     for table in ("#comparison", "#pair-ratios table", "#pair-facts table"):
         assert page.eval_on_selector(table, "e => e.scrollWidth <= e.parentElement.clientWidth"), table
     label = "e => getComputedStyle(e, '::before').content"
