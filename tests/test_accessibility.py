@@ -23,8 +23,8 @@ WINDOWS = [(1240, "light"), (1240, "dark"), (390, "light"), (390, "dark")]
 
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """The script of axe-core, which CI fetches: `npm pack axe-core`, and TIERSIM_AXE names axe.min.js of it. Tests ask for
-    it first, for without it no browser is begun.
+    """The script of axe-core, which CI fetches: `npm pack axe-core`, and TIERSIM_AXE names axe.min.js of it. Tests ask
+    for it first, for without it no browser is begun.
     """
     file = os.environ.get("TIERSIM_AXE")
     if file is None:

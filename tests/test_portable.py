@@ -125,9 +125,10 @@ def names_of_posix(tree: ast.AST) -> Iterator[str]:
             yield f"from {node.module} import"
         elif isinstance(node, ast.ImportFrom) and node.module in NAMES:
             yield from (f"{node.module}.{a.name}" for a in node.names if a.name in NAMES[node.module])
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.attr in NAMES.get(node.value.id, set()) - asked:
-                yield f"{node.value.id}.{node.attr}"
+        elif isinstance(node, ast.Attribute) and node.attr not in asked:
+            module = node.value.id if isinstance(node.value, ast.Name) else ""
+            if node.attr in NAMES.get(module, ()):
+                yield f"{module}.{node.attr}"
 
 
 def places_of_linux(tree: ast.AST) -> Iterator[str]:
