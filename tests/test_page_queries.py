@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from tests.examples import first
 from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, checked, sample
 from tests.page_statements import HOSTILE_TEXTS, POOLS, QUERIES, RECORDED, pool_samples, statement_sample
@@ -344,7 +345,7 @@ def test_queries_are_found_sorted_and_chosen(html: str, open_page: Open, results
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1240, 390])
+@pytest.mark.parametrize("width", first(1, 390, 1240))
 def test_hostile_texts_are_shown_as_text(open_page: Open, width: int) -> None:
     page = open_page(
         build_page([statement_sample(CARD, texts=HOSTILE_TEXTS), statement_sample(SSDS, texts=HOSTILE_TEXTS)], "x"),
