@@ -108,7 +108,7 @@ def read_page(tabs: Tabs) -> Iterator[Open]:
         asked = (html, fragment, width, scheme)
         if asked not in tabs.read:
             place = tabs.read.popitem()[1] if tabs.read else tabs.take()
-            _open(*place, *asked, _DRAWN)
+            _open(*place, html, fragment, width, scheme, _DRAWN)
             tabs.read[asked] = place
         return tabs.read[asked][0]
 
