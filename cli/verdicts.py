@@ -121,7 +121,9 @@ def notes(summaries: Sequence[Summary]) -> list[str]:
         said.replace(_EXPECTED, f"{_EXPECTED} of {', '.join(names)}", 1) if several else said
         for said, names in whose.items()
     ]
-    return [*stamps, *(errors and [f"{errors[0]} {meaning(summaries)}".rstrip(), *errors[1:]])]
+    if not errors:
+        return stamps
+    return [" ".join([*stamps, errors[0], meaning(summaries)]).rstrip(), *errors[1:]]
 
 
 def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
