@@ -97,7 +97,8 @@ _Arrays = TypeVar("_Arrays", Database, Plant)
 def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | None = None) -> ProcessorCosts:
     """Return what the statements of *load* cost the processors of *recorded_on*, a scenario of the recorded hardware.
 
-    *shared*, if given, remembers the pool that is filled for it. Raises ScenarioError when that scenario differs from the recording in what its engine and replay are.
+    *shared*, if given, remembers the pool that is filled for it. Raises ScenarioError when that scenario differs from
+    the recording in what its engine and replay are.
     """
     _refuse_changes(recorded_on)
     recorded = recorded_pace(load.counters.found)

@@ -246,13 +246,13 @@ class PoolEvidence:
         if len(moved) == 1:
             place = moved[0]
 
-            def too_many(exponent: float) -> float:
+            def excess(exponent: float) -> float:
                 """Return how many more pages of an access are missed than were recorded."""
                 found[place] = replace(found[place], exponent=exponent)
                 expected = self.expected(found)[place]
                 return expected.index_missed + expected.heap_missed - wanted[place]
 
-            found[place] = replace(found[place], exponent=_where_it_falls(too_many))
+            found[place] = replace(found[place], exponent=_where_it_falls(excess))
             return found
         middle = dict.fromkeys(moved, _STEEPEST / 2)
         for width, halvings in ((_STEEPEST, _HALVINGS), *_AGAIN):
@@ -381,7 +381,7 @@ class PoolEvidence:
 def _where_it_falls(excess: Callable[[float], float]) -> float:
     """Return the exponent at which a falling *excess* is 0, as closely as so many halvings find it.
 
-    The next place is where the line through the ends leads (regula falsi; an end that stays counts half: the Illinois
+    The next place is where the line through the ends leads (regula falsi; an end that stays twice counts half: the Illinois
     algorithm, M. Dowell and P. Jarratt, BIT 11, 1971), on the grid of halvings: so both find the same.
     """
     parts = 1 << _HALVINGS - 1
