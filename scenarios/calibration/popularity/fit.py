@@ -381,8 +381,8 @@ class PoolEvidence:
 def _where_it_falls(excess: Callable[[float], float]) -> float:
     """Return the exponent at which a falling *excess* is 0, as closely as so many halvings find it.
 
-    The next place is where the line through the ends leads (regula falsi; an end that stays twice counts half: the Illinois
-    algorithm, M. Dowell and P. Jarratt, BIT 11, 1971), on the grid of halvings: so both find the same.
+    The next place is where the line through the ends leads (regula falsi; an end that stays twice counts half: the
+    Illinois algorithm, M. Dowell and P. Jarratt, BIT 11, 1971), on the grid of halvings: so both find the same.
     """
     parts = 1 << _HALVINGS - 1
     low, high = 0, parts
