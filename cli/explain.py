@@ -85,6 +85,11 @@ def _show(document: dict[str, Any]) -> None:
         terminal.show_table(
             "busiest parts", ["part", "busy", "mean requests there", "time of each request", "of it waiting"], rows
         )
+    if document["written_back"]:
+        print(
+            "Requests of a drive include what the write cache of the controller writes back. Nobody waits for that, so"
+            " a read can take less than the mean request there."
+        )
     print(bound_text(document["bound"]))
     if document["changes"]:
         rows = [

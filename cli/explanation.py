@@ -125,6 +125,7 @@ def explanation(summary: Summary, query: str | None) -> dict[str, Any]:
         "reads": _reads(summary, figures, parts),
         "tenants": _tenants(summary),
         "stations": stations,
+        "written_back": any(one.get("kind") == "write cache" for one in (summary.get("stations") or {}).values()),
         "bound": _bound(summary),
         "cores": (cores := _cores(summary) if name == _WHOLE and parts else None),
         "changes": _changes(parts, figures, _least_ns(summary, figures) if name == _WHOLE else 0.0, cores),

@@ -61,7 +61,7 @@ def naive_service_ns(
 
 @pytest.mark.parametrize("queue_depth", [1, 64])
 def test_single_requests_take_what_the_definition_says(queue_depth: int) -> None:
-    drive = hdd(queue_depth=queue_depth, buffer_segments=None, buffer_segment=None)
+    drive = hdd(queue_depth=queue_depth, buffer_segments=None, buffer_segment=None, seek_scatter=None)
     generator = np.random.default_rng(2)
     count = 300
     offsets = generator.integers(0, drive.capacity // 512 - 4096, count) * 512

@@ -153,7 +153,7 @@ def test_a_flush_waits_for_every_write_in_the_buffer() -> None:
 
 
 def test_a_read_waits_for_the_write_that_the_arm_is_at() -> None:
-    drive = buffered(write_segments=8, read_ahead="none")
+    drive = buffered(write_segments=8, read_ahead="none", seek_scatter=None)
     places = np.random.default_rng(8).integers(0, 10**7, (40, 2)) * 8192
     times = np.arange(40)[:, None] * 100 * MS + np.array([0, MS])
     ops = np.tile([WRITE, READ], 40)

@@ -276,9 +276,14 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
         assert model_error_of({"calibration": "uncalibrated", "reach": reach})["basis"] == "assumed"
     assert far["figures"]["throughput"]["high"] > near["figures"]["throughput"]["high"]
     (sentence,) = said.notes([{"verdict": verdict, "model_error": far}])
-    assert said.known_latency_errors({"model_error": far}) == []
-    assert said.known_latency_errors({"model_error": near}) == said.known_latency_errors({}) == ["mean", "tail"]
-    assert said.known_latency_errors({"model_error": model_error_of({"calibration": "none"})}) == ["mean"]
+    assert list(said.expected_multiples({"model_error": far})) == ["throughput"]
+    assert list(said.expected_multiples({"model_error": near})) == ["throughput", "mean", "tail"]
+    unchecked = {"model_error": model_error_of({"calibration": "none"})}
+    assert list(said.expected_multiples(unchecked)) == ["throughput", "mean"]
+    wide = {"transactions_per_s": {"low": 50.0, "high": 400.0}}
+    ranged = {"model_error": far, "range": wide, "throughput_per_s": {"transactions": {"value": 100.0}}}
+    assert said.expected_multiples(ranged) == {"throughput": (0.5, 4.0)}  # it holds the error of the model
+    assert said.expected_multiples({}) == {}
     told = {"verdict": verdict, "model_error": far, "calibration": {"beyond": ["processors that are busy for 97% …"]}}
     assert "(CPU busier than recorded): throughput" in said.notes([told])[0]
     assert "(buffer pool larger, CPU busier or reads more than recorded): throughput" in sentence
@@ -350,21 +355,21 @@ def test_pairs_of_a_map_are_measurements_by_recorded_cell() -> None:
 
 def test_it_is_said_once_for_all_results() -> None:
     one: Any = {"verdict": {"calibration": "none"}, "model_error": model_error_of({"calibration": "none"})}
-    stamp, sentence = said.notes([one, one])
-    assert stamp.startswith("Not calibrated")
+    (sentence,) = said.notes([one, one])
+    assert sentence.startswith("Not calibrated")
     reach = one["model_error"]["figures"]["throughput"]
     low, high = (100 * (1 / reach[end] - 1) for end in ("high", "low"))  # predicted against measured
     assert f"throughput {low:+.0f} … {high:+.0f} %" in sentence
     assert "docs/accuracy.md" in sentence
     kept = {**one, "model_error": json.loads(json.dumps(one["model_error"], sort_keys=True))}
-    assert said.notes([one, kept]) == [stamp, sentence]  # in the same order when it was saved
+    assert said.notes([one, kept]) == [sentence]  # in the same order when it was saved
     calibrated = {
         "verdict": {"calibration": "calibrated"},
         "model_error": model_error_of({"calibration": "calibrated"}),
     }
     assert len(said.notes([calibrated])) == 1
-    _, first, second = said.notes([{**one, "name": "disks"}, {**calibrated, "name": "flash"}])
-    assert first.startswith("Expected error of disks (not calibrated): throughput")
+    first, second = said.notes([{**one, "name": "disks"}, {**calibrated, "name": "flash"}])
+    assert "Expected error of disks (not calibrated): throughput" in first
     assert second.startswith("Expected error of flash (calibrated): throughput")
     assert ["nearly 4 of 5 measurements lay within such limits" in line for line in (first, second)] == [True, False]
     high = said.expected_error(one).removesuffix(" %").split()[-1].removeprefix("+")
@@ -398,4 +403,4 @@ def test_a_verdict_is_in_doubt_where_the_expected_error_reaches_the_other_one(
     row = row_of(result)["summary"]  # without the keys that it follows from
     assert row["in_doubt"] == doubted
     assert said.carries(row).endswith(", in doubt") == doubted
-    assert any("In doubt: within this error" in note for note in said.notes_of_rows([row, row])) == doubted
+    assert any("In doubt: an error" in note for note in said.notes_of_rows([row, row])) == doubted

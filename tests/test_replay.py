@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "c4546a2adb6ecbc0ec1e18094b172d2fbd13b44726727ac69b4d1bc5f2cd8035"
+GOLDEN = "a44b2f0f4137099b3de013d0813bcefa917044d2f0b5751516105fd34bbb043a"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

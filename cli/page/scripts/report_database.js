@@ -90,11 +90,11 @@ function drawDatabaseTime() {
   const legend = [
     legendItem(swatch({ ...style(state.scenario), dash: 'solid', symbol: null }), name),
     compared()?.database ? legendItem(swatch({ ...style(state.compare), symbol: null }), compared().name) : null,
-    ...checkpointLegend(),
+    ...periodLegend(),
   ].filter(known);
   show('database-time', {
     title: `The database over time on ${name}`, legend, traces: lanes.flatMap(lane => lane.traces), height: 60 + 95 * lanes.length,
-    layout: stackedRows(lanes, checkpointShapes()), reading: databaseReading(), numbers: databaseNumbers,
+    layout: stackedRows(lanes, periodShapes()), reading: databaseReading(), numbers: databaseNumbers,
   });
 }
 

@@ -162,14 +162,19 @@ function latencyTimeNumbers() {
   }];
 }
 
-// Checkpoints of the selected scenario, shaded on every chart over time.
-function checkpointShapes() {
+/** Seconds at the beginning of the selected scenario's run that no figure counts. */
+const warmUp = () => (selected().replay?.counted_ns?.from ?? 0) / 1e9;
+
+// Warm-up and checkpoints of the selected scenario, shaded on every chart over time.
+function periodShapes() {
   const factor = timeUnit(spanShown())[1];
   const shaded = (spans, colour) => (spans ?? []).map(([from, to]) => ({
     type: 'rect', layer: 'below', xref: 'x', yref: 'paper', x0: from / factor, x1: to / factor, y0: 0, y1: 1, fillcolor: css(colour), line: { width: 0 },
   }));
-  return [...shaded(selected().checkpoints?.spans_s, '--shade'), ...shaded(selected().checkpoints?.syncing_s, '--sync')];
+  return [...shaded(warmUp() ? [[0, warmUp()]] : [], '--warm-up'), ...shaded(selected().checkpoints?.spans_s, '--shade'), ...shaded(selected().checkpoints?.syncing_s, '--sync')];
 }
+
+const periodLegend = () => [...(warmUp() ? [legendItem(area(css('--warm-up')), 'warm-up, not counted')] : []), ...checkpointLegend()];
 
 function checkpointLegend() {
   const found = selected().checkpoints;
@@ -195,10 +200,10 @@ function drawLatencyTime() {
   const traces = [...(other ? latencyLines(other, state.compare, false) : []), ...latencyLines(scenario, state.scenario, true)];
   const text = one => `${one.name}: ${isSaturated(one) ? 'mean (saturated)' : 'p50 to p99'}`;
   const solid = { ...style(state.scenario), dash: 'solid', symbol: null };
-  const legend = [legendItem(swatch(solid), text(scenario)), ...(other ? [legendItem(swatch({ ...style(state.compare), symbol: null }), text(other))] : []), ...checkpointLegend()];
+  const legend = [legendItem(swatch(solid), text(scenario)), ...(other ? [legendItem(swatch({ ...style(state.compare), symbol: null }), text(other))] : []), ...periodLegend()];
   const values = traces.filter(trace => trace.hoverinfo !== 'skip').flatMap(trace => trace.y).filter(known);
   show('latency-time', {
     title: `Latency of ${plural(state.purpose)} over time`, legend, traces, reading: latencyTimeReading(), numbers: latencyTimeNumbers,
-    layout: values.length ? layout({ xaxis: timeAxis(), shapes: checkpointShapes(), yaxis: { ...latencyAxis(values), fixedrange: true } }) : nothing(`No ${plural(state.purpose)} here.`),
+    layout: values.length ? layout({ xaxis: timeAxis(), shapes: periodShapes(), yaxis: { ...latencyAxis(values), fixedrange: true } }) : nothing(`No ${plural(state.purpose)} here.`),
   });
 }

@@ -68,11 +68,11 @@ function drawRequests() {
   const legend = [
     legendItem(area(alpha(style(state.scenario).colour, 0.55)), 'completions'),
     ...(waitsForAnswers(selected()) ? [] : [legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'arrivals')]),
-    ...checkpointLegend(),
+    ...periodLegend(),
   ];
   show('requests', {
     title: `${time.of === 'transactions' ? 'Transactions and requests' : 'Requests'} over time on ${selected().name}`, legend, traces: rows.flatMap(row => row.traces), height: Math.max(narrow() ? 300 : 350, 62 * rows.length + 60),
-    layout: rows.length ? stackedRows(rows, checkpointShapes()) : nothing('No requests.'), reading: rows.length ? requestsReading() : '', numbers: requestsNumbers,
+    layout: rows.length ? stackedRows(rows, periodShapes()) : nothing('No requests.'), reading: rows.length ? requestsReading() : '', numbers: requestsNumbers,
   });
 }
 
@@ -120,9 +120,9 @@ function drawOutstanding() {
   const text = scenario => scenario.name + (queuesUp(scenario) ? ': backlog at the end of each interval' : '');
   show('outstanding', {
     title: `Outstanding ${selected().time.of} over time`, traces, reading: outstandingReading(),
-    legend: [...scenarios().map((scenario, i) => legendItem(swatch({ ...style(i), symbol: null }), text(scenario))), ...checkpointLegend()],
+    legend: [...scenarios().map((scenario, i) => legendItem(swatch({ ...style(i), symbol: null }), text(scenario))), ...periodLegend()],
     layout: layout({
-      xaxis: timeAxis(), shapes: checkpointShapes(), yaxis: axis({ type: 'log', range, tickvals: powers, ticktext: powers.map((power, i) => (i ? trimmed(power) : `≤${NBSP}${HARDLY_ANY}`)), fixedrange: true }),
+      xaxis: timeAxis(), shapes: periodShapes(), yaxis: axis({ type: 'log', range, tickvals: powers, ticktext: powers.map((power, i) => (i ? trimmed(power) : `≤${NBSP}${HARDLY_ANY}`)), fixedrange: true }),
     }),
     numbers: () => [{
       caption: `Outstanding ${selected().time.of}`, overTime: true, head: ['From (s)', ...shown.map(scenario => scenario.name)],
@@ -226,6 +226,6 @@ function drawStations() {
   const few = rows.length <= FEW_STATIONS;
   const height = few ? 130 + rows.length * 80 : Math.min(620, 110 + rows.length * 20);
   const lanes = few ? stationRows(stations, x) : [];
-  const { traces, how } = few ? { traces: lanes.flatMap(lane => lane.traces), how: stackedRows(lanes, checkpointShapes()) } : heatMap(stations, x, height);
+  const { traces, how } = few ? { traces: lanes.flatMap(lane => lane.traces), how: stackedRows(lanes, periodShapes()) } : heatMap(stations, x, height);
   show('stations', { title, legend: [], traces, layout: how, height, reading: stationsReading(stations), numbers: () => stationsNumbers(stations) });
 }

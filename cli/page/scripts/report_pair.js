@@ -192,9 +192,9 @@ function drawBlame() {
   });
   show('blame', {
     title: 'Busiest part over time', traces,
-    legend: [...sides.map(({ scenario, index, row }) => legendItem(swatch({ ...style(index), symbol: null, ...(index === state.scenario ? { dash: 'solid' } : {}) }), `${scenario.name}: ${row.part}`)), ...checkpointLegend()],
+    legend: [...sides.map(({ scenario, index, row }) => legendItem(swatch({ ...style(index), symbol: null, ...(index === state.scenario ? { dash: 'solid' } : {}) }), `${scenario.name}: ${row.part}`)), ...periodLegend()],
     reading: [...said, ...(compared() ? [] : ['What was busiest in the recorded hardware was not recorded.'])].join(' '),
-    layout: traces.length ? layout({ xaxis: timeAxis(), shapes: checkpointShapes(), yaxis: axis({ range: [0, (top >= 40 ? 100 : niceAbove(top)) * 1.04], ticksuffix: ' %', fixedrange: true }) }) : nothing('No parts were recorded.'),
+    layout: traces.length ? layout({ xaxis: timeAxis(), shapes: periodShapes(), yaxis: axis({ range: [0, (top >= 40 ? 100 : niceAbove(top)) * 1.04], ticksuffix: ' %', fixedrange: true }) }) : nothing('No parts were recorded.'),
     numbers: () => [{
       caption: 'Utilisation of the busiest part', overTime: true, head: ['From (s)', ...sides.map(({ scenario, row }) => `${scenario.name}: ${row.part} (%)`)],
       rows: (sides[0]?.scenario.stations.start_s ?? []).map((start, i) => [start, ...sides.map(({ row }) => row.busy_pct[i] ?? null)]),
