@@ -109,6 +109,7 @@ def read_page(tabs: Tabs) -> Iterator[Open]:
         asked = (html, fragment, width, scheme)
         if asked not in tabs.read:
             place = tabs.read.popitem()[1] if tabs.read else tabs.take()
+            place[0].goto("about:blank")  # from its own file to another part of it, a browser stays on what it has
             _open(*place, html, fragment, width, scheme, _DRAWN)
             tabs.read[asked] = place
         return tabs.read[asked][0]
