@@ -28,7 +28,8 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 @pytest.hookimpl(trylast=True)  # when tests are left out and Hypothesis has marked its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers begin with equal parts of what is collected and take from each other then, the end of a part first. Each
-    part begins with its share of the tests that may take long, and the last ones that run together are short.
+    part begins with its share of the tests that may take long, and the last ones that run together are short. Files
+    with tests of pages stand together: one worker's browser opens nearly all of them.
 
     Those of a file may have a fixture that takes long, and stay together; rows of one test do not.
     """
@@ -39,6 +40,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             first.setdefault(item.nodeid if hasattr(item, "callspec") else str(item.path), []).append(item)
         else:
             short.append(item)
+    pages = {item.path for item in items if item.get_closest_marker("browser")}
+    short.sort(key=lambda item: item.path not in pages)
     parts = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     groups, size, rest = list(first.values()), len(items) // parts, iter(short)
     shares = [[item for group in groups[part::parts] for item in group] for part in range(parts)]

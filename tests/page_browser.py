@@ -1,5 +1,6 @@
 """Headless Chromium for the tests of pages: one for all tests of a process, for a new one compiles each page anew."""
 
+import json
 import os
 import re
 import shutil
@@ -108,6 +109,7 @@ def read_page(tabs: Tabs) -> Iterator[Open]:
         asked = (html, fragment, width, scheme)
         if asked not in tabs.read:
             place = tabs.read.popitem()[1] if tabs.read else tabs.take()
+            place[0].goto("about:blank")  # from its own file to another part of it, a browser stays on what it has
             _open(*place, html, fragment, width, scheme, _DRAWN)
             tabs.read[asked] = place
         return tabs.read[asked][0]
@@ -136,8 +138,10 @@ def _arrived(page: Any, wait_for: str) -> None:
 
 
 def drawn(page: Any, chart: str) -> Any:
-    """What a chart shows: the values of its traces."""
-    return page.eval_on_selector(f"#{chart}", "e => e.data.map(t => ({name: t.name, y: t.y, z: t.z, x: t.x}))")
+    """What a chart shows: the values of its traces. They come as one text: Playwright wraps each value otherwise."""
+    values = "['name', 'y', 'z', 'x'].map(key => [key, t[key] ?? null])"
+    read = f"e => JSON.stringify(e.data.map(t => Object.fromEntries({values})))"
+    return json.loads(page.eval_on_selector(f"#{chart}", read))
 
 
 def text(page: Any, selector: str) -> str:
@@ -151,6 +155,7 @@ def numbers(page: Any, chart: str) -> list[list[list[str]]]:
     if details.get_attribute("open") is None:
         details.locator("summary").click()
     details.locator("tbody tr").first.wait_for()
-    read = "e => [...e.querySelectorAll('table')].map(t => [...t.rows].map(r => [...r.cells].map(c => c.textContent)))"
-    tables: list[list[list[str]]] = details.evaluate(read)
+    rows = "[...t.rows].map(r => [...r.cells].map(c => c.textContent))"
+    read = f"e => JSON.stringify([...e.querySelectorAll('table')].map(t => {rows}))"
+    tables: list[list[list[str]]] = json.loads(details.evaluate(read))
     return tables

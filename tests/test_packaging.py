@@ -13,11 +13,17 @@ ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("simulator", "traces", "devices", "scenarios", "cli")
 
 
-@pytest.mark.packaging
-def test_wheel_holds_exactly_the_tree(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir"]
-    subprocess.run([*command, str(tmp_path), str(ROOT)], check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
+    subprocess.run([*command, str(folder), str(ROOT)], check=True, capture_output=True)
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.mark.packaging
+def test_wheel_holds_exactly_the_tree(wheel: Path) -> None:
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     ground = ROOT / "src/tiersim"
     foundation = {path.name for path in ground.iterdir() if path.is_file()}
@@ -52,10 +58,10 @@ def test_wheel_with_machine_code_is_for_one_python_on_one_kind_of_processor(tmp_
 
 
 @pytest.mark.packaging
-def test_installed_wheel_works_away_from_the_checkout(tmp_path: Path) -> None:
+def test_installed_wheel_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
     target = tmp_path / "site"
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target"]
-    subprocess.run([*install, str(target), str(ROOT)], check=True, capture_output=True)
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
+    subprocess.run([*install, str(target), str(wheel)], check=True, capture_output=True)
     code = "import tiersim, tiersim.devices.catalogue as c; print(tiersim.__file__); c.load_device('aws-gp3')"
     environment = {"PYTHONPATH": str(target), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     done = subprocess.run(

@@ -307,7 +307,9 @@ def test_saturated_and_unresolved_sizes_have_no_point(open_page: Open) -> None:
 
 
 @pytest.mark.browser
-def test_queries_are_found_sorted_and_chosen(html: str, open_page: Open, results: list[Result]) -> None:
+def test_queries_are_found_sorted_and_chosen(
+    html: str, open_page: Open, read_page: Open, results: list[Result]
+) -> None:
     page = open_page(html)
     names = "#query-table tbody .query"
     assert page.locator(names).all_inner_texts()[:2] == ["Whole transactions", "Commits"]
@@ -335,7 +337,7 @@ def test_queries_are_found_sorted_and_chosen(html: str, open_page: Open, results
     assert float(numbers(page, "spent")[0][1][3]) == pytest.approx(spent["data read"] / 1e3, rel=1e-4)
     page.locator("#query-search").fill("no such text")
     assert "No query holds this text." in text(page, "#query-table")
-    page = open_page(html)  # whole transactions: time outside the queries is a part of them, too
+    page = read_page(html)  # whole transactions: time outside the queries is a part of them, too
     colours = page.eval_on_selector("#spent", "e => e.data.map(trace => trace.marker.color)")
     assert WAIT_NAMES[ELSEWHERE] in [trace["name"] for trace in drawn(page, "spent")]
     assert "" not in colours
