@@ -44,7 +44,7 @@ from tiersim.scenarios.calibration.processor import (
 )
 from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.assembly import assemble, cache_state_of
+from tiersim.scenarios.statements.assembly import Shared, assemble, cache_state_of
 from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.scenarios.statements.statement_load import StatementLoad, begins
@@ -94,10 +94,11 @@ _COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_n
 _Arrays = TypeVar("_Arrays", Database, Plant)
 
 
-def calibrate(load: StatementLoad, recorded_on: NamedScenario) -> ProcessorCosts:
+def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | None = None) -> ProcessorCosts:
     """Return what the statements of *load* cost the processors of *recorded_on*, a scenario of the recorded hardware.
 
-    Raises ScenarioError when that scenario differs from the recording in what its engine and replay are.
+    *shared*, if given, remembers the pool that is filled for it. Raises ScenarioError when that scenario differs from
+    the recording in what its engine and replay are.
     """
     _refuse_changes(recorded_on)
     recorded = recorded_pace(load.counters.found)
@@ -109,7 +110,8 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario) -> ProcessorCosts
         )
     if load.logical_reads is not None:  # CPU was recorded with each statement, and a read's is in the engine's table
         return replace(_as_recorded(load, recorded_on), recorded=recorded, cores=_said_cores(recorded_on, load))
-    model = _Model(part_of(load, recorded_on), recorded_on.counted_whole(), recorded.pause_ns if here else None)
+    part, scenario = part_of(load, recorded_on), recorded_on.counted_whole()
+    model = _Model(part, scenario, recorded.pause_ns if here else None, shared)
     time = recorded_host_time(load.counters.found, model.cores) if here and recorded.transactions_per_s else None
     is_told = time is not None and time.backends is not None and time.clients is not None
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
@@ -380,7 +382,9 @@ def _costs(load: StatementLoad, scenario: NamedScenario) -> Costs:
 class _Model:
     """The load on the recorded hardware: a pool that was filled once, and runs with other costs."""
 
-    def __init__(self, load: StatementLoad, scenario: NamedScenario, pause_ns: int | None) -> None:
+    def __init__(
+        self, load: StatementLoad, scenario: NamedScenario, pause_ns: int | None, shared: Shared | None
+    ) -> None:
         costs = _costs(load, scenario)
         self.start = ProcessorCosts(
             statement_ns(load, costs, {}),
@@ -393,9 +397,10 @@ class _Model:
         self.hot = 1.0  # what share of its CPU as recorded a statement takes on a busy host
         self.cpu_is_known = False  # as the host's processors counted it, so that no wait is in it
         self._load = load
-        self._assembled = assemble(load, scenario, self.start)
+        self._assembled = assemble(load, scenario, self.start, shared=shared)
         self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end
         self._plant = self._assembled.plant
+        self._last: tuple[object, CalibrationRun] | None = None  # what was run last, and how it went
 
     @property
     def not_cpu_ns(self) -> Mapping[str, float]:
@@ -408,12 +413,18 @@ class _Model:
         return self._assembled.settings.cores
 
     def run(self, costs: ProcessorCosts) -> CalibrationRun:
-        """Run the load once, with *costs*."""
+        """Run the load once, with *costs*; again with the same ones it would run the same."""
+        own_ns = statement_ns(self._load, costs.costs, self.not_cpu_ns, self.hot)
+        wanted = (costs.costs, costs.client_ns, own_ns)
+        if self._last is None or self._last[0] != wanted:
+            self._last = wanted, self._run(*wanted)
+        return self._last[1]
+
+    def _run(self, costs: Costs, client_ns: int, own_ns: Mapping[str, int]) -> CalibrationRun:
         program, stations = self._assembled.program, self._assembled.builder.stations
         database = _copied(self._assembled.database)
-        database.costs[:] = costs.costs
-        database.client_ns[program.executed] = costs.client_ns
-        own_ns = statement_ns(self._load, costs.costs, self.not_cpu_ns, self.hot)
+        database.costs[:] = costs
+        database.client_ns[program.executed] = client_ns
         names = np.array(program.category)[database.statement_class]
         for place, name in enumerate(program.names):
             if name in own_ns:

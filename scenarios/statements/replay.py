@@ -149,7 +149,7 @@ def replay_statements_all(
             loads[seed] = load_of(bundle.path, seed, recorded_on)
         return loads[seed]
 
-    processor = None if recorded_on is None else calibrate(load_for(recorded_on), recorded_on)
+    processor = None if recorded_on is None else calibrate(load_for(recorded_on), recorded_on, shared)
     runs = [*scenarios, *([] if recorded_on is None else [recorded_on])]
     by_counters = recorded_on is not None and load_for(recorded_on).logical_reads is None
     parts = [part_of(load_for(one), one) for one in scenarios] if ranges and by_counters else []

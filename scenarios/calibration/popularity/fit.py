@@ -243,8 +243,19 @@ class PoolEvidence:
         """
         tables, found = self._recorded[0][0], list(laws)
         wanted = [factor * (table.index_missed + table.heap_missed) / table.accesses for table in tables]
+        if len(moved) == 1:
+            place = moved[0]
+
+            def excess(exponent: float) -> float:
+                """Return how many more pages of an access are missed than were recorded."""
+                found[place] = replace(found[place], exponent=exponent)
+                expected = self.expected(found)[place]
+                return expected.index_missed + expected.heap_missed - wanted[place]
+
+            found[place] = replace(found[place], exponent=_where_it_falls(excess))
+            return found
         middle = dict.fromkeys(moved, _STEEPEST / 2)
-        for width, halvings in ((_STEEPEST, _HALVINGS), *(_AGAIN if len(moved) > 1 else ())):
+        for width, halvings in ((_STEEPEST, _HALVINGS), *_AGAIN):
             low = {place: max(middle[place] - width / 2, 0) for place in moved}
             high = {place: min(middle[place] + width / 2, _STEEPEST) for place in moved}
             for _ in range(halvings):
@@ -365,6 +376,29 @@ class PoolEvidence:
         starts = sorted(grid, key=lambda at: float((off(at) ** 2).sum()))[:_STARTS]
         ends = [least_squares(off, start) for start in starts]
         return [(law(at), squares) for at, squares in sorted(ends, key=lambda end: end[1])]
+
+
+def _where_it_falls(excess: Callable[[float], float]) -> float:
+    """Return the exponent at which a falling *excess* is 0, as closely as so many halvings find it.
+
+    The next place is where the line through the ends leads (regula falsi; an end that stays twice counts half: the
+    Illinois algorithm, M. Dowell and P. Jarratt, BIT 11, 1971), on the grid of halvings: so both find the same.
+    """
+    parts = 1 << _HALVINGS - 1
+    low, high = 0, parts
+    at_low = at_high = 0.0  # 0: not looked at
+    was_low = True
+    while high - low > 1:
+        middle = (low + high) // 2
+        if at_low and at_high:
+            middle = min(max(round(low + (high - low) * at_low / (at_low - at_high)), low + 1), high - 1)
+        found = excess(_STEEPEST * middle / parts)
+        if found > 0:
+            low, at_low, at_high = middle, found, at_high / 2 if was_low else at_high
+        else:
+            high, at_low, at_high = middle, at_low if was_low else at_low / 2, found
+        was_low = found > 0
+    return _STEEPEST * (low + high) / (2 * parts)
 
 
 def _matched(tables: Sequence[AccessedTable], others: Sequence[AccessedTable]) -> list[AccessedTable]:
