@@ -35,6 +35,7 @@ SHARED_STATION: np.dtype[Any] = np.dtype(
         ("since_ns", np.int64),  # up to when it is divided
         ("waiting", np.int64),  # owners that have any that wait
         ("started", np.int64),  # requests of all of them
+        ("served", np.int64),  # owners that have any that were started
         ("last", np.int64),  # whose was started last
     ],
     align=True,
@@ -67,6 +68,7 @@ class Metrics(NamedTuple):
     waiting: NDArray[np.int32]  # (stations, owners) requests that the station has not started
     started: NDArray[np.int32]  # (stations, owners) and those that it has, and that are there
     owners_waiting: NDArray[np.int32]  # (stations, owners) first those that have any that wait
+    owners_served: NDArray[np.int32]  # (stations, owners) first those that have any that were started
     shared: NDArray[Any]  # SHARED_STATION[stations]
     behind_ns: NDArray[np.float64]  # (stations, owners, owners and nobody): waiting of the one's behind the other's
     # requests to some stations (see taps)
@@ -110,6 +112,7 @@ def new_metrics(
         waiting=np.zeros((watched, owners), np.int32),
         started=np.zeros((watched, owners + min(watched, 1)), np.int32),
         owners_waiting=np.zeros((watched, owners), np.int32),
+        owners_served=np.zeros((watched, owners), np.int32),
         shared=shared,
         behind_ns=np.zeros((watched, owners, owners + 1)),
         tapped=np.zeros(0, np.int64),

@@ -43,7 +43,8 @@ def settle(m: Metrics, station: int, now: int) -> None:
         if alone:
             m.behind_ns[station, owner, last] += waited_ns
             continue
-        for other in range(m.waiting.shape[1]):
+        for beside in range(s["served"]):
+            other = m.owners_served[station, beside]
             m.behind_ns[station, owner, other] += waited_ns * m.started[station, other] / started
 
 
@@ -87,6 +88,9 @@ def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited:
     if waited:
         take_waiting(m, station, owner)
     s = m.shared[station]
+    if m.started[station, owner] == 0:
+        m.owners_served[station, s["served"]] = owner
+        s["served"] += 1
     m.started[station, owner] += 1
     s["started"] += 1
     s["last"] = owner
@@ -96,5 +100,12 @@ def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited:
 def note_leaves(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None:
     """A request leaves a station."""
     settle(m, station, now)
-    m.shared[station]["started"] -= 1
-    m.started[station, owner_of(p, m, slot)] -= 1
+    s, owner = m.shared[station], owner_of(p, m, slot)
+    s["started"] -= 1
+    m.started[station, owner] -= 1
+    if m.started[station, owner] == 0:
+        s["served"] -= 1
+        place = 0
+        while m.owners_served[station, place] != owner:
+            place += 1
+        m.owners_served[station, place] = m.owners_served[station, s["served"]]

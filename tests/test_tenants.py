@@ -417,8 +417,12 @@ def test_engines_agree_on_recordings_side_by_side_and_on_who_waits(case: Case, r
     inside = plant.stations["outstanding"] - plant.stations["waiting"]
     np.testing.assert_array_equal(metrics.started.sum(axis=1), inside)
     np.testing.assert_array_equal(metrics.shared["started"], inside)
-    for own, owners, number in zip(metrics.waiting, metrics.owners_waiting, metrics.shared["waiting"], strict=True):
-        assert sorted(owners[:number].tolist()) == np.flatnonzero(own).tolist()
+    for counts, owners, numbers in (
+        (metrics.waiting, metrics.owners_waiting, metrics.shared["waiting"]),
+        (metrics.started, metrics.owners_served, metrics.shared["served"]),
+    ):
+        for own, listed, number in zip(counts, owners, numbers, strict=True):
+            assert sorted(listed[:number].tolist()) == np.flatnonzero(own).tolist()
 
 
 @settings(max_examples=examples(60), deadline=None)

@@ -20,6 +20,14 @@ ENGINE = (
         ("tests/test_tenants.py::test_waiting_at_several_servers_is_divided_among_those_that_are_served",),
     ),
     Fault(
+        "sharing-forgets-who-is-served",
+        "simulator/sharing.py",
+        'm.owners_served[station, place] = m.owners_served[station, s["served"]]',
+        "pass",
+        "An owner whose last request left a station stays among those that are served, and another is not.",
+        ("tests/test_tenants.py::test_engines_agree_on_recordings_side_by_side_and_on_who_waits",),
+    ),
+    Fault(
         "recordings-share-a-pace",
         "simulator/streams.py",
         '        table["group"] = number\n',
