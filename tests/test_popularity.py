@@ -91,7 +91,7 @@ def test_an_exponent_is_found_as_halvings_find_it(zero: float, steep: float, pow
 
     def excess(exponent: float) -> float:
         looked_at.append(exponent)
-        return steep * float(np.sign(zero - exponent)) * abs(zero - exponent) ** power
+        return steep * float(np.sign(zero - exponent)) * float(abs(zero - exponent) ** power)
 
     low, high, middle = 0.0, 2.5, 1.25
     for _ in range(13):
