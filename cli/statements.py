@@ -16,7 +16,7 @@ _TEXT = 60
 _LEAST_DIP_PCT = 0.5
 #: Parts of a transaction's time in a short table: so many, from this share on.
 _MOST_PARTS, _LEAST_SHARE = 4, 0.05
-_RANGE = "transactions/s, range"
+_EXPECTED = "transactions/s, expected"
 #: Of what a short table has the intervals of 99th percentiles.
 _TAILS = {"transaction": "transaction", "commit": "commit"}
 #: What of a transaction is in none of its queries; beside the recorded one.
@@ -156,10 +156,10 @@ def _rows_of_time(summaries: Sequence[Summary]) -> list[list[str]]:
 def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], list[list[str]]]:
     """Return the rows of :func:`rows_of_host` that a short table begins and ends with."""
     rates, *more = rows_of_host(summaries)
-    ranges = [row for row in more if row[0] == _RANGE]
-    first = [["carries the load", *map(verdicts.carries, summaries)], rates, *ranges]
+    expected = [row for row in more if row[0] == _EXPECTED]
+    first = [["carries the load", *map(verdicts.carries, summaries)], rates, *expected]
     last = [["limited by", *map(_limit, summaries)], ["busiest part", *map(verdicts.busiest, summaries)]]
-    if not all(summary.get("range") for summary in summaries):  # which holds that error, and more
+    if not expected:
         what, errors = verdicts.error_row(summaries)
         last.append([what, *errors])
     return first, last
@@ -179,9 +179,10 @@ def _limit(summary: Summary) -> str:
 
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
     """Return rows of how fast all went, and what was busy."""
+    is_told = any(s.get("range") for s in summaries) or not verdicts.are_paced(summaries)
     return [
         ["transactions/s", *(f"{s['throughput_per_s']['transactions']['value']:,.0f}" for s in summaries)],
-        *([[_RANGE, *map(_range, summaries)]] if any(s.get("range") for s in summaries) else []),
+        *([[_EXPECTED, *map(_expected, summaries)]] if is_told else []),
         ["stalls longer than 1 s", *map(_stalls, summaries)],
         ["pool hit ratio", *map(_hit_ratio, summaries)],
         ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
@@ -326,12 +327,15 @@ def _load(summary: Summary) -> str:
     )
 
 
-def _range(summary: Summary) -> str:
-    found = summary.get("range")
-    if not found:
-        return ""
-    low, high = (found["transactions_per_s"][end] for end in ("low", "high"))
-    return f"{low:,.0f} – {high:,.0f}" + (", underdetermined" if found["verdict"] == "underdetermined" else "")
+def _expected(summary: Summary) -> str:
+    """Return between which transactions/s a measurement is expected, four times of five."""
+    found = verdicts.expected_multiples(summary).get("throughput")
+    if found is None:
+        return "unknown" if summary.get("model_error") else ""
+    rate = summary["throughput_per_s"]["transactions"]["value"]
+    low, high = (rate * multiple for multiple in found)
+    underdetermined = (summary.get("range") or {}).get("verdict") == "underdetermined"
+    return f"{low:,.0f} – {high:,.0f}" + (", underdetermined" if underdetermined else "")
 
 
 def _ranges(summaries: Sequence[Summary]) -> list[str]:

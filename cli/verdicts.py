@@ -11,9 +11,9 @@ _ALIKE_PCT = 0.5
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " This is the error of uncalibrated results: nobody checked calibrated ones on another kind of storage."
+    " These are the limits of results without calibration: nobody checked calibrated ones on another kind of storage."
 )
-_DOUBT = " In doubt: within this error, or the range, the other verdict on load is possible, too."
+_DOUBT = " In doubt: an error within these limits turns the verdict on load."
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",
@@ -95,14 +95,21 @@ def meaning(summaries: Iterable[Summary]) -> str:
     )
 
 
-def known_latency_errors(summary: Summary) -> list[str]:
-    """Return of which latencies of such a result somebody measured how far they are off: ``mean``, and ``tail`` for
-    percentiles; both where a result does not say.
+def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:
+    """Return ``low`` and ``high``, multiples of a predicted figure, between which 80 % of the measured ones are
+    expected: of ``throughput``, ``mean`` latency and ``tail`` (percentiles). A kind that nobody measured is left out.
     """
     from tiersim.scenarios.caveats import multiples_of
 
     found = summary.get("model_error")
-    return [kind for kind in ("mean", "tail") if not found or multiples_of(found, kind) is not None]
+    if not found:
+        return {}
+    kinds = {kind: multiples_of(found, kind) for kind in ("throughput", "mean", "tail")}
+    wide, rate = summary.get("range"), (summary.get("throughput_per_s") or {}).get("transactions")
+    if wide and rate and rate["value"]:  # which holds that error, and more
+        drawn = wide["transactions_per_s"]
+        kinds["throughput"] = (drawn["low"] / rate["value"], drawn["high"] / rate["value"])
+    return {kind: one for kind, one in kinds.items() if one is not None}
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:
@@ -232,8 +239,12 @@ def error_row(summaries: Sequence[Summary]) -> tuple[str, list[str]]:
     return f"expected error of {what}", [expected_error(summary, figure) for summary in summaries]
 
 
+def are_paced(summaries: Sequence[Summary]) -> bool:
+    """Return whether the recording sets the rate of one of them."""
+    replays = [summary["replay"] for summary in summaries if "replay" in summary]
+    return any(one["keeps"] == "rate" if "keeps" in one else one.get("mode") != "closed" for one in replays)
+
+
 def _unpaced(summaries: Sequence[Summary]) -> str:
     """Return the figure that the recording does not set by itself: ``mean`` where it sets the rate."""
-    replays = [summary["replay"] for summary in summaries if "replay" in summary]
-    paced = any(one["keeps"] == "rate" if "keeps" in one else one.get("mode") != "closed" for one in replays)
-    return "mean" if paced else "throughput"
+    return "mean" if are_paced(summaries) else "throughput"

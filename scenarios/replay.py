@@ -321,12 +321,8 @@ def play(
     hardware = parts[0].scenario
     homes = [place_files(part.scenario, part.found.files) for part in parts]
     builder = PlantBuilder(hardware.model.replay.seed)
-    entry = hardware.build(builder)
-    entries = _with_shares(builder, entry, parts)
-    stations = [
-        _stations(builder, _entry_of(builder, one, part), part, own)
-        for one, part, own in zip(entries, parts, homes, strict=True)
-    ]
+    entries = entries_of(builder, hardware.build(builder), parts)
+    stations = [_stations(builder, one, part, own) for one, part, own in zip(entries, parts, homes, strict=True)]
     interval_ns = -(-max(part.end_ns for part in parts) // INTERVALS)
     several = len(parts) > 1
     owner_of = by_recording(len(parts)) if several else np.arange(COUNT) if by_class else None
@@ -340,6 +336,40 @@ def play(
         plant, outcome = engine.run(builder.build(), blocks, metrics, keep_done=keep_requests, progress=progress)
         return Played(parts, builder.stations, plant, metrics, outcome, keep_requests)
     waiting = [part.playback.waiting(part.scenario) for part in parts]
+    keep_done = keep_requests or several or any(part.found.checkpoints for part in parts)
+    streams = _placed(parts, homes, stations, waiting, keep_done)
+    plant, outcome = engine.run_streams(builder.build(), streams, metrics, progress=progress)
+    return Played(parts, builder.stations, plant, metrics, outcome, keep_requests, waiting, streams)
+
+
+def entries_of(
+    builder: PlantBuilder, entry: Mapping[str, int], parts: Sequence[PlayedRecording]
+) -> list[Mapping[str, int]]:
+    """Put what parts share and the limits of each before the volumes, whose stations *entry* has; returns for each part
+    the stations that take its requests, by volume.
+    """
+    shares = _with_shares(builder, entry, parts)
+    return [_entry_of(builder, one, part) for one, part in zip(shares, parts, strict=True)]
+
+
+def streams_on(
+    builder: PlantBuilder, entries: Sequence[Mapping[str, int]], parts: Sequence[PlayedRecording]
+) -> Streams:
+    """Return the requests of parts for a run on a plant, each part's to its stations of *entries*."""
+    homes = [place_files(part.scenario, part.found.files) for part in parts]
+    stations = [_stations(builder, one, part, own) for one, part, own in zip(entries, parts, homes, strict=True)]
+    waiting = [part.playback.waiting(part.scenario) for part in parts]
+    return _placed(parts, homes, stations, waiting, keep_done=False)
+
+
+def _placed(
+    parts: Sequence[PlayedRecording],
+    homes: Sequence[Sequence[Home]],
+    stations: Sequence[NDArray[np.int32]],
+    waiting: Sequence[Waiting],
+    keep_done: bool,
+) -> Streams:
+    """Return the commands of parts as streams, at their places and stations."""
     placed = [
         one.streams._replace(
             station=entries.astype(np.uint32)[one.file],
@@ -348,10 +378,7 @@ def play(
         )
         for part, own, entries, one in zip(parts, homes, stations, waiting, strict=True)
     ]
-    keep_done = keep_requests or several or any(part.found.checkpoints for part in parts)
-    streams = to_run(side_by_side_streams(placed, [part.shift_ns for part in parts]), keep_done=keep_done)
-    plant, outcome = engine.run_streams(builder.build(), streams, metrics, progress=progress)
-    return Played(parts, builder.stations, plant, metrics, outcome, keep_requests, waiting, streams)
+    return to_run(side_by_side_streams(placed, [part.shift_ns for part in parts]), keep_done=keep_done)
 
 
 @dataclass(frozen=True)

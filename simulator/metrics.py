@@ -120,7 +120,11 @@ def new_metrics(
 
 def of_recording(m: Metrics, number: int) -> Metrics:
     """Return what was measured of one of several recordings that shared the plant."""
-    own = slice(number * COUNT, (number + 1) * COUNT)
+    return of_columns(m, slice(number * COUNT, (number + 1) * COUNT))
+
+
+def of_columns(m: Metrics, own: slice) -> Metrics:
+    """Return what was measured of some categories."""
     return m._replace(
         latency=m.latency[own],
         latency_over_time=m.latency_over_time[own],

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests.examples import examples
-from tests.page_browser import browser, open_page, tabs  # noqa: F401 - fixtures
+from tests.page_browser import browser, open_page, read_page, tabs  # noqa: F401 - fixtures
 
 # From what is loaded already, such as by tests.same.
 settings.register_profile("untimed", settings(), deadline=None, max_examples=examples(100))

@@ -1,6 +1,7 @@
 """Databases drawn at random, small enough for the SimPy engine: sessions, statements, tables, pools, hosts."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from hypothesis import strategies as st
@@ -99,10 +100,10 @@ class DatabaseCase:
             return None
         return replace(self.page_cleaner, interval_ns=self.page_cleaner.interval_ns * self.tick_ns)
 
-    def fresh(self) -> tuple[PlantBuilder, Database, Metrics]:
+    def fresh(self, log_law: Literal["fixed", "exponential"] = "exponential") -> tuple[PlantBuilder, Database, Metrics]:
         builder = PlantBuilder(self.seed)
         disk = add_server(builder, "disk", self.disks, 40 * self.tick_ns)
-        log = add_server(builder, "log", 1, 10 * self.tick_ns, "exponential")
+        log = add_server(builder, "log", 1, 10 * self.tick_ns, log_law)
         rng = np.random.default_rng(self.seed)
         count = self.sessions * self.statements
         relations = [

@@ -43,6 +43,7 @@ class Tabs:
         self.folder = folder
         self.complaints: list[str] = []
         self.free: list[tuple[Any, Path]] = []
+        self.read: dict[tuple[object, ...], tuple[Any, Path]] = {}  # at most one, by what was asked for
         self.count = 0
         self.context = browser.new_context(offline=True)
         self.context.set_default_timeout(120_000)  # where others are at work on the machine, a page opens slowly
@@ -88,12 +89,7 @@ def open_page(tabs: Tabs) -> Iterator[Open]:
     ) -> Any:
         page, file = tabs.take()
         taken.append((page, file))
-        page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(media="null", color_scheme=scheme)
-        page.mouse.move(0, 0)
-        file.write_text(html, encoding="utf-8", newline="")
-        page.goto(file.as_uri() + fragment)
-        _arrived(page, wait_for)
+        _open(page, file, html, fragment, width, scheme, wait_for)
         return page
 
     yield opened
@@ -101,6 +97,32 @@ def open_page(tabs: Tabs) -> Iterator[Open]:
         page.goto("about:blank")
     tabs.free += reversed(taken)  # the first comes first again
     assert tabs.complaints == []
+
+
+@pytest.fixture
+def read_page(tabs: Tabs) -> Iterator[Open]:
+    """Gives a page that *open_page* would open, and the same one again: for tests that choose nothing on it."""
+    tabs.complaints.clear()
+
+    def opened(html: str, fragment: str = "", *, width: int = 1240, scheme: str = "light") -> Any:
+        asked = (html, fragment, width, scheme)
+        if asked not in tabs.read:
+            place = tabs.read.popitem()[1] if tabs.read else tabs.take()
+            _open(*place, html, fragment, width, scheme, _DRAWN)
+            tabs.read[asked] = place
+        return tabs.read[asked][0]
+
+    yield opened
+    assert tabs.complaints == []
+
+
+def _open(page: Any, file: Path, html: str, fragment: str, width: int, scheme: str, wait_for: str) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(media="null", color_scheme=scheme)
+    page.mouse.move(0, 0)
+    file.write_text(html, encoding="utf-8", newline="")
+    page.goto(file.as_uri() + fragment)
+    _arrived(page, wait_for)
 
 
 def reload(page: Any) -> None:

@@ -21,9 +21,11 @@ pytestmark = pytest.mark.browser
 WINDOWS = [(1240, "light"), (1240, "dark"), (390, "light"), (390, "dark")]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def axe() -> str:
-    """The script of axe-core, which CI fetches: `npm pack axe-core`, and TIERSIM_AXE names axe.min.js of it."""
+    """The script of axe-core, which CI fetches: `npm pack axe-core`, and TIERSIM_AXE names axe.min.js of it. Tests ask
+    for it first, for without it no browser is begun.
+    """
     file = os.environ.get("TIERSIM_AXE")
     if file is None:
         if os.environ.get("TIERSIM_REQUIRE_BROWSER") == "1":
@@ -43,7 +45,7 @@ def violations(page: Any, axe: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("width", "scheme"), WINDOWS)
-def test_the_offline_page_has_no_violations(open_page: Open, axe: str, width: int, scheme: str) -> None:
+def test_the_offline_page_has_no_violations(axe: str, open_page: Open, width: int, scheme: str) -> None:
     page = open_page(build_page(samples((DISKS, CARD)), "two tiers"), width=width, scheme=scheme)
     found = violations(page, axe)
     assert not found, "\n".join(found)
@@ -60,7 +62,7 @@ def explored(browser: Any, server: ExplorationServer) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("width", "scheme"), WINDOWS)
-def test_the_page_of_an_exploration_has_no_violations(explored: Any, axe: str, width: int, scheme: str) -> None:
+def test_the_page_of_an_exploration_has_no_violations(axe: str, explored: Any, width: int, scheme: str) -> None:
     explored.set_viewport_size({"width": width, "height": 900})
     explored.emulate_media(color_scheme=scheme)
     explored.reload()

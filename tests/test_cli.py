@@ -23,12 +23,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.blktrace_records import C, D, Q, record
+from tests.examples import first
 from tests.runs import needs_jit
 from tiersim.cli.main import main
+from tiersim.cli.replay import show
 from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.terminal import column_widths, show_table
 from tiersim.devices.catalogue import kinds
 from tiersim.scenarios.caveats import model_error_of
+from tiersim.simulator.result import load_result
 from tiersim.simulator.summary_model import Summary
 
 DATA = Path(__file__).parent / "data"
@@ -275,6 +278,7 @@ def test_replay_of_a_bundle_and_of_the_recording_itself(shell: Shell) -> None:
     kept = pq.read_table(results[0] / "requests.parquet")
     assert (kept["done_ns"].to_numpy() > 0).all()
     assert said.out.count("Not calibrated") == said.out.count("Expected error") == 1
+    assert "--all prints " in said.out
 
     document = shell("replay", CAPTURE, *scenarios, "-o", "raw", "--json").document()
     for summary in document["scenarios"]:
@@ -532,9 +536,10 @@ def test_the_four_required_columns_are_enough(shell: Shell) -> None:
     document = shell("describe", "pandas.trace", "--json").document()
     assert document["span_ns"] == 299 * 10_000_000
     assert document["rate_per_s"] == pytest.approx(100, rel=0.01)
-    said = shell("replay", "pandas.trace", "--on", "15k-raid10", "--on", "aws-gp3")
+    said = shell("replay", "pandas.trace", "--on", "15k-raid10", "--on", "aws-gp3", "--all")
     assert said.out.splitlines()[2].split() == ["figure", "15k-raid10", "aws-gp3"]  # nothing was measured
     assert "warning" not in said.err
+    assert "--all prints " not in said.out
     assert shell("report", "15k-raid10.result", "aws-gp3.result").code == 0
     assert (shell.folder / "report.html").stat().st_size > 1_000_000
 
@@ -895,17 +900,20 @@ def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
         os.close(one.screen)
 
 
-#: Every command that is interrupted, one of them that is ended; the others are ended in the long run.
+#: Every command that is interrupted and ended: one of each way every day.
 _INTERRUPTED = ["import", "describe", "replay one", "replay several"]
 
 
 @pytest.mark.parametrize(
     ("command", "number"),
-    [
-        *((command, signal.SIGINT) for command in _INTERRUPTED),
+    first(
+        3,
+        ("import", signal.SIGINT),
+        ("replay one", signal.SIGINT),
         ("replay several", signal.SIGTERM),
-        *(pytest.param(command, signal.SIGTERM, marks=pytest.mark.long) for command in _INTERRUPTED[:-1]),
-    ],
+        *((command, signal.SIGINT) for command in ("describe", "replay several")),
+        *((command, signal.SIGTERM) for command in _INTERRUPTED[:-1]),
+    ),
 )
 def test_an_interrupt(
     tmp_path: Path, terminal: Callable[..., Terminal], slow: Path, command: str, number: signal.Signals
@@ -973,15 +981,16 @@ def _rows_and_notes(text: str) -> tuple[list[str], list[str]]:
 
 
 @needs_jit
-def test_counters_give_latencies_of_queries(shell: Shell) -> None:
+def test_counters_give_latencies_of_queries(shell: Shell, capfd: pytest.CaptureFixture[str]) -> None:
     shell("import", RECORDED / "before", RECORDED / "after", "-o", "pg.trace")
-    arguments = ("replay", "pg.trace", "--on", "pcie-flash", "--on", "15k-raid10", "--set", "host.cores=2", "--force")
-    flash, disks = shell(*arguments, "--json").document()["scenarios"]
+    arguments = ("replay", "pg.trace", "--on", "pcie-flash", "--on", "15k-raid10", "--set", "host.cores=2")
+    short = shell(*arguments)
+    kept = [shell.folder / f"{name}.result" for name in ("pcie-flash", "15k-raid10")]
+    flash, disks = [json.loads((one / "summary.json").read_bytes()) for one in kept]
     (query,) = [q for q in flash["queries"].values() if (q["text"] or "").startswith("UPDATE pgbench_accounts")]
     assert query["count"] == 2828
     assert query["physical_reads_per_call"] > 0
     assert flash["latency_ns"]["transaction"]["mean"]["high"] < disks["latency_ns"]["transaction"]["mean"]["low"]
-    short = shell(*arguments)
     rows, notes = _rows_and_notes(short.out)
     assert len(rows) <= 15
     assert len(notes) == 5
@@ -995,7 +1004,8 @@ def test_counters_give_latencies_of_queries(shell: Shell) -> None:
         "expected error of mean latency",
     ):
         assert f" {words} " in short.out
-    said = shell("replay", "pg.trace", "--on", "pcie-flash", "--set", "host.cores=2", "--force", "--all")
+    show([load_result(one) for one in kept], everything=True)
+    said = capfd.readouterr().out
     for words in (
         "transaction, p95",
         "query 1, time goes to",
@@ -1003,7 +1013,7 @@ def test_counters_give_latencies_of_queries(shell: Shell) -> None:
         "busiest part",
         "UPDATE pgbench_accounts",
     ):
-        assert words in said.out
+        assert words in said
     shell("report", "pcie-flash.result", "15k-raid10.result", "-o", "report.html")
     assert "transaction" in (shell.folder / "report.html").read_text(encoding="utf-8")
 

@@ -28,9 +28,9 @@ from tiersim.traces.bundle import Bundle
 pytestmark = pytest.mark.browser
 
 #: Random changes of the default run; the long one makes a thousand.
-CHANGES, LONG_CHANGES = 30, 1000
+CHANGES, LONG_CHANGES = 15, 1000
 #: After so many of them the figures are held against a replay of what is saved.
-STOP_EACH = 10, 20
+STOP_EACH = 5, 20
 
 
 @dataclass

@@ -159,6 +159,8 @@ def test_other_measurements_of_orders_move_no_prediction(monkeypatch: pytest.Mon
 
 
 def test_other_measurements_of_a_drive_move_no_prediction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(depth_sweep, "_COMMANDS", 5_000)
+    monkeypatch.setattr(depth_sweep, "_CACHED_COMMANDS", 2_000)
     monkeypatch.setattr(depth_sweep, "MEASURED", {1: 358, 8: 752})
     before = [claim.predicted for claim in depth_sweep.experiment().claims]
     monkeypatch.setattr(depth_sweep, "MEASURED", {1: 1, 8: 2})

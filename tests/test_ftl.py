@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.examples import examples
+from tests.examples import examples, first
 from tests.runs import needs_jit
 from tests.twins.ftl import Ftl
 from tiersim.devices.plant import PlantBuilder
@@ -330,7 +330,7 @@ def test_blocks_of_the_steady_state_hold_all_that_is_there(law: Any, spare: floa
 @needs_jit
 @pytest.mark.parametrize("spare", [0.07, 0.12, 0.28, 0.5, 1.0])
 @pytest.mark.parametrize(("collection", "block_units"), [("greedy", 64), ("greedy", 256), ("lru", 64)])
-@pytest.mark.parametrize("dies", [1, 8])
+@pytest.mark.parametrize("dies", first(1, 8, 1))
 def test_mapped_is_as_published(spare: float, collection: Any, block_units: int, dies: int) -> None:
     mapping = exact_mapping(collection, spare, block_units, dies, 2048 // dies)
     expected = greedy(spare, block_units) if collection == "greedy" else lru(spare)
@@ -347,7 +347,7 @@ def test_mapped_is_analytic_with_few_large_blocks_too(collection: Any) -> None:
 
 @needs_jit
 @pytest.mark.parametrize("collection", ["greedy", "lru"])
-@pytest.mark.parametrize("spare", [0.07, 0.28, 1.0])
+@pytest.mark.parametrize("spare", first(2, 0.07, 1.0, 0.28))
 def test_the_steady_start_is_steady(collection: Any, spare: float) -> None:
     """From the first writes on, as after many."""
     mapping = exact_mapping(collection, spare, 128)
@@ -366,7 +366,7 @@ def test_a_fresh_drive_becomes_a_steady_one() -> None:
 
 @needs_jit
 @pytest.mark.parametrize("hot", HOT_AND_COLD)
-@pytest.mark.parametrize("spare", [0.07, 0.12, 0.28])
+@pytest.mark.parametrize("spare", first(1, 0.12, 0.07, 0.28))
 def test_hot_and_cold_in_one_stream_are_worse_than_uniform(hot: tuple[float, float], spare: float) -> None:
     greedy_found = mapped(exact_mapping("greedy", spare, 256, dies=2, blocks=512), 8, 3, hot)
     assert greedy_found == pytest.approx(HOT_AND_COLD[hot][spare], rel=0.03)

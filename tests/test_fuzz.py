@@ -135,6 +135,7 @@ def test_the_first_file_with_a_fault_is_kept(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is not installed: make .venv/installed-fuzz")
+@pytest.mark.long
 def test_libfuzzer_keeps_files_that_reach_more(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.fuzz.guided", "--format", "scenario", "--executions", "100"]
     places = {"counts": tmp_path / "counts", "found": tmp_path / "found", "faults": tmp_path / "faults"}

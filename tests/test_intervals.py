@@ -276,9 +276,14 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
         assert model_error_of({"calibration": "uncalibrated", "reach": reach})["basis"] == "assumed"
     assert far["figures"]["throughput"]["high"] > near["figures"]["throughput"]["high"]
     (sentence,) = said.notes([{"verdict": verdict, "model_error": far}])
-    assert said.known_latency_errors({"model_error": far}) == []
-    assert said.known_latency_errors({"model_error": near}) == said.known_latency_errors({}) == ["mean", "tail"]
-    assert said.known_latency_errors({"model_error": model_error_of({"calibration": "none"})}) == ["mean"]
+    assert list(said.expected_multiples({"model_error": far})) == ["throughput"]
+    assert list(said.expected_multiples({"model_error": near})) == ["throughput", "mean", "tail"]
+    unchecked = {"model_error": model_error_of({"calibration": "none"})}
+    assert list(said.expected_multiples(unchecked)) == ["throughput", "mean"]
+    wide = {"transactions_per_s": {"low": 50.0, "high": 400.0}}
+    ranged = {"model_error": far, "range": wide, "throughput_per_s": {"transactions": {"value": 100.0}}}
+    assert said.expected_multiples(ranged) == {"throughput": (0.5, 4.0)}  # it holds the error of the model
+    assert said.expected_multiples({}) == {}
     told = {"verdict": verdict, "model_error": far, "calibration": {"beyond": ["processors that are busy for 97% …"]}}
     assert "(CPU busier than recorded): throughput" in said.notes([told])[0]
     assert "(buffer pool larger, CPU busier or reads more than recorded): throughput" in sentence
@@ -398,4 +403,4 @@ def test_a_verdict_is_in_doubt_where_the_expected_error_reaches_the_other_one(
     row = row_of(result)["summary"]  # without the keys that it follows from
     assert row["in_doubt"] == doubted
     assert said.carries(row).endswith(", in doubt") == doubted
-    assert any("In doubt: within this error" in note for note in said.notes_of_rows([row, row])) == doubted
+    assert any("In doubt: an error" in note for note in said.notes_of_rows([row, row])) == doubted

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.examples import first
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES, Plant
@@ -96,7 +97,7 @@ def test_a_segment_without_a_file_is_written_twice() -> None:
     assert begun["sync_ns"] - shipped["sync_ns"] == shipped["written_bytes"] * 10
 
 
-@pytest.mark.parametrize("most_segments", [2, 7, 40, 1000])
+@pytest.mark.parametrize("most_segments", first(1, 7, 2, 40, 1000))
 def test_old_files_become_those_of_segments_to_come(most_segments: int) -> None:
     """Beside a list of files, from which each checkpoint takes the old ones, one after the other."""
     segment = 1 << 20

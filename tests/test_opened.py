@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import lzma
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,12 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@cache
+def packed(kind: str) -> bytes:
+    """What all tests read, packed once."""
+    return PACKERS[kind](DATA)
+
+
 def read_all(path: Path) -> tuple[list[bytes], Opened]:
     """Return the pieces of a file, and the stream, closed."""
     with Opened(path) as source:
@@ -44,7 +51,7 @@ def read_all(path: Path) -> tuple[list[bytes], Opened]:
 @pytest.mark.parametrize("kind", PACKERS)
 def test_whatever_packed_it(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "file"
-    path.write_bytes(PACKERS[kind](DATA))
+    path.write_bytes(packed(kind))
     pieces, source = read_all(path)
     assert b"".join(pieces) == DATA
     assert source.damage == ""
@@ -62,10 +69,10 @@ def test_several_parts_are_one_stream(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in PACKERS if kind != "plain"])
 def test_a_file_that_ends_too_early_is_read_to_there(tmp_path: Path, kind: str) -> None:
-    packed = PACKERS[kind](DATA[: 3 * PIECE_BYTES])
-    for size in (9, len(packed) // 2, len(packed) - 3):
+    whole = packed(kind)
+    for size in (9, len(whole) // 2, len(whole) - 3):
         path = tmp_path / "file"
-        path.write_bytes(packed[:size])
+        path.write_bytes(whole[:size])
         pieces, source = read_all(path)
         assert DATA.startswith(b"".join(pieces))
         assert source.damage
@@ -73,17 +80,17 @@ def test_a_file_that_ends_too_early_is_read_to_there(tmp_path: Path, kind: str) 
 
 @pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz"])  # Arrow writes Zstandard without a checksum
 def test_damage_is_told(tmp_path: Path, kind: str) -> None:
-    packed = bytearray(PACKERS[kind](DATA))
-    packed[len(packed) // 2] ^= 0x55
+    damaged = bytearray(packed(kind))
+    damaged[len(damaged) // 2] ^= 0x55
     path = tmp_path / "file"
-    path.write_bytes(packed)
+    path.write_bytes(damaged)
     _, source = read_all(path)
     assert "damaged" in source.damage or "too early" in source.damage
 
 
 def test_progress_ends_at_the_size_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    path.write_bytes(gzip.compress(DATA))
+    path.write_bytes(packed("gzip"))
     said: list[int] = []
     with Opened(path, said.append) as source:
         while source.read():

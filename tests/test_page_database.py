@@ -91,9 +91,9 @@ def test_a_plot_draws_the_same(results: list[Result]) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1240, "light"), (390, "dark")])
 def test_the_database_is_drawn_with_its_checkpoints(
-    html: str, open_page: Open, results: list[Result], width: int, scheme: str
+    html: str, read_page: Open, results: list[Result], width: int, scheme: str
 ) -> None:
-    page = open_page(html, width=width, scheme=scheme)
+    page = read_page(html, width=width, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     table = results[0].database
     assert table is not None
@@ -124,8 +124,8 @@ def test_the_chosen_scenario_and_its_zoom_are_drawn(html: str, open_page: Open) 
 
 
 @pytest.mark.browser
-def test_checkpoints_stand_in_tables(html: str, open_page: Open, results: list[Result]) -> None:
-    page = open_page(html)
+def test_checkpoints_stand_in_tables(html: str, read_page: Open, results: list[Result]) -> None:
+    page = read_page(html)
     rows = page.locator("#checkpoint-table tbody tr")
     assert rows.count() == 4
     first, second = (rows.nth(place).inner_text().split() for place in (0, 1))

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from tests.examples import first
 from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, checked, sample
 from tests.page_statements import HOSTILE_TEXTS, POOLS, QUERIES, RECORDED, pool_samples, statement_sample
@@ -203,8 +204,8 @@ def test_plots_of_queries_refuse_what_they_cannot_draw(results: list[Result]) ->
 # ---------------------------------------------------------------------------------------------------------- browser
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1240, "light"), (390, "dark")])
-def test_opens_offline_in_every_shape(html: str, open_page: Open, width: int, scheme: str) -> None:
-    page = open_page(html, width=width, scheme=scheme)
+def test_opens_offline_in_every_shape(html: str, read_page: Open, width: int, scheme: str) -> None:
+    page = read_page(html, width=width, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for chart in ("latency-pool", "spent", "percentiles", "requests", "outstanding", "stations", "ratios"):
         assert drawn(page, chart)
@@ -213,8 +214,8 @@ def test_opens_offline_in_every_shape(html: str, open_page: Open, width: int, sc
 
 
 @pytest.mark.browser
-def test_cards_speak_of_transactions(html: str, open_page: Open, results: list[Result]) -> None:
-    page = open_page(html)
+def test_cards_speak_of_transactions(html: str, read_page: Open, results: list[Result]) -> None:
+    page = read_page(html)
     assert page.locator(".card").count() == 3
     assert page.locator(".card >> nth=0 >> dt").all_inner_texts() == [
         "mean of transactions",
@@ -344,7 +345,7 @@ def test_queries_are_found_sorted_and_chosen(html: str, open_page: Open, results
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1240, 390])
+@pytest.mark.parametrize("width", first(1, 390, 1240))
 def test_hostile_texts_are_shown_as_text(open_page: Open, width: int) -> None:
     page = open_page(
         build_page([statement_sample(CARD, texts=HOSTILE_TEXTS), statement_sample(SSDS, texts=HOSTILE_TEXTS)], "x"),

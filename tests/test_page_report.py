@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.examples import first
 from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_large import large_result
 from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SSDS, TOO_FEW_DISKS, sample, samples
@@ -112,8 +113,8 @@ def test_a_curve_says_where_it_is_resolved() -> None:
 
 # ---------------------------------------------------------------------------------------------------------- browser
 @pytest.mark.browser
-def test_the_first_screen_answers_four_questions(html: str, open_page: Open) -> None:
-    page = open_page(html)
+def test_the_first_screen_answers_four_questions(html: str, read_page: Open) -> None:
+    page = read_page(html)
     assert page.locator("#lead dt").all_inner_texts() == [
         "Which carries the load?", "How slow is it?", "What limits it?", "How sure is that?",
     ]  # fmt: skip
@@ -247,7 +248,7 @@ def test_theme_and_zoom_survive_a_reload(html: str, open_page: Open) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize(
-    "fragment", ["#range=9~3&theme=pink", "#range=a~b", "#compare=15k-raid10&scenario=15k-raid10", "#charts"]
+    "fragment", first(2, "#range=9~3&theme=pink", "#compare=15k-raid10&scenario=15k-raid10", "#range=a~b", "#charts")
 )
 def test_a_broken_address_is_the_usual_view(html: str, open_page: Open, fragment: str) -> None:
     page = open_page(html, fragment)
@@ -256,8 +257,8 @@ def test_a_broken_address_is_the_usual_view(html: str, open_page: Open, fragment
 
 
 @pytest.mark.browser
-def test_tables_hold_the_numbers_of_their_charts(html: str, open_page: Open) -> None:
-    page = open_page(html)
+def test_tables_hold_the_numbers_of_their_charts(html: str, read_page: Open) -> None:
+    page = read_page(html)
     payload = page_payload(samples(), "x")["scenarios"][0]
     table = numbers(page, "latency-time")[0]
     column = table[0].index("15k-raid10: p99 (µs)")
@@ -319,8 +320,8 @@ def test_an_unresolved_tail_is_dotted(open_page: Open) -> None:
 
 
 @pytest.mark.browser
-def test_the_narrow_comparison_is_stacked(html: str, open_page: Open) -> None:
-    page = open_page(html, width=390)
+def test_the_narrow_comparison_is_stacked(html: str, read_page: Open) -> None:
+    page = read_page(html, width=390)
     for table in ("#comparison", "#pair-ratios table", "#pair-facts table"):
         assert page.eval_on_selector(table, "e => e.scrollWidth <= e.parentElement.clientWidth"), table
     label = "e => getComputedStyle(e, '::before').content"
@@ -415,7 +416,7 @@ def test_tables_open_from_the_keyboard(html: str, open_page: Open) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", first(1, "dark", "light"))
 def test_paper_is_light_with_open_tables(html: str, open_page: Open, tmp_path: Path, scheme: str) -> None:
     page = open_page(html, scheme=scheme)
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests import plot_tables
+from tests.examples import first
 from tests.marked import between
 from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_description import description
@@ -191,8 +192,8 @@ def test_describe_writes_a_page(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------------------- browser
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1240, "light"), (390, "dark")])
-def test_opens_offline_in_every_shape(html: str, open_page: Open, width: int, scheme: str) -> None:
-    page = open_page(html, width=width, scheme=scheme)
+def test_opens_offline_in_every_shape(html: str, read_page: Open, width: int, scheme: str) -> None:
+    page = read_page(html, width=width, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert [plot.get_attribute("id") for plot in page.locator(".plot").all()] == list(CHARTS)
     for chart in CHARTS:
@@ -205,8 +206,8 @@ def test_opens_offline_in_every_shape(html: str, open_page: Open, width: int, sc
 
 
 @pytest.mark.browser
-def test_tables_hold_the_numbers_of_their_charts(html: str, open_page: Open) -> None:
-    page = open_page(html)
+def test_tables_hold_the_numbers_of_their_charts(html: str, read_page: Open) -> None:
+    page = read_page(html)
     rates = numbers(page, "rates")[0]
     reads = next(trace for trace in drawn(page, "rates") if trace["name"] == "data read")
     assert [float(row[1]) for row in rates[1:]] == reads["y"]
@@ -295,7 +296,7 @@ def test_counters_alone_have_charts_of_their_own(counters: dict[str, Any]) -> No
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1240, 390])
+@pytest.mark.parametrize("width", first(1, 390, 1240))
 def test_counters_alone_are_a_page(counters: dict[str, Any], open_page: Open, width: int) -> None:
     page = open_page(build_trace_page(counters, "counters"), width=width)
     assert "UPDATE pgbench_accounts" in text(page, "#groups")
@@ -335,7 +336,7 @@ def test_what_is_missing_is_said_in_the_words_of_the_engine(sqlserver: dict[str,
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1240, 390])
+@pytest.mark.parametrize("width", first(1, 390, 1240))
 def test_sql_server_is_a_page(sqlserver: dict[str, Any], open_page: Open, width: int) -> None:
     page = open_page(build_trace_page(sqlserver, "sqlserver"), width=width)
     assert "E:\\log\\shop.ldf" in text(page, "#groups")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.examples import first
 from tests.runs import Run, commands, poisson, run
 from tests.test_replay import scenario_of
 from tiersim.devices.array.storage_pool import Neighbour, add_neighbour
@@ -29,14 +30,14 @@ def beside(neighbour: Neighbour, per_s: float, law: Any, count: int = COUNT, see
     return run(builder, commands(poisson(count, per_s, seed), entry)), builder
 
 
-@pytest.mark.parametrize(("ours", "others"), [(300, 300), (100, 700), (700, 100)])
+@pytest.mark.parametrize(("ours", "others"), first(1, (300, 300), (100, 700), (700, 100)))
 def test_our_latency_under_a_neighbour_is_that_of_an_mm1_with_both_loads(ours: float, others: float) -> None:
     found, _ = beside(Neighbour(others, 0, 8192), ours, "exponential")
     load = (ours + others) / 1000
     assert found.latency_ns[COUNT // 50 :].mean() == pytest.approx(MS / (1 - load), rel=0.02)
 
 
-@pytest.mark.parametrize(("ours", "others"), [(300, 300), (200, 600)])
+@pytest.mark.parametrize(("ours", "others"), first(1, (300, 300), (200, 600)))
 def test_and_of_an_md1_when_service_is_fixed(ours: float, others: float) -> None:
     """Pollaczek and Khinchine: load / (2 (1 - load)) services of waiting."""
     found, _ = beside(Neighbour(others / 2, others / 2, 8192), ours, "fixed")

@@ -103,12 +103,20 @@ def sources() -> Iterator[str]:
             yield path.relative_to(ROOT).as_posix()
 
 
+def _called(call: ast.Call) -> str:
+    """The name of what is called; behind the last point alone, where what stands before it is no name."""
+    of = call.func
+    if isinstance(of, ast.Attribute):
+        return f"{of.value.id}.{of.attr}" if isinstance(of.value, ast.Name) else f".{of.attr}"
+    return of.id if isinstance(of, ast.Name) else ""
+
+
 def names_of_posix(tree: ast.AST) -> Iterator[str]:
     """Yield what only POSIX has, unless ``hasattr(module, name)`` stands before it."""
     asked = {
         ast.unparse(call.args[1]).strip("'\"")
         for call in ast.walk(tree)
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == "hasattr" and len(call.args) == 2
+        if isinstance(call, ast.Call) and _called(call) == "hasattr" and len(call.args) == 2
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -118,7 +126,7 @@ def names_of_posix(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module in NAMES:
             yield from (f"{node.module}.{a.name}" for a in node.names if a.name in NAMES[node.module])
         elif isinstance(node, ast.Attribute) and node.attr not in asked:
-            module = ast.unparse(node.value)
+            module = node.value.id if isinstance(node.value, ast.Name) else ""
             if node.attr in NAMES.get(module, ()):
                 yield f"{module}.{node.attr}"
 
@@ -126,7 +134,7 @@ def names_of_posix(tree: ast.AST) -> Iterator[str]:
 def places_of_linux(tree: ast.AST) -> Iterator[str]:
     """Yield the paths that are given to ``Path`` or ``open``."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Path", "open", "os.open"):
+        if isinstance(node, ast.Call) and _called(node) in ("Path", "open", "os.open"):
             for argument in node.args[:1]:
                 text = ast.unparse(argument).lstrip("f").strip("'\"")
                 if text.startswith(PLACES):
@@ -138,9 +146,11 @@ def texts_without_encoding(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or any(keyword.arg == "encoding" for keyword in node.keywords):
             continue
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+        name = _called(node).rpartition(".")[2]
+        if name not in ("read_text", "write_text", "open"):
+            continue
         said = ast.unparse(node)
-        if name in ("read_text", "write_text") and len(node.args) < (2 if name == "write_text" else 1):
+        if name != "open" and len(node.args) < (2 if name == "write_text" else 1):
             yield said
         if name == "open" and not said.startswith(("os.open", "tarfile.open", "webbrowser.open")):
             modes = [a for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Constant)]

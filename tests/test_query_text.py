@@ -151,8 +151,9 @@ def test_what_stood_in_a_literal_stands_nowhere(before: str, after: str) -> None
     "evil", ["/*", "'", '"', "$a$", "(", "1.", "[", "-", "(1,", "--", "in (1", "a[", "e'\\", "),(", "set a="]
 )
 def test_time_grows_with_the_length_alone(evil: str) -> None:
-    text = (evil * LONGEST)[:LONGEST]
+    length = LONGEST // 5
+    text = (evil * length)[:length]
     start = time.process_time()
     without_literals(text)
     fingerprint(text)
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.examples import first
 from tests.plants import hdd
 from tests.runs import commands, poisson, run
 from tiersim.devices.array.volume import Layout, Volume, add_volume
@@ -35,24 +36,24 @@ def erlang_c(servers: int, load: float) -> float:
     return last / (sum(terms) + last)
 
 
-@pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
+@pytest.mark.parametrize("load", first(1, 0.8, 0.3, 0.6))
 def test_mm1(load: float) -> None:
     assert mean_latency_ns(1, "M", load, 3) == pytest.approx(SERVICE_NS / (1 - load), rel=0.01)
 
 
-@pytest.mark.parametrize("load", [0.3, 0.6, 0.8])
+@pytest.mark.parametrize("load", first(1, 0.8, 0.3, 0.6))
 def test_md1(load: float) -> None:
     expected = SERVICE_NS * (1 + load / (2 * (1 - load)))
     assert mean_latency_ns(1, "D", load, 3) == pytest.approx(expected, rel=0.01)
 
 
-@pytest.mark.parametrize(("servers", "load"), [(2, 0.6), (4, 0.7), (16, 0.8)])
+@pytest.mark.parametrize(("servers", "load"), first(1, (4, 0.7), (2, 0.6), (16, 0.8)))
 def test_mmc(servers: int, load: float) -> None:
     expected = SERVICE_NS * (1 + erlang_c(servers, load) / (servers * (1 - load)))
     assert mean_latency_ns(servers, "M", load, 3) == pytest.approx(expected, rel=0.01)
 
 
-@pytest.mark.parametrize(("depth", "load"), [(1, 0.6), (4, 0.7), (16, 0.8)])
+@pytest.mark.parametrize(("depth", "load"), first(1, (4, 0.7), (1, 0.6), (16, 0.8)))
 def test_a_gate_of_depth_n_before_more_servers_is_mmn(depth: int, load: float) -> None:
     builder = PlantBuilder(3)
     gate = add_gate(builder, "gate", depth, add_server(builder, "device", 64, SERVICE_NS, "exponential"))

@@ -13,6 +13,7 @@ import pytest
 
 from tests import naive_tables as naive
 from tests.blktrace_records import content_hash
+from tests.examples import first
 from tests.imported_rows import Row, import_files, in_order
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import detect_format, import_trace
@@ -24,6 +25,13 @@ pytestmark = [
     pytest.mark.skipif(not SHARED.is_dir(), reason="the sample traces are not beside this checkout"),
 ]
 
+#: What the long tests read: files of formats of which others are read every day, and the largest one.
+LARGE = (
+    "other/blkreplay/linux-mysql.load.gz",
+    "other/blkreplay/linux-webserver-2.load.gz",
+    "traces/msps/DTRS100M.trace.gz",
+    "traces/windows_etw/windows_disk_usage_etw.csv.bz2",
+)
 Twin = Callable[[Path], Iterator[Row]]
 REQUESTS: dict[str, tuple[str, Twin]] = {
     "blktrace/fio_loop0/fio_iolog_v3.txt": ("fio-iolog", naive.fio_iolog),
@@ -78,7 +86,7 @@ def unpacked(path: Path, most: int = -1) -> bytes:
         return stream.read(most)
 
 
-@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("name", first(len(REQUESTS) - len(LARGE), *sorted(REQUESTS, key=LARGE.__contains__)))
 def test_a_sample_is_read_as_its_twin_reads_it(tmp_path: Path, name: str) -> None:
     key, twin = REQUESTS[name]
     rows, bundle = import_files(tmp_path, SHARED / name)
@@ -139,7 +147,7 @@ def test_other_files_are_taken_for_nothing(name: str) -> None:
         detect_format(SHARED / name)
 
 
-@pytest.mark.parametrize("name", ["traces/windows_etw/windows_disk_usage_etw.csv.bz2", "traces/arc/OLTP.lis.zst"])
+@pytest.mark.parametrize("name", ["traces/mqsim_ascii/tpcc-small.trace", "traces/arc/OLTP.lis.zst"])
 def test_a_bundle_imported_again_is_the_same(tmp_path: Path, name: str) -> None:
     one, two = tmp_path / "one.trace", tmp_path / "two.trace"
     first = import_trace([SHARED / name], one)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from typer.testing import CliRunner
 
-from tests.databases import DatabaseCase, database_cases
+from tests.databases import LOG_VOLUME, DatabaseCase, database_cases
 from tests.drawn_streams import draw_streams, streams_of
 from tests.examples import examples
 from tests.plants import Case, cases
@@ -37,6 +37,7 @@ from tiersim.scenarios.tenants.shared_runs import Recordings, TenantResults, run
 from tiersim.simulator.categories import COUNT
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.metrics import Metrics, by_recording, new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result
@@ -464,6 +465,63 @@ def test_engines_note_the_same_requests_of_a_database(case: DatabaseCase) -> Non
     np.testing.assert_array_equal(found[0], found[1])
 
 
+def beside(
+    case: DatabaseCase, commands: Case, stations: Sequence[int]
+) -> tuple[PlantBuilder, Database, Metrics, Streams]:
+    """A database of a drawn case, and drawn streams at *stations* of its plant, or a server of their own if there are
+    none, in ticks of the database. What a server draws depends on how many requests came before: there is none then.
+    """
+    builder, database, metrics = case.fresh("exponential" if stations else "fixed")
+    own = stations or [add_server(builder, "theirs", 1, 30 * case.tick_ns)]
+    fed = commands.commands
+    time_ns = np.sort(fed.time_ns // 100_000 * case.tick_ns)
+    at = np.array(own, np.int32)[np.arange(len(fed)) % len(own)]
+    fed = replace(fed, time_ns=time_ns, intended_ns=time_ns, station=at, op=np.minimum(fed.op, 1).astype(np.uint8))
+    drawn = draw_streams(fed, commands.seed, syncs=True, flushes=commands.seed % 2 == 1)
+    columns, counted_ns = len(metrics.latency), int(metrics.first_counted[0] * metrics.interval_ns[0])
+    metrics = new_metrics(
+        columns + COUNT, len(builder.stations), RESOURCES, 4, int(metrics.interval_ns[0]), counted_from_ns=counted_ns
+    )
+    return builder, database, metrics, drawn
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(database_cases, cases())
+def test_engines_agree_on_a_database_beside_streams(case: DatabaseCase, commands: Case) -> None:
+    builder, database, metrics, streams = beside(case, commands, (0, LOG_VOLUME))
+    plant, outcome = engine.run_database(builder.build(4), database, metrics, beside=streams)
+    builder, other, other_metrics, again = beside(case, commands, (0, LOG_VOLUME))
+    reference = ReferenceEngine(builder.build(4), [], other_metrics, streams=again, database=other)
+    expected = reference.run()
+    np.testing.assert_array_equal(database.done_ns, other.done_ns)
+    np.testing.assert_array_equal(streams.done_ns, again.done_ns)
+    assert (outcome.end_ns, outcome.arrived, outcome.left, outcome.requests) == (
+        expected.end_ns, expected.arrived, expected.left, expected.requests,
+    )  # fmt: skip
+    assert_same_metrics(metrics, other_metrics)
+    np.testing.assert_array_equal(plant.stations, reference.plant.stations)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(database_cases, cases())
+def test_a_database_and_streams_that_share_nothing_do_what_they_do_alone(case: DatabaseCase, commands: Case) -> None:
+    """Until the sessions are through, with which the run ends."""
+    builder, database, metrics, streams = beside(case, commands, ())
+    _, outcome = engine.run_database(builder.build(4), database, metrics, beside=streams)
+    builder, alone, own_metrics, _ = beside(case, commands, ())
+    _, by_itself = engine.run_database(builder.build(4), alone, own_metrics)
+    np.testing.assert_array_equal(database.done_ns, alone.done_ns)
+    assert outcome.end_ns == by_itself.end_ns
+    own = slice(len(metrics.latency) - COUNT)
+    for name in ("latency", "latency_over_time", "latency_max_ns"):
+        np.testing.assert_array_equal(getattr(metrics, name)[own], getattr(own_metrics, name)[own], err_msg=name)
+    builder, _, _, again = beside(case, commands, ())
+    engine.run_streams(builder.build(4), again, metrics_for(commands, builder, 1))
+    seen = streams.done_ns < outcome.end_ns
+    np.testing.assert_array_equal(seen, again.done_ns < outcome.end_ns)
+    np.testing.assert_array_equal(streams.done_ns[seen], again.done_ns[seen])
+
+
 def test_requests_that_do_not_fit_are_not_half_a_trace(folder: Path) -> None:
     metrics = tapped(new_metrics(1, 1, RESOURCES, 2, 1), np.zeros(1, np.int64), 4)
     metrics.tap_count[0] = 5
@@ -483,9 +541,9 @@ def test_a_server_of_which_statements_were_recorded_asks_alone_what_its_run_aske
     (tmp_path / "sample").mkdir()
     sample = start(tmp_path / "sample") / "select"
     import_files(sort_files([sample]), tmp_path / "db.trace")
-    said = '[tenants.one]\nrecording = "db.trace"\n[tenants.two]\nrecording = "db.trace"\n'
-    said += 'engine = { buffer_pool = "32 MiB" }\n'
-    one, two = shared(tmp_path, said, "hdd-100")
+    said_of_two = '[tenants.one]\nrecording = "db.trace"\n[tenants.two]\nrecording = "db.trace"\n'
+    said_of_two += 'engine = { buffer_pool = "32 MiB" }\n'
+    one, two = shared(tmp_path, said_of_two, "hdd-100")
     own = replay_statements(tmp_path / "db.trace", load_scenario("hdd-100"))
     for name in ("data read",):
         expected, found = (r.summary["latency_ns"][name]["mean"]["value"] for r in (own, one.alone))
@@ -494,7 +552,12 @@ def test_a_server_of_which_statements_were_recorded_asks_alone_what_its_run_aske
     rates = one.together.summary["shared"]["transactions_per_s"]
     assert rates["alone"] == own.summary["throughput_per_s"]["transactions"]["value"]
     assert rates["together"] < rates["alone"]
-    assert any("do not answer to the others" in text for text in one.together.summary["shared"]["not_modelled"])
+    assert rates["basis"].endswith("a run of them beside the others' requests")
+    said = one.together.summary["shared"]["not_modelled"]
+    assert any("its statements ran beside the others' requests" in text for text in said)
+    later = shared(tmp_path, said_of_two + 'shift = "1 s"\n', "hdd-100")[1].together.summary["shared"]
+    assert any("do not answer to the others" in text for text in later["not_modelled"])
+    assert later["transactions_per_s"]["basis"].endswith("times requests/s together over alone")
 
 
 # ---- who waits: against the definition, and closed forms

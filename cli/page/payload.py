@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.verdicts import known_latency_errors, meaning
+from tiersim.cli.verdicts import expected_multiples, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, PERCENTILES, REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES
 from tiersim.units import format_bytes
@@ -313,10 +313,12 @@ def _checkpoints(result: Result) -> dict[str, Any] | None:
 
 
 def _purposes(summary: Mapping[str, Any]) -> set[str]:
-    """Return what latencies are shown of: no log syncs where each is the wait of one commit, which is shown."""
+    """Return what latencies are shown of: no log syncs where each is the wait of one commit, which is shown. The first
+    and the last of a run can have one without the other.
+    """
     latency_ns = summary["latency_ns"]
-    waits, commits_there = (latency_ns.get(name, {}).get("count") for name in ("log sync", "commit"))
-    return set(latency_ns) - ({"log sync"} if waits is not None and waits == commits_there else set())
+    waits, commits_there = (latency_ns.get(name, {}).get("count", 0) for name in ("log sync", "commit"))
+    return set(latency_ns) - ({"log sync"} if math.isclose(waits, commits_there, rel_tol=1e-3) else set())
 
 
 def _place(purpose: str) -> tuple[int, str]:
@@ -428,7 +430,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         **finite({key: summary.get(key) for key in _OF_STATEMENTS if summary.get("level") == "statements"}),
         "latency_ns": finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
         "model_error": error_sentence(summary),
-        "known_errors": known_latency_errors(summary),
+        "expected": expected_multiples(summary) if summary.get("model_error") else None,
         "in_doubt": in_doubt(summary),
         "curves": {} if saturated else curves(result),
         "bottleneck": _with_part(finite(summary.get("bottleneck"))),

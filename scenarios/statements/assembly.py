@@ -229,18 +229,23 @@ class Assembled:
         return int(self.database.counted_ns[UNTIL]) if self.stops else self.span_ns
 
 
+#: Gets a plant and the station of each of its volumes; returns the stations that take the database's requests to them.
+Enter = Callable[[PlantBuilder, Mapping[str, int]], Mapping[str, int]]
+
+
 def assemble(
     load: StatementLoad,
     scenario: NamedScenario,
     processor: ProcessorCosts | None = None,
     seed: int | None = None,
     shared: Shared | None = None,
+    enter: Enter | None = None,
 ) -> Assembled:
     """Put *load* on *scenario*, its pool as ``cache_state`` says; *seed* in place of the scenario's. Raises
     ScenarioError.
 
     *shared* has what was made for a scenario before this one and may do for this one, too. A load can be put on
-    scenarios as often as one likes.
+    scenarios as often as one likes. *enter* puts stations before the volumes.
     """
     settings = settings_of_load(scenario, load, processor)
     seed = scenario.model.replay.seed if seed is None else seed
@@ -248,6 +253,8 @@ def assemble(
     program = shared.program(load, scenario, settings, processor, seed)
     builder = PlantBuilder(seed)
     entry = volumes_of(scenario, builder)
+    if enter is not None:
+        entry = dict(enter(builder, entry))
     relations, volumes, log_volume = _place(scenario, load, settings.page_bytes, entry)
     frames = frames_of(load, settings)
     database = add_database(

@@ -1,7 +1,7 @@
 """One recording of statements on one scenario, from the bundle to the result."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import TraceError
 from tiersim.parallel import side_by_side
@@ -20,7 +21,7 @@ from tiersim.scenarios.calibration.popularity.recorded_files import recorded_fil
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.replay import INTERVALS
+from tiersim.scenarios.replay import INTERVALS, PlayedRecording, entries_of, streams_on
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
 from tiersim.scenarios.statements.calibration import calibrate, part_of
 from tiersim.scenarios.statements.calibration_verdict import stamped
@@ -36,12 +37,13 @@ from tiersim.scenarios.statements.statement_load import (
     texts_of,
 )
 from tiersim.scenarios.tails import with_tails
-from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.categories import COUNT, FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import ended_statements, with_statements
 from tiersim.simulator.database.database_state import SESSIONS_OVER, Database
-from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics, new_metrics, of_columns
 from tiersim.simulator.result import Result
+from tiersim.simulator.streams import NO_STREAMS, Streams
 from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import read_counters
@@ -202,6 +204,7 @@ def replay_statements(
     goes_on: bool = True,
     progress: Callable[[int], None] | None = None,
     tap: Tap | None = None,
+    beside: Sequence[PlayedRecording] = (),
 ) -> Result:
     """Replay the statements of the bundle at *path*, recorded or synthesised, as the scenario says
     (``docs/statements.md``).
@@ -210,7 +213,8 @@ def replay_statements(
     stands in for the scenario's. *load* is that of the bundle, where it has been
     read, and *trace* what :func:`trace_of` says of it; *goes_on*: clients that are through early begin anew, until the
     time of the recording is over; *shared* has what was made for a run before this one. *tap* is called with what the
-    run asked of each volume, *progress* with the number of statements that have ended. Raises ScenarioError or
+    run asked of each volume, *progress* with the number of statements that have ended. *beside* it, on the same
+    hardware, are recordings: all but the first, which is its own, and says what limits it. Raises ScenarioError or
     TraceError.
     """
     seed = scenario.model.replay.seed if seed is None else seed
@@ -218,13 +222,23 @@ def replay_statements(
     rounds = further = 1
     rows = FIRST_TAPS
     while further:
-        going = _GoingRound(assemble(load, scenario, processor, seed, shared), rounds)
+        others: list[Streams] = []
+
+        def enter(builder: PlantBuilder, entry: Mapping[str, int], others: list[Streams] = others) -> Mapping[str, int]:
+            own, *theirs = entries_of(builder, entry, beside)
+            others.append(streams_on(builder, theirs, beside[1:]))
+            return own
+
+        going = _GoingRound(assemble(load, scenario, processor, seed, shared, enter if beside else None), rounds)
         assembled = going.assembled
         interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
         columns = FIRST_CLASS + len(assembled.program.names)
         warmup_ns = scenario.model.replay.warmup
         stations = len(assembled.builder.stations)
-        metrics = new_metrics(columns, stations, RESOURCES, INTERVALS + 1, interval_ns, counted_from_ns=warmup_ns)
+        theirs = COUNT * len(beside[1:])
+        metrics = new_metrics(
+            columns + theirs, stations, RESOURCES, INTERVALS + 1, interval_ns, counted_from_ns=warmup_ns
+        )
         if tap is not None:
             metrics = tapped(metrics, np.array(list(assembled.entry.values())), rows)
         plant, outcome = engine.run_database(
@@ -233,7 +247,9 @@ def replay_statements(
             metrics,
             progress=_up_to(load, progress),
             more=going.more if goes_on else None,
+            beside=others[0] if others else NO_STREAMS,
         )
+        metrics = of_columns(metrics, slice(columns))
         assembled = going.assembled
         further = _further_rounds(assembled, outcome.end_ns, going.rounds) if goes_on else 0
         rounds = going.rounds + further

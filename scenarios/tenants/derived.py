@@ -1,10 +1,12 @@
-"""The block requests of a server of which nobody recorded any: what a run of its statements asks of the volumes.
+"""The block requests of a server of which nobody recorded any: what a run of its statements asks of the volumes, alone
+on the hardware, or beside the requests of others, to which all that stands above the volumes then answers: processors,
+buffer pool, group commits, checkpoints.
 
-That run is alone on the hardware. What it asks is replayed beside others as a recorded block trace is: its sessions
-wait for their own requests, and for flushes of the log by others of them. What stands above the volumes is not there
-any more, and does not answer to the others.
+What it asks is replayed as a recorded block trace is: its sessions wait for their own requests, and for flushes of the
+log by others of them.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 from tiersim.operations import FLUSH, READ
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.replay import PlayedRecording
 from tiersim.scenarios.statements.assembly import Assembled
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.simulator.database.database_state import BURSTS, CHECKPOINTER, LOG_BLOCKS, LOG_STATION, LOG_THREADS
@@ -27,29 +30,35 @@ NOT_ANSWERED = (
     "its requests were derived from a run of its statements alone; its processors, buffer pool, sizes of"
     " group commits and pages of checkpoints do not answer to the others"
 )
+#: And what it lacks where that run was beside the others.
+NOT_ANSWERED_BESIDE = (
+    "its statements ran beside the others' requests of a run of them before; that others answer to these once more is"
+    " left out"
+)
 #: And where transactions come at the recorded rate.
 BY_THE_CLOCK = (
-    "alone, its transactions come at the recorded rate, however slow they are; together, a pause of up to 100 ms counts"
-    " as its sessions' own; if its clients wait for answers, write"
+    "its transactions come at the recorded rate, however slow they are; if its clients wait for answers, write"
     ' replay = { mode = "closed", clients = 8, think = "0 s" }, with their number and their pause'
 )
 
 
-def derive(path: Path, scenario: NamedScenario, target: Path) -> Result:
-    """Run the statements of the bundle at *path* alone on *scenario*. Write their requests to the volumes as a bundle
-    at *target*, one file for each volume. Return the result of that run. Raises TiersimError.
+def derive(path: Path, scenario: NamedScenario, target: Path, beside: Sequence[PlayedRecording] = ()) -> Result:
+    """Run the statements of the bundle at *path* on *scenario*: alone, or *beside* recordings of which the first is its
+    own (see :func:`replay_statements`). Write their requests to the volumes as a bundle at *target*, one file for each
+    volume. Return the result of that run. Raises TiersimError.
     """
 
     def write(assembled: Assembled, metrics: Metrics) -> bool:
         found = rows_of(metrics)
         if found is not None:
-            _write(target, found[found["came_ns"] <= assembled.timeline_ns], assembled)
+            own = found["asked_by"] < len(assembled.database.sessions)
+            _write(target, found[own & (found["came_ns"] <= assembled.timeline_ns)], assembled, bool(beside))
         return found is not None
 
-    return replay_statements(path, scenario, tap=write)
+    return replay_statements(path, scenario, tap=write, beside=beside)
 
 
-def _write(target: Path, rows: NDArray[Any], assembled: Assembled) -> None:
+def _write(target: Path, rows: NDArray[Any], assembled: Assembled, beside: bool) -> None:
     """Write requests that were noted as a bundle."""
     stations, sessions = assembled.builder.stations, len(assembled.database.sessions)
     nothing = np.full(len(rows), -1, np.int64)
@@ -62,7 +71,8 @@ def _write(target: Path, rows: NDArray[Any], assembled: Assembled) -> None:
         writer.stream_names += [f"session {number}" for number in range(sessions)]
         writer.stream_names += [*(station.name for station in stations), "background"]
         fields["source_format"] = "derived"
-        fields["inferred"] = ["requests are those of a run of the recorded statements on this hardware, alone"]
+        how = "beside the others' requests" if beside else "alone"
+        fields["inferred"] = [f"requests are those of a run of the recorded statements on this hardware, {how}"]
         writer.append(
             Requests(
                 time_ns=rows["came_ns"].copy(),

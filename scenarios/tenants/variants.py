@@ -43,7 +43,8 @@ def sweep_document(
         scenario = load_scenario(on, [f"{key}={value}" for key, value in settings.items() if not _is_of_tenants(key)])
         own = recordings.as_said(_model_with(recordings, settings), str(number))
         scenarios.append(scenario)
-        runs.append(parts_on(own, own.on(scenario), scenario))
+        tenants = own.on(scenario)
+        runs.append(own.beside_each_other(scenario, tenants, parts_on(own, tenants, scenario), workers)[1])
     most = sum(part.found.requests for part in runs[0])
     if not all(from_disk(part.found, part.scenario) for parts in runs for part in parts):
         load = max(max(part.scenario.model.replay.load for part in parts) for parts in runs)

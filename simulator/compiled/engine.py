@@ -307,57 +307,72 @@ def close_intervals(
 
 
 @kernel
-def consider(s: Streams, e: Engine, events: int, stream: int, now: int, round_: int, rank: int) -> int:
-    """Give a stream's next command its time, if it has one; returns the new count of events."""
-    start = next_start(s, stream, now)
-    if start == NEVER:
-        return events
-    key = event_key(round_for(now, round_, rank, start, ARRIVAL), ARRIVAL, 0, int(np.int64(stream)))
-    return push(e.calendar, events, start, key, stream)
+def first_column(s: Streams, d: Database, m: Metrics) -> int:
+    """Return where the columns of metrics of the first recording begin: behind those of a database."""
+    return 0 if d.sessions.size == 0 else m.latency.shape[0] - COUNT * s.groups.size
 
 
 @kernel
-def open_streams(s: Streams, e: Engine, events: int) -> int:
+def consider(s: Streams, d: Database, e: Engine, events: int, stream: int, now: int, round_: int, rank: int) -> int:
+    """Give a stream's next command its time, if it has one; returns the new count of events. Streams are numbered
+    behind the sessions of a database.
+    """
+    start = next_start(s, stream, now)
+    if start == NEVER:
+        return events
+    number = d.sessions.size + int(np.int64(stream))
+    key = event_key(round_for(now, round_, rank, start, ARRIVAL), ARRIVAL, 0, number)
+    return push(e.calendar, events, start, key, number)
+
+
+@kernel
+def open_streams(s: Streams, d: Database, e: Engine, events: int) -> int:
     """Give every stream's first command its time; returns the new count of events."""
     for stream in range(s.streams.size):
-        events = consider(s, e, events, stream, 0, 0, COMPLETION)
+        events = consider(s, d, e, events, stream, 0, 0, COMPLETION)
     return events
 
 
 @kernel
 def start_command(
-    p: Plant, e: Engine, s: Streams, stream: int, interval: int, events: int, now: int, round_: int
+    p: Plant, e: Engine, s: Streams, d: Database, stream: int, interval: int, events: int, now: int, round_: int
 ) -> tuple[int, int]:
     """Make a request of a stream's next command; returns the new count of events and the request's slot."""
     row = note_started(s, stream, now)
     slot = new_request(p, e, NONE, s.station[row], s.op[row], s.offset_bytes[row], s.length_bytes[row])
-    begin_command(p, e, slot, row, stream, now - gathered_before_ns(s, row), s.category[row], interval)
-    record_lag(e.metrics, interval, now - s.recorded_ns[row])
+    number = d.sessions.size + int(np.int64(stream))
+    category = first_column(s, d, e.metrics) + int(np.int64(s.category[row]))
+    begin_command(p, e, slot, row, number, now - gathered_before_ns(s, row), category, interval)
+    if d.sessions.size == 0:
+        record_lag(e.metrics, interval, now - s.recorded_ns[row])
     if lets_followers_go(s, stream):
         group = s.groups[s.streams[stream]["group"]]
         for place in range(group["first_follower"], group["end_follower"]):
             follower = s.followers[place]
             if wake_follower(s, follower):
-                events = consider(s, e, events, follower, now, round_, ARRIVAL)
-    return consider(s, e, events, stream, now, round_, ARRIVAL), slot
+                events = consider(s, d, e, events, follower, now, round_, ARRIVAL)
+    return consider(s, d, e, events, stream, now, round_, ARRIVAL), slot
 
 
 @kernel
-def end_command(p: Plant, e: Engine, s: Streams, slot: int, interval: int, events: int, now: int, round_: int) -> int:
+def end_command(
+    p: Plant, e: Engine, s: Streams, d: Database, slot: int, interval: int, events: int, now: int, round_: int
+) -> int:
     """A command ended: its stream may go on; returns the new count of events."""
     request = p.requests[slot]
-    stream = request["stream"]
+    stream: Any = np.uint32(request["stream"] - d.sessions.size)
     whole, device = note_ended(s, stream, request["row"], now)
     if whole > 0:
-        first = request["category"] // COUNT * COUNT  # of its recording
+        before = first_column(s, d, e.metrics)
+        first = before + (request["category"] - before) // COUNT * COUNT  # of its recording
         record_sync(e.metrics, first + LOG_SYNC, interval, whole)
         record_sync(e.metrics, first + LOG_SYNC_DEVICE, interval, device)
     if lets_committers_go(s, stream, request["row"], now):
         group = s.groups[s.streams[stream]["group"]]
         for other in range(group["first_stream"], group["end_stream"]):
             if wake_committer(s, other):
-                events = consider(s, e, events, other, now, round_, COMPLETION)
-    return consider(s, e, events, stream, now, round_, COMPLETION)
+                events = consider(s, d, e, events, other, now, round_, COMPLETION)
+    return consider(s, d, e, events, stream, now, round_, COMPLETION)
 
 
 @kernel
@@ -405,6 +420,7 @@ def advance(
     """Process events in order until none is left, something is needed, or a bound is reached; returns why it stopped.
 
     Commands come by the clock from *a*, in blocks, or from the streams *s*, all of which are there; the other is empty.
+    Of a database and streams beside it the run ends with the sessions.
     Events at *until_ns* and later, and all but *most_events*, are left for the next call. With more blocks to come,
     nothing after the last known arrival is touched.
     """
@@ -471,20 +487,21 @@ def advance(
                     if waits:
                         break
                 made, slot, dispatches, ended = leave(p, e, d, a, slot, interval, dispatches, now)
-                if ended and d.sessions.size > 0:
+                if ended and p.requests[slot]["stream"] < d.sessions.size:
                     events = wake_session(e, p.requests[slot]["stream"], events, now, now, round_, COMPLETION)
                 elif ended:
-                    undone -= 1
+                    undone -= d.sessions.size == 0  # sessions are through when they say so
                     if s.streams.size > 0:
-                        events = end_command(p, e, s, slot, interval, events, now, round_)
+                        events = end_command(p, e, s, d, slot, interval, events, now, round_)
                 if made == 0:
                     break
-        elif key_rank(key) == ARRIVAL and d.sessions.size > 0:
+        elif key_rank(key) == ARRIVAL and slot < d.sessions.size:
             events, answer, entering = go_on(p, e, d, slot, interval, events, now, round_)
             if answer == OVER:
                 undone -= 1
         elif key_rank(key) == ARRIVAL:
-            events, entering = start_command(p, e, s, slot, interval, events, now, round_)
+            stream: Any = np.uint32(slot - d.sessions.size)
+            events, entering = start_command(p, e, s, d, stream, interval, events, now, round_)
         elif p.stations[station]["timer_ns"] == now:
             p.stations[station]["timer_ns"] = NEVER
             dispatches = call_dispatch(p, e, dispatches, station)
@@ -551,7 +568,7 @@ def run_streams(
     """
     engine = _new_engine(plant, NO_DATABASE, metrics, len(streams.streams))
     nothing, database = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), NO_DATABASE
-    engine.control[EVENTS] = open_streams(streams, engine, 0)
+    engine.control[EVENTS] = open_streams(streams, database, engine, 0)
     engine.control[UNDONE] = streams.commands
     status = PAUSED
     while status != ENDED:
@@ -571,23 +588,26 @@ def run_database(
     *,
     progress: Callable[[int], None] | None = None,
     more: Callable[[Database, int], Database] | None = None,
+    beside: Streams = NO_STREAMS,
 ) -> tuple[Plant, Outcome]:
-    """Run all sessions of *database* to their ends, as :func:`run` does; it holds when each statement was done.
+    """Run all sessions of *database* to their ends, as :func:`run` does; it holds when each statement was done. The
+    streams *beside* it are on the same plant; the last columns of *metrics* are theirs.
 
     What arrives and leaves are the requests of sessions; *progress* is called with the statements that ended. *more* is
     called with the database and the time after every so many events, and returns it, with more statements or not.
     """
     sessions, clients = len(database.sessions), int(database.first_helper[0])
     database = with_slots(database, plant.requests.size)
-    engine = _new_engine(plant, database, metrics, sessions)
-    nothing, nobody = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), NO_STREAMS
-    engine.control[EVENTS] = open_sessions(database, engine, 0)
+    everybody = sessions + len(beside.streams)
+    engine = _new_engine(plant, database, metrics, everybody)
+    nothing = _arrivals(_no_commands(), np.zeros(0, np.int64), 0)
+    engine.control[EVENTS] = open_streams(beside, database, engine, open_sessions(database, engine, 0))
     engine.control[UNDONE] = clients
     status = PAUSED
     while status != ENDED:
-        status = advance(plant, engine, nothing, nobody, database, True, NEVER, _EVENTS_PER_STEP)
+        status = advance(plant, engine, nothing, beside, database, True, NEVER, _EVENTS_PER_STEP)
         if status == NEEDS_ROOM:
-            plant, engine = _grow(plant, engine, sessions)
+            plant, engine = _grow(plant, engine, everybody)
             database = with_slots(database, plant.requests.size)
         if more is not None and status == PAUSED:
             database = more(database, int(engine.control[NOW]))

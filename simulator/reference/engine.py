@@ -159,15 +159,15 @@ class ReferenceEngine:
     def run(self) -> Outcome:
         """Run to the end."""
         sessions = int(self.database.first_helper[0]) if len(self.database.sessions) else 0
-        self._done = [NEVER] * (sum(len(block) for block in self._blocks) or self._streams.commands or sessions)
+        self._done = [NEVER] * (sum(len(block) for block in self._blocks) or sessions or self._streams.commands)
         for station in range(len(self.devices)):
             self._start(self._station(station))
         self._start(self._arrivals())
-        for stream in range(self._streams.streams.size):
-            self._consider(stream, COMPLETION)
         for session in range(sessions):
             self._arrived += 1
             self._wake(session, 0, COMPLETION)
+        for stream in range(self._streams.streams.size):
+            self._consider(stream, COMPLETION)
         while self._left < len(self._done) and self.env.peek() < inf:
             self.env.step()
         close(self.metrics, self._interval, self.plant.stations["outstanding"], self.plant.work_ns)
@@ -205,16 +205,19 @@ class ReferenceEngine:
         """Give a stream's next command its time, if it has one."""
         start = next_start(self._streams, stream, self.now)
         if start != NEVER:
-            self._at(start, rank, ARRIVAL, 0, stream, partial(self._start_command, stream))
+            number = len(self.database.sessions) + stream
+            self._at(start, rank, ARRIVAL, 0, number, partial(self._start_command, stream))
 
     def _start_command(self, stream: int) -> None:
         """Bring a stream's next command to its station; the stream, and who keeps pace with it, may go on."""
         s = self._streams
         row = int(note_started(s, stream, self.now))
         slot = self._new_request(int(s.op[row]), int(s.offset_bytes[row]), int(s.length_bytes[row]), NONE)
-        self._arrive(slot, row, self.now - gathered_before_ns(s, row), int(s.category[row]))
-        self.plant.requests[slot]["stream"] = stream
-        record_lag(self.metrics, self._interval, self.now - int(s.recorded_ns[row]))
+        self._describe(slot, row, self.now - gathered_before_ns(s, row), self._first_column() + int(s.category[row]))
+        self.plant.requests[slot]["stream"] = len(self.database.sessions) + stream
+        if not len(self.database.sessions):
+            self._arrived += 1
+            record_lag(self.metrics, self._interval, self.now - int(s.recorded_ns[row]))
         self._enter(slot, int(s.station[row]), ARRIVAL)
         if lets_followers_go(s, stream):
             group = s.groups[s.streams[stream]["group"]]
@@ -222,6 +225,10 @@ class ReferenceEngine:
                 if wake_follower(s, follower):
                     self._consider(follower, ARRIVAL)
         self._consider(stream, ARRIVAL)
+
+    def _first_column(self) -> int:
+        """Return where the columns of metrics of the first recording begin: behind those of a database."""
+        return len(self.metrics.latency) - COUNT * len(self._streams.groups) if len(self.database.sessions) else 0
 
     def _wake(self, session: int, at_ns: int, rank: int) -> None:
         """Let a session go on at a time."""
@@ -354,16 +361,19 @@ class ReferenceEngine:
             now - int(request["intended_ns"]),
             int(request["length_bytes"]),
         )
-        stream = int(request["stream"])
-        if len(self.database.sessions):
+        stream, sessions = int(request["stream"]), len(self.database.sessions)
+        if stream < sessions:
             self._wake(stream, now, COMPLETION)
             return
-        self._done[int(request["row"])] = now
-        self._left += 1
+        if not sessions:  # which are through when they say so
+            self._done[int(request["row"])] = now
+            self._left += 1
         if stream != NONE:
+            stream -= sessions
             whole, device = note_ended(self._streams, stream, int(request["row"]), now)
             if whole > 0:
-                first = int(request["category"]) // COUNT * COUNT  # of its recording
+                before = self._first_column()
+                first = before + (int(request["category"]) - before) // COUNT * COUNT  # of its recording
                 record_sync(self.metrics, first + LOG_SYNC, self._interval, whole)
                 record_sync(self.metrics, first + LOG_SYNC_DEVICE, self._interval, device)
             if lets_committers_go(self._streams, stream, int(request["row"]), now):

@@ -28,6 +28,22 @@ ENGINE = (
         ("tests/test_tenants.py::test_tenants_that_share_nothing_do_what_they_do_alone",),
     ),
     Fault(
+        "statements-beside-nobody",
+        "scenarios/statements/replay.py",
+        "beside=others[0] if others else NO_STREAMS",
+        "beside=NO_STREAMS",
+        "Statements that are to run beside the requests of others run alone.",
+        ("tests/test_tenants.py::test_a_server_of_which_statements_were_recorded_asks_alone_what_its_run_asked",),
+    ),
+    Fault(
+        "run-of-sessions-ends-with-streams",
+        "simulator/compiled/engine.py",
+        "undone -= d.sessions.size == 0  #",
+        "undone -= 1  #",
+        "A run of sessions beside streams ends when so many requests of these have ended.",
+        ("tests/test_tenants.py::test_engines_agree_on_a_database_beside_streams",),
+    ),
+    Fault(
         "recordings-merged-in-block-order",
         "scenarios/replay.py",
         "count = int(np.searchsorted(block.time_ns, known_ns))",

@@ -5,6 +5,8 @@ const ALWAYS_BUSY = 0.95;
 const PEAK = 1.2;
 /** A sentence names so many scenarios, of more the first and the last. */
 const MOST_NAMED = 4;
+/** Requests that take so many times as long as recorded are told of beside a load that is carried. */
+const MUCH_SLOWER = 2;
 
 function sentenceOfVerdicts() {
   const total = scenarios().length;
@@ -21,7 +23,15 @@ function sentenceOfVerdicts() {
   return parts.filter(known).map(part => `${part}.`).join(' ');
 }
 
+const lateWord = ({ replay }) => (replay?.late_sessions ? `, ${whole.format(replay.late_sessions)} session${replay.late_sessions === 1 ? ' ends' : 's end'} late` : '');
 const sentenceOfLateSessions = () => scenarios().filter(one => one.replay?.late_sessions).map(({ name, replay: { late_sessions: late, sessions } }) => `On ${name}, ${whole.format(late)} of ${whole.format(sessions)} sessions ${late === 1 ? 'ends' : 'end'} late.`).join(' ');
+
+/** What the verdict leaves out: a load can be carried with every request many times as slow as recorded. */
+function sentenceOfSlowness() {
+  const slow = scenarios().filter(one => one.verdict.load === 'steady').flatMap(one => Object.entries(traceOf(one).measured_latency_ns).map(([purpose, { mean }]) => ({ name: one.name, purpose, mean, us: latency(one, purpose, 'mean').us })))
+    .filter(({ mean, us }) => mean > 0 && us * 1e3 > MUCH_SLOWER * mean).sort((a, b) => b.us / b.mean - a.us / a.mean)[0];
+  return slow ? `Latency is not part of this verdict: on ${slow.name}, ${plural(slow.purpose)} take ${significant(slow.us * 1e3 / slow.mean)}${NBSP}× as long as recorded.` : '';
+}
 
 /** A figure of each scenario, of many the fastest and the slowest, and the recorded one. */
 function sentenceOfLatency([purpose, statistic]) {
@@ -137,7 +147,7 @@ function drawHead() {
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const rates = sentenceOfRates();
   const answers = [
-    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' ')),
+    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), sentenceOfSlowness(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' ')),
     main ? answer('How slow is it?', [...new Set(scenarios().length < MOST_NAMED ? [main, told.at(-1)] : [main])].map(sentenceOfLatency).join(' ')) : null,
     answer('What limits it?', sentencesOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
@@ -153,11 +163,26 @@ function drawHead() {
 
 const isMean = statistic => statistic === 'mean' || statistic === 'p50';
 
+/** Between what a measured latency is expected, four times of five, with the error of the model and the scatter of the simulation. */
+function expectedLatency({ expected }, figure, us, kind) {
+  if (!expected) return spread(figure, us);
+  if (!(kind in expected)) return ' error unknown';
+  const [low, high] = expected[kind];
+  return ` expected ${spread({ low: (figure.low ?? us * 1e3) * low, high: (figure.high ?? us * 1e3) * high }, us)}`;
+}
+
+/** The same of transactions, or requests, a second. */
+function expectedRate({ expected, replay }, { value }) {
+  if (!expected?.throughput || replay?.keeps === 'rate') return '';
+  const [low, high] = expected.throughput;
+  return ` expected ${count(value * low)}–${count(value * high)}`;
+}
+
 function headlineFigure(scenario, [purpose, statistic], big) {
   const { us, figure, range, word, why } = latency(scenario, purpose, statistic);
   const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
   const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
-  const shown = known(us) ? [value(duration(us), ''), beside(scenario.known_errors.includes(isMean(statistic) ? 'mean' : 'tail') ? spread(figure, us) : ' error unknown')]
+  const shown = known(us) ? [value(duration(us), ''), beside(expectedLatency(scenario, figure, us, isMean(statistic) ? 'mean' : 'tail'))]
     : range ? [value(range, 'range'), beside(why ?? word)] : [value(word, 'word')];
   return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `${statistic} of ${plural(purpose)}`), element('dd', {}, shown));
 }
@@ -186,12 +211,13 @@ function card(scenario, index) {
     element('div', { className: 'card-head' },
       element('h2', {}, choose),
       element('p', { className: 'description' }, scenario.description ?? '')),
-    element('p', { className: 'verdict' }, verdictIcon(scenario.verdict.load), element('strong', {}, verdictWord(scenario))),
+    element('p', { className: 'verdict' }, verdictIcon(scenario.verdict.load), element('strong', {}, verdictWord(scenario) + lateWord(scenario))),
     element('dl', { className: 'headline' }, first ? headlineFigure(scenario, first, true) : null),
     element('dl', {},
       others.map(one => headlineFigure(scenario, one, false)),
       row(ofStatements(scenario) ? 'Transactions' : 'Requests', [rate && known(rate.value) && rate.resolved ? `${count(rate.value)}/s` : 'not resolved',
-        isShort(scenario) ? element('span', { className: 'interval' }, shortfall(scenario)) : null]),
+        isShort(scenario) ? element('span', { className: 'interval' }, shortfall(scenario)) : null,
+        ofStatements(scenario) && rate && known(rate.value) && rate.resolved ? element('span', { className: 'interval' }, expectedRate(scenario, rate)) : null]),
       scenarios().some(hasLag) ? row('Late start', hasLag(scenario) ? lag(scenario)[0] : noLag(scenario)) : null,
       isCached(scenario) ? row('Pool hit ratio', hitRatio(scenario.hit_ratio.pool)) : null,
       poolOf(scenario) ? row('Buffer pool', bytes(poolOf(scenario)), ' ', scenario.extrapolated ? element('span', { className: 'interval' }, 'extrapolated') : null) : null,
@@ -277,7 +303,7 @@ function drawComparison() {
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   $('comparison-note').textContent = [
-    `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). The error of the model is not in them: see How sure is that.`,
+    `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). The error of the model is not in them, as it is in what the cards call expected.`,
     'Not resolved: a range or a bound (>) stands in place of one value. Range of a transaction, commit or query: begins at the p95 or above, and includes the error of the model; on the recorded kind of storage 80 % of the p99s that were checked lay within. Range of a block request: only how much repeated simulations differ; too few slow ones for one value.',
     isMean(state.statistic) || tailsKnown() ? '' : `${list(scenarios().filter(one => !tailKnown(one)).map(one => one.name))}: nobody checked percentiles of such predictions, so how wrong the ${state.statistic} may be is unknown.`,
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',

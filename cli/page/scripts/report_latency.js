@@ -133,6 +133,9 @@ function typicalAndWorst({ time }) {
 
 const lengthOfInterval = ({ time }) => trimmed(Number((time.end_s[0] - time.start_s[0]).toPrecision(2))) + NBSP + 's';
 
+/** In an interval of fewer requests the p99 is the slowest of them. */
+const FEW_REQUESTS = 100;
+
 function latencyTimeReading() {
   const scenario = selected();
   const what = plural(state.purpose);
@@ -141,7 +144,7 @@ function latencyTimeReading() {
   const own = typicalAndWorst(scenario);
   if (!own) return `No ${what} arrived.`;
   const other = compared() && typicalAndWorst(compared());
-  const of = own.requests < 100 ? `the slowest of about ${own.requests} ${what}` : `p99 of ${what}`;
+  const of = own.requests < FEW_REQUESTS ? `the slowest of about ${own.requests} ${what}` : `p99 of ${what}`;
   const said = (one, name) => ` ${name}: median ${duration(one.typical)}, largest ${duration(one.worst)} (at ${moment(one.when)}).`;
   const p99 = one => latency(one, state.purpose, 'p99'); // where the whole has a range, single intervals are not told to three digits
   const range = (one, name) => ` ${name}: the p99 of the run is ${p99(one).range} with the error of the model, which the line leaves out.`;
@@ -198,7 +201,7 @@ function drawLatencyTime() {
   const scenario = selected();
   const other = compared();
   const traces = [...(other ? latencyLines(other, state.compare, false) : []), ...latencyLines(scenario, state.scenario, true)];
-  const text = one => `${one.name}: ${isSaturated(one) ? 'mean (saturated)' : 'p50 to p99'}`;
+  const text = one => `${one.name}: ${isSaturated(one) ? 'mean (saturated)' : typicalAndWorst(one)?.requests < FEW_REQUESTS ? 'p50 to the slowest' : 'p50 to p99'}`;
   const solid = { ...style(state.scenario), dash: 'solid', symbol: null };
   const legend = [legendItem(swatch(solid), text(scenario)), ...(other ? [legendItem(swatch({ ...style(state.compare), symbol: null }), text(other))] : []), ...periodLegend()];
   const values = traces.filter(trace => trace.hoverinfo !== 'skip').flatMap(trace => trace.y).filter(known);

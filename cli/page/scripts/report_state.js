@@ -16,8 +16,8 @@ const scenarios = () => TIERS.map(tier => atPool(tier, POOLS[state.pool]));
 const usualPool = () => Math.max(POOLS.includes(RECORDED_POOL) ? POOLS.indexOf(RECORDED_POOL) : POOLS.findIndex(size => TIERS.every(tier => !atPool(tier, size).extrapolated)), 0);
 const ofStatements = scenario => scenario.level === 'statements';
 
-/** Whether somebody checked percentiles of results like these; where not, their error is unknown and means come first. */
-const tailKnown = scenario => scenario.known_errors.includes('tail');
+/** Whether somebody checked percentiles of results like these; where not, their error is unknown and means come first. Old results do not say. */
+const tailKnown = scenario => !scenario.expected || 'tail' in scenario.expected;
 const tailsKnown = () => data.scenarios.every(tailKnown);
 const usualTail = () => (data.queries.length ? 'p95' : 'p99');
 
