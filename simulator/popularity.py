@@ -115,9 +115,9 @@ def scattered(rank: int, rows: int, seed: int, entity: int) -> int:
 
     A Feistel network over the next even number of bits, walked on until it ends within the rows.
     """
-    half = 1
-    while 1 << 2 * half < rows:
-        half += 1
+    # rows - 1 has so many bits: the exponent of a float
+    bits = int(np.float64(rows - 1).view(np.int64) >> 52) - 1022
+    half = max((bits + 1) // 2, 1)
     mask = (1 << half) - 1
     place = rank
     while True:

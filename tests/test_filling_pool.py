@@ -1,7 +1,10 @@
 """Recordings of a server that had just started: its pool fills while it is recorded, and while it is simulated."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +13,15 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import FRAMES, TRANSACTIONS, counted_database, law
 from tests.test_statements import scenario
 from tiersim.scenarios.calibration.processor import loop_sessions
+from tiersim.scenarios.statements import assembly, calibration
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.result import curve
 from tiersim.scenarios.statements.statement_load import StatementLoad, read_load
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.buffer_pool import warm as pool
+from tiersim.simulator.database.database_state import Database
 from tiersim.traces.differences import read_counters
 from tiersim.units import NS_PER_S
 
@@ -58,6 +65,32 @@ def test_costs_are_looked_for_on_a_pool_that_fills(filling: StatementLoad, tmp_p
     """With the whole load, however long it is, and from an empty pool if the scenario says so."""
     for settings in ((), ("replay.cache_state=cold",)):
         assert calibrate(filling, scenario(tmp_path, *settings)).simulated is not None
+
+
+def test_a_calibration_fills_the_pool_of_replays_and_runs_nothing_twice(
+    filling: StatementLoad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warm = replace(filling, fitted=law())
+    filled, ran = [], []
+
+    def fill(*arguments: Any, **options: Any) -> Any:
+        filled.append(arguments)
+        return pool.warm(*arguments, **options)
+
+    def run(plant: Any, database: Database, *arguments: Any, **options: Any) -> Any:
+        ran.append((database.costs.tobytes(), database.client_ns.tobytes(), database.cpu_ns.tobytes()))
+        return engine.run_database(plant, database, *arguments, **options)
+
+    monkeypatch.setattr(assembly, "warm", fill)
+    monkeypatch.setattr(calibration, "engine", SimpleNamespace(run_database=run))
+    shared, made = assembly.Shared(), scenario(tmp_path)
+    found = calibrate(warm, made, shared)
+    assert found == calibrate(warm, made)
+    assert len(filled) == 2
+    assert len(ran) > 2
+    assert all(one != other for one, other in pairwise(ran[: len(ran) // 2]))
+    replay_statements(warm.path, made, processor=found, load=warm, shared=shared)
+    assert len(filled) == 2
 
 
 def test_sessions_that_do_next_to_nothing_are_none_of_the_load(filling: StatementLoad, tmp_path: Path) -> None:

@@ -23,8 +23,9 @@ from tests.row_sweep import ACCESSES, HEAP, INDEX, shape_of, walked
 from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import TraceError
+from tiersim.random_numbers import ACCESSED_ROW, random_bits
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law, fit, predict
-from tiersim.scenarios.calibration.popularity.fit import extrapolated, least_squares
+from tiersim.scenarios.calibration.popularity.fit import extrapolated, least_squares, where_it_falls
 from tiersim.scenarios.calibration.popularity.occupancy import MOST, Pool, levels
 from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded_accesses
 from tiersim.scenarios.calibration.popularity.references import missed_of, referenced_accesses
@@ -82,6 +83,36 @@ def test_each_hot_level_takes_its_share_evenly() -> None:
 @given(st.integers(1, 3000), st.integers(0, 2**40), st.integers(0, 5))
 def test_every_row_is_the_place_of_one_rank(rows: int, seed: int, entity: int) -> None:
     assert sorted(scattered(rank, rows, seed, entity) for rank in range(rows)) == list(range(rows))
+
+
+@settings(deadline=None)
+@given(st.floats(-1, 4), st.floats(0.01, 100), st.floats(0.1, 5))
+def test_an_exponent_is_found_as_halvings_find_it(zero: float, steep: float, power: float) -> None:
+    looked_at = []
+
+    def excess(exponent: float) -> float:
+        looked_at.append(exponent)
+        return steep * float(np.sign(zero - exponent)) * float(abs(zero - exponent) ** power)
+
+    low, high, middle = 0.0, 2.5, 1.25
+    for _ in range(13):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    looked_at.clear()
+    assert where_it_falls(excess) == middle
+    assert len(set(looked_at)) == len(looked_at)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(1, 5000), st.floats(0, 2.5), st.integers(0, 2**40))
+def test_a_rank_is_of_the_part_that_holds_what_is_drawn(rows: int, exponent: float, seed: int) -> None:
+    each = [zipf(rows, exponent), zipf(7, 0.3), zipf(2000, 1.0, ((10, 0.5),))]
+    laws = laws_of(each)
+    for table, law in enumerate(each):
+        for counter in range(50):
+            high, low = (random_bits(seed, ACCESSED_ROW, table, 2 * counter + half) >> 1 for half in (0, 1))
+            part = int(np.searchsorted(law.reach, high << 31 | low, "right"))
+            assert law.first[part] <= draw_rank(laws, table, seed, table, counter) < law.first[part + 1]
 
 
 @needs_jit

@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "a44b2f0f4137099b3de013d0813bcefa917044d2f0b5751516105fd34bbb043a"
+GOLDEN = "9ee75e05182796026a7dcbde8314ad308440737222d369ffa5cc8f469c4c2e7b"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

@@ -252,7 +252,7 @@ class PoolEvidence:
                 expected = self.expected(found)[place]
                 return expected.index_missed + expected.heap_missed - wanted[place]
 
-            found[place] = replace(found[place], exponent=_where_it_falls(excess))
+            found[place] = replace(found[place], exponent=where_it_falls(excess))
             return found
         middle = dict.fromkeys(moved, _STEEPEST / 2)
         for width, halvings in ((_STEEPEST, _HALVINGS), *_AGAIN):
@@ -378,7 +378,7 @@ class PoolEvidence:
         return [(law(at), squares) for at, squares in sorted(ends, key=lambda end: end[1])]
 
 
-def _where_it_falls(excess: Callable[[float], float]) -> float:
+def where_it_falls(excess: Callable[[float], float]) -> float:
     """Return the exponent at which a falling *excess* is 0, as closely as so many halvings find it.
 
     The next place is where the line through the ends leads (regula falsi; an end that stays twice counts half: the

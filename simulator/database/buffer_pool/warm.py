@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import Plant
-from tiersim.kernel import kernel, table_set
+from tiersim.kernel import fetch, kernel, table_set
 from tiersim.random_numbers import WARMING_TRANSACTION, random_below
 from tiersim.simulator.database.buffer_pool.flush_list import age, note_clean
 from tiersim.simulator.database.buffer_pool.midpoint import balance, free_frame, let_go, tail
@@ -212,8 +212,14 @@ def walk(
     drawn, referred, read = counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ]
     end, last = referred + enough, drawn + enough
     row = 0
+    ahead = _there(transactions, random_below(count, d.seed[0], WARMING_TRANSACTION, 0, drawn))
+    further = _there(transactions, random_below(count, d.seed[0], WARMING_TRANSACTION, 0, drawn + 1))
     while referred < end and drawn < last:
-        chosen = _there(transactions, random_below(count, d.seed[0], WARMING_TRANSACTION, 0, drawn))
+        chosen, ahead = ahead, further
+        # what is drawn lies anywhere in tables of many MB: they are asked for it two and one transactions ahead
+        further = _there(transactions, random_below(count, d.seed[0], WARMING_TRANSACTION, 0, drawn + 2))
+        fetch(transactions.begins, further)
+        fetch(d.statement_class, transactions.begins[ahead])
         now = drawn * transaction_ns
         drawn += 1
         for statement in range(transactions.begins[chosen], transactions.begins[chosen + 1]):
