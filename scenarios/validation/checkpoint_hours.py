@@ -73,7 +73,7 @@ _POOL_GIB, _CLIENTS, _CORES = 140, 56, 80
 #: Beside pool and processes (8 GB, assumed): of 188 GB.
 _OS_CACHE_GIB = 40
 #: Parts that run: that of the predictions, and that whose figures say how far an assumed number moves them.
-_PART, _SMALL_PART = 40, 160
+_PART, _SMALL_PART = 40, 80
 #: No client does more than so many transactions a second, all together.
 _MOST_PER_S = 14_000
 #: Rows: of one set of tables 100 warehouses, 10 sets.
