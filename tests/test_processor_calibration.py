@@ -74,22 +74,6 @@ def test_a_search_that_is_too_fast_and_too_slow_in_turn_takes_smaller_steps() ->
     assert found.simulated.transactions_per_s == pytest.approx(recorded.transactions_per_s, rel=0.02)
 
 
-def test_a_search_that_creeps_goes_where_it_leads() -> None:
-    """Many sessions wait for a processor whatever a read costs, so each step is little shorter than the one before."""
-    loop, runs = Loop(sessions=64), 0
-
-    def counted(costs: ProcessorCosts) -> CalibrationRun:
-        nonlocal runs
-        runs += 1
-        return loop.run(costs)
-
-    recorded = loop.run(_costs(70_000, 90_000)).pace
-    found = calibrate_processor(recorded, _costs(0, 26_000), counted)
-    assert found.costs.read_ns == pytest.approx(90_000, abs=500)
-    assert found.client_ns == pytest.approx(70_000, abs=500)
-    assert runs < 16
-
-
 def test_what_was_not_recorded_is_not_looked_for() -> None:
     found = calibrate_processor(Pace(None, None), _costs(1, 26_000), Loop().run)
     assert (found.client_ns, found.costs.read_ns) == (1, 26_000)

@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "9ee75e05182796026a7dcbde8314ad308440737222d369ffa5cc8f469c4c2e7b"
+GOLDEN = "130f69f3962751bf812fdba8d2600a0744d74cc7ba4c4da720ded51d6fb3303c"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

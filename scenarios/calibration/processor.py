@@ -9,7 +9,6 @@ that as many transactions end in a second as were recorded. What it costs by its
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +25,6 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Most simulations; fewer when transactions a second and reads are met so closely.
 _MOST_RUNS, _NEAR = 24, 0.002
-#: A search that is not near after so many simulations creeps: then its steps go where the last two lead, at most so
-#: many times as far as without.
-_CREEPS, _FURTHEST = 8, 8.0
 #: What sessions do, among the entities of ``io``, and what is done with tables.
 _OF_SESSIONS, _OF_TABLES = "client backend/", "/relation/"
 #: A session with less than this share of the statements of the busiest one is none of those that the load was measured
@@ -220,8 +216,7 @@ def calibrate_processor(
     """
     found, run = start, simulate(start)
     share, late_before_ns = 1.0, 0.0
-    moved = before = np.zeros(3)
-    for number in range(_MOST_RUNS):
+    for _ in range(_MOST_RUNS):
         read_change = _read_change(recorded, run, found)
         client_change = 0.0 if found.pause_ns is None else _client_change(recorded, run, found, read_change)
         late_ns = 0.0 if found.pause_ns is None else _late_ns(recorded, run)
@@ -232,37 +227,13 @@ def calibrate_processor(
         if late_ns * late_before_ns < 0 and abs(late_ns) > abs(late_before_ns) / 2:  # too fast and too slow in turn
             share /= 2
         late_before_ns = late_ns
-        change = np.array([read_change, log_change, client_change])
-        if not change.round().any():  # all further simulations would be the same
-            break
-        step = share * change if number < _CREEPS else _further(change, before, moved)
-        costs = np.array([found.costs.read_ns, found.costs.log_io_ns, found.client_ns])
-        moved = np.maximum(step.round(), [min(_LEAST_READ_NS - costs[0], 0), *-costs[1:]])
-        before = change
-        read_ns, log_io_ns, client_ns = (costs + moved).astype(int).tolist()
-        found = replace(found, costs=found.costs._replace(read_ns=read_ns, log_io_ns=log_io_ns), client_ns=client_ns)
+        costs = found.costs._replace(
+            read_ns=found.costs.read_ns + round(share * read_change),
+            log_io_ns=found.costs.log_io_ns + round(share * log_change),
+        )
+        found = replace(found, costs=costs, client_ns=found.client_ns + round(share * client_change))
         run = simulate(found)
     return replace(found, recorded=recorded, simulated=run.pace)
-
-
-def _further(
-    change: NDArray[np.float64], before: NDArray[np.float64], moved: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the step to where nothing would have to change, if that is on the line through the last two places.
-
-    *change* is what has to change here, *before* what had to before the last step, *moved*: the method of secants, of
-    several numbers at a time (Anderson, https://doi.org/10.1145/321296.321305, with one step remembered).
-    """
-    less = change - before
-    square = _product(less, less)
-    step = change - _product(change, less) / square * (moved + less) if square else change
-    most, length = (sqrt(_product(one, one)) for one in (_FURTHEST * change, step))
-    return step * (most / length) if length > most else step
-
-
-def _product(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Return the inner product, added in order: that of a library for vectors differs between processors."""
-    return float(sum((one * other).tolist()))
 
 
 def _read_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts) -> float:
