@@ -125,7 +125,7 @@ def explanation(summary: Summary, query: str | None) -> dict[str, Any]:
         "reads": _reads(summary, figures, parts),
         "tenants": _tenants(summary),
         "stations": stations,
-        "written_back": any(one.get("kind") == "write cache" for one in (summary.get("stations") or {}).values()),
+        "written_back": _written_back(summary, stations),
         "bound": _bound(summary),
         "cores": (cores := _cores(summary) if name == _WHOLE and parts else None),
         "changes": _changes(parts, figures, _least_ns(summary, figures) if name == _WHOLE else 0.0, cores),
@@ -240,6 +240,14 @@ def _stations(summary: Summary) -> list[dict[str, Any]]:
             }
         )
     return sorted(rows, key=lambda row: -row["utilisation"])[:MOST_STATIONS]
+
+
+def _written_back(summary: Summary, busiest: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a drive among the busiest parts is behind a write cache that wrote."""
+    parts = summary.get("stations") or {}
+    caches = [one for one in parts.values() if one.get("kind") == "write cache"]
+    drives = [one for one in busiest if parts[one["station"]].get("kind") in ("hdd", "flash")]
+    return bool(drives) and any(one.get("requests") for one in caches)
 
 
 def _bound(summary: Summary) -> dict[str, Any] | None:

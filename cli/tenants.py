@@ -259,7 +259,7 @@ def _notes(summaries: Sequence[dict[str, Any]], everything: bool) -> str:
         if rates is not None and rates["alone"] is not None:
             notes.append(
                 f"{summary['shared']['tenant']}: {rates['alone']:,.0f} transactions/s alone, about"
-                f" {rates['together']:,.0f} together (in proportion to its requests/s)."
+                f" {rates['together']:,.0f} together ({rates['basis']})."
             )
     notes += [_note_of_share(summary["shared"]) for summary in summaries if "share" in summary["shared"]]
     missing = dict.fromkeys(text for summary in summaries for text in summary["shared"]["not_modelled"])

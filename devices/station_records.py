@@ -639,8 +639,7 @@ SERVER_ROW = _record(
 )
 
 #: ``background`` 1: nobody waits for it; it belongs to the station that it is sent to.
-# Fields do not lie as in REQUEST: two that do are copied as one word, which waits until both have reached the cache.
-CHILD = _record("station", "offset_bytes", "op", "length_bytes", "background", indices=("station",))
+CHILD = _record("station", "op", "offset_bytes", "length_bytes", "background", indices=("station",))
 
 
 @table_set

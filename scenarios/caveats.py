@@ -55,7 +55,7 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     if verdict.get("reach") == BEYOND:
         return {"basis": "extrapolated", "figures": _learned()["extrapolated"]}
     known = _learned()["calibrated"]
-    figures = known if is_calibrated else _learned()["assumed"] | {"throughput": known["throughput"]}
+    figures = known if is_calibrated else {"throughput": known["throughput"], "mean": _learned()["assumed"]["other"]}
     return {"basis": "calibrated", "figures": figures}
 
 

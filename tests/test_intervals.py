@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from tests import accuracy_document
 from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
+from tiersim.cli.statements import _expected
 from tiersim.scenarios.caveats import (
     BEYOND,
     BEYOND_BY_GUESS,
@@ -276,6 +277,10 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
         assert model_error_of({"calibration": "uncalibrated", "reach": reach})["basis"] == "assumed"
     assert far["figures"]["throughput"]["high"] > near["figures"]["throughput"]["high"]
     (sentence,) = said.notes([{"verdict": verdict, "model_error": far}])
+    told = {"verdict": verdict, "model_error": far, "calibration": {"beyond": ["processors that are busy for 97% …"]}}
+    assert "(CPU busier than recorded): throughput" in said.notes([told])[0]
+    assert "(buffer pool larger, CPU busier or reads more than recorded): throughput" in sentence
+    assert "unknown for other figures" in sentence  # only throughput was measured there
     assert list(said.expected_multiples({"model_error": far})) == ["throughput"]
     assert list(said.expected_multiples({"model_error": near})) == ["throughput", "mean", "tail"]
     unchecked = {"model_error": model_error_of({"calibration": "none"})}
@@ -284,10 +289,19 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
     ranged = {"model_error": far, "range": wide, "throughput_per_s": {"transactions": {"value": 100.0}}}
     assert said.expected_multiples(ranged) == {"throughput": (0.5, 4.0)}  # it holds the error of the model
     assert said.expected_multiples({}) == {}
-    told = {"verdict": verdict, "model_error": far, "calibration": {"beyond": ["processors that are busy for 97% …"]}}
-    assert "(CPU busier than recorded): throughput" in said.notes([told])[0]
-    assert "(buffer pool larger, CPU busier or reads more than recorded): throughput" in sentence
-    assert "unknown for other figures" in sentence  # only throughput was measured there
+    met = model_error_of({"calibration": "uncalibrated", "transactions": MET})
+    assert list(said.expected_multiples({"model_error": met})) == ["throughput", "mean"]
+
+
+def test_a_table_says_between_which_rates_a_measurement_is_expected() -> None:
+    error = model_error_of({"calibration": "none"})
+    low, high = (1000 * error["figures"]["throughput"][end] for end in ("low", "high"))
+    one: Any = {"model_error": error, "throughput_per_s": {"transactions": {"value": 1000.0}}}
+    assert _expected(one) == f"{low:,.0f} – {high:,.0f}"
+    assert low < 1000 < high
+    wide = {"transactions_per_s": {"low": 500.0, "high": 4000.0}, "verdict": "underdetermined"}
+    assert _expected(one | {"range": wide}) == "500 – 4,000, underdetermined"
+    assert _expected(one | {"model_error": {"basis": "unknown", "figures": {}}}) == "unknown"
 
 
 def test_storage_of_another_kind_has_the_error_of_a_result_without_a_calibration() -> None:
@@ -315,7 +329,7 @@ def test_where_transactions_are_met_and_a_query_is_not_throughput_has_the_error_
         model_error_of(one)["figures"]
         for one in (verdict, {"calibration": "calibrated"}, {"calibration": "uncalibrated"})
     )
-    assert met == assumed | {"throughput": calibrated["throughput"]}
+    assert met == {"throughput": calibrated["throughput"], "mean": assumed["other"]}  # no percentile was checked
     beyond = model_error_of(verdict | {"reach": BEYOND})
     assert beyond == model_error_of({"calibration": "calibrated", "reach": BEYOND})
     (sentence,) = said.notes([{"verdict": verdict, "model_error": model_error_of(verdict)}])

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.examples import first
 from tests.runs import needs_jit
 from tiersim.kernel import fetch, kernel, table_set
 from tiersim.kernel.machine_code import level_here
@@ -302,7 +301,7 @@ def _open_to_all(path: Path) -> None:
 
 
 @needs_jit
-@pytest.mark.parametrize("harm", first(1, _damage, _shorten, _open_to_all))
+@pytest.mark.parametrize("harm", [_damage, _shorten, _open_to_all])
 def test_code_that_cannot_be_trusted_is_made_anew(compiled: Path, tmp_path: Path, harm: Any) -> None:
     cache = tmp_path / "cache"
     shutil.copytree(compiled, cache)
@@ -359,7 +358,6 @@ WAYS: list[dict[str, str]] = [{}, {"TIERSIM_PROCESSOR": "x86-64-v2"}, {"TIERSIM_
 
 
 @needs_jit
-@pytest.mark.long
 def test_each_way_of_compiling_gives_the_same_results(tmp_path: Path) -> None:
     here, *others = [python(EACH_WAY, tmp_path, **more) for more in WAYS]
     for other in others:

@@ -17,6 +17,7 @@ from tests.page_large import large_result
 from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SSDS, TOO_FEW_DISKS, sample, samples
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import page_payload, ratio
+from tiersim.scenarios.caveats import model_error_of
 from tiersim.simulator.result import Result
 
 
@@ -124,6 +125,11 @@ def test_the_first_screen_answers_four_questions(html: str, read_page: Open) -> 
     assert "15k-raid10: no part is full; the busiest, disk arm of data.drive-" in said
     assert "7k2-raid1: disk arm of data.drive-1 cannot keep up." in said
     assert "Not calibrated" in said
+    card = text(page, ".card >> nth=0")
+    (found,) = re.findall(r"([\d.]+)\s(?:µs|ms)\s*expected ([\d.]+)–([\d.]+)", card)[:1]
+    big, low, high = map(float, found)
+    assert low < big * model_error_of({"calibration": "none"})["figures"]["other"]["low"] * 1.001  # scatter is added
+    assert high > big * model_error_of({"calibration": "none"})["figures"]["other"]["high"] * 0.999
     assert said.count("Expected error") == 1
     assert page.locator("#lead").bounding_box()["y"] + page.locator("#lead").bounding_box()["height"] < 500
 

@@ -151,9 +151,9 @@ def test_what_stood_in_a_literal_stands_nowhere(before: str, after: str) -> None
     "evil", ["/*", "'", '"', "$a$", "(", "1.", "[", "-", "(1,", "--", "in (1", "a[", "e'\\", "),(", "set a="]
 )
 def test_time_grows_with_the_length_alone(evil: str) -> None:
-    length = LONGEST // 5
+    length = LONGEST // 2
     text = (evil * length)[:length]
     start = time.process_time()
     without_literals(text)
     fingerprint(text)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 1.25

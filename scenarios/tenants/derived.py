@@ -6,7 +6,7 @@ What it asks is replayed as a recorded block trace is: its sessions wait for the
 log by others of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,8 @@ NOT_ANSWERED = (
 )
 #: And what it lacks where that run was beside the others.
 NOT_ANSWERED_BESIDE = (
-    "its statements ran beside the others' requests of a run of them before; that others answer to these once more is"
-    " left out"
+    "its statements ran beside the requests that the others asked for in a run before; that the others answer to that"
+    " again is left out"
 )
 #: And where transactions come at the recorded rate.
 BY_THE_CLOCK = (
@@ -42,7 +42,13 @@ BY_THE_CLOCK = (
 )
 
 
-def derive(path: Path, scenario: NamedScenario, target: Path, beside: Sequence[PlayedRecording] = ()) -> Result:
+def derive(
+    path: Path,
+    scenario: NamedScenario,
+    target: Path,
+    beside: Sequence[PlayedRecording] = (),
+    progress: Callable[[int], None] | None = None,
+) -> Result:
     """Run the statements of the bundle at *path* on *scenario*: alone, or *beside* recordings of which the first is its
     own (see :func:`replay_statements`). Write their requests to the volumes as a bundle at *target*, one file for each
     volume. Return the result of that run. Raises TiersimError.
@@ -55,7 +61,7 @@ def derive(path: Path, scenario: NamedScenario, target: Path, beside: Sequence[P
             _write(target, found[own & (found["came_ns"] <= assembled.timeline_ns)], assembled, bool(beside))
         return found is not None
 
-    return replay_statements(path, scenario, tap=write, beside=beside)
+    return replay_statements(path, scenario, tap=write, beside=beside, progress=progress)
 
 
 def _write(target: Path, rows: NDArray[Any], assembled: Assembled, beside: bool) -> None:

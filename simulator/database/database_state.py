@@ -214,7 +214,7 @@ HOLD = record(
 )
 
 #: A request that a session asks for.
-ASKED = record("station", "offset_bytes", "op", "length_bytes", "category", indices=("station",))
+ASKED = record("station", "op", "offset_bytes", "length_bytes", "category", indices=("station",))
 
 #: Places in ``readers``: how many processes read ahead for the sessions, how many of them are busy, the queue of what
 #: they are to read.
