@@ -78,6 +78,9 @@ class Part:
     background: int = 0  # 1: nobody waits for it
 
 
+_FIELDS = tuple(Part.__dataclass_fields__)
+
+
 class Device(Protocol):
     """A passive machine. ``slot`` is the number of a row of ``engine.plant.requests``, which it may read."""
 
@@ -121,7 +124,7 @@ class KernelDevice:
         return self._parts(kernels.resume(self._engine.plant, self._engine.database, self._station, slot, now))
 
     def _parts(self, made: int) -> list[Part]:
-        return [Part(*(int(value) for value in row)) for row in self._engine.plant.children[:made]]
+        return [Part(**{name: int(row[name]) for name in _FIELDS}) for row in self._engine.plant.children[:made]]
 
 
 class ReferenceEngine:
