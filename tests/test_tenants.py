@@ -558,10 +558,21 @@ def test_a_server_of_which_statements_were_recorded_asks_alone_what_its_run_aske
     assert rates["together"] < rates["alone"]
     assert rates["basis"].endswith("a run of them beside the others' requests")
     said = one.together.summary["shared"]["not_modelled"]
-    assert any("its statements ran beside the others' requests" in text for text in said)
+    assert any("its statements ran beside the requests that the others asked for" in text for text in said)
     later = shared(tmp_path, said_of_two + 'shift = "1 s"\n', "hdd-100")[1].together.summary["shared"]
     assert any("do not answer to the others" in text for text in later["not_modelled"])
     assert later["transactions_per_s"]["basis"].endswith("times requests/s together over alone")
+
+
+@needs_jit
+def test_a_limit_of_a_tenant_s_own_is_no_doing_of_a_neighbour_that_hardly_asks(tmp_path: Path) -> None:
+    (tmp_path / "sample").mkdir()
+    import_files(sort_files([start(tmp_path / "sample") / "select"]), tmp_path / "db.trace")
+    (tmp_path / "idle").mkdir()
+    write_trace(tmp_path / "idle", 20, 1.0).rename(tmp_path / "idle.trace")
+    text = '[tenants.one]\nrecording = "db.trace"\nlimit = { iops = 50 }\n[tenants.idle]\nrecording = "idle.trace"\n'
+    rates = shared(tmp_path, text, "hdd-100")[0].together.summary["shared"]["transactions_per_s"]
+    assert rates["together"] == pytest.approx(rates["alone"], rel=0.05)
 
 
 # ---- who waits: against the definition, and closed forms

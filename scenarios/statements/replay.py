@@ -226,7 +226,7 @@ def replay_statements(
 
         def enter(builder: PlantBuilder, entry: Mapping[str, int], others: list[Streams] = others) -> Mapping[str, int]:
             own, *theirs = entries_of(builder, entry, beside)
-            others.append(streams_on(builder, theirs, beside[1:]))
+            others.append(streams_on(builder, theirs, beside[1:]) if theirs else NO_STREAMS)
             return own
 
         going = _GoingRound(assemble(load, scenario, processor, seed, shared, enter if beside else None), rounds)
