@@ -44,7 +44,7 @@ class Tabs:
         self.folder = folder
         self.complaints: list[str] = []
         self.free: list[tuple[Any, Path]] = []
-        self.read: dict[tuple[object, ...], tuple[Any, Path]] = {}  # at most one, by what was asked for
+        self.read: dict[tuple[object, ...], tuple[Any, Path]] = {}  # the last page that was asked for
         self.count = 0
         self.context = browser.new_context(offline=True)
         self.context.set_default_timeout(120_000)  # where others are at work on the machine, a page opens slowly

@@ -5,7 +5,7 @@ const ALWAYS_BUSY = 0.95;
 const PEAK = 1.2;
 /** A sentence names so many scenarios, of more the first and the last. */
 const MOST_NAMED = 4;
-/** Requests that take so many times as long as recorded are told of beside a load that is carried. */
+/** Beside a load that is carried, requests are named that take more than so many times as long as recorded. */
 const MUCH_SLOWER = 2;
 
 function sentenceOfVerdicts() {
@@ -163,7 +163,7 @@ function drawHead() {
 
 const isMean = statistic => statistic === 'mean' || statistic === 'p50';
 
-/** Between what a measured latency is expected, four times of five, with the error of the model and the scatter of the simulation. */
+/** The limits between which a measured latency is expected: the error of the model, and the scatter of the simulation. */
 function expectedLatency({ expected }, figure, us, kind) {
   if (!expected) return spread(figure, us);
   if (!(kind in expected)) return ' error unknown';
