@@ -125,6 +125,14 @@ def test_where_all_of_a_cost_would_be_cold_it_may_be_all_that_was_counted() -> N
     assert (low, high) == pytest.approx((COUNTED_RANGE[0], COUNTED_RANGE[1] / hot))
 
 
+def test_where_nobody_knows_how_often_sessions_waited_all_may_be_cold_or_nothing() -> None:
+    hot = hot_share(300 * US, 0.3)
+    low, high = cpu_range(300 * US, 0.3, 3.0)
+    assert low * hot == pytest.approx(COUNTED_RANGE[0] * hot_share(300 * US, 3.0))
+    assert high * hot == pytest.approx(COUNTED_RANGE[1])
+    assert cpu_range(300 * US, 0.3, 0.3) == cpu_range(300 * US, 0.3)
+
+
 @pytest.mark.parametrize(("share", "is_part"), [(0.01, False), (0.05, True)])
 def test_what_other_processes_of_the_server_do_by_the_second_is_no_part_of_a_transaction(
     share: float, is_part: bool

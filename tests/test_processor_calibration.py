@@ -97,6 +97,7 @@ class _OneLookup:
 
     query = np.zeros(1, np.int32)
     queries = ("q",)
+    counters = SimpleNamespace(found=None)
 
     def __len__(self) -> int:
         return 1
@@ -146,6 +147,29 @@ def test_waits_for_a_limit_that_is_not_described_become_no_cpu_of_clients(client
         assert found.costs.read_ns == pytest.approx(READ_NS, rel=0.01)
         assert "more than any client takes" in found.assumed[1]
         assert found.cpu_range == ASSUMED_RANGE
+
+
+@pytest.mark.parametrize(("slower", "waits"), [(1.1, 0.0), (50.0, 0.04)])
+def test_what_described_hardware_does_not_let_sessions_wait_is_long_waits(
+    monkeypatch: pytest.MonkeyPatch, slower: float, waits: float
+) -> None:
+    """80 µs a transaction of one session; fifty times as slow as recorded, 3.9 ms of it are a wait that is missing."""
+    loop, asked = Loop(sessions=1, reads=0.0, statement_ns=80_000), []
+
+    def as_counted(_load: Any, _model: Any, _recorded: Any, _time: Any, *long_waits: float) -> ProcessorCosts:
+        asked.append(long_waits)
+        return _costs(0, 26_000)
+
+    monkeypatch.setattr(calibration, "_as_counted", as_counted)
+    monkeypatch.setattr(calibration, "recorded_flushes", lambda _: 0)
+    rate = loop.run(_costs(0, 26_000)).pace.transactions_per_s
+    assert rate is not None
+    model, time = SimpleNamespace(run=loop.run), SimpleNamespace(share=0.1, busy=0.02)
+    found = calibration._by_host_time(
+        cast(Any, _OneLookup()), cast(Any, model), Pace(rate / slower, None), cast(Any, time)
+    )
+    assert asked[1] == pytest.approx((waits, 10 * waits), rel=0.03)
+    assert [one.startswith("The described hardware is too fast") for one in found.assumed] == [True] * bool(waits)
 
 
 def test_reads_and_clients_that_take_more_than_any_are_waits() -> None:

@@ -25,6 +25,8 @@ IDLE, _FADES = 0.75, 0.08
 #: every pool to every; of the ten cells with most waits eight lie between the multiples (docs/processors.md). Nobody
 #: measured shorter waits.
 COLD_NS, COLD_RANGE, LONG_NS = 200_000, (0.5, 1.5), 10_000_000
+#: What a long wait is taken to last that nobody simulated: a throttling interval of Linux (block/blk-throttle.c).
+UNSEEN_NS = 100_000_000
 #: The server's other processes work by the second, whatever the rate: 1 to 13 ms of it in every cell. If they take no
 #: more than this share of the processors, they are no part of a transaction.
 _HELPERS = 0.02
@@ -94,15 +96,18 @@ def hot_share(counted_ns: float, long_waits: float, cold_ns: float = COLD_NS) ->
     return max(1 - cold_ns * long_waits / counted_ns, _LEAST_HOT) if counted_ns > 0 else 1.0
 
 
-def cpu_range(counted_ns: float, long_waits: float) -> tuple[float, float]:
+def cpu_range(counted_ns: float, long_waits: float, most_waits: float = 0.0) -> tuple[float, float]:
     """Return between which multiples the CPU of a transaction on a busy host lies that was counted like that.
 
-    Where the rule would leave less than anything was seen to take, it may be all that was counted.
+    Where the rule would leave less than anything was seen to take, or it is not known how often sessions waited, at
+    most *most_waits* times, it may be all that was counted.
     """
     hot = hot_share(counted_ns, long_waits)
     least, most = (hot_share(counted_ns, long_waits, COLD_NS * times) / hot for times in reversed(COLD_RANGE))
-    if hot <= _LEAST_HOT:
+    if hot <= _LEAST_HOT or most_waits > long_waits:
         most = 1 / hot
+    if most_waits > long_waits:
+        least = min(least, hot_share(counted_ns, most_waits) / hot)
     return least * COUNTED_RANGE[0], most * COUNTED_RANGE[1]
 
 
@@ -128,16 +133,18 @@ def stolen(time: HostTime) -> tuple[str, ...]:
     )
 
 
-def costs_of_host(time: HostTime, transactions_per_s: float, ios: Ios, long_waits: float = 0.0) -> HostCosts:
+def costs_of_host(
+    time: HostTime, transactions_per_s: float, ios: Ios, long_waits: float = 0.0, most_waits: float = 0.0
+) -> HostCosts:
     """Return what a transaction and a page cost, of what the processors did while so many transactions, and *ios*, were
-    done in a second; in a transaction were so many *long_waits*.
+    done in a second; in a transaction were so many *long_waits*, or up to *most_waits* where that is more.
     """
     rest_ns, read_ns, said = _as_counted(time, NS_PER_S / transactions_per_s, ios)
     assumed = (said,) if read_ns is None else ()
     read_ns = READ_NS if read_ns is None else read_ns
     counted_ns = rest_ns + read_ns * ios.reads_per_s / transactions_per_s
     hot = hot_share(counted_ns, long_waits)
-    return HostCosts(hot * rest_ns, hot * read_ns, hot, said, cpu_range(counted_ns, long_waits), assumed)
+    return HostCosts(hot * rest_ns, hot * read_ns, hot, said, cpu_range(counted_ns, long_waits, most_waits), assumed)
 
 
 def _as_counted(time: HostTime, each_ns: float, ios: Ios) -> tuple[float, float | None, str]:

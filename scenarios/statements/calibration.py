@@ -14,12 +14,15 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     ASSUMED_RANGE,
     CLIENT_NS,
     CLIENT_SHARE,
+    COLD_NS,
     COUNTED_RANGE,
+    LONG_NS,
     MOST_CLIENT_NS,
     MOST_CLIENT_SHARE,
     READ_COUNTED_RANGE,
     READ_NS,
     READ_RANGE_NS,
+    UNSEEN_NS,
     UNTIMED_RANGE,
     Ios,
     costs_of_host,
@@ -55,6 +58,7 @@ from tiersim.simulator.database.sessions.processors import Costs, scaled
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.differences import of_log
 from tiersim.traces.schema import DATA_READ
+from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: So many executions of all sessions tell how fast a load runs; of 8 sessions 10,000 each.
 _EXECUTIONS = 80_000
@@ -84,6 +88,10 @@ _NO_LOG = (
 _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"
     " something else"
+)
+_UNSEEN = (
+    "The described hardware is too fast: it carries {:,.0f} transactions/s, {:,.0f} were recorded. What sessions waited"
+    " longer is taken for waits of {:g} ms each, which make processors slower: describe the cap or the slower device"
 )
 #: A device that carries so many more transactions than ran was not their limit; where processors are busy for a smaller
 #: share of the time, only if it carries clearly more: else what it lacks of their time is no CPU, for of idle
@@ -131,7 +139,13 @@ def _by_host_time(load: StatementLoad, model: "_Model", recorded: Pace, time: Ho
     end as were recorded.
     """
     start = _as_counted(load, model, recorded, time, 0.0)
-    start = _as_counted(load, model, recorded, time, model.run(start).long_waits)
+    run = model.run(start)
+    unseen_ns = _unseen_ns(recorded, run, time.busy)
+    waits = [run.long_waits + unseen_ns / lasted_ns for lasted_ns in (UNSEEN_NS, LONG_NS)]
+    start = _as_counted(load, model, recorded, time, *waits)
+    if unseen_ns:
+        said = _UNSEEN.format(run.pace.transactions_per_s, recorded.transactions_per_s, UNSEEN_NS / NS_PER_MS)
+        start = replace(start, assumed=(*start.assumed, said))
     wanted = replace(recorded, read_ns=None)
     limits = time.share >= LIMITING  # else only what writes of the log cost is looked for
     asked = wanted if limits else replace(wanted, transactions_per_s=None)
@@ -146,14 +160,28 @@ def _by_host_time(load: StatementLoad, model: "_Model", recorded: Pace, time: Ho
     return replace(found, client_ns=client_ns, recorded=recorded)
 
 
+def _unseen_ns(recorded: Pace, run: CalibrationRun, busy: float) -> float:
+    """Return how much longer clients waited for a transaction than on the described hardware; 0 where that carries no
+    more of them, or little more, or what is lacking hides less than *busy* processors are counted wrongly.
+    """
+    wanted, had = recorded.transactions_per_s, run.pace.transactions_per_s
+    if not wanted or not had or had <= (1 + _IDLE_SLACK) * wanted:
+        return 0.0
+    unseen_ns = run.sessions * NS_PER_S * (1 / wanted - 1 / had)
+    counted_ns = busy * NS_PER_S / wanted
+    return unseen_ns if COLD_NS * unseen_ns / LONG_NS > (1 - COUNTED_RANGE[0]) * counted_ns else 0.0
+
+
 def _as_counted(
-    load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime, long_waits: float
+    load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime, long_waits: float, most_waits: float = 0.0
 ) -> ProcessorCosts:
-    """Return what statements cost by what the processors did, if so many *long_waits* are in a transaction."""
+    """Return what statements cost by what the processors did, if so many *long_waits* are in a transaction, or up to
+    *most_waits*.
+    """
     assert recorded.transactions_per_s is not None
     transactions = max(load.transactions, 1)
     ios = _ios(load, recorded.transactions_per_s / transactions)
-    host = costs_of_host(time, recorded.transactions_per_s, ios, long_waits)
+    host = costs_of_host(time, recorded.transactions_per_s, ios, long_waits, most_waits)
     model.hot, model.cpu_is_known = host.hot, True
     costs = model.start.costs
     # a page that a session writes to have its frame takes as much as one that is read

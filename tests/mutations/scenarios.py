@@ -4,6 +4,14 @@ from tests.mutations.fault import Fault
 
 SCENARIOS = (
     Fault(
+        "waits-of-undescribed-cap",
+        "scenarios/statements/calibration.py",
+        "unseen_ns = run.sessions * NS_PER_S * (1 / wanted - 1 / had)",
+        "unseen_ns = 0.0",
+        "A cap that is not described made nobody wait.",
+        ("tests/test_processor_calibration.py::test_what_described_hardware_does_not_let_sessions_wait_is_long_waits",),
+    ),
+    Fault(
         "cost-of-years",
         "scenarios/sizing/cost.py",
         "return self.capex + self.monthly * self.years * _MONTHS_A_YEAR",
