@@ -86,9 +86,9 @@ def meaning(summaries: Iterable[Summary]) -> str:
         return ""
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     low, _, high = found.removeprefix("±").removesuffix(" %").partition(" … ")
-    between = f"between {low.removeprefix('-')} % below and {(high or low).removeprefix('+')} % above the measured value"
+    between = f"between {low.removeprefix('-')} % below and {(high or low).removeprefix('+')} % above"
     return (
-        f"{found}: the prediction is {between} in "
+        f"{found}: the prediction is {between} the measured value in "
         f"{'3 of 4' if 'innodb' in bases else 'nearly 4 of 5'} checks (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'extrapolated'} else ''}{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{_DOUBT if any(map(in_doubt, given)) else ''}"
