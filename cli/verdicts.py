@@ -11,7 +11,7 @@ _ALIKE_PCT = 0.5
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " Calibrated results have smaller limits on the recorded kind of storage only: nobody checked them on another."
+    " A passed calibration makes these limits smaller on the recorded kind of storage; on another, nobody checked it."
 )
 _DOUBT = " In doubt: within these limits the verdict on load may be the other one."
 _NO_EFFECT = " has no effect here: "
