@@ -627,12 +627,10 @@ def _slc_cache(drive: Flash) -> dict[str, int]:
 def _filled_pages(drive: Flash, seed: int) -> list[int]:
     """Pages of each plane's open block that are filled: none of a fresh drive, any number of one in use."""
     planes = drive.dies * drive.chip_dies * drive.chip_planes
-    if drive.state == "fresh":
+    if drive.state == "fresh" or planes == drive.dies:
         return [0] * planes
-    filled: list[int] = (
-        np.random.default_rng([seed, FLASH_STATE, planes]).integers(0, drive.block // drive.page, planes).tolist()
-    )
-    return filled
+    luck = np.random.default_rng([seed, FLASH_STATE, planes])
+    return [int(pages) for pages in luck.integers(0, drive.block // drive.page, planes)]
 
 
 def _queues(builder: PlantBuilder, count: int) -> int:
