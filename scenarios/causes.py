@@ -685,6 +685,7 @@ class Waiting:
     streams: Streams
     file: NDArray[np.int32]
     owner: NDArray[np.int32] | None  # by command of the trace: its stream; None under another load
+    names: NDArray[np.str_]  # by stream: of the process; empty when it was not recorded
     facts: dict[str, Any]  # what was inferred, for people
     measured: dict[str, Any]  # recorded waits for the log, as ``measured_latencies`` has them
 
@@ -706,11 +707,13 @@ class Waiting:
 
     def sessions(self, streams: Streams) -> Sessions:
         """What a run of *streams* is judged by."""
-        own = streams.streams[streams.streams["foreground"] == 1]
+        foreground = streams.streams["foreground"] == 1
+        own = streams.streams[foreground]
         last = own["end"].astype(np.int64) - 1
         inferred = self.facts["inferred_sessions"]
         recorded_ns = streams.recorded_ns[last]
-        return Sessions(self.facts["load"], len(own), inferred, streams.started_ns[last] - recorded_ns, recorded_ns)
+        late_ns = streams.started_ns[last] - recorded_ns
+        return Sessions(self.facts["load"], len(own), inferred, late_ns, recorded_ns, self.names[foreground])
 
     def requests(self, streams: Streams) -> pa.Table:
         """Start and end of each command in recorded order, after a run of *streams*; of copies, in order of time."""
@@ -772,7 +775,7 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
         "load_reached": streams.commands / len(trace),
     }
     owner = crowd.owners.stream if crowd.is_recorded else None
-    return Waiting(streams, streams.station.view(np.int32), owner, known, syncs)
+    return Waiting(streams, streams.station.view(np.int32), owner, crowd.name, known, syncs)
 
 
 def _recorded_syncs(streams: Streams, latency_ns: NDArray[np.int64]) -> dict[str, Any]:

@@ -19,6 +19,9 @@ from tiersim.scenarios.survey import FileUse
 from tiersim.simulator.verdict import BEHIND_THROUGHPUT
 from tiersim.units import format_ns
 
+#: Where the time of a command in a controller is from, and what else it is.
+_OVERHEAD = "scenario; no data sheet gives it; where the write cache has a battery, a flush takes this time only"
+
 #: What a result's verdict says of its ``reach`` when it goes beyond its recording; and when it does so with costs that
 #: nothing told, whose errors are those of guesses.
 BEYOND, BEYOND_BY_GUESS = "beyond the recording", "beyond the recording, with assumed costs"
@@ -241,7 +244,13 @@ def _timeless_caches(scenario: NamedScenario) -> Iterator[str]:
 
 def parameters_assumed(scenario: NamedScenario) -> list[dict[str, str]]:
     """Every parameter that is assumed or fitted, and from what."""
-    found = [one for name, model in scenario.model.controllers.items() for one in model.assumed_defaults(name)]
+    overheads_ns = {name: hardware.controller_overhead_ns for name, hardware in scenario.hardware.items()}
+    found = [
+        {"what": f"{name}: controller_overhead", "value": format_ns(passes_ns), "source": _OVERHEAD}
+        for name, passes_ns in overheads_ns.items()
+        if passes_ns > PASS_ON_NS
+    ]
+    found += [one for name, model in scenario.model.controllers.items() for one in model.assumed_defaults(name)]
     devices = {name: hardware.device for name, hardware in scenario.hardware.items()} | scenario.limits
     for name, device in devices.items():
         if isinstance(device, Measured):

@@ -151,6 +151,7 @@ class Sessions:
     inferred: int  # of them, made up because the recording does not tell threads apart
     late_ns: NDArray[np.int64]  # of each session's last command: start against recorded start
     recorded_ns: NDArray[np.int64] | None = None  # that recorded start, where it is known
+    names: NDArray[np.str_] | None = None  # of their processes, empty where not recorded
     stopped: bool = False  # when the recording's time was over, something was left that they did not begin any more
 
 
@@ -217,14 +218,16 @@ def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
     """Say how many sessions keep pace with the recording, and where in its time the latest of the others ends."""
     if not late_ns.size:
         return "no session is slower than recorded"
-    finish = "One ends" if late_ns.size == 1 else f"{late_ns.size} end up to"
+    latest = int(sessions.late_ns.argmax())
+    name = "" if sessions.names is None else str(sessions.names[latest])
+    one, latest_of = (f" ({name})", f" (the latest: {name})") if name else ("", "")
+    finish = f"One{one} ends" if late_ns.size == 1 else f"{late_ns.size}{latest_of} end up to"
     text = (
         f"{sessions.sessions - late_ns.size} of {sessions.sessions} sessions keep pace with the recording. "
         f"{finish} {format_ns(int(late_ns.max()))} late"
     )
     if sessions.recorded_ns is None:
         return text
-    latest = int(sessions.late_ns.argmax())
     due_ns = int(sessions.recorded_ns[latest])
     ended_ns = due_ns + int(sessions.late_ns[latest])
     return f"{text}: at {format_ns(ended_ns)} of {format_ns(span_ns)} instead of {format_ns(due_ns)}"

@@ -28,7 +28,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NEVER, NONE, RESOURCES, WAIT, Plant
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
-from tiersim.scenarios.caveats import empty_caches, of_hardware
+from tiersim.scenarios.caveats import empty_caches, of_hardware, parameters_assumed
 from tiersim.scenarios.library import load_scenario
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import Device, Part, ReferenceEngine
@@ -524,6 +524,14 @@ def test_defaults_that_nobody_knows_are_listed_as_assumed(tmp_path: Path) -> Non
         ("perc: controller, destage_depth", "assumed: 1 .. 64")
     ]
     assert load(tmp_path, "iops = 1000").model.controllers["perc"].assumed_defaults("perc") == []
+
+
+def test_the_time_of_a_command_in_a_controller_is_listed_with_what_is_assumed() -> None:
+    """A flush that a write cache with a battery answers takes nothing else."""
+    found = {entry["what"]: entry["value"] for entry in parameters_assumed(load_scenario("15k-raid10"))}
+    assert found["data: controller_overhead"] == "50 µs"
+    bare = parameters_assumed(load_scenario("15k-raid10-bare"))
+    assert not any("controller_overhead" in entry["what"] for entry in bare)
 
 
 def test_what_is_assumed_stays_so_when_a_result_is_run_again(tmp_path: Path) -> None:

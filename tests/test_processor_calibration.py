@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from tiersim.scenarios.calibration.cpu_and_waits import READ_NS, idle_factor
+from tiersim.scenarios.calibration.cpu_and_waits import ASSUMED_RANGE, READ_NS, idle_factor
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
 from tiersim.scenarios.statements import calibration
 from tiersim.simulator.database.sessions.processors import Costs
@@ -126,6 +126,26 @@ def test_what_is_assumed_is_less_than_was_timed_on_idle_processors(sessions: int
     assert found.client_ns == pytest.approx(2 * model.hot * 20_000, abs=1)
     assert found.costs.read_ns == pytest.approx(model.hot * READ_NS, abs=1)
     assert found.assumed == ("waits",)
+
+
+@pytest.mark.parametrize("client_ns", [50_000, 3_000_000])
+def test_waits_for_a_limit_that_is_not_described_become_no_cpu_of_clients(client_ns: int) -> None:
+    """Reads that would take more CPU than any storage: at their most, clients explain the rest, or no client does and
+    what both cost is assumed.
+    """
+    loop = Loop()
+    recorded = loop.run(_costs(client_ns, 150_000)).pace
+    model = SimpleNamespace(start=_costs(0, 0), run=loop.run, hot=1.0)
+    found = calibration._by_guess(cast(Any, model), recorded, 20_000, _costs(0, 12_000_000), ["waits"])
+    if client_ns == 50_000:
+        assert found.client_ns == pytest.approx(client_ns, abs=2_000)
+        assert found.costs.read_ns == 150_000
+        assert "the most that storage takes" in found.assumed[0]
+    else:
+        assert found.client_ns == pytest.approx(40_000, rel=0.01)
+        assert found.costs.read_ns == pytest.approx(READ_NS, rel=0.01)
+        assert "more than any client takes" in found.assumed[1]
+        assert found.cpu_range == ASSUMED_RANGE
 
 
 def test_reads_and_clients_that_take_more_than_any_are_waits() -> None:

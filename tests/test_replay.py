@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "130f69f3962751bf812fdba8d2600a0744d74cc7ba4c4da720ded51d6fb3303c"
+GOLDEN = "851d47531f4196d711d5946e0a8fc3be9095acf6236531030eb5240c5b5f1ee1"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

@@ -242,7 +242,8 @@ def _by_guess(
     """Return costs that are assumed, for what is *said*: of a statement that took *mean_ns* besides its pages.
 
     *found* is what runs as fast as recorded, None where reads were not timed. Where the described device would carry
-    more transactions than ran, its clients cost more, or its reads as much as storage takes.
+    more transactions than ran, its clients cost more, or its reads as much as storage takes: unless no client costs so
+    much, so that the rest is a wait of the recorded hardware that the described one does not have.
     """
     lowest, highest = READ_RANGE_NS
     costs = model.start.costs  # what the server writes takes as much as what it reads
@@ -259,20 +260,20 @@ def _by_guess(
     slack = _SLACK if run.busy >= _IDLE else _IDLE_SLACK
     limit_per_s = (1 + slack) * (recorded.transactions_per_s or float("inf"))
     is_slower = run.pace.transactions_per_s is not None and run.pace.transactions_per_s > limit_per_s
-    if is_slower and found is None:
-        fitted = calibrate_processor(recorded, replace(start, cpu_range=COUNTED_RANGE), model.run)
+    if is_slower and (found is None or found.costs.read_ns > highest):
+        begin, asked = replace(start, cpu_range=COUNTED_RANGE), recorded  # as many transactions as were recorded
+        if found is not None:
+            begin = replace(
+                begin,
+                costs=costs._replace(read_ns=highest),
+                assumed=(_MOST.format(found.costs.read_ns / 1e3, highest / 1e3),),
+                read_range=(lowest / highest, 1.0),
+            )
+            asked = replace(recorded, read_ns=None)
+        fitted = calibrate_processor(asked, begin, model.run)
         if not (waits := _waits(fitted, mean_ns)):
             return fitted
         start = replace(start, assumed=(*said, *waits))
-    elif is_slower and found is not None and found.costs.read_ns > highest:
-        most = replace(
-            start,
-            costs=start.costs._replace(read_ns=highest),
-            assumed=(_MOST.format(found.costs.read_ns / 1e3, highest / 1e3),),
-            cpu_range=COUNTED_RANGE,  # as many transactions as were recorded
-            read_range=(lowest / highest, 1.0),
-        )
-        return calibrate_processor(replace(recorded, read_ns=None), most, model.run)
     if found is not None:  # of what was not timed, nothing was counted on an idle host
         model.hot = 1 / idle_factor(run.busy)
         costs = start.costs._replace(read_ns=round(model.hot * READ_NS))

@@ -66,7 +66,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A ${what} starts when as many earlier ones of its session have ended as when it was recorded, and the recorded think time is over. After a pause (longer than replay.dependency_window, 100 ms unless set) it starts at its recorded time.`,
+  'partly-open': what => `A session waits for its own ${what}s: it sends the next one when as many have ended as had ended in the recording, and the recorded pause (think time) is over. After a pause longer than replay.dependency_window (100 ms unless set), the next one starts at its recorded time. Latency counts from the start in this run; how late it starts is a figure of its own.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
