@@ -320,6 +320,8 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
             busiest,
             [of_what, *blank, *errors],
         ]
+        if not any("tail" in verdicts.expected_multiples(summary) for summary in summaries):
+            shown.append(["expected error of p99", *blank, *["unknown"] * len(summaries)])
     title = f"{f'{of}, ' if of else ''}{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
     title += "; log sync: the server's wait for write and flush of the WAL" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)
@@ -365,8 +367,8 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         notes.append(
-            "A range or a bound (>) in place of a p99: the slow requests came in too few bursts. It is the scatter of"
-            " the simulation alone; the error of the model comes on top."
+            "A range or a bound (>) in place of a p99: the run has too few slow requests for one value. The range"
+            " leaves out the error of the model, which is unknown for every p99 here."
         )
     return notes
 

@@ -388,7 +388,7 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     return " ".join(sentences)
 
 
-_UNCHECKED = " Without a passed calibration, and on another kind, none was checked."
+_UNCHECKED = " Nobody checked them on another kind, or without a passed calibration: p99s here may be further off."
 
 
 def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingProxyType({})) -> list[str]:
@@ -402,8 +402,8 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
     if any(map(range_of_tail, tails)):
         notes.append(
-            "A range in place of a p99 includes the error of the model. Of the p99s that were checked, on the recorded"
-            " kind of storage, 80 % lay within such ranges."
+            "A range in place of a p99 holds the error of the model, as far as it was checked: on the recorded kind of"
+            " storage, 80 % of measured p99s lay within such ranges."
             + (_UNCHECKED if any(one["verdict"] == "not checked" for one in tails) else "")
         )
     notes += _ranges(summaries)

@@ -11,9 +11,9 @@ _ALIKE_PCT = 0.5
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " These are the limits of results without calibration: nobody checked calibrated ones on another kind of storage."
+    " A passed calibration makes these limits smaller on the recorded kind of storage; on another, nobody checked it."
 )
-_DOUBT = " In doubt: an error within these limits turns the verdict on load."
+_DOUBT = " In doubt: within these limits the verdict on load may be the other one."
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",
@@ -86,10 +86,10 @@ def meaning(summaries: Iterable[Summary]) -> str:
         return ""
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     low, _, high = found.removeprefix("±").removesuffix(" %").partition(" … ")
-    between = f"between {low.removeprefix('-')} % too low and {(high or low).removeprefix('+')} % too high"
+    between = f"between {low.removeprefix('-')} % below and {(high or low).removeprefix('+')} % above"
     return (
-        f"{found} says that the prediction is {between}; "
-        f"{'3 of 4' if 'innodb' in bases else 'nearly 4 of 5'} measurements lay within such limits (docs/accuracy.md)."
+        f"{found}: the prediction is {between} the measured value in "
+        f"{'3 of 4' if 'innodb' in bases else 'nearly 4 of 5'} checks (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'extrapolated'} else ''}{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{_DOUBT if any(map(in_doubt, given)) else ''}"
     )

@@ -42,7 +42,7 @@ from tiersim.devices.host.port_kernels import accept_port, finish_port, resume_p
 from tiersim.devices.plant import Balance
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.ssd.flash import Flash, flash_figures
-from tiersim.devices.ssd.flash_kernels import accept_ssd, choose_ssd, finish_ssd
+from tiersim.devices.ssd.held_kernels import accept_ssd, choose_ssd, finish_ssd
 from tiersim.devices.station_records import (
     ARRAY,
     BUCKET,

@@ -94,8 +94,9 @@ HOLD = _record(
     # up to where an array has read, or a port, a cache or tiers have cut; at a flash drive: when it can go to its die
     "position",
     # of a row that is written in part, or of a copy: reading or writing; at a gate: alone or joined to another;
+    # at a flash drive: plane of its chip, NONE for several
     "phase",
-    # at a cache: whether what it misses is taken in
+    # at a cache: whether what it misses is taken in; at a flash drive: number of its page in the block
     "row",
     "low_bytes",  # what parity of the row it touches, within a unit; at a cache: where what is under way begins
     "high_bytes",
@@ -281,6 +282,12 @@ FLASH_ROW = _record(
     "units_held",  # in the buffer
     "with_data",  # 1: a die senses, or has what it sensed; one entry a die
     "turns",  # which of its dies each channel looks at first
+    "held_joined",  # queue of what the last command took besides its own
+    "chip_dies",  # that a chip, which is a die here, has
+    "chip_planes",  # that each of those has
+    "filled_pages",  # pages of the open block that are filled; one entry a plane of each chip
+    "block_pages",
+    "program_command_ns",  # that a channel takes for a command to program, before the data
     # of a drive with a cache of cells that take one bit; program_ns and program_units are those of the next program:
     "slc_units",  # that it holds; 0: there is none
     "slc_free_units",
@@ -301,7 +308,7 @@ FLASH_ROW = _record(
     "ahead_ready",  # index into the pool: when each of them is there, a ring by unit
     "stream_end",  # unit behind the last read
     "ahead_end",  # and behind what was read ahead
-    indices=("queue", "ftl", "held_reads", "held_writes", "held_sensed", "held_buffer"),
+    indices=("queue", "ftl", "held_reads", "held_writes", "held_sensed", "held_buffer", "held_joined"),
 )
 
 #: A page-mapped flash translation layer. Places of units are counted over the blocks of all dies, one after the other.

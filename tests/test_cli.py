@@ -907,7 +907,7 @@ _INTERRUPTED = ["import", "describe", "replay one", "replay several"]
 @pytest.mark.parametrize(
     ("command", "number"),
     first(
-        3,
+        2,
         ("import", signal.SIGINT),
         ("replay one", signal.SIGINT),
         ("replay several", signal.SIGTERM),
@@ -981,6 +981,7 @@ def _rows_and_notes(text: str) -> tuple[list[str], list[str]]:
 
 
 @needs_jit
+@pytest.mark.long
 def test_counters_give_latencies_of_queries(shell: Shell, capfd: pytest.CaptureFixture[str]) -> None:
     shell("import", RECORDED / "before", RECORDED / "after", "-o", "pg.trace")
     arguments = ("replay", "pg.trace", "--on", "pcie-flash", "--on", "15k-raid10", "--set", "host.cores=2")

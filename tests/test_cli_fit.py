@@ -109,6 +109,7 @@ def test_the_same_input_gives_the_same_file_by_force_only_and_the_document_says_
     assert document["device"]["name"] == "Same"
 
 
+@pytest.mark.long
 def test_a_recording_is_judged_by_the_half_that_was_not_fitted_to(tmp_path: Path) -> None:
     trace = recording_on(tmp_path, "intel-p3700-800")
     run = fit(trace, "-o", "mine.toml")

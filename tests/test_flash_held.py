@@ -13,7 +13,7 @@ from tests.runs import commands, needs_jit, run
 from tests.twins.flash_held import Held, NaiveHeld
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash, add_flash
-from tiersim.devices.ssd.flash_kernels import placed_die, sensing_ns
+from tiersim.devices.ssd.flash_kernels import sensing_ns
 from tiersim.operations import READ, WRITE
 
 pytestmark = pytest.mark.kernels
@@ -37,6 +37,10 @@ def held(**changes: object) -> Flash:
             "buffer": st.sampled_from([0, 4096, 4 * 4096]),
             "buffer_rate": st.sampled_from([None, 50_000_000]),
             "queue_depth": st.sampled_from([1, 4, 16, 10_000]),
+            "program_command": st.sampled_from(["0 ns", "700 ns"]),
+            "chip_dies": st.sampled_from([1, 2]),
+            "chip_planes": st.sampled_from([1, 2, 4]),
+            "block": st.sampled_from([2 * 4096, 64 * 4096]),
         }
     ),
     seed=st.integers(0, 2**32),
@@ -53,7 +57,7 @@ def test_a_drive_that_holds_commands_back_does_what_its_twin_does(
     fed = commands(times, add_flash(builder, drive, "flash"), np.where(writes, WRITE, READ), units * 4096, 4096)
     plant = builder.build()
     requests = [
-        Held(number, bool(write), int(placed_die(plant, 0, unit)), 4096)
+        Held(number, bool(write), unit % 8, 4096, unit // 8 % (drive.chip_dies * drive.chip_planes))
         for number, (write, unit) in enumerate(zip(writes, units.tolist(), strict=True))
     ]
     twin = NaiveHeld(drive, lambda one: int(sensing_ns(plant, 0, one.die, int(units[one.number]))))
@@ -105,3 +109,40 @@ def test_a_write_in_the_buffer_is_done_while_reads_go_before_its_program() -> No
 def test_what_holding_back_needs_is_said(changes: dict[str, object], needed: str) -> None:
     with pytest.raises(ValidationError, match=f"commands: 'held' needs {needed}"):
         held(**changes)
+
+
+@pytest.mark.parametrize(("op", "alone"), [(READ, 600_000 + 10_240), (WRITE, 10_240 + 800_000)])
+def test_one_command_takes_what_waits_for_other_planes_of_a_die_if_pages_agree(op: int, alone: int) -> None:
+    drive = held(
+        channels=1,
+        dies=1,
+        chip_dies=2,
+        chip_planes=2,
+        read=(600_000,),
+        program=800_000,
+        channel_rate=400_000_000,
+        buffer=0,
+    )
+    # the first is alone; behind it come two planes of the other die with the same page, and the next page there
+    found = latencies(drive, [0, 1000, 1000, 1000], op, np.array([1, 0, 2, 4]) * 4096, 4096)
+    assert [round(one / alone) for one in found] == [1, 2, 2, 3]
+
+
+def test_pages_of_a_drive_in_use_seldom_agree() -> None:
+    shape = {"channels": 1, "dies": 1, "chip_dies": 2, "chip_planes": 2, "buffer": 0}
+    fresh, used = (
+        latencies(held(state=state, **shape), [0] * 4, WRITE, np.arange(4) * 4096, 4096)
+        for state in ("fresh", "steady")
+    )
+    assert max(fresh) < 0.6 * max(used)
+
+
+@pytest.mark.parametrize("changes", [{"chip_planes": 2, "page": 8192}, {"chip_dies": 2, "commands": "planned"}])
+def test_planes_of_a_chip_need_commands_that_are_held(changes: dict[str, object]) -> None:
+    with pytest.raises(ValidationError, match="chip_dies, chip_planes: need commands = 'held' and pages of one unit"):
+        held(**changes)
+
+
+def test_the_time_of_a_command_needs_commands_that_are_held() -> None:
+    with pytest.raises(ValidationError, match="program_command: needs commands = 'held'"):
+        held(commands="planned", program_command="361 ns")

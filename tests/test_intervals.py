@@ -385,9 +385,9 @@ def test_it_is_said_once_for_all_results() -> None:
     first, second = said.notes([{**one, "name": "disks"}, {**calibrated, "name": "flash"}])
     assert "Expected error of disks (not calibrated): throughput" in first
     assert second.startswith("Expected error of flash (calibrated): throughput")
-    assert ["nearly 4 of 5 measurements lay within such limits" in line for line in (first, second)] == [True, False]
+    assert ["in nearly 4 of 5 checks" in line for line in (first, second)] == [True, False]
     high = said.expected_error(one).removesuffix(" %").split()[-1].removeprefix("+")
-    assert f" % too low and {high} % too high;" in first
+    assert f" % below and {high} % above the measured value" in first
     assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version
 
 
@@ -417,4 +417,4 @@ def test_a_verdict_is_in_doubt_where_the_expected_error_reaches_the_other_one(
     row = row_of(result)["summary"]  # without the keys that it follows from
     assert row["in_doubt"] == doubted
     assert said.carries(row).endswith(", in doubt") == doubted
-    assert any("In doubt: an error" in note for note in said.notes_of_rows([row, row])) == doubted
+    assert any("In doubt: within these limits" in note for note in said.notes_of_rows([row, row])) == doubted

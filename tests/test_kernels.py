@@ -358,6 +358,7 @@ WAYS: list[dict[str, str]] = [{}, {"TIERSIM_PROCESSOR": "x86-64-v2"}, {"TIERSIM_
 
 
 @needs_jit
+@pytest.mark.long
 def test_each_way_of_compiling_gives_the_same_results(tmp_path: Path) -> None:
     here, *others = [python(EACH_WAY, tmp_path, **more) for more in WAYS]
     for other in others:

@@ -58,6 +58,7 @@ def test_wheel_with_machine_code_is_for_one_python_on_one_kind_of_processor(tmp_
 
 
 @pytest.mark.packaging
+@pytest.mark.long
 def test_installed_wheel_works_away_from_the_checkout(wheel: Path, tmp_path: Path) -> None:
     target = tmp_path / "site"
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]

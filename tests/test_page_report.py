@@ -398,7 +398,7 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
     assert "Log writes were recognised by their file, which only ever grows." in known["Inferred from the recording"]
     assert "addresses: uniform no offsets in the trace" in known["Simulated"]
     for said in (
-        "After a pause (longer than replay.dependency_window, 100 ms unless set) it starts at its recorded time.",
+        "After a pause longer than replay.dependency_window (100 ms unless set), the next one starts at its recorded",
         "18 sessions, 4 of them inferred: the recording does not show which thread sent a request; 1 ends late.",
         "60 % of the requests start after earlier work of their session, 30 % at their recorded time. 10 % are",
         "Think time of sessions: mean 1.20 ms, median 700 µs.",

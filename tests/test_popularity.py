@@ -831,6 +831,7 @@ def test_an_update_and_the_look_at_what_it_did_are_one_access(tmp_path: Path) ->
 @needs_jit
 @pytest.mark.shared
 @pytest.mark.skipif(not OLTP.is_file(), reason="the traces are not beside this checkout")
+@pytest.mark.long
 def test_pools_of_other_sizes_miss_what_a_trace_s_references_do() -> None:
     """One hour of a CODASYL database's references (Megiddo and Modha, FAST 2003), which are not independent of each
     other.

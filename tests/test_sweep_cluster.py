@@ -126,6 +126,7 @@ def sweep_command(trace: Path, target: Path, address: str) -> list[str]:
 
 @needs_dask
 @needs_jit
+@pytest.mark.long
 def test_a_worker_is_killed_and_the_bytes_are_those_of_threads(trace: Path, dask: Dask, tmp_path: Path) -> None:
     run_in(tmp_path / "a.sweep", trace, grid_of(*SETTINGS), keep=True, workers=2)
     first, _ = dask.worker(), dask.worker()

@@ -74,6 +74,7 @@ def points(target: Path) -> int:
     return len(list((target / "points").glob("0*.json")))
 
 
+@pytest.mark.long
 def test_killed_at_random_moments_it_ends_bit_by_bit_the_same(trace: Path, tmp_path: Path) -> None:
     sweeper = Sweeper(trace, tmp_path / "log")
     sweeper.whole(tmp_path / "a.sweep", workers=1)

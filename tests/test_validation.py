@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tests.accuracy_document import DOCUMENT
 from tiersim.cli.main import app
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -81,8 +82,9 @@ def test_a_backup_moves_what_it_reads() -> None:
     assert rate == pytest.approx(50, rel=0.05)  # in and out of the same processor
 
 
-def test_the_depth_sweep_is_met_to_depth_64() -> None:
-    done = CliRunner().invoke(app, ["validate", "depth", "--json"])
+def test_the_depth_sweep_is_met_to_depth_64_and_stands_in_the_accuracy_document(tmp_path: Path) -> None:
+    written = tmp_path / "accuracy.md"
+    done = CliRunner().invoke(app, ["validate", "depth", "--json", "--markdown", str(written)])
     assert done.exit_code == 0, done.output
     document = json.loads(done.stdout)
     verdicts = [claim["verdict"] for claim in document["claims"]]
@@ -90,6 +92,7 @@ def test_the_depth_sweep_is_met_to_depth_64() -> None:
     assert [claim["fitted_on"] == "this figure" for claim in document["claims"]] == [True, *[False] * 7]
     assert {claim["id"] for claim in document["claims"]} == {"depth"}
     assert [experiment["name"] for experiment in document["experiments"]] == ["depth"]
+    _stands_in_the_document(written)
 
 
 def test_a_claim_counts_its_error_and_its_side() -> None:
@@ -138,11 +141,11 @@ def test_without_the_traces_the_drives_are_not_tried_and_that_is_said() -> None:
 
 
 #: Experiments of a second or two; the others fill pools, fit devices or replay minutes.
-QUICK = ("founding-arithmetic", "drives", "depth", "mqsim", "log-volume", "checkpoint-arithmetic", "checkpoint-bursts")
+QUICK = ("founding-arithmetic", "drives", "mqsim", "log-volume", "checkpoint-arithmetic", "checkpoint-bursts")
 
 
-#: Of these the document is tested by a part of its rows, where they are tested: all take ten minutes.
-IN_PARTS = ("pairs",)
+#: These are tested elsewhere: of pairs, which take ten minutes, a part of the rows; a depth sweep with its claims.
+ELSEWHERE = ("pairs", "depth")
 
 
 #: These are of recordings that are no part of the project.
@@ -208,7 +211,7 @@ HOLDS: Mapping[str, Callable[[Sequence[Claim]], None]] = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=_marks(name)) for name in report.NAMES if name not in IN_PARTS]
+    "name", [pytest.param(name, marks=_marks(name)) for name in report.NAMES if name not in ELSEWHERE]
 )
 def test_the_accuracy_document_is_what_the_command_writes(
     name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -225,9 +228,13 @@ def test_the_accuracy_document_is_what_the_command_writes(
     written = tmp_path / "accuracy.md"
     done = CliRunner().invoke(app, ["validate", name, *traces, "--markdown", str(written)])
     assert done.exit_code == 0, done.output
-    assert HOLDS.keys() <= set(report.NAMES) - set(IN_PARTS)
+    assert HOLDS.keys() <= set(report.NAMES) - set(ELSEWHERE)
     if name in HOLDS:
         HOLDS[name](found[0].claims)
+    _stands_in_the_document(written)
+
+
+def _stands_in_the_document(written: Path) -> None:
     section = written.read_text().partition("\n## ")[2]
     assert section
-    assert section in (Path(__file__).resolve().parents[1] / "docs/accuracy.md").read_text()
+    assert section in DOCUMENT.read_text()

@@ -316,6 +316,27 @@ class Flash(Sourced):
             " suspend, and power-loss protection where there is a buffer."
         ),
     )
+    program_command: Nanoseconds = Field(
+        default=0, description="Time of a channel for a command to program, before the data. Only with 'held'."
+    )
+    chip_dies: int = Field(
+        default=1,
+        gt=0,
+        le=16,
+        description=(
+            "Dies of a chip. With commands = 'held' a chip takes one command at a time: give `dies` as the number of"
+            " chips, and here how many dies each has. Only with 'held'."
+        ),
+    )
+    chip_planes: int = Field(
+        default=1,
+        gt=0,
+        le=4,
+        description=(
+            "Planes of each of them. One command reads or programs what waits for different planes of a die, if the"
+            " pages have the same number in their blocks. Only with 'held', and pages of one unit."
+        ),
+    )
     collection: Literal["greedy", "lru"] = Field(
         default="greedy",
         description="Victim of garbage collection: greedy takes the block with the fewest valid units, lru the oldest.",
@@ -400,6 +421,10 @@ class Flash(Sourced):
             raise ValueError("allocation: 'static' needs programs of one unit each")
         if self.commands == "held" and self._not_held():
             raise ValueError(f"commands: 'held' needs {self._not_held()}")
+        if self.program_command and self.commands != "held":
+            raise ValueError("program_command: needs commands = 'held'")
+        if self.chip_dies * self.chip_planes > 1 and (self.commands != "held" or self.page != self.unit):
+            raise ValueError("chip_dies, chip_planes: need commands = 'held' and pages of one unit")
         if wrong := self._client_keys_wrong():
             raise ValueError(wrong)
         if (self.host_cpu is None) != (self.host_threads is None):
@@ -513,6 +538,12 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         held_buffer=builder.queue(),
         with_data=builder.table([0] * drive.dies),
         turns=builder.table([0] * drive.channels),
+        held_joined=builder.queue(),
+        chip_dies=drive.chip_dies,
+        chip_planes=drive.chip_planes,
+        filled_pages=builder.table(_filled_pages(drive, builder.seed)),
+        block_pages=drive.block // drive.page,
+        program_command_ns=drive.program_command,
         queue_depth=drive.queue_depth,
         ftl=add_ftl(builder, drive.page_mapping, steady=drive.state == "steady") if mapped else NONE,
         unit_bytes=drive.unit,
@@ -591,6 +622,15 @@ def _slc_cache(drive: Flash) -> dict[str, int]:
         "program_units": (drive.slc_program_size if cached else drive.program_size) // drive.unit,
         **dense,
     }
+
+
+def _filled_pages(drive: Flash, seed: int) -> list[int]:
+    """Pages of each plane's open block that are filled: none of a fresh drive, any number of one in use."""
+    planes = drive.dies * drive.chip_dies * drive.chip_planes
+    if drive.state == "fresh" or planes == drive.dies:
+        return [0] * planes
+    luck = np.random.default_rng([seed, FLASH_STATE, planes])
+    return [int(pages) for pages in luck.integers(0, drive.block // drive.page, planes)]
 
 
 def _queues(builder: PlantBuilder, count: int) -> int:

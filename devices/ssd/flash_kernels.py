@@ -9,24 +9,16 @@ buffer is full a write waits for the oldest unit in it.
 A channel keeps a short calendar of busy times, in order and apart. A transfer takes all time that is left from when its
 data are there, in pieces if it must (a controller can pause a transfer and go on with it), so one that was planned
 early and is ready late does not keep others from the bus, and no gap is lost.
-
-A controller may hold commands back until their die can take them. A die that has data to transfer takes no command,
-and none is sent while its channel is at work; of a channel's dies, which have their turn one after the other, each
-takes a read before a write (MQSim, TSU_OutOfOrder.cpp and NVM_PHY_ONFI_NVDDR2.cpp: a chip waits for its data to leave,
-and those of its neighbours go before its next command). So dies of a busy channel sense together and transfer one after
-the other. What a buffer has taken waits for its die as other writes do, as a request in the background. A request for
-several pages is sent when the die of its first can take it, and all its parts are planned then.
 """
 
 from typing import NamedTuple
 
 from tiersim.devices import requests
-from tiersim.devices.requests import add_background, is_background
 from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit, write_unit
 from tiersim.devices.ssd.slc_cache_kernels import choose_cells, fold_idle, take_room
 from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
-from tiersim.operations import DISCARD, FLUSH, READ, WRITE
+from tiersim.operations import DISCARD, FLUSH, READ
 from tiersim.random_numbers import FLASH_PLACE, random_bits
 
 #: Busy times that a calendar holds; when there are more, the two that lie farthest ahead become one, as long as both.
@@ -323,7 +315,7 @@ def _read_mapped(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
 
 @kernel
 def placed_die(p: Plant, flash: int, unit: int) -> int:
-    """The die of a unit: groups of pages lie side by side over all dies, each row of them begins on another die."""
+    """The die of a unit: groups of pages lie side by side over all dies; each row begins on another die."""
     f = p.flashes[flash]
     dies = f["dies"]
     if dies == 1:
@@ -331,6 +323,8 @@ def placed_die(p: Plant, flash: int, unit: int) -> int:
     spread = f["spread"]
     group = unit // (f["page_units"] * spread)
     place = group * spread + unit % spread
+    if f["held"]:  # as MQSim's static allocation: one after the other, in each row alike
+        return place % dies
     shift = random_bits(p.seed[0], FLASH_PLACE, flash, place // dies)
     return (place + shift) % dies
 
@@ -560,224 +554,3 @@ def _collect(p: Plant, station: int, now: int, die: int, soon: bool, at_ns: int,
         copied += part
     p.work_ns[station, CHANNELS] += 2 * copies * f["unit_channel_ns"]
     return copies * f["copy_ns"] + erases * f["erase_ns"]
-
-
-@kernel
-def accept_held(p: Plant, flash: int, slot: int) -> int:
-    """Take a request into the queue; what leaves the buffer is with its die at once."""
-    f = p.flashes[flash]
-    if is_background(p, slot):
-        p.holds[slot]["position"] = 0
-        requests.append(p, f["held_writes"] + _first_die(p, flash, slot), slot)
-        return CALL
-    requests.append(p, f["queue"], slot)
-    return CALL if f["in_service"] < f["queue_depth"] else WAIT
-
-
-@kernel
-def choose_held(p: Plant, station: int, flash: int, now: int) -> tuple[int, int, int]:
-    """Take commands from the host, writes into the buffer, and send one command to a die that can take it."""
-    f = p.flashes[flash]
-    slot = p.queues[f["queue"]]["head"]
-    while slot != NONE and f["in_service"] < f["queue_depth"]:
-        requests.remove(p, f["queue"], slot, NONE)
-        f["in_service"] += 1
-        started = through_controller(p, station, flash, now)
-        request = p.requests[slot]
-        op = request["op"]
-        if op == FLUSH:
-            return slot, max(flush(p, station, flash, now, started), now + 1), NEVER
-        if op == DISCARD:
-            done = discard(p, flash, started, request["offset_bytes"], request["length_bytes"])
-            return slot, max(done, now + 1), NEVER
-        if op == READ:
-            p.holds[slot]["position"] = started
-            requests.append(p, f["held_reads"] + _first_die(p, flash, slot), slot)
-        else:
-            p.holds[slot]["position"] = through_link(p, station, flash, started, request["length_bytes"])
-            into = f["held_buffer"] if f["buffer_units"] > 0 else f["held_writes"] + _first_die(p, flash, slot)
-            requests.append(p, into, slot)
-        slot = p.queues[f["queue"]]["head"]
-    slot = p.queues[f["held_buffer"]]["head"]
-    if slot != NONE and (f["units_held"] == 0 or f["units_held"] + _units(p, flash, slot) <= f["buffer_units"]):
-        requests.remove(p, f["held_buffer"], slot, NONE)
-        f["units_held"] += _units(p, flash, slot)
-        passed = max(p.holds[slot]["position"], now)
-        done = to_buffer(p, flash, passed, p.requests[slot]["length_bytes"]) + f["write_latency_ns"]
-        return slot, max(done, now + 1), NEVER
-    return _send(p, station, flash, now)
-
-
-@kernel
-def finish_held(p: Plant, flash: int, slot: int) -> int:
-    """Free the command's place in the drive's queue; what the buffer took is to be programmed, or is now."""
-    f = p.flashes[flash]
-    request = p.requests[slot]
-    if is_background(p, slot):
-        f["units_held"] -= _units(p, flash, slot)
-        return 0
-    f["in_service"] -= 1
-    if request["op"] != WRITE or f["buffer_units"] == 0:
-        return 0
-    return add_background(p, 0, request["station"], WRITE, request["offset_bytes"], request["length_bytes"])
-
-
-@kernel
-def _send(p: Plant, station: int, flash: int, now: int) -> tuple[int, int, int]:
-    """Send the next command to a die that can take it, or say when one might."""
-    f = p.flashes[flash]
-    channels = f["channels"]
-    dies = f["dies"] // channels
-    wake = NEVER
-    for channel in range(channels):
-        idle = idle_from(p, f["calendars"] + channel * ENTRIES, now)
-        slot = p.queues[f["held_sensed"] + channel]["head"]
-        if slot != NONE:
-            at = max(idle, p.holds[slot]["position"])
-            if at <= now:
-                requests.remove(p, f["held_sensed"] + channel, slot, NONE)
-                return slot, max(_transfer_held(p, station, flash, slot, now), now + 1), NEVER
-            wake = min(wake, at)
-        turn = p.pool[f["turns"] + channel]
-        for step in range(turn, turn + dies):
-            die = channel + step % dies * channels
-            slot, ready = _first_held(p, flash, die, now)
-            if slot == NONE or p.pool[f["with_data"] + die] == 1:
-                continue
-            at = max(idle, ready, p.pool[f["read_free"] + die], p.pool[f["program_free"] + die])
-            if at > now:
-                wake = min(wake, at)
-                continue
-            p.pool[f["turns"] + channel] = (step + 1) % dies
-            request = p.requests[slot]
-            if request["op"] == READ:
-                requests.remove(p, f["held_reads"] + die, slot, NONE)
-                if _is_of_a_page(p, flash, slot):
-                    wake = min(wake, _sense(p, station, flash, slot, now))
-                    continue
-                done = read(p, station, flash, now, now, request["offset_bytes"], request["length_bytes"])
-            else:
-                requests.remove(p, f["held_writes"] + die, slot, NONE)
-                done = _program_all(p, station, flash, slot, now)
-            return slot, max(done, now + 1), NEVER
-    return NONE, NEVER, wake
-
-
-@kernel
-def _first_held(p: Plant, flash: int, die: int, now: int) -> tuple[int, int]:
-    """What a die would take next, and when that is there: a read that is there, or else what is there first."""
-    f = p.flashes[flash]
-    read_slot = p.queues[f["held_reads"] + die]["head"]
-    write_slot = p.queues[f["held_writes"] + die]["head"]
-    if read_slot == NONE and write_slot == NONE:
-        return NONE, NEVER
-    read_at = NEVER if read_slot == NONE else p.holds[read_slot]["position"]
-    write_at = NEVER if write_slot == NONE else p.holds[write_slot]["position"]
-    if read_at <= max(now, write_at):
-        return read_slot, read_at
-    return write_slot, write_at
-
-
-@kernel
-def _is_of_a_page(p: Plant, flash: int, slot: int) -> bool:
-    """Whether what a request reads lies on one die and in one page."""
-    f = p.flashes[flash]
-    request = p.requests[slot]
-    first = request["offset_bytes"] // f["unit_bytes"]
-    last = (request["offset_bytes"] + request["length_bytes"] - 1) // f["unit_bytes"]
-    return bool(first == last or (f["spread"] == 1 and first // f["page_units"] == last // f["page_units"]))
-
-
-@kernel
-def _sense(p: Plant, station: int, flash: int, slot: int, now: int) -> int:
-    """Let a die sense a page for a request, which waits for the channel then; returns when it does."""
-    f = p.flashes[flash]
-    unit = p.requests[slot]["offset_bytes"] // f["unit_bytes"]
-    die = placed_die(p, flash, unit)
-    page = unit // (f["page_units"] * f["spread"])
-    took = sensing_ns(p, flash, die, page)
-    into_registers(p, flash, die, page, (1 << f["planes"]) - 1)
-    p.pool[f["with_data"] + die] = 1
-    p.pool[f["read_free"] + die] = now + took + _units(p, flash, slot) * f["unit_channel_ns"]  # at the earliest
-    p.holds[slot]["position"] = now + took
-    p.work_ns[station, DIES] += took
-    waiting = f["held_sensed"] + die % f["channels"]
-    before = NONE
-    after = p.queues[waiting]["head"]
-    while after != NONE and p.holds[after]["position"] <= now + took:
-        before = after
-        after = p.links[after]["next"]
-    if before == NONE:
-        requests.prepend(p, waiting, slot)
-    elif after == NONE:
-        requests.append(p, waiting, slot)
-    else:
-        p.links[before]["next"] = slot
-        p.links[slot]["next"] = after
-        p.queues[waiting]["length"] += 1
-    return now + took
-
-
-@kernel
-def _transfer_held(p: Plant, station: int, flash: int, slot: int, now: int) -> int:
-    """Take what a die has sensed over its idle channel and the link; returns when the host has it."""
-    f = p.flashes[flash]
-    request = p.requests[slot]
-    die = _first_die(p, flash, slot)
-    transfer = _units(p, flash, slot) * f["unit_channel_ns"]
-    end = reserve(p, f["calendars"] + die % f["channels"] * ENTRIES, now, now, transfer)
-    p.pool[f["with_data"] + die] = 0
-    p.pool[f["read_free"] + die] = max(p.pool[f["read_free"] + die], end)
-    p.work_ns[station, CHANNELS] += transfer
-    p.work_ns[station, DIES] += end - p.holds[slot]["position"]
-    on_link = request["length_bytes"] * f["link_ps_per_byte"] // PS_PER_NS
-    passed = through_link(p, station, flash, now, request["length_bytes"])
-    return int(max(end + on_link, passed) + f["read_latency_ns"])
-
-
-@kernel
-def _program_all(p: Plant, station: int, flash: int, slot: int, now: int) -> int:
-    """Program the units of a write, each on its die; returns when the last is there."""
-    f = p.flashes[flash]
-    request = p.requests[slot]
-    begin, unit_bytes = request["offset_bytes"], f["unit_bytes"]
-    end = begin + request["length_bytes"]
-    done = now
-    for unit in range(begin // unit_bytes, (end - 1) // unit_bytes + 1):
-        f["filled_ns"] = now
-        f["filled_units"] = 1
-        f["patched_units"] = int(unit * unit_bytes < begin or (unit + 1) * unit_bytes > end)
-        done = max(done, program(p, station, flash, now, placed_die(p, flash, unit)))
-    return done if is_background(p, slot) else done + f["write_latency_ns"]
-
-
-@kernel
-def _first_die(p: Plant, flash: int, slot: int) -> int:
-    return placed_die(p, flash, p.requests[slot]["offset_bytes"] // p.flashes[flash]["unit_bytes"])
-
-
-@kernel
-def _units(p: Plant, flash: int, slot: int) -> int:
-    """How many units a request touches."""
-    request, unit_bytes = p.requests[slot], p.flashes[flash]["unit_bytes"]
-    last = (request["offset_bytes"] + request["length_bytes"] - 1) // unit_bytes
-    return int(last - request["offset_bytes"] // unit_bytes + 1)
-
-
-@kernel
-def accept_ssd(p: Plant, flash: int, slot: int) -> int:
-    """Take a request, to be held for its die or planned at once."""
-    return accept_held(p, flash, slot) if p.flashes[flash]["held"] else accept_flash(p, flash, slot)
-
-
-@kernel(hot=True)
-def choose_ssd(p: Plant, station: int, flash: int, now: int) -> tuple[int, int, int]:
-    """Start a request, of those that are held or of those that are planned."""
-    held = p.flashes[flash]["held"]
-    return choose_held(p, station, flash, now) if held else choose_flash(p, station, flash, now)
-
-
-@kernel
-def finish_ssd(p: Plant, flash: int, slot: int) -> int:
-    """End a request that was held or planned."""
-    return finish_held(p, flash, slot) if p.flashes[flash]["held"] else finish_flash(p, flash)

@@ -285,7 +285,7 @@ PHYSICS = (
     ),
     Fault(
         "flash-held-reads-first",
-        "devices/ssd/flash_kernels.py",
+        "devices/ssd/held_kernels.py",
         "if read_at <= max(now, write_at):",
         "if read_at <= write_at:",
         "A die takes a read and a write as they came, not the read first.",
@@ -293,7 +293,7 @@ PHYSICS = (
     ),
     Fault(
         "flash-held-turns",
-        "devices/ssd/flash_kernels.py",
+        "devices/ssd/held_kernels.py",
         'p.pool[f["turns"] + channel] = (step + 1) % dies',
         'p.pool[f["turns"] + channel] = 0',
         "The dies of a channel have no turns: the first goes first.",

@@ -256,12 +256,36 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
     ],
     f"{_HELD}::test_a_drive_that_holds_commands_back_does_what_its_twin_does": [
-        ("devices/ssd/flash_kernels.py", "at = max(idle, p.holds", "at = max(now, p.holds", "Transfers overlap."),
+        ("devices/ssd/held_kernels.py", "at = max(idle, p.holds", "at = max(now, p.holds", "Transfers overlap."),
         (
-            "devices/ssd/flash_kernels.py",
+            "devices/ssd/held_kernels.py",
             '<= f["buffer_units"]):',
             '< f["buffer_units"]):',
             "The last unit of the buffer is never used.",
+        ),
+        (
+            "devices/ssd/held_kernels.py",
+            'hold["row"] == first["row"]',
+            'hold["row"] >= first["row"]',
+            "One command takes pages with different numbers.",
+        ),
+        (
+            "devices/ssd/held_kernels.py",
+            '% f["chip_dies"] == 0',
+            '% f["chip_dies"] >= 0',
+            "One command takes pages of several dies.",
+        ),
+        (
+            "devices/ssd/held_kernels.py",
+            'p.pool[f["with_data"] + die] -= 1',
+            'p.pool[f["with_data"] + die] = 0',
+            "A chip takes a command while it has data of another plane.",
+        ),
+        (
+            "devices/ssd/held_kernels.py",
+            'if f["program_command_ns"] > 0:',
+            'if f["program_command_ns"] < 0:',
+            "A command to program takes no time of the channel.",
         ),
     ],
     f"{_DATABASE}::test_processors": [

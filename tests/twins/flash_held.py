@@ -18,6 +18,8 @@ class Held:
     write: bool
     die: int
     length: int
+    plane: int = 0  # of all planes of the chip
+    page: int = 0  # in its block
     ready: int = 0  # when it can go to its die, or the channel can take what was sensed
     behind_buffer: bool = False  # the host does not wait for it
 
@@ -27,6 +29,7 @@ class Die:
     """What a die has before it."""
 
     free: int | None = 0  # from when on; None: what it senses or has sensed is still there
+    to_leave: int = 0  # what it has sensed, or senses, and the channel has not taken yet
     reads: list[Held] = field(default_factory=list)
     writes: list[Held] = field(default_factory=list)
 
@@ -49,6 +52,7 @@ class NaiveHeld:
         self.transfer = drive.unit * NS_PER_S // drive.channel_rate
         self.channels = [Channel() for _ in range(drive.channels)]
         self.dies = [Die() for _ in range(drive.dies)]
+        self.pages = {(die, plane): 0 for die in range(drive.dies) for plane in range(16)}
         self.controller = self.link = self.buffer_free = self.in_buffer = 0
         self.waiting: list[Held] = []  # for the drive to work on fewer
         self.in_service = 0
@@ -80,7 +84,8 @@ class NaiveHeld:
         elif what == "ends":
             self.in_service -= 1
         elif what == "buffered":
-            self.dies[request.die].writes.append(Held(-1, True, request.die, request.length, now, True))
+            behind = Held(-1, True, request.die, request.length, request.plane, ready=now, behind_buffer=True)
+            self.dies[request.die].writes.append(self._with_page(behind))
         elif what == "programmed":
             self.in_buffer -= 1
 
@@ -89,12 +94,30 @@ class NaiveHeld:
         self.controller = max(self.controller, now) + max(1, NS_PER_S // self.drive.controller_iops)
         request.ready = self._over_link(self.controller, request) if request.write else self.controller
         if not request.write:
-            self.dies[request.die].reads.append(request)
+            self.dies[request.die].reads.append(self._with_page(request))
         elif self.drive.buffer:
             self.for_buffer.append(request)
         else:
-            self.dies[request.die].writes.append(request)
+            self.dies[request.die].writes.append(self._with_page(request))
         self._later(request.ready, "look", request)
+
+    def _with_page(self, request: Held) -> Held:
+        """Give a request the next page of its plane: the drive is fresh."""
+        request.page = self.pages[request.die, request.plane] % (self.drive.block // self.drive.page)
+        self.pages[request.die, request.plane] += 1
+        return request
+
+    def _together(self, now: int, waiting: list[Held], first: Held) -> list[Held]:
+        """Take a request off a list, and what one command takes with it."""
+        found = [first]
+        for one in waiting:
+            same_die = (one.plane - first.plane) % self.drive.chip_dies == 0
+            new = all(one.plane != other.plane for other in found)
+            fits = self.drive.chip_planes > 1 and same_die and new and one.page == first.page and one.ready <= now
+            if one is not first and fits:
+                found.append(one)
+        waiting[:] = [one for one in waiting if not any(one is other for other in found)]
+        return found
 
     def _ends(self, at: int, request: Held) -> None:
         self.done[request.number] = at
@@ -126,23 +149,30 @@ class NaiveHeld:
 
     def _command(self, now: int, channel: Channel, die: Die, request: Held) -> None:
         if not request.write:
-            die.reads.remove(request)
+            together = self._together(now, die.reads, request)
             die.free = None
-            request.ready = now + self.sensing_ns(request)
-            channel.sensed.append(request)
+            die.to_leave = len(together)
+            ready = now + self.sensing_ns(request)
+            for one in together:
+                one.ready = ready
+            channel.sensed.extend(together)
             channel.sensed.sort(key=lambda one: one.ready)
-            self._later(request.ready, "look")
+            self._later(ready, "look")
             return
-        die.writes.remove(request)
-        channel.free = now + self.transfer
+        together = self._together(now, die.writes, request)
+        channel.free = now + self.drive.program_command + len(together) * self.transfer
         die.free = channel.free + self.drive.program
         self._later(channel.free, "look")
-        self._later(die.free, "programmed" if request.behind_buffer else "look", request)
-        if not request.behind_buffer:
-            self._ends(die.free + self.drive.write_latency, request)
+        for one in together:
+            self._later(die.free, "programmed" if one.behind_buffer else "look", one)
+            if not one.behind_buffer:
+                self._ends(die.free + self.drive.write_latency, one)
 
     def _data_out(self, now: int, channel: Channel, request: Held) -> None:
-        channel.free = self.dies[request.die].free = now + self.transfer
+        channel.free = now + self.transfer
+        die = self.dies[request.die]
+        die.to_leave -= 1
+        die.free = None if die.to_leave else channel.free
         on_link = request.length * (10**12 // self.drive.link_rate) // 1000
         at_host = max(channel.free + on_link, self._over_link(now, request))
         self._ends(at_host + self.drive.read_latency, request)

@@ -84,7 +84,7 @@ function replayWords(replay, what) {
     known(think_mean_ns) ? `Think time of sessions: mean ${duration(think_mean_ns / 1e3)}, median ${duration(think_p50_ns / 1e3)}.` : null,
     writer_names?.length ? `Background writers (inferred: no session waits for them): ${list(writer_names.map(withPid))}.` : null,
     journal_names?.length ? `File system journals (inferred): ${list(journal_names.map(withPid))}.` : null,
-    counted_ns?.from ? `The first ${span(counted_ns.from / 1e9)} warm up and are in no latency.` : null,
+    counted_ns?.from ? `The first ${span(counted_ns.from / 1e9)} are in no latency (replay.warmup): caches of controllers fill meanwhile.` : null,
     known(load) && load !== 1 ? `${count(load)} times the recorded load, by cloning or leaving out sessions.` : null,
     Object.keys(others).length ? Object.entries(others).map(([key, value]) => generic(key, value)).join(' · ') : null,
   ].filter(known);

@@ -102,7 +102,7 @@ function outstandingReading() {
   if (queuesUp(scenario)) return `The backlog on ${scenario.name} reaches ${whole.format(most)} ${scenario.time.of}, at ${when}.`;
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
   if (waitsForAnswers(scenario)) return `${whole.format(scenario.replay.sessions)} clients on ${scenario.name} have ${count(mean)} ${scenario.time.of} outstanding on average. Each client waits for its answer, so nothing piles up.`;
-  return `${scenario.name}: ${count(mean)} ${scenario.time.of} on average, ${count(most)} at most (at ${when}). A line that keeps rising means that the storage does not keep up.`;
+  return `${scenario.name}: ${count(mean)} ${scenario.time.of} on average, ${count(most)} in the busiest ${lengthOfInterval(scenario)} (at ${when}). A line that keeps rising means that the storage does not keep up.`;
 }
 
 /** Where all clients wait for their answers it is their number at every moment: there is nothing to draw. */

@@ -128,7 +128,9 @@ function spentReading(sides) {
     const most = us.indexOf(Math.max(...us));
     return `${scenario.name}: ${percent(us[most] / sum)} of ${duration(sum)} is ${partWord(data.parts[most])}.`;
   });
-  return told.join(' ');
+  const client = data.parts.indexOf('outside the queries');
+  const outside = sides.some(({ us }) => us?.[client] > 0) ? ' Client, between queries: the time of the client itself, with its wait for a core if it runs on the server.' : '';
+  return told.join(' ') + outside;
 }
 
 function drawSpent() {
