@@ -282,12 +282,6 @@ FLASH_ROW = _record(
     "units_held",  # in the buffer
     "with_data",  # 1: a die senses, or has what it sensed; one entry a die
     "turns",  # which of its dies each channel looks at first
-    "held_joined",  # queue of what the last command took besides its own
-    "chip_dies",  # that a chip, which is a die here, has
-    "chip_planes",  # that each of those has
-    "filled_pages",  # pages of the open block that are filled; one entry a plane of each chip
-    "block_pages",
-    "program_command_ns",  # that a channel takes for a command to program, before the data
     # of a drive with a cache of cells that take one bit; program_ns and program_units are those of the next program:
     "slc_units",  # that it holds; 0: there is none
     "slc_free_units",
@@ -308,6 +302,13 @@ FLASH_ROW = _record(
     "ahead_ready",  # index into the pool: when each of them is there, a ring by unit
     "stream_end",  # unit behind the last read
     "ahead_end",  # and behind what was read ahead
+    # of a drive that holds commands back, too:
+    "held_joined",  # queue of what the last command took besides its own
+    "chip_dies",  # that a chip, which is a die here, has
+    "chip_planes",  # that each of those has
+    "filled_pages",  # pages of the open block that are filled; one entry a plane of each chip
+    "block_pages",
+    "program_command_ns",  # that a channel takes for a command to program, before the data
     indices=("queue", "ftl", "held_reads", "held_writes", "held_sensed", "held_buffer", "held_joined"),
 )
 

@@ -710,10 +710,9 @@ class Waiting:
         foreground = streams.streams["foreground"] == 1
         own = streams.streams[foreground]
         last = own["end"].astype(np.int64) - 1
-        inferred = self.facts["inferred_sessions"]
-        recorded_ns = streams.recorded_ns[last]
-        late_ns = streams.started_ns[last] - recorded_ns
-        return Sessions(self.facts["load"], len(own), inferred, late_ns, recorded_ns, self.names[foreground])
+        late_ns = streams.started_ns[last] - streams.recorded_ns[last]
+        load, inferred = self.facts["load"], self.facts["inferred_sessions"]
+        return Sessions(load, len(own), inferred, late_ns, streams.recorded_ns[last], self.names[foreground])
 
     def requests(self, streams: Streams) -> pa.Table:
         """Start and end of each command in recorded order, after a run of *streams*; of copies, in order of time."""

@@ -277,12 +277,6 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/ssd/held_kernels.py",
-            'p.pool[f["with_data"] + die] -= 1',
-            'p.pool[f["with_data"] + die] = 0',
-            "A chip takes a command while it has data of another plane.",
-        ),
-        (
-            "devices/ssd/held_kernels.py",
             'if f["program_command_ns"] > 0:',
             'if f["program_command_ns"] < 0:',
             "A command to program takes no time of the channel.",
