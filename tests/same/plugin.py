@@ -64,14 +64,15 @@ class Noted:
 
     def add(self, kind: str, value: Any) -> None:
         """Note the numbers of something that was computed."""
-        if self._test is None:
+        test, count = self._test, self._count  # a thread may end behind its test
+        if test is None:
             return
         named = ((self._name(name), digest) for name, digest in leaves(value, kind))
         found = dict(sorted((name, digest) for name, digest in named if name is not None))
         whole = blake2b(json.dumps(found).encode(), digest_size=16).hexdigest()
         with self._alone:
-            place = self._count[kind] = self._count.get(kind, -1) + 1
-            self._write(self._test, f"{kind} {place}", found if self._apart else whole)
+            place = count[kind] = count.get(kind, -1) + 1
+            self._write(test, f"{kind} {place}", found if self._apart else whole)
 
     def _write(self, test: str, what: str, noted: Any) -> None:
         self._file.write(json.dumps([test, what, noted]) + "\n")
