@@ -309,19 +309,21 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     if any(s["verdict"]["load"] != "steady" for s in summaries):
         rows.append(["in the same time", *blank, *map(_against_recorded, summaries)])
     rows.append(["carries the load", *blank, *map(verdicts.carries, summaries)])
+    of_what, errors = verdicts.error_row(summaries)
+    known = [[of_what, *blank, *errors]]
+    if not all("tail" in verdicts.expected_multiples(summary) for summary in summaries):
+        known.append(["expected error of p99", *blank, *map(verdicts.expected_error_of_tail, summaries)])
+    rows += known
     shown = rows
     if not everything:
-        of_what, errors = verdicts.error_row(summaries)
         first = sorted(latencies, key=_FIRST.index)[:_MOST_CLASSES]
         shown = [
             ["carries the load", *blank, *map(verdicts.carries, summaries)],
             rate,
             *(row for name in latencies if name in first for row in latencies[name] if row[0].endswith(_SHORT)),
             busiest,
-            [of_what, *blank, *errors],
+            *known,
         ]
-        if not any("tail" in verdicts.expected_multiples(summary) for summary in summaries):
-            shown.append(["expected error of p99", *blank, *["unknown"] * len(summaries)])
     title = f"{f'{of}, ' if of else ''}{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
     title += "; log sync: the server's wait for write and flush of the WAL" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)
@@ -368,7 +370,7 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         notes.append(
             "A range or a bound (>) in place of a p99: the run has too few slow requests for one value. The range"
-            " leaves out the error of the model, which is unknown for every p99 here."
+            " leaves out the error of the model."
         )
     return notes
 

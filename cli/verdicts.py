@@ -230,6 +230,11 @@ def expected_error(summary: Summary, figure: str = "throughput") -> str:
     return "unknown" if known is None else reach(known)
 
 
+def expected_error_of_tail(summary: Summary) -> str:
+    """Return the error of percentiles to expect, ``unknown`` where nobody measured it."""
+    return expected_error(summary, "tail") if "tail" in expected_multiples(summary) else "unknown"
+
+
 def error_row(summaries: Sequence[Summary]) -> tuple[str, list[str]]:
     """Return the error to expect of replays, and what it is of: of throughput where clients ask as fast as they are
     answered, else of the mean latency, for the recording sets the rate.

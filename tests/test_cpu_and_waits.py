@@ -118,6 +118,10 @@ def test_a_cost_that_is_mostly_cold_is_hardly_known() -> None:
     assert least / most > 3 > too / known > COUNTED_RANGE[1] / COUNTED_RANGE[0]
 
 
+def test_a_transaction_behind_a_long_wait_is_cold_once_however_long_it_waited() -> None:
+    assert hot_share(2000 * US, 15.0) == hot_share(2000 * US, 1.0) == 1 - COLD_NS / (2000 * US)
+
+
 def test_where_all_of_a_cost_would_be_cold_it_may_be_all_that_was_counted() -> None:
     hot = hot_share(60 * US, 10.0)
     assert hot == hot_share(60 * US, 20.0) > 0

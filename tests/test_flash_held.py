@@ -13,7 +13,7 @@ from tests.runs import commands, needs_jit, run
 from tests.twins.flash_held import Held, NaiveHeld
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash, add_flash
-from tiersim.devices.ssd.flash_kernels import sensing_ns
+from tiersim.devices.ssd.flash_kernels import DIES, sensing_ns
 from tiersim.operations import READ, WRITE
 
 pytestmark = pytest.mark.kernels
@@ -146,3 +146,12 @@ def test_planes_of_a_chip_need_commands_that_are_held(changes: dict[str, object]
 def test_the_time_of_a_command_needs_commands_that_are_held() -> None:
     with pytest.raises(ValidationError, match="program_command: needs commands = 'held'"):
         held(commands="planned", program_command="361 ns")
+
+
+def test_no_die_is_busy_for_longer_than_the_run_where_its_planes_read_together() -> None:
+    """Requests that were sensed together wait for their channel at one time, not one after the other."""
+    drive = held(channels=1, dies=1, read=(30_000,), channel_rate=66_600_000, buffer=0, chip_planes=4)
+    builder = PlantBuilder(1)
+    fed = commands([0] * 400, add_flash(builder, drive, "flash"), READ, np.arange(400) * 4096, 4096)
+    found = run(builder, fed)
+    assert 0.9 <= int(found.plant.work_ns[0, DIES]) / int(found.latency_ns.max()) <= 1

@@ -166,7 +166,6 @@ def test_where_nothing_says_what_was_cpu_it_is_assumed_and_said(tmp_path: Path) 
 
 
 @needs_jit
-@pytest.mark.long
 def test_a_log_that_was_slower_than_described_is_no_cpu(tmp_path: Path) -> None:
     """A recording whose log had a cap that the scenario of its hardware leaves out."""
     matrix(tmp_path)

@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "851d47531f4196d711d5946e0a8fc3be9095acf6236531030eb5240c5b5f1ee1"
+GOLDEN = "a0f35590d85da266767930a50bcf25c8efad57b1fd1c8eaf7422c79f07fdad14"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

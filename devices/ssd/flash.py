@@ -334,7 +334,8 @@ class Flash(Sourced):
         le=4,
         description=(
             "Planes of each of them. One command reads or programs what waits for different planes of a die, if the"
-            " pages have the same number in their blocks. Only with 'held', and pages of one unit."
+            " pages have the same number in their blocks; requests of one unit alone. Only with 'held', and pages of"
+            " one unit."
         ),
     )
     collection: Literal["greedy", "lru"] = Field(
@@ -541,7 +542,7 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         held_joined=builder.queue(),
         chip_dies=drive.chip_dies,
         chip_planes=drive.chip_planes,
-        filled_pages=builder.table(_filled_pages(drive, builder.seed)),
+        filled_pages=builder.table(_filled_pages(drive, builder.seed, len(builder.stations))),
         block_pages=drive.block // drive.page,
         program_command_ns=drive.program_command,
         queue_depth=drive.queue_depth,
@@ -624,12 +625,12 @@ def _slc_cache(drive: Flash) -> dict[str, int]:
     }
 
 
-def _filled_pages(drive: Flash, seed: int) -> list[int]:
+def _filled_pages(drive: Flash, seed: int, station: int) -> list[int]:
     """Pages of each plane's open block that are filled: none of a fresh drive, any number of one in use."""
     planes = drive.dies * drive.chip_dies * drive.chip_planes
     if drive.state == "fresh" or planes == drive.dies:
         return [0] * planes
-    luck = np.random.default_rng([seed, FLASH_STATE, planes])
+    luck = np.random.default_rng([seed, FLASH_STATE, planes, station])
     return [int(pages) for pages in luck.integers(0, drive.block // drive.page, planes)]
 
 

@@ -315,7 +315,7 @@ def _read_mapped(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
 
 @kernel
 def placed_die(p: Plant, flash: int, unit: int) -> int:
-    """The die of a unit: groups of pages lie side by side over all dies; each row begins on another die."""
+    """The die of a unit: groups of pages lie side by side over all dies, each row from another die on."""
     f = p.flashes[flash]
     dies = f["dies"]
     if dies == 1:

@@ -1,17 +1,18 @@
 """A solid-state drive that holds commands back until their die can take them; and how either way of a drive is chosen.
 
-A die that has data to transfer takes no command,
-and none is sent while its channel is at work; of a channel's dies, which have their turn one after the other, each
-takes a read before a write (MQSim, TSU_OutOfOrder.cpp and NVM_PHY_ONFI_NVDDR2.cpp: a chip waits for its data to leave,
-and those of its neighbours go before its next command). So dies of a busy channel sense together and transfer one after
-the other. What a buffer has taken waits for its die as other writes do, as a request in the background. A request for
-several pages is sent when the die of its first can take it, and all its parts are planned then.
+A die that has data to transfer takes no command, and none is sent while its channel is at work; of a channel's dies,
+which have their turn one after the other, each takes a read before a write (MQSim, TSU_OutOfOrder.cpp and
+NVM_PHY_ONFI_NVDDR2.cpp: a chip waits for its data to leave, and those of its neighbours go before its next command). So
+dies of a busy channel sense together and transfer one after the other. What a buffer has taken waits for its die as
+other writes do, as a request in the background. A request for several pages is sent when the die of its first can take
+it, and all its parts are planned then.
 
 A chip of several dies takes one command at a time for all of them (TSU_Base.cpp goes back after the first die), so a
 chip is a die here. But one command reads or programs pages on several planes of a die, if these have the same number in
 their blocks (ONFI 3.0, multi-plane operations; TSU_Base.cpp): what waits for the chip and fits goes with the first that
 waits. Each plane fills its pages in their order; what is read of a fresh drive is placed when it is read, as in
-MQSim's map (Address_Mapping_Unit_Page_Level.cpp), on any other its page might have each number.
+MQSim's map (Address_Mapping_Unit_Page_Level.cpp), on any other its page might have each number. Simplified: a page that
+is read again gets another number, and requests of several units join none.
 """
 
 from tiersim.devices import requests
@@ -269,7 +270,8 @@ def _transfer_held(p: Plant, station: int, flash: int, slot: int, now: int) -> i
     p.pool[f["with_data"] + die] -= 1
     p.pool[f["read_free"] + die] = max(p.pool[f["read_free"] + die], end)
     p.work_ns[station, CHANNELS] += transfer
-    p.work_ns[station, DIES] += end - p.holds[slot]["position"]
+    if p.pool[f["with_data"] + die] == 0:  # the last of those that were sensed together, which began at one time
+        p.work_ns[station, DIES] += end - p.holds[slot]["position"]
     on_link = request["length_bytes"] * f["link_ps_per_byte"] // PS_PER_NS
     passed = through_link(p, station, flash, now, request["length_bytes"])
     return int(max(end + on_link, passed) + f["read_latency_ns"])

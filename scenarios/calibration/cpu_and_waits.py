@@ -93,7 +93,7 @@ def hot_share(counted_ns: float, long_waits: float, cold_ns: float = COLD_NS) ->
     """Return which share of the CPU that a transaction was counted to take it takes on a busy host, if it has so many
     long waits.
     """
-    return max(1 - cold_ns * long_waits / counted_ns, _LEAST_HOT) if counted_ns > 0 else 1.0
+    return max(1 - cold_ns * min(long_waits, 1.0) / counted_ns, _LEAST_HOT) if counted_ns > 0 else 1.0
 
 
 def cpu_range(counted_ns: float, long_waits: float, most_waits: float = 0.0) -> tuple[float, float]:

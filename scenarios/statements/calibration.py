@@ -90,8 +90,9 @@ _MOST = (
     " something else"
 )
 _UNSEEN = (
-    "The described hardware is too fast: it carries {:,.0f} transactions/s, {:,.0f} were recorded. What sessions waited"
-    " longer is taken for waits of {:g} ms each, which make processors slower: describe the cap or the slower device"
+    "The described hardware is too fast: it carries {:,.0f} transactions/s, {:,.0f} were recorded. Sessions waited for"
+    " something else, such as a cap; waits of {:g} ms are assumed, and a transaction behind one costs more CPU:"
+    " describe the cap or the slower device"
 )
 #: A device that carries so many more transactions than ran was not their limit; where processors are busy for a smaller
 #: share of the time, only if it carries clearly more: else what it lacks of their time is no CPU, for of idle
@@ -140,14 +141,14 @@ def _by_host_time(load: StatementLoad, model: "_Model", recorded: Pace, time: Ho
     """
     start = _as_counted(load, model, recorded, time, 0.0)
     run = model.run(start)
-    unseen_ns = _unseen_ns(recorded, run, time.busy)
+    limits = time.share >= LIMITING  # else only what writes of the log cost is looked for
+    unseen_ns = 0.0 if limits else _unseen_ns(recorded, run, time.busy)
     waits = [run.long_waits + unseen_ns / lasted_ns for lasted_ns in (UNSEEN_NS, LONG_NS)]
     start = _as_counted(load, model, recorded, time, *waits)
     if unseen_ns:
         said = _UNSEEN.format(run.pace.transactions_per_s, recorded.transactions_per_s, UNSEEN_NS / NS_PER_MS)
         start = replace(start, assumed=(*start.assumed, said))
     wanted = replace(recorded, read_ns=None)
-    limits = time.share >= LIMITING  # else only what writes of the log cost is looked for
     asked = wanted if limits else replace(wanted, transactions_per_s=None)
     found = calibrate_processor(asked, start, model.run)
     if found.costs.log_io_ns > READ_RANGE_NS[1]:
@@ -160,15 +161,15 @@ def _by_host_time(load: StatementLoad, model: "_Model", recorded: Pace, time: Ho
     return replace(found, client_ns=client_ns, recorded=recorded)
 
 
-def _unseen_ns(recorded: Pace, run: CalibrationRun, busy: float) -> float:
+def _unseen_ns(recorded: Pace, run: CalibrationRun, busy_cores: float) -> float:
     """Return how much longer clients waited for a transaction than on the described hardware; 0 where that carries no
-    more of them, or little more, or what is lacking hides less than *busy* processors are counted wrongly.
+    more of them, or little more, or what is lacking hides less than *busy_cores* are counted wrongly.
     """
     wanted, had = recorded.transactions_per_s, run.pace.transactions_per_s
     if not wanted or not had or had <= (1 + _IDLE_SLACK) * wanted:
         return 0.0
     unseen_ns = run.sessions * NS_PER_S * (1 / wanted - 1 / had)
-    counted_ns = busy * NS_PER_S / wanted
+    counted_ns = busy_cores * NS_PER_S / wanted
     return unseen_ns if COLD_NS * unseen_ns / LONG_NS > (1 - COUNTED_RANGE[0]) * counted_ns else 0.0
 
 
