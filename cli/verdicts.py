@@ -14,6 +14,12 @@ _OTHER_STORAGE = (
     " A passed calibration makes these limits smaller on the recorded kind of storage; on another, nobody checked it."
 )
 _DOUBT = " In doubt: within these limits the verdict on load may be the other one."
+_ENGINE = "unknown for this engine (docs/innodb.md)"
+_WAITS = (
+    "unknown. Clients spent most of a recorded transaction neither in queries nor in counted waits, and the log was"
+    " busy: if they waited for it, faster storage gives more transactions/s than predicted. Describe the recorded"
+    " hardware (--recorded-on)"
+)
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",
@@ -46,7 +52,7 @@ def sentence(summary: Summary) -> str | None:
     if not found:
         return None
     if found["basis"] == "unknown":
-        return f"{_EXPECTED}: unknown for this engine (docs/innodb.md)."
+        return f"{_EXPECTED}: {_WAITS if summary['verdict'].get('error') == 'waits' else _ENGINE}."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
     without = found["basis"] in ("assumed", "storage")  # nobody measured percentiles of them (docs/accuracy.md)

@@ -42,9 +42,10 @@ class VerdictSaid(_Said):
         description="Burst credits; while they are `falling`, `steady` holds only as long as they last. `load` says "
         "when they run out.",
     )
-    error: Literal["innodb", "unknown"] | None = Field(
+    error: Literal["innodb", "waits", "unknown"] | None = Field(
         default=None,
-        description="`innodb`: of MySQL and MariaDB, whose predictions have errors of their own; `unknown`: the same "
+        description="`innodb`: of MySQL and MariaDB, whose predictions have errors of their own; `waits`: pauses of "
+        "clients may hold waits of the recorded storage, so the error is unknown; `unknown`: that of InnoDB "
         "in results of older versions.",
     )
     reach: str | None = Field(

@@ -13,6 +13,7 @@ import pytest
 from tests.counted_bundles import synthesised
 from tests.counted_databases import ALONE, FRAMES, QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.made_up_devices import token_bucket
+from tiersim.cli import verdicts
 from tiersim.devices.catalogue import load_processor
 from tiersim.devices.host.processor import core_speed
 from tiersim.devices.station_records import RESOURCES
@@ -178,6 +179,16 @@ def test_the_recorded_wait_for_the_log_is_not_think_time(load: StatementLoad, tm
         assemble(one, made).program.statements.think_ns for one in (load, replace(load, commit_wait_ns=0.0))
     )
     assert plain_ns.sum() - think_ns.sum() == pytest.approx(TRANSACTIONS * 1_500_000, rel=0.01)
+
+
+def test_the_error_is_unknown_where_clients_may_have_waited_for_the_log(load: StatementLoad, tmp_path: Path) -> None:
+    """The log of the recorded storage was always busy: how long commits queued for it is in no counter."""
+    found = run(replace(load, log_busy=1.0), tmp_path).summary
+    assert found["verdict"]["error"] == "waits"
+    assert found["model_error"] == {"basis": "unknown", "figures": {}}
+    assert "faster storage gives more transactions/s than predicted" in str(verdicts.sentence(found))
+    assert load.log_busy == 0.075 / (load.span_ns / NS_PER_S)
+    assert "error" not in run(load, tmp_path).summary["verdict"]
 
 
 def test_what_was_counted_as_cpu_is_used_once(load: StatementLoad, tmp_path: Path) -> None:

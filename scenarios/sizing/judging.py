@@ -191,7 +191,7 @@ def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Itera
     error = model_error_of(summary["verdict"])
     multiples = multiples_of(error, target.statistic or "throughput")
     if error["basis"] == "unknown":
-        yield "how far predictions of this engine are off is unknown; measure before you decide"
+        yield "how far this prediction is off is unknown; measure before you decide"
     elif multiples is None:
         where, remedy = {
             "assumed": ("without a calibration", "measure before you decide"),

@@ -30,7 +30,7 @@ from tiersim.devices.station_records import NEVER, Plant
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import INNODB, model_error_of
+from tiersim.scenarios.caveats import INNODB, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS
@@ -314,6 +314,8 @@ def summarise_statements(
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
     if assembled.settings.of_engine.page_cleaner is not None:
         believed["error"] = INNODB
+    elif program.keeps_waits:
+        believed["error"] = WAITS
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": scenario.name,

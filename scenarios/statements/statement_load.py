@@ -180,6 +180,7 @@ class StatementLoad:
     inferred: tuple[str, ...]
     page_cache: PageCache | None = None  # of the recorded host, where the recording tells
     entries: tuple[IndexEntries, ...] = ()  # by fitted table; none: no update puts one into an index
+    log_busy: float = 1.0  # share of the time in which the log was written or flushed, one after the other; at most
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
     )
@@ -261,6 +262,7 @@ def read_load(
     unknown = columns["cpu_ns"] < 0
     if unknown.any():
         said.append(f"CPU time of {int(unknown.sum()):,} executions is unknown and assumed to be 0")
+    span_ns = int((columns["time_ns"] + duration_ns).max()) - first_ns
     return StatementLoad(
         path=path,
         counters=counters,
@@ -284,8 +286,9 @@ def read_load(
         or manifest.buffer_pool_bytes
         or fitted.frames * int(manifest.host.get("page_bytes", 8192)),
         pages_read=None if files is None or files.by_statement else files.pages_read,
-        span_ns=int((columns["time_ns"] + duration_ns).max()) - first_ns,
+        span_ns=span_ns,
         commit_wait_ns=_commit_wait_ns(counters.found, queries, texts, columns),
+        log_busy=_log_busy(counters.found, span_ns),
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
         synthetic=synthesis is not None,
@@ -321,6 +324,12 @@ def _commit_wait_ns(
     if not flushes or flush_ms * NS_PER_MS <= commits_ns:
         return 0.0
     return (flush_ms + write_ms) * NS_PER_MS / flushes
+
+
+def _log_busy(found: Differences, span_ns: int) -> float:
+    """Return the share of the time in which the log was written or flushed; 1 where that was not timed."""
+    flush_ms, write_ms = (of_log(found, name) for name in ("flush_ms", "write_ms"))
+    return min((flush_ms + write_ms) * NS_PER_MS / span_ns, 1.0) if flush_ms else 1.0
 
 
 def is_checkpoint(text: str | None) -> bool:
