@@ -34,9 +34,6 @@ from tiersim.simulator.database.wal.log import ENTRY_BYTES
 MOST_QUERIES = 200
 #: Names of what is no query: ends of transactions whose log is made durable, queries beyond the most expensive.
 COMMIT, OTHERS = "commit", "others"
-#: Of the time of clients so much may be waits of the recorded storage: the expected error of throughput without a
-#: calibration holds it (-18 .. +22 %, docs/accuracy.md).
-_HELD = 0.2
 #: Lengths of logs are told apart to an eighth.
 _LOG_STEPS = 8
 #: Numbers of rows that are drawn from call to call: of so many tables of a query, those that vary most.
@@ -84,7 +81,7 @@ class Program:
     transactions: int  # of all sessions
     length_ns: Column  # of each transaction when it was recorded, if it was
     anew_ns: Column
-    keeps_waits: bool = False  # pauses of clients may hold waits of the recorded storage, which a run has again
+    unseen_waits_ns: float = 0.0  # of a transaction at most: pauses that may be waits of the recorded storage
 
     def in_rounds(self, rounds: int, span_ns: int) -> "Program":
         """Return what sessions do that go round so often, *span_ns* apart by the clock."""
@@ -222,7 +219,7 @@ def write_program(
     share = _without_commits(load, found, durable)
     think_ns, anew_ns = (np.rint(pauses_ns * share).astype(np.int64) for pauses_ns in (think_ns, plan.anew_ns))
     unseen = durable if load.commit_wait_ns else durable & ~ends_itself  # commits whose wait no execution holds
-    keeps_waits = processor is None and _keeps_waits(load, found, unseen, share)
+    unseen_waits_ns = 0.0 if processor is not None else _unseen_waits_ns(load, found, unseen, share)
     if processor is not None and processor.pause_ns is not None:
         client_ns[place] = round(processor.client_ns / rules.core_speed)
         if load.closed:  # the time outside of executions was the client's, and waiting for a core
@@ -259,7 +256,7 @@ def write_program(
         transactions=len(number),
         length_ns=found.length_ns[number],
         anew_ns=anew_ns,
-        keeps_waits=keeps_waits,
+        unseen_waits_ns=unseen_waits_ns,
     )
 
 
@@ -294,18 +291,19 @@ def _between_ns(load: StatementLoad, found: LoadTransactions) -> int:
     return int(gaps_ns.sum() - gaps_ns[found.first_row].sum() + found.pause_ns.sum())
 
 
-def _keeps_waits(load: StatementLoad, found: LoadTransactions, unseen: NDArray[np.bool_], share: float) -> bool:
-    """Tell whether pauses, of which a *share* is kept, may hold waits for the log of commits that were *unseen*.
+def _unseen_waits_ns(load: StatementLoad, found: LoadTransactions, unseen: NDArray[np.bool_], share: float) -> float:
+    """Return how much of a transaction's pauses, of which a *share* is kept, may be waits for the log of commits that
+    were *unseen*: at most what is left of the time in which the log was at work, as all may have waited for it.
 
-    Clients that pause by no rule take longer than any does, and the log was at work for more of the time than commits
-    are known to have waited, by more than what the expected error of throughput holds.
+    Pauses that a client may need for itself are none.
     """
     if not (load.closed and load.synthetic and unseen.any()):
-        return False
-    executed_ns, kept_ns = int(load.duration_ns.sum()), share * _between_ns(load, found)
-    most_ns = max(MOST_CLIENT_SHARE * executed_ns, MOST_CLIENT_NS * len(load))
-    known = load.commit_wait_ns * int(unseen.sum()) / max(executed_ns + _between_ns(load, found), 1)
-    return bool(kept_ns > most_ns and load.log_busy - known > _HELD)
+        return 0.0
+    executed_ns, between_ns = int(load.duration_ns.sum()), _between_ns(load, found)
+    if share * between_ns <= max(MOST_CLIENT_SHARE * executed_ns, MOST_CLIENT_NS * len(load)):
+        return 0.0
+    left_ns = load.log_busy * (executed_ns + between_ns) - load.commit_wait_ns * int(unseen.sum())
+    return max(min(share * between_ns, left_ns), 0.0) / len(found.rows)
 
 
 def _endings(load: StatementLoad, found: LoadTransactions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
