@@ -16,9 +16,9 @@ _OTHER_STORAGE = (
 _DOUBT = " In doubt: within these limits the verdict on load may be the other one."
 _ENGINE = "unknown for this engine (docs/innodb.md)"
 _WAITS = (
-    "unknown. Clients spent most of a recorded transaction neither in queries nor in counted waits, and the log was"
-    " busy: if they waited for it, faster storage gives more transactions/s than predicted. Describe the recorded"
-    " hardware (--recorded-on)"
+    "unknown. Much of a recorded transaction is in no query and in no counted wait, and the WAL was busy. If clients"
+    " waited for the WAL, faster storage gives more transactions/s than predicted. Describe the recorded hardware"
+    " (--recorded-on)"
 )
 _NO_EFFECT = " has no effect here: "
 _BASES = {

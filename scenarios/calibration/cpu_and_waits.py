@@ -96,6 +96,11 @@ def hot_share(counted_ns: float, long_waits: float, cold_ns: float = COLD_NS) ->
     return max(1 - cold_ns * min(long_waits, 1.0) / counted_ns, _LEAST_HOT) if counted_ns > 0 else 1.0
 
 
+def most_client_ns(mean_ns: float) -> float:
+    """Return the most that a client takes for a statement whose execution takes *mean_ns*; more is a wait."""
+    return max(MOST_CLIENT_SHARE * mean_ns, MOST_CLIENT_NS)
+
+
 def cpu_range(counted_ns: float, long_waits: float, most_waits: float = 0.0) -> tuple[float, float]:
     """Return between which multiples the CPU of a transaction on a busy host lies that was counted like that.
 

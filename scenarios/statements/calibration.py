@@ -18,7 +18,6 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     COUNTED_RANGE,
     LONG_NS,
     MOST_CLIENT_NS,
-    MOST_CLIENT_SHARE,
     READ_COUNTED_RANGE,
     READ_NS,
     READ_RANGE_NS,
@@ -27,6 +26,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     Ios,
     costs_of_host,
     idle_factor,
+    most_client_ns,
     stolen,
 )
 from tiersim.scenarios.calibration.host_time import HostTime, recorded_host_time
@@ -356,7 +356,7 @@ def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
 
 def _waits_of_clients(found: ProcessorCosts, mean_ns: float) -> list[str]:
     """Say that clients took longer than any does."""
-    if found.client_ns <= max(MOST_CLIENT_SHARE * mean_ns, MOST_CLIENT_NS):
+    if found.client_ns <= most_client_ns(mean_ns):
         return []
     return [_NO_CLIENT.format(_assumed_client_ns(mean_ns) / 1e3, found.client_ns / 1e3)]
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.cpu_and_waits import MOST_CLIENT_NS, MOST_CLIENT_SHARE
+from tiersim.scenarios.calibration.cpu_and_waits import most_client_ns
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES
 from tiersim.scenarios.calibration.processor import ProcessorCosts
@@ -300,7 +300,7 @@ def _unseen_waits_ns(load: StatementLoad, found: LoadTransactions, unseen: NDArr
     if not (load.closed and load.synthetic and unseen.any()):
         return 0.0
     executed_ns, between_ns = int(load.duration_ns.sum()), _between_ns(load, found)
-    if share * between_ns <= max(MOST_CLIENT_SHARE * executed_ns, MOST_CLIENT_NS * len(load)):
+    if share * between_ns <= len(load) * most_client_ns(executed_ns / len(load)):
         return 0.0
     left_ns = load.log_busy * (executed_ns + between_ns) - load.commit_wait_ns * int(unseen.sum())
     return max(min(share * between_ns, left_ns), 0.0) / len(found.rows)
