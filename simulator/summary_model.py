@@ -230,7 +230,7 @@ class Summary(_Said):
         description="Of statements: the 200 queries with most time by fingerprint, the rest as `others`, below.",
     )
     host: dict[str, Any] | None = Field(
-        default=None, description="Of statements: cores, costs, and how busy the cores were."
+        default=None, description="Of statements: cores, costs, how busy the cores were, whether clients run on them."
     )
     engine: dict[str, Any] | None = Field(default=None, description="Of statements: the settings that ran.")
     settings_from: Any = Field(default=None, description="Of statements: where each setting and cost comes from.")

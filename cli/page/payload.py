@@ -431,6 +431,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "latency_ns": finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
         "model_error": error_sentence(summary),
         "expected": expected_multiples(summary) if summary.get("model_error") else None,
+        "recorded_on": {key: summary.get("calibration", {}).get(key) for key in ("baseline", "described")},
         "in_doubt": in_doubt(summary),
         "curves": {} if saturated else curves(result),
         "bottleneck": _with_part(finite(summary.get("bottleneck"))),

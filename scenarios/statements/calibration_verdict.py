@@ -177,6 +177,7 @@ def _compared(
         }
     return {
         "baseline": summary["name"],
+        "described": summary["description"],
         "classes": classes,
         "read_error_pct": all_reads_pct,
         "verdict": "calibrated" if agrees else "uncalibrated",

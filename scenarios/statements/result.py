@@ -340,7 +340,11 @@ def summarise_statements(
             name: _query(assembled, name, sums[name], found) for name, found in queries.items() if found is not None
         },
         "stations": figures_of_stations,
-        "host": {**assembled.settings.host, "utilisation": figures_of_stations["processors"]["utilisation"]["cores"]},
+        "host": {
+            **assembled.settings.host,
+            "utilisation": figures_of_stations["processors"]["utilisation"]["cores"],
+            "clients_on_cores": bool(assembled.database.client_ns.any()),
+        },
         "engine": {
             **assembled.settings.engine,
             "frames": assembled.frames,

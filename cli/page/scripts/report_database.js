@@ -117,8 +117,8 @@ const IMPACT = [['transaction', 'mean'], ['transaction', 'p95'], ['commit', 'mea
 
 function stallsCell(stalls) {
   if (!known(stalls)) return unknownCell('not resolved');
-  const number = `${whole.format(stalls.count)} (${Number(stalls.low.toFixed(1))} to ${Number(stalls.high.toFixed(1))})`;
-  return cellOf(number, stalls.count ? `longest ${span(stalls.longest_ns / 1e9)}, ${percent(stalls.depth_pct / 100)} below the mean` : null);
+  const longest = stalls.count ? `longest ${span(stalls.longest_ns / 1e9)}, ${percent(stalls.depth_pct / 100)} below the mean; ` : '';
+  return cellOf(whole.format(stalls.count), `${longest}other runs ${Number(stalls.low.toFixed(1))} to ${Number(stalls.high.toFixed(1))}`);
 }
 
 function impactRow(scenario) {
@@ -164,7 +164,7 @@ function drawCheckpointTables() {
   fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`), 'Stalls longer than 1 s'], there.map(impactRow));
   fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'Log before it', 'Worst 5 s', 'Transaction, mean', 'Commit, mean'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
-  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: those of the whole run; in brackets: between which numbers repeated runs lie.';
+  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: those of the whole run; other runs: between which numbers the mean of repeated runs lies (90 % interval).';
   $('checkpoint-more').hidden = most >= rows.length;
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;
   $('checkpoints-note').textContent = [
