@@ -179,6 +179,10 @@ class Summary(_Said):
         "inside, `dip_pct`: how far the lowest throughput of 5 s is below the mean."
     )
     measured_latency_ns: dict[str, dict[str, float]] = Field(description="Latencies of the recorded hardware by class.")
+    recorded_mean_ns: dict[str, float] = Field(
+        default={},
+        description="Of statements: recorded means of transactions, queries, and reads and writes of counted files.",
+    )
     assumed: list[dict[str, str]] = Field(description="Every assumed or fitted number of a device, with its source.")
     caveats: list[str] = Field(
         description="Known faults of the description, each with its reason: a datasheet's seek curve with deep queues, "
