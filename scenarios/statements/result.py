@@ -549,14 +549,13 @@ def _throughput(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: 
     return {name: Figure(value=rate, low=rate, high=rate, resolved=True, basis=basis) for name, rate in rates.items()}
 
 
-#: So much of the time of clients may be waits of the recorded storage: the expected error of throughput without a
-#: calibration holds it (-18 .. +22 %, docs/accuracy.md).
-_HELD = 0.2
-
-
 def _may_keep_waits(program: Program, transactions_per_s: float) -> bool:
-    """Tell whether waits of the recorded storage may be more of the clients' time than the expected error holds."""
-    return program.unseen_waits_ns * transactions_per_s > _HELD * program.sessions * NS_PER_S
+    """Tell whether waits for the recorded storage make the error unknown: the recording shows them, which those did not
+    whose errors were measured; or what may be one is more of the predicted time than these errors.
+    """
+    _, most = caveats.multiples_of(caveats.model_error_of({"calibration": "none"}), "throughput") or (1.0, 1.0)
+    unseen = program.unseen_waits_ns * transactions_per_s / (program.sessions * NS_PER_S)
+    return program.waits_told or unseen > 1 - 1 / most
 
 
 def _basis(load: StatementLoad) -> str:

@@ -45,6 +45,9 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 
 Column = NDArray[np.int64]
 
+#: What of a recorded load's time was a wait: as little as can be, as likely, as much as can be.
+LEAST_WAITS, LIKELY_WAITS, MOST_WAITS = "least", "likely", "most"
+
 #: Of the statements, this share has to say who issued them and which pages they asked for.
 _COMPLETE = 0.95
 _NEEDED = ("session", "query", "logical_reads")
@@ -161,6 +164,7 @@ class StatementLoad:
     start_ns: Column  # from the first execution on
     duration_ns: Column
     cpu_ns: Column
+    lock_wait_ns: Column  # as sampled; 0 where nobody did
     physical_reads: Column
     logical_reads: Column | None  # None: executions of a query are alike
     log_bytes: Column
@@ -181,6 +185,8 @@ class StatementLoad:
     page_cache: PageCache | None = None  # of the recorded host, where the recording tells
     entries: tuple[IndexEntries, ...] = ()  # by fitted table; none: no update puts one into an index
     log_busy: float = 1.0  # share of the time in which the log was written or flushed, one after the other; at most
+    waits: str = LIKELY_WAITS
+    active: float | None = None  # sessions at work on average, executing or not; None: not counted
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
     )
@@ -273,6 +279,7 @@ def read_load(
         start_ns=columns["time_ns"] - first_ns,
         duration_ns=duration_ns,
         cpu_ns=np.maximum(columns["cpu_ns"], 0),
+        lock_wait_ns=np.maximum(columns.get("lock_wait_ns", np.zeros(1, np.int64)), 0) + np.zeros_like(duration_ns),
         physical_reads=np.maximum(columns["physical_reads"], 0),
         logical_reads=None if files is None else columns["logical_reads"],
         log_bytes=np.maximum(columns["log_bytes"], 0),
@@ -289,6 +296,7 @@ def read_load(
         span_ns=span_ns,
         commit_wait_ns=_commit_wait_ns(counters.found, queries, texts, columns),
         log_busy=_log_busy(counters.found, span_ns),
+        active=_active(counters.found, span_ns),
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
         synthetic=synthesis is not None,
@@ -330,6 +338,16 @@ def _log_busy(found: Differences, span_ns: int) -> float:
     """Return the share of the time in which the log was written or flushed; 1 where that was not timed."""
     flush_ms, write_ms = (of_log(found, name) for name in ("flush_ms", "write_ms"))
     return min((flush_ms + write_ms) * NS_PER_MS / span_ns, 1.0) if flush_ms else 1.0
+
+
+def _active(found: Differences, span_ns: int) -> float | None:
+    """Return how many sessions were at work on average, where databases count that, and pauses within transactions."""
+    databases = found.of("database").values()
+    active_ms, idle_ms = (
+        [one for change in databases if (one := change.number(name)) is not None]
+        for name in ("active_ms", "idle_in_transaction_ms")
+    )
+    return float(sum(active_ms)) * NS_PER_MS / span_ns if active_ms and idle_ms else None
 
 
 def is_checkpoint(text: str | None) -> bool:
