@@ -45,7 +45,7 @@ wheel: $(VENV)/installed
 	done
 	TIERSIM_MACHINE_CODE=build/machine_code $(VENV)/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# Takes up what pyproject.toml asks for anew; versions that are locked and still do stay. Needs uv.
+# Adds what pyproject.toml asks for and is not locked; locked versions stay, as far as they fit. Needs uv.
 lock:
 	$(COMPILE) pyproject.toml --group build --output-file requirements.lock
 	$(COMPILE) pyproject.toml --group build --group dev --group docs --constraint requirements.lock --output-file requirements-dev.lock

@@ -369,8 +369,8 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         notes.append(
-            "A range or a bound (>) in place of a p99: the run has too few slow requests for one value. The range"
-            " leaves out the error of the model."
+            "A range or a bound (>) in place of a p99 of requests: the run has too few slow ones for one value. It"
+            " leaves out the error of the model, which is unknown for p99."
         )
     return notes
 

@@ -52,22 +52,21 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
 
 def _recorded(summary: Summary, queries: Mapping[str, str]) -> dict[str, str]:
     """Return what was recorded, by the name of its row; nothing of a workload that was described."""
-    trace, known = summary["trace"], summary.get("calibration", {}).get("classes", {})
+    trace, known = summary["trace"], summary.get("recorded_mean_ns", {})
     if summary["verdict"]["arrivals"] == "described" or not trace["span_ns"]:
         return {}
     means = {f"{name}, mean": known.get(key) for key, name in {"transaction": "transaction", **queries}.items()}
     rest_ns = _recorded_rest_ns(summary)
     return {
         "transactions/s": f"{trace['transactions'] / trace['span_ns'] * NS_PER_S:,.0f}",
-        **{row: format_ns(one["measured_mean_ns"]) for row, one in means.items() if one and one["measured_mean_ns"]},
+        **{row: format_ns(mean_ns) for row, mean_ns in means.items() if mean_ns},
         **({} if rest_ns is None else {_REST: format_ns(rest_ns)}),
     }
 
 
 def _recorded_rest_ns(summary: Summary) -> float | None:
     """Return what of a recorded transaction was in none of its queries; None where one of the means is not known."""
-    classes = summary.get("calibration", {}).get("classes", {})
-    means_ns = {name: one["measured_mean_ns"] for name, one in classes.items()}
+    means_ns = summary.get("recorded_mean_ns", {})
     known = "transaction" in means_ns and means_ns.keys() >= summary["queries"].keys()
     return _rest_ns(summary, means_ns["transaction"], means_ns) if known else None
 
@@ -402,8 +401,8 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
     if any(map(range_of_tail, tails)):
         notes.append(
-            "A range in place of a p99 holds the error of the model, as far as it was checked: on the recorded kind of"
-            " storage, 80 % of measured p99s lay within such ranges."
+            "A range in place of a p99 of statements holds the error of the model where it was checked: on the recorded"
+            " kind of storage, 80 % of measured p99s lay within such ranges."
             + (_UNCHECKED if any(one["verdict"] == "not checked" for one in tails) else "")
         )
     notes += _ranges(summaries)

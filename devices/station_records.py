@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from tiersim.kernel import table_set
 
 #: Kinds of station; a station's ``kind`` selects its four functions.
-#: Those from PARITY on may have more to do with a request when its parts are done.
 DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES = range(10)
 NEIGHBOUR, REBUILD, FLASH_CACHE, TIERS, ROUTE, WRITE_CACHE, SHARES = range(10, 17)
 KIND_NAMES = (
@@ -261,7 +260,7 @@ FLASH_ROW = _record(
     "last_program_ns",
     "last_flush_ns",
     "flushing",  # 1: the command that was taken last is a flush
-    "calendars",  # index into the pool: what the channels have been promised to, see channel_kernels
+    "calendars",  # index into the pool: what the channels have been promised to, see flash_kernels
     "channel_free",  # when each would have done all that does not begin soon, if it did nothing else
     "sense_start",  # of the last planned sensing; one entry a die
     "sensed",  # when it is over

@@ -30,8 +30,8 @@ class EngineModel(StrictModel):
         default=None,
         ge=1,
         description=(
-            "PostgreSQL: noted. SQL Server: the major version, which decides on limits and defaults; 16 when not"
-            " recorded."
+            "PostgreSQL: decides on rules of checkpoints. SQL Server: the major version, which decides on limits and"
+            " defaults; 16 when not recorded."
         ),
     )
     buffer_pool: Bytes | None = Field(

@@ -73,7 +73,7 @@ _SAMPLE_BYTES = 48 * 400
 
 
 def _plant(*, usual: bool) -> tuple[Plant, int, list[int]]:
-    """Return a plant with every kind of station that devices have, or with the *usual* ones."""
+    """Return a plant with stations of most kinds, or with the *usual* ones."""
     builder = PlantBuilder(1)
     disks = Volume("disks", load_device("seagate-cheetah-15k7-300"), 4, "raid10", 65536)
     entries = [

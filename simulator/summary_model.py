@@ -179,6 +179,10 @@ class Summary(_Said):
         "inside, `dip_pct`: how far the lowest throughput of 5 s is below the mean."
     )
     measured_latency_ns: dict[str, dict[str, float]] = Field(description="Latencies of the recorded hardware by class.")
+    recorded_mean_ns: dict[str, float] = Field(
+        default={},
+        description="Of statements: recorded means of transactions, queries, and reads and writes of counted files.",
+    )
     assumed: list[dict[str, str]] = Field(description="Every assumed or fitted number of a device, with its source.")
     caveats: list[str] = Field(
         description="Known faults of the description, each with its reason: a datasheet's seek curve with deep queues, "
@@ -230,7 +234,7 @@ class Summary(_Said):
         description="Of statements: the 200 queries with most time by fingerprint, the rest as `others`, below.",
     )
     host: dict[str, Any] | None = Field(
-        default=None, description="Of statements: cores, costs, and how busy the cores were."
+        default=None, description="Of statements: cores, costs, how busy the cores were, whether clients run on them."
     )
     engine: dict[str, Any] | None = Field(default=None, description="Of statements: the settings that ran.")
     settings_from: Any = Field(default=None, description="Of statements: where each setting and cost comes from.")

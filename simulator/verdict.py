@@ -230,7 +230,7 @@ def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
         return text
     due_ns = int(sessions.recorded_ns[latest])
     ended_ns = due_ns + int(sessions.late_ns[latest])
-    return f"{text}: at {format_ns(ended_ns)}, in the recording (of {format_ns(span_ns)}) at {format_ns(due_ns)}"
+    return f"{text} (at {format_ns(ended_ns)}; in the recording at {format_ns(due_ns)})"
 
 
 def _per_s(count: int, time_ns: int) -> str:

@@ -128,6 +128,8 @@ def test_a_run_ends_and_its_sums_are_kept(load: StatementLoad, tmp_path: Path) -
     assert found["settings_from"]["host.cores"] == "scenario"
     assert found["settings_from"]["engine.buffer_pool"] == "recorded"
     assert found["engine"]["frames"] == FRAMES
+    recorded = {query: load.duration_ns[load.query == code].mean() for code, query in enumerate(load.queries)}
+    assert found["recorded_mean_ns"] == pytest.approx(recorded)  # without a calibration, too
 
 
 def test_the_same_seed_gives_the_same_result(load: StatementLoad, tmp_path: Path) -> None:

@@ -401,19 +401,16 @@ def _traces(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def _measured_queries(summary: dict[str, Any]) -> dict[str, float]:
-    """Return the recorded means of queries that the calibration compared."""
-    classes = summary.get("calibration", {}).get("classes", {})
+    """Return the recorded means of queries that ran."""
     queries = summary.get("queries") or {}
-    found = {name: one.get("measured_mean_ns") for name, one in classes.items() if name in queries}
-    return {name: mean_ns for name, mean_ns in found.items() if mean_ns}
+    return {name: ns for name, ns in summary.get("recorded_mean_ns", {}).items() if name in queries and ns}
 
 
 def _measured(summary: dict[str, Any]) -> dict[str, Any]:
     """Latencies of the recorded hardware: of block requests, or of counted transactions the mean alone."""
     if summary.get("level") != "statements":
         return summary.get("measured_latency_ns") or {}
-    transaction = summary.get("calibration", {}).get("classes", {}).get("transaction", {})
-    mean_ns = transaction.get("measured_mean_ns")
+    mean_ns = summary.get("recorded_mean_ns", {}).get("transaction")
     return {"transaction": {"mean": mean_ns}} if mean_ns else {}
 
 
@@ -431,6 +428,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "latency_ns": finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
         "model_error": error_sentence(summary),
         "expected": expected_multiples(summary) if summary.get("model_error") else None,
+        "recorded_on": {key: summary.get("calibration", {}).get(key) for key in ("baseline", "described")},
         "in_doubt": in_doubt(summary),
         "curves": {} if saturated else curves(result),
         "bottleneck": _with_part(finite(summary.get("bottleneck"))),

@@ -55,6 +55,7 @@ def compare(summary: dict[str, Any]) -> dict[str, Any]:
         }
     return {
         "baseline": summary["name"],
+        "described": summary["description"],
         "classes": classes,
         "verdict": "calibrated" if agrees else "uncalibrated",
         "tolerance_pct": {"mean": MEAN_TOLERANCE_PCT, "count": COUNT_TOLERANCE_PCT},

@@ -82,6 +82,11 @@ def _measured(load: StatementLoad) -> dict[str, _Mean]:
     return found
 
 
+def recorded_means_ns(load: StatementLoad) -> dict[str, float]:
+    """Return the recorded mean of transactions, if a load generator measured it, and of each query by its id."""
+    return {name: one.mean_ns for name, one in _measured(load).items()}
+
+
 def _making_durable(load: StatementLoad) -> NDArray[np.bool_]:
     """Tell which executions are a COMMIT that waits for the log, which runs count apart from those that do not.
 
@@ -177,6 +182,7 @@ def _compared(
         }
     return {
         "baseline": summary["name"],
+        "described": summary["description"],
         "classes": classes,
         "read_error_pct": all_reads_pct,
         "verdict": "calibrated" if agrees else "uncalibrated",

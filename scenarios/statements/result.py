@@ -33,6 +33,7 @@ from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
 from tiersim.scenarios.caveats import INNODB, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
+from tiersim.scenarios.statements.calibration_verdict import recorded_means_ns
 from tiersim.scenarios.statements.programs import COMMIT, OTHERS, Program
 from tiersim.scenarios.statements.statement_load import StatementLoad, by_the_clock
 from tiersim.simulator import verdict
@@ -340,7 +341,11 @@ def summarise_statements(
             name: _query(assembled, name, sums[name], found) for name, found in queries.items() if found is not None
         },
         "stations": figures_of_stations,
-        "host": {**assembled.settings.host, "utilisation": figures_of_stations["processors"]["utilisation"]["cores"]},
+        "host": {
+            **assembled.settings.host,
+            "utilisation": figures_of_stations["processors"]["utilisation"]["cores"],
+            "clients_on_cores": bool(assembled.database.client_ns.any()),
+        },
         "engine": {
             **assembled.settings.engine,
             "frames": assembled.frames,
@@ -363,6 +368,7 @@ def summarise_statements(
         "stalls": stalls_of(course.ends_ns, course.from_ns, course.until_ns),
         "log": log_of(assembled.database, transactions),
         "measured_latency_ns": {},
+        "recorded_mean_ns": {} if load.described else recorded_means_ns(load),
         "assumed": caveats.parameters_assumed(scenario),
         "caveats": _caveats(scenario, assembled),
         "conservation": conservation(plant, stations, outcome),

@@ -84,6 +84,15 @@ function largestWait({ transaction_us: us }) {
   return `${partWord(data.parts[most])} takes ${percent(inside[most] / sum)} of the time of a transaction`;
 }
 
+/** How much of a busy CPU the queries take; the rest is what the model runs beside them. Empty where another part is busiest. */
+function shareOfQueries(scenario) {
+  const { transaction_us: us, host, bottleneck } = scenario;
+  const perS = transactionsPerS(scenario);
+  if (bottleneck.resource !== 'cores' || !us || !known(host?.cores) || !known(perS)) return '';
+  const queries = us[data.parts.indexOf('cpu')] * perS / (1e6 * host.cores * bottleneck.utilisation);
+  return `: ${percent(queries)} of that for queries, the rest for ${host.clients_on_cores ? 'the clients (on the same cores), ' : ''}reads and writes`;
+}
+
 /** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
 function sentencesOfBlame() {
   const parts = scenarios().map(scenario => {
@@ -96,7 +105,7 @@ function sentencesOfBlame() {
     const worst = known(peak) && peak > PEAK * bottleneck.utilisation ? ` (${percent(peak)} in the busiest ${lengthOfInterval(scenario)})` : '';
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
     const always = bottleneck.utilisation >= ALWAYS_BUSY;
-    const busy = `${always ? '' : known(wait) ? 'the busiest part, ' : 'no part is full; the busiest, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${worst}`;
+    const busy = `${always ? '' : known(wait) ? 'the busiest part, ' : 'no part is full; the busiest, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${shareOfQueries(scenario)}${worst}`;
     const waits = wait && (scenario.verdict.load === 'behind' || scenario.replay?.keeps === 'clients') ? '. No part is full: the clients spend their time waiting for answers, so latency limits the throughput' : '';
     return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}${waits}` };
   });
@@ -147,7 +156,7 @@ function drawHead() {
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const rates = sentenceOfRates();
   const answers = [
-    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), sentenceOfSlowness(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' ')),
+    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), sentenceOfSlowness(), ...(rates ? [rates] : shortOnes), sentenceOfSizes()].filter(Boolean).join(' ')),
     main ? answer('How slow is it?', [...new Set(scenarios().length < MOST_NAMED ? [main, told.at(-1)] : [main])].map(sentenceOfLatency).join(' ')) : null,
     answer('What limits it?', sentencesOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),

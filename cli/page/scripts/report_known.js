@@ -130,6 +130,7 @@ function knownLists(scenario) {
     Measured: [
       [ofStatements(scenario) ? counted : `${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}${joined}`, recording], asRecorded,
       [measured.length ? `${ofStatements(scenario) ? 'Mean latency' : 'Latency'} of ${list(measured)} on the recorded hardware.` : ofStatements(scenario) ? 'The latency of single block requests was not recorded.' : 'The trace holds no latency of the recorded hardware.', recording],
+      scenario.recorded_on?.described ? [`Recorded hardware, as --recorded-on describes it: ${scenario.recorded_on.described.replace(/\.?$/, '.')}`, `scenario ${scenario.recorded_on.baseline}`] : null,
       ...(trace.warnings ?? []).map(text => [warning(text), 'what the import found']),
     ],
     'Inferred from the recording': [

@@ -89,7 +89,7 @@ function drawPercentiles() {
   const traces = [measuredTrace(), intervalsTrace(), ...scenarios().flatMap(curveTraces)].filter(known);
   const doubtful = scenarios().some(scenario => scenario.curves[state.purpose]?.resolved.includes(0));
   const legend = scenarios().map((scenario, i) => legendItem(swatch(style(i)), `${scenario.name}${isSaturated(scenario) ? ' (saturated: no curve)' : ''}`));
-  if (intervalsTrace()) legend.push(legendItem(stroke(alpha(style(state.scenario).colour, 0.4)), '80 % interval'));
+  if (intervalsTrace()) legend.push(legendItem(stroke(alpha(style(state.scenario).colour, 0.4)), ofStatements(selected()) ? '80 % interval, of p99 with the error of the model' : '80 % interval of repeated runs'));
   if (doubtful) legend.push(legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'not resolved'));
   if (measuredTrace()) legend.unshift(legendItem(swatch(measuredStyle()), 'recorded hardware'));
   const far = Math.max(100, ...traces.flatMap(trace => trace.x.filter(known)));
@@ -150,7 +150,8 @@ function latencyTimeReading() {
   const range = (one, name) => ` ${name}: the p99 of the run is ${p99(one).range} with the error of the model, which the line leaves out.`;
   const sentence = (one, found) => (ofStatements(one) && p99(one).range ? range(one, one.name) : said(found, one.name));
   return `Upper line: ${of} in each interval of ${lengthOfInterval(scenario)}.${sentence(scenario, own)}`
-    + (other ? sentence(compared(), other) : '') + checkpointSentence();
+    + (other ? sentence(compared(), other) : '') + checkpointSentence()
+    + (state.purpose === 'log sync' && !ofStatements(scenario) ? ' A log sync includes the server’s own time, which is as recorded on any storage; log syncs on the device leave it out.' : '');
 }
 
 function latencyTimeNumbers() {

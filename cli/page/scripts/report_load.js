@@ -20,7 +20,7 @@ function requestRow(purpose) {
   const top = niceAbove(Math.max(...arrivals, ...completions, 1e-3));
   const asked = !waitsForAnswers(selected());
   const text = completions.map((value, i) => `${count(value)}/s${asked ? `, arrived ${count(arrivals[i])}/s` : ''}`);
-  const mean = series.completions.reduce((a, b) => a + b, 0) / Math.max(endOf(selected()) - time.start_s[0], 1e-9);
+  const mean = asked ? series.completions.reduce((a, b) => a + b, 0) / Math.max(endOf(selected()) - time.start_s[0], 1e-9) : selected().completed_per_s[purpose];
   return {
     label: `${plural(purpose)}, ${count(mean)}/s`, prominent, top, ticks: ['0', `${count(top)}/s`],
     traces: [
@@ -47,7 +47,7 @@ function requestsReading() {
   const short = isShort(scenario) ? ` Throughput is ${percent(scenario.throughput_shortfall_pct / 100)} below the recording.` : '';
   const late = hasLag(scenario) ? ` Requests start later than recorded: ${lag(scenario).join(', ')}.${lateSessions(scenario)}` : '';
   const most = `at most ${count(arrivals[peak])}/s (at ${moment(middles(time)[peak])})`;
-  if (waitsForAnswers(scenario)) return `Clients on ${scenario.name} complete ${count(sum('completions') / seconds)} ${time.of}/s on average, ${most}.${short}`;
+  if (waitsForAnswers(scenario)) return `Clients on ${scenario.name} complete ${count(transactionsPerS(scenario) ?? sum('completions') / seconds)} ${time.of}/s on average, ${most}.${short}`;
   return `${count(sum('arrivals') / seconds)} ${time.of}/s arrive on average, ${most}. ${scenario.name} ${ending}.${short}${late}`;
 }
 

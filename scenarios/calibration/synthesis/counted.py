@@ -446,8 +446,7 @@ LEFT = "execution time minus reads, writes and sampled waits (an upper bound)"
 NOT_TIMED = "unknown: reads and writes of pages were not timed (track_io_timing)"
 FASTEST_COMMIT = "that of the fastest commit; the rest is the wait for the WAL"
 COMMIT_ALONE = (
-    "their whole execution time, an upper bound: it still holds waits for the WAL, as the flushes that were counted"
-    " took longer than all commits together"
+    "their whole execution time, an upper bound; waits for the WAL are not in it: PostgreSQL flushes after this time"
 )
 LOG_NOT_TIMED = "unknown: flushes of the WAL were not timed (track_wal_io_timing)"
 

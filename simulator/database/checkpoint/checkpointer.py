@@ -10,7 +10,8 @@ between them (CheckpointWriteDelay, IsCheckpointOnSchedule). Through the OS page
 each *flush_after_pages* (IssuePendingWritebacks). Then every file of 1 GiB that anybody has written to since the last
 time is synced, one after the other (sync.c, ProcessSyncRequests).
 
-Background requests of the station to itself: FLUSH, the timer; WRITE, the log asks; READ, go on after a nap.
+Background requests: FLUSH, the timer, which the station sends itself (the first is the log's); WRITE, the log asks;
+READ, the station goes on after a nap.
 
 Versions are numbers as ``server_version_num`` has them: 90624 is 9.6.24, 150018 is 15.18.
 """
@@ -102,7 +103,7 @@ CHECKPOINTER_ROW = record(
 
 @kernel
 def accept_checkpointer(p: Plant, d: Database, slot: int, now: int) -> int:
-    """Take a request: the timer waits until the next checkpoint is due, who goes on as long as the nap is."""
+    """Take a request: the timer waits until the next checkpoint is due, a READ for the length of the nap."""
     if p.requests[slot]["op"] == FLUSH:
         return int(max(d.checkpointer[0]["due_ns"], now + PASS_ON_NS))
     return int(now + max(p.requests[slot]["length_bytes"], PASS_ON_NS))

@@ -50,7 +50,8 @@ from tiersim.simulator.database.database_state import (
 from tiersim.simulator.database.journal import add_sync, changed_by_write
 
 #: What a request does (``phase`` of its hold): it is or will be satisfied by another's flush; or it is the one that
-#: writes, uses a processor, flushes, uses a processor again; it waits for a flush, for a replica; it makes a file.
+#: begins, writes, uses a processor, flushes, uses a processor again; it waits for a flush, for a replica; it makes a
+#: file.
 _FOLLOWS, _BEGINS, _WRITES, _WRITTEN, _FLUSHES, _FLUSHED, _ASKS, _SENT, _FILLS = range(9)
 #: How often a new file, the same under its name and its directory are synced.
 _FILE_SYNCS = 4

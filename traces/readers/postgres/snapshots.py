@@ -559,8 +559,8 @@ def complete_names(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
     if changed:
         recorded.inferred.append(
-            f"one file names {len(changed):,} tables and indexes without their schema, which another file gives,"
-            f" such as {full[min(changed)]}"
+            f"the schema of {len(changed):,} tables and indexes, which one file of counters leaves out, is from another"
+            f" file, such as {full[min(changed)]}"
         )
 
 
