@@ -493,9 +493,9 @@ def _late_ns(assembled: Assembled) -> Column:
     statements = program.statements
     behind = np.array(statements.session_ends)
     ends = np.flatnonzero(statements.ends)
-    session = np.searchsorted(behind, ends, "right")
-    planned = np.bincount(session, minlength=len(behind))
-    done = np.bincount(session[done_ns[ends] > 0], minlength=len(behind))
+    bounds = np.searchsorted(ends, [0, *behind])  # the sessions' first ends
+    planned = np.diff(bounds)
+    done = np.diff(np.append(0, np.cumsum(done_ns[ends] > 0))[bounds])
     ended_ns = np.where(done < planned, assembled.timeline_ns * planned / np.maximum(done, 1), done_ns[behind - 1])
     last = np.searchsorted(ends, behind - 1)
     due_ns = statements.start_ns[statements.begins == 1][last] + program.length_ns[last]
