@@ -26,9 +26,7 @@ from tiersim.scenarios.statements.queries import NO_ENTRIES, IndexEntries, Query
 from tiersim.scenarios.statements.recorded_waits import (
     RecordedWaits,
     between_ns,
-    cpu_without,
     gaps,
-    sums_by_query,
     waits_of,
 )
 from tiersim.scenarios.statements.statement_load import COMMIT, LoadTransactions, StatementLoad, TransactionSchedule
@@ -221,7 +219,8 @@ def write_program(
     ranks = _lock_ranks(load, found)
     unseen = durable if load.commit_wait_ns else durable & ~ends_itself  # commits whose wait no execution holds
     waits = waits_of(load, found, unseen)
-    load = load if processor is not None else _without_locks(load, waits)
+    if processor is None and (waits.cpu_share < 1).any():
+        load = replace(load, cpu_ns=np.rint(load.cpu_ns * waits.cpu_share[load.query]).astype(np.int64))
     own_kind, own_cpu_ns = _executions(load, execution, classes, rules, processor, Draws(seed), ranks)
     kind[place], cpu_ns[place] = own_kind, own_cpu_ns
     waits_for = np.full(total, OWN, np.uint8)
@@ -294,15 +293,6 @@ def _pauses(
 def _shortened(pauses_ns: Column, share: float) -> Column:
     shortened_ns: Column = np.rint(pauses_ns * share).astype(np.int64)
     return shortened_ns
-
-
-def _without_locks(load: StatementLoad, waits: RecordedWaits) -> StatementLoad:
-    """Return a load whose executions use no CPU while they wait for locked rows."""
-    if not waits.locked_ns.any():
-        return load
-    _, cpu_ns, _ = sums_by_query(load)
-    share = np.where(cpu_ns > 0, cpu_without(load, waits.locked_ns) / np.maximum(cpu_ns, 1), 1.0)
-    return replace(load, cpu_ns=np.rint(load.cpu_ns * share[load.query]).astype(np.int64))
 
 
 def _endings(load: StatementLoad, found: LoadTransactions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -36,11 +36,13 @@ Amounts = NDArray[np.float64]
 class RecordedWaits:
     """Waits in ns: of a commit; by code of the query, of an execution for rows that others held.
 
-    ``told``: the time of sessions shows them. ``unseen_ns`` is how much of a transaction may be a wait or none.
+    ``cpu_share`` is what of its CPU as recorded was none of that, by query. ``told``: the time of sessions shows them.
+    ``unseen_ns`` is how much of a transaction may be a wait or none.
     """
 
     commit_ns: float
     locked_ns: Amounts
+    cpu_share: Amounts
     told: bool = True
     unseen_ns: float = 0.0
 
@@ -49,13 +51,13 @@ def waits_of(load: StatementLoad, found: LoadTransactions, unseen: NDArray[np.bo
     """Return the waits of a load whose transactions are *found*, of which the *unseen* ones make the log durable in no
     execution.
     """
-    none = np.zeros(len(load.queries))
+    none = RecordedWaits(0.0, np.zeros(len(load.queries)), np.ones(len(load.queries)), told=False)
     if not (load.closed and load.synthetic and unseen.any()):
-        return RecordedWaits(0.0, none, told=False)
+        return none
     times = _Times(load, found, unseen)
     least, most = times.waits(most_client_ns), times.most()
     if least is None:
-        one = most if load.waits == MOST_WAITS else RecordedWaits(load.commit_wait_ns, none)
+        one = most if load.waits == MOST_WAITS else replace(none, commit_ns=load.commit_wait_ns)
         return replace(one, told=False, unseen_ns=times.unseen_ns())
     one = {LEAST_WAITS: least, MOST_WAITS: most}.get(load.waits) or times.waits(assumed_client_ns) or least
     apart_ns = times.commits * (most.commit_ns - least.commit_ns) + times.taken_ns(most) - times.taken_ns(least)
@@ -67,7 +69,13 @@ class _Times:
 
     def __init__(self, load: StatementLoad, found: LoadTransactions, unseen: NDArray[np.bool_]) -> None:
         self._load, self._found, self.commits = load, found, int(unseen.sum())
-        self._calls, self._cpu_ns, _ = sums_by_query(load)
+        self._calls, self._cpu_ns, self._sampled_ns = (
+            np.bincount(load.query, column, len(load.queries)).astype(np.float64)
+            for column in (None, load.cpu_ns, load.lock_wait_ns)
+        )
+        fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
+        np.minimum.at(fastest_ns, load.query, load.duration_ns)
+        self._least_cpu_ns = np.minimum(self._calls * fastest_ns, self._cpu_ns)
         executed_ns, self._between_ns = int(load.duration_ns.sum()), between_ns(load, found)
         counted = load.active is not None and load.commit_wait_ns > 0
         self._outside_ns = max((load.active or 0.0) * load.span_ns - executed_ns, 0.0) if counted else None
@@ -81,14 +89,14 @@ class _Times:
         """
         if self._outside_ns is None:
             return None
-        found, before_ns = RecordedWaits(0.0, np.zeros(len(self._load.queries))), -1.0
+        found, before_ns = self._held(0.0), -1.0
         while found.commit_ns > before_ns * (1 + _NEAR):  # who waits for commits waits for rows, and needs less CPU
             before_ns = found.commit_ns
             left_ns = self._outside_ns - self._own_ns(own, self.taken_ns(found))
             commit_ns = min(left_ns, self._most_ns) / self.commits
             if commit_ns <= self._load.commit_wait_ns:
                 return None
-            found = RecordedWaits(commit_ns, self._locked_ns(commit_ns))
+            found = self._held(commit_ns)
         return found
 
     def most(self) -> RecordedWaits:
@@ -96,7 +104,8 @@ class _Times:
         than the fastest.
         """
         locks = np.array([asked.locks for asked in self._load.asked])
-        return RecordedWaits(self._most_ns / self.commits, np.where(locks, np.inf, 0.0))
+        locked_ns = np.where(locks, self._cpu_ns / np.maximum(self._calls, 1) + self._sampled_ns, 0.0)
+        return RecordedWaits(self._most_ns / self.commits, locked_ns, self._cpu_share(locked_ns))
 
     def unseen_ns(self) -> float:
         """Return how much of a transaction's pauses may be waits where nothing shows it; pauses that a client may need
@@ -108,7 +117,20 @@ class _Times:
 
     def taken_ns(self, waits: RecordedWaits) -> float:
         """Return how much of what looks like CPU was a wait."""
-        return float((self._cpu_ns - cpu_without(self._load, waits.locked_ns)).sum())
+        return float((self._cpu_ns * (1 - waits.cpu_share)).sum())
+
+    def _held(self, commit_ns: float) -> RecordedWaits:
+        """Return the waits of a load whose commits wait so long."""
+        locked_ns = self._locked_ns(commit_ns) if commit_ns else np.zeros(len(self._load.queries))
+        return RecordedWaits(commit_ns, locked_ns, self._cpu_share(locked_ns))
+
+    def _cpu_share(self, locked_ns: Amounts) -> Amounts:
+        """Return what is left of the CPU of executions by query if each waited so long for locked rows: at least what
+        all take that are as fast as the fastest one. Waits that were sampled are in no CPU.
+        """
+        waited_ns = np.maximum(self._calls * locked_ns - self._sampled_ns, 0.0)
+        left_ns = np.maximum(self._cpu_ns - waited_ns, self._least_cpu_ns)
+        return np.where(self._cpu_ns > 0, left_ns / np.maximum(self._cpu_ns, 1), 1.0)
 
     def _own_ns(self, own: Callable[[float], float], taken_ns: float) -> float:
         return len(self._load) * own((float(self._cpu_ns.sum()) - taken_ns) / len(self._load))
@@ -129,29 +151,6 @@ class _Times:
             for code, count in rows.items():
                 locked_ns[code] += count * same * left_ns
         return locked_ns
-
-
-def sums_by_query(load: StatementLoad) -> tuple[Amounts, Amounts, Amounts]:
-    """Return calls, CPU and sampled waits for locks by code of the query."""
-    calls, cpu_ns, sampled_ns = (
-        np.bincount(load.query, column, len(load.queries)).astype(np.float64)
-        for column in (None, load.cpu_ns, load.lock_wait_ns)
-    )
-    return calls, cpu_ns, sampled_ns
-
-
-def cpu_without(load: StatementLoad, locked_ns: Amounts) -> Amounts:
-    """Return the CPU of all executions by query if each waited so long for locked rows: at least what all take that are
-    as fast as the fastest one. Waits that were sampled are in no CPU.
-    """
-    calls, cpu_ns, sampled_ns = sums_by_query(load)
-    fastest_ns = np.full(len(load.queries), np.inf)
-    np.minimum.at(fastest_ns, load.query, load.duration_ns.astype(np.float64))
-    called = calls > 0
-    waited_ns, least_ns = (np.zeros(len(load.queries)) for _ in range(2))
-    waited_ns[called] = np.maximum(calls[called] * locked_ns[called] - sampled_ns[called], 0.0)
-    least_ns[called] = calls[called] * fastest_ns[called]
-    return np.maximum(cpu_ns - waited_ns, np.minimum(least_ns, cpu_ns))
 
 
 def between_ns(load: StatementLoad, found: LoadTransactions) -> int:

@@ -31,8 +31,8 @@ SCENARIOS = (
     Fault(
         "waits-for-rows-sampled-twice",
         "scenarios/statements/recorded_waits.py",
-        "calls[called] * locked_ns[called] - sampled_ns[called]",
-        "calls[called] * locked_ns[called]",
+        "self._calls * locked_ns - self._sampled_ns",
+        "self._calls * locked_ns",
         "Waits for rows that were sampled are taken off the CPU twice.",
         (f"{_WAITS}test_waits_for_rows_are_no_cpu_but_sampled_ones_are_taken_off_already",),
     ),
