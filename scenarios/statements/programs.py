@@ -29,7 +29,7 @@ from tiersim.scenarios.statements.recorded_waits import (
     gaps,
     waits_of,
 )
-from tiersim.scenarios.statements.statement_load import LoadTransactions, StatementLoad, TransactionSchedule
+from tiersim.scenarios.statements.statement_load import COMMIT, LoadTransactions, StatementLoad, TransactionSchedule
 from tiersim.simulator.database.build import Demand, Statements
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, OWN, SCAN
 from tiersim.simulator.database.sessions.processors import Costs
@@ -37,8 +37,8 @@ from tiersim.simulator.database.wal.log import ENTRY_BYTES
 
 #: Queries that are counted by themselves, the most expensive ones; the others are counted together.
 MOST_QUERIES = 200
-#: Names of what is no query: ends of transactions whose log is made durable, queries beyond the most expensive.
-COMMIT, OTHERS = "commit", "others"
+#: Name of the queries beyond the most expensive.
+OTHERS = "others"
 #: Lengths of logs are told apart to an eighth.
 _LOG_STEPS = 8
 #: Numbers of rows that are drawn from call to call: of so many tables of a query, those that vary most.

@@ -40,11 +40,16 @@ from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import Counters, Differences, of_log
 from tiersim.traces.query_text import tokens
+from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
 from tiersim.traces.statistics import Table, read_queries, read_statements
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 Column = NDArray[np.int64]
 
+#: Name of ends of transactions whose log is made durable, which are no query.
+COMMIT = "commit"
+#: Classes with a recorded mean besides queries; the last two of files that were counted.
+TRANSACTIONS, READS, LOG_WRITES = "transaction", PURPOSES[DATA_READ], PURPOSES[LOG_WRITE]
 #: What of a recorded load's time was a wait: as little as can be, as likely, as much as can be.
 LEAST_WAITS, LIKELY_WAITS, MOST_WAITS = "least", "likely", "most"
 
@@ -596,3 +601,63 @@ def _dealt(found: LoadTransactions, clients: int) -> tuple[Column, Column, Colum
     number = np.resize(np.argsort(found.start_ns, kind="stable"), wanted)
     turn = np.arange(wanted) // clients
     return number, np.arange(wanted) % clients, turn
+
+
+@dataclass(frozen=True)
+class RecordedMean:
+    """What was measured of a class: how many there were, how long one took, and how many pages one read."""
+
+    count: int
+    mean_ns: float
+    reads: float | None  # None: nobody noted
+
+
+def recorded_means(load: StatementLoad) -> dict[str, RecordedMean]:
+    """Return the means of transactions, if a load generator measured them, and of queries by id."""
+    found: dict[str, RecordedMean] = {}
+    clients = list(load.counters.found.of("client").values())
+    mean_ms = clients[0].number("mean_ms") if len(clients) == 1 else None
+    if mean_ms:
+        read_each = float(load.physical_reads.sum()) / load.transactions
+        found[TRANSACTIONS] = RecordedMean(load.transactions, float(mean_ms) * NS_PER_MS, read_each)
+    durable = _making_durable(load)
+    if durable.any():
+        found[COMMIT] = RecordedMean(int(durable.sum()), float(load.duration_ns[durable].mean()), None)
+    others = load.query[~durable]
+    calls = np.bincount(others, minlength=len(load.queries))
+    took_ns, read = (np.bincount(others, of[~durable], len(calls)) for of in (load.duration_ns, load.physical_reads))
+    for code, query in enumerate(load.queries):
+        if calls[code] and not is_checkpoint(load.texts.get(query)):  # whose work is the checkpointer's
+            reads = None if load.pages_read is not None else float(read[code] / calls[code])
+            found[query] = RecordedMean(int(calls[code]), float(took_ns[code] / calls[code]), reads)
+    if load.logical_reads is not None:
+        found |= _means_of_files(load.counters.found)
+    return found
+
+
+def _making_durable(load: StatementLoad) -> NDArray[np.bool_]:
+    """Tell which executions are a COMMIT that waits for the log, which runs count apart from those that do not.
+
+    None of PostgreSQL's: what it counts of a COMMIT ends before that.
+    """
+    found = np.zeros(len(load), np.bool_)
+    if load.logical_reads is None:
+        return found
+    first = np.flatnonzero(begins(load.session, load.transaction))
+    last = np.append(first[1:], len(load)) - 1
+    durable = np.array([one.durable for one in load.asked])[load.query]
+    commits = np.array([role_of(load.texts.get(query, "")) is Role.COMMITS for query in load.queries])
+    found[last] = np.logical_or.reduceat(durable, first) & commits[load.query[last]]
+    return found
+
+
+def _means_of_files(counted: Differences) -> dict[str, RecordedMean]:
+    """Return how long reads of users' data files took, and writes of their log files, where that was counted."""
+    own = [change for entity, change in counted.of("file").items() if entity.partition("/")[0] not in OWN_DATABASES]
+    found = {}
+    for name, what, is_log in ((READS, "read", False), (LOG_WRITES, "write", True)):
+        files = [change for change in own if (change.last.get("kind") == "log") == is_log]
+        count, took_ms = (sum(float(file.number(key) or 0) for file in files) for key in (f"{what}s", f"{what}_ms"))
+        if count and took_ms:
+            found[name] = RecordedMean(round(count), took_ms * NS_PER_MS / count, None)
+    return found
