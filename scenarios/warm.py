@@ -297,8 +297,8 @@ def _synthesise() -> None:
 
 
 def _import_and_replay() -> None:
-    from tiersim.scenarios.causes import assign_sessions
     from tiersim.scenarios.library import load_scenario
+    from tiersim.scenarios.owners import assign_sessions
     from tiersim.scenarios.replay import replay
     from tiersim.scenarios.survey import load_recorded
 

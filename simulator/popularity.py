@@ -98,6 +98,16 @@ def zipf(rows: int, exponent: float, hot: Hot = ()) -> Popularity:
     return Popularity(scaled, first)
 
 
+def alike(law: Popularity) -> float:
+    """Return the chance that two accesses ask for the same row.
+
+    >>> alike(zipf(4, 0.0))
+    0.25
+    """
+    shares = np.diff(law.reach, prepend=0) / float(_WHOLE)
+    return float((shares * shares / np.diff(law.first)).sum())
+
+
 @kernel
 def draw_rank(laws: Laws, table: int, seed: int, entity: int, counter: int) -> int:
     """Return the rank that the *counter*-th access of an *entity* asks for in a table, counted from 0."""

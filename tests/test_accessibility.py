@@ -69,3 +69,15 @@ def test_the_page_of_an_exploration_has_no_violations(axe: str, explored: Any, w
     explored.locator("html[data-stage=done][data-picture][data-drawn]").wait_for(state="attached")
     found = violations(explored, axe)
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(("width", "scheme"), WINDOWS)
+def test_the_catalogue_of_an_exploration_has_no_violations(axe: str, explored: Any, width: int, scheme: str) -> None:
+    explored.set_viewport_size({"width": width, "height": 900})
+    explored.emulate_media(color_scheme=scheme)
+    explored.reload()
+    explored.locator("html[data-stage=done][data-picture][data-drawn]").wait_for(state="attached")
+    explored.get_by_role("button", name="Choose from the catalogue").first.click()
+    explored.locator("#catalogue[open]").wait_for()
+    found = violations(explored, axe)
+    assert not found, "\n".join(found)

@@ -7,9 +7,9 @@ import pytest
 
 from tests.recordings import rows_of
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.scenarios import causes
-from tiersim.scenarios.causes import WRITER, find_owners
+from tiersim.scenarios import owners as issuers
 from tiersim.scenarios.hardware import Home
+from tiersim.scenarios.owners import WRITER, find_owners
 from tiersim.scenarios.replay import addresses
 from tiersim.scenarios.survey import EXTENT_BYTES, RecordedCommands
 from tiersim.traces.bundle import Requests
@@ -71,7 +71,7 @@ def test_each_file_is_placed_as_it_would_be_alone(packed: bool) -> None:
 
 
 def test_beyond_so_many_files_their_writers_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(causes, "_MOST_WRITERS", 7)
+    monkeypatch.setattr(issuers, "_MOST_WRITERS", 7)
     file, number = np.arange(400) % 20, np.arange(400)
     op = np.where(number % 3 == 0, READ, WRITE)
     rows = rows_of(number * 10**6, 1000, file=file, op=op, flags=np.where(op == READ, FLAG_SYNC, 0))

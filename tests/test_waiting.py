@@ -20,18 +20,10 @@ from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios import causes
-from tiersim.scenarios.causes import (
-    SESSION,
-    WRITER,
-    CauseRules,
-    Waiting,
-    find_owners,
-    infer_streams,
-    scale_load,
-    streams_of,
-)
+from tiersim.scenarios.causes import CauseRules, Waiting, infer_streams, scale_load, streams_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.owners import SESSION, WRITER, find_owners
 from tiersim.scenarios.replay import replay, workers_that_fit
 from tiersim.scenarios.survey import Checkpoint, RecordedCommands, load_recorded, survey
 from tiersim.simulator.categories import CATEGORIES

@@ -62,7 +62,7 @@ def pairs_of(bundle: Path) -> Iterator[Pair]:
     trace = Bundle(bundle)
     windows = Windows(trace.rows, trace.manifest.span_ns, most=max(trace.rows // _PART, WINDOWS))
     source = RequestSource(trace, None, None, also=windows.add)
-    sample = windows.sample(source.found)
+    sample = windows.sample(source.found, source.waiting)
     for name in SCENARIOS:
         for load in LOADS:
             scenario = load_scenario(name, [f"replay.load={load}", "replay.addresses=pack"])

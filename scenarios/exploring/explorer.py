@@ -58,7 +58,7 @@ def open_recording(bundle: Bundle, draft: Draft, progress: Progress | None = Non
         return ExploredRecording(statements, first, len(load), True, bundle.manifest.buffer_pool_bytes)
     windows = windows_of(bundle)
     source = RequestSource(bundle, None, progress, also=None if windows is None else windows.add)
-    sample = windows.sample(source.found) if windows is not None and windows.requests else None
+    sample = windows.sample(source.found, source.waiting) if windows is not None and windows.requests else None
     usual = _usual_class(source.found, scenario.model.replay.mode)
     return ExploredRecording(source, sample, source.found.requests, False, usual_class=usual)
 

@@ -30,6 +30,8 @@ from numpy.typing import NDArray
 
 from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.random_numbers import WINDOW_PLACE, random_below
+from tiersim.scenarios.causes import Waiting
+from tiersim.scenarios.exploring.sample_sessions import decided_by_sessions
 from tiersim.scenarios.exploring.sample_verdict import decided
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import Playback, PlayedRecording, play
@@ -56,8 +58,13 @@ SAMPLE_REQUESTS = 200_000
 #: Most that the mean number of requests in the windows may vary, as a share of it. A bias of 0.3 standard errors takes
 #: 2 points from the coverage of an 80 % interval.
 _MOST_VARIATION = 0.3
+#: Most requests of a recording whose sessions are followed for the verdict: 0.1 to 0.3 s.
+FOLLOWED_REQUESTS = 1_000_000
 #: Statements of a sample: some 0.2 to 0.5 s.
 SAMPLE_STATEMENTS = 10_000
+
+
+WhoWaits = Callable[[NamedScenario], Waiting]
 
 
 class Windows:
@@ -94,14 +101,14 @@ class Windows:
         """Count what is kept."""
         return sum(map(len, self._kept))
 
-    def sample(self, found: TraceSurvey) -> "WindowSample":
-        """Return the sample of the trace that *found* is of."""
+    def sample(self, found: TraceSurvey, waiting: WhoWaits | None = None) -> "WindowSample":
+        """Return the sample of the trace that *found* is of; *waiting* says who waits for whom in all of it."""
         variations = {name: variation(own) for name, own in zip(CATEGORIES, self._counts, strict=True)}
         of_log = [variations[CATEGORIES[one]] for one in (LOG_WRITE, LOG_FLUSH)]
         variations |= dict.fromkeys(DERIVED, max(of_log))
         of_all = variation(self._counts[REQUESTS].sum(axis=0))
         bursts = frozenset(name for name, own in variations.items() if max(own, of_all) > _MOST_VARIATION)
-        return WindowSample(found, self._kept, self.length_ns, bursts)
+        return WindowSample(found, self._kept, self.length_ns, bursts, waiting)
 
 
 def variation(counts: NDArray[np.int64]) -> float:
@@ -126,9 +133,16 @@ class Sample(Protocol):
 class WindowSample:
     """The windows of a trace, to be replayed on any scenario."""
 
-    def __init__(self, found: TraceSurvey, kept: list[Requests], length_ns: int, bursts: frozenset[str]) -> None:
+    def __init__(
+        self,
+        found: TraceSurvey,
+        kept: list[Requests],
+        length_ns: int,
+        bursts: frozenset[str],
+        waiting: WhoWaits | None = None,
+    ) -> None:
         """Join the windows; *bursts* are the categories whose requests come in too few of them."""
-        self._length_ns, self._bursts = length_ns, bursts
+        self._length_ns, self._bursts, self._whole, self._waiting = length_ns, bursts, found, waiting
         histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
         sums = np.zeros(len(CATEGORIES), np.int64)
         gathered = JoinedCommands(sum(map(len, kept)))
@@ -176,8 +190,13 @@ class WindowSample:
 
     def plain(self, scenario: NamedScenario, note: Callable[[int], None]) -> Result:
         """Run it; figures have the intervals of a short recording."""
-        played = play([PlayedRecording(self._playback, scenario)], progress=note)
-        return decided(played.result(0, scenario.name), played.streams, played.mean_ns(0), WINDOWS, self._length_ns)
+        played = play([PlayedRecording(self._playback, scenario)], keep_requests=True, progress=note)
+        result = replace(played, keep_requests=False).result(0, scenario.name)
+        most = self._whole.requests * max(scenario.model.replay.load, 1.0)
+        if result.summary["lag_ns"] is None or self._waiting is None or most > FOLLOWED_REQUESTS:
+            return decided(result, played.streams, played.mean_ns(0), WINDOWS, self._length_ns)
+        waiting, factor = self._waiting(scenario), _factors()["mean"]
+        return decided_by_sessions(result, played, waiting, self._whole.span_ns, factor, WINDOWS, self._length_ns)
 
 
 @cache

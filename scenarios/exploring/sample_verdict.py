@@ -95,10 +95,11 @@ def decided(result: Result, streams: Streams | None, mean_ns: float, windows: in
             else f"in its windows sessions fall behind by {growth.share:.0%} of the time, and pauses outside of them"
             " may make up for that or not"
         )
-    return result if verdict == said else replace(result, summary=summary | _undecided(summary, why))
+    return result if verdict == said else replace(result, summary=summary | undecided(summary, why))
 
 
-def _undecided(summary: Mapping[str, Any], why: str) -> dict[str, Any]:
+def undecided(summary: Mapping[str, Any], why: str) -> dict[str, Any]:
+    """Return what the summary of a sample says of the load where nothing is decided; *why* is a clause."""
     nothing = dict.fromkeys(("station", "resource", "since_ns", "sustainable_load"))
     return {
         "verdict": summary["verdict"] | {"load": UNDECIDED},

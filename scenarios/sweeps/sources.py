@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.self_replay import calibrate as calibrate_requests
-from tiersim.scenarios.causes import from_disk
+from tiersim.scenarios.causes import Waiting, from_disk
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import find_workload, refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.replay import Playback, replay, workers_that_fit
@@ -103,6 +103,10 @@ class RequestSource:
         refuse_keys_of_statements(scenario)
         result = self._replay(scenario, note, tables=tables)
         return result if self._baseline is None else calibrate_requests([result], self._baseline)[0]
+
+    def waiting(self, scenario: NamedScenario) -> Waiting:
+        """Return who waits for whom on *scenario*; raises ScenarioError."""
+        return self._playback.waiting(scenario)
 
     def _replay(self, scenario: NamedScenario, note: Note | None = None, *, tables: bool = False) -> Result:
         return replay(self.found, scenario, progress=note, playback=self._playback, tables=tables)

@@ -2,7 +2,40 @@
 
 from tests.mutations.fault import Fault
 
+_WAITS = "tests/test_recorded_waits.py::"
 SCENARIOS = (
+    Fault(
+        "waits-of-commits-for-an-idle-log",
+        "scenarios/statements/recorded_waits.py",
+        "commit_ns = min(left_ns, self._most_ns) / self.commits",
+        "commit_ns = left_ns / self.commits",
+        "Commits waited for a log that was idle.",
+        (f"{_WAITS}test_nobody_waits_for_the_log_while_it_is_idle",),
+    ),
+    Fault(
+        "waits-of-what-clients-take",
+        "scenarios/statements/recorded_waits.py",
+        "left_ns = self._outside_ns - self._own_ns(own, self.taken_ns(found))",
+        "left_ns = self._outside_ns",
+        "What clients take for their statements was a wait for the log.",
+        (f"{_WAITS}test_what_clients_may_take_is_no_wait",),
+    ),
+    Fault(
+        "waits-for-rows-held-for-no-time",
+        "scenarios/statements/recorded_waits.py",
+        "held_ns = after_ns / np.maximum(self._calls, 1) + commit_ns",
+        "held_ns = after_ns / np.maximum(self._calls, 1)",
+        "Rows are free before their transaction's commit is durable.",
+        (f"{_WAITS}test_who_waits_for_its_commit_holds_its_rows",),
+    ),
+    Fault(
+        "waits-for-rows-sampled-twice",
+        "scenarios/statements/recorded_waits.py",
+        "self._calls * locked_ns - self._sampled_ns",
+        "self._calls * locked_ns",
+        "Waits for rows that were sampled are taken off the CPU twice.",
+        (f"{_WAITS}test_waits_for_rows_are_no_cpu_but_sampled_ones_are_taken_off_already",),
+    ),
     Fault(
         "waits-of-undescribed-cap",
         "scenarios/statements/calibration.py",
@@ -122,6 +155,30 @@ SCENARIOS = (
         "most = max(most, row - first - ended)",
         "A stream has one command less outstanding than when it was recorded.",
         ("tests/test_waiting.py::test_a_writer_has_as_many_writes_outstanding_as_when_it_was_recorded",),
+    ),
+    Fault(
+        "sample-sessions-pauses",
+        "scenarios/exploring/sample_sessions.py",
+        "start = max(start, free) if s.waits_for[row] == CLOCK else free + s.think_ns[row]",
+        "start = free + s.think_ns[row]",
+        "Sessions that are followed with the latencies of a sample make up for nothing in their pauses.",
+        ("tests/test_sample_sessions.py::test_sessions_are_followed_as_the_twin_does",),
+    ),
+    Fault(
+        "sample-sessions-order-of-ends",
+        "scenarios/exploring/sample_sessions.py",
+        "while behind > first and track.end_ns[behind - 1] > end:",
+        "while False:",
+        "A session that is followed waits for the request that it issued before, not for the one that ended before.",
+        ("tests/test_sample_sessions.py::test_sessions_are_followed_as_the_twin_does",),
+    ),
+    Fault(
+        "sample-sessions-window",
+        "scenarios/exploring/sample_sessions.py",
+        "np.where(nothing, first[:, :1], first)",
+        "first",
+        "Where a window has no request of a category, latencies of another category are drawn.",
+        ("tests/test_sample_sessions.py::test_latencies_are_those_of_the_window_then_of_the_category_then_of_all",),
     ),
     Fault(
         "placement-packed",

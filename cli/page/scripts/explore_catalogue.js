@@ -12,16 +12,20 @@ function buildCatalogue() {
       figure('8 KiB read', 'random_read_ns', ns => duration(ns / 1e3)),
       figure('Reads/s', 'random_reads_per_s', rate => whole.format(rate)),
       figure('Price (USD)', 'price', price => whole.format(price)),
-      { head: 'Price of', text: one => one.price_date ?? '–', value: one => one.price_date, word: true },
+      { head: 'Priced in', text: one => priced(one) ?? '–', value: priced, word: true },
     ],
     choose: one => { change(catalogue.key, one.id); $('catalogue').close(); },
     isChosen: one => controls.list.some(({ key, value }) => key === catalogue.key && value === one.id),
     searched: one => `${one.id} ${one.name} ${specification(one.id)}`,
   });
+  $('devices-found-find').parentNode.after($('of-price'));
   tables['devices-found'].most = explored.devices.length;
   $('most-price').addEventListener('input', fillCatalogue);
   fillCatalogue();
 }
+
+// A volume of a cloud has a date of its prices, but none that is one number.
+const priced = one => (known(one.price) ? one.price_date : null);
 
 function fillCatalogue() {
   const most = $('most-price').value;

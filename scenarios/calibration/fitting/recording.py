@@ -34,8 +34,9 @@ from tiersim.scenarios.calibration.fitting.loops import physics_of
 from tiersim.scenarios.calibration.fitting.model import device, start
 from tiersim.scenarios.calibration.fitting.residuals import Misfit, Residual, measure, ranges
 from tiersim.scenarios.calibration.fitting.search import compass
-from tiersim.scenarios.causes import BY_THE_CLOCK, ENOUGH_MEASURED, CauseRules, find_owners, infer_streams
+from tiersim.scenarios.causes import BY_THE_CLOCK, ENOUGH_MEASURED, CauseRules, infer_streams
 from tiersim.scenarios.model import ReplayModel
+from tiersim.scenarios.owners import find_owners
 from tiersim.scenarios.survey import RecordedCommands
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
