@@ -17,9 +17,8 @@ _OTHER_STORAGE = (
 _DOUBT = " In doubt: within these limits the verdict on load may be the other one."
 _ENGINE = "unknown for this engine (docs/innodb.md)"
 _WAITS = (
-    "unknown. Much of a recorded transaction is in no query and in no counted wait, and the WAL was busy. If clients"
-    " waited for the WAL, faster storage gives more transactions/s than predicted. Describe the recorded hardware"
-    " (--recorded-on)"
+    "unknown. The recorded WAL was busy, and no counter says how long clients waited for it: faster storage may give"
+    " more transactions/s than predicted. Describe the recorded hardware (--recorded-on)"
 )
 _NO_EFFECT = " has no effect here: "
 _BASES = {

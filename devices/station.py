@@ -42,7 +42,8 @@ from tiersim.devices.host.port_kernels import accept_port, finish_port, resume_p
 from tiersim.devices.plant import Balance
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.ssd.flash import Flash, flash_figures
-from tiersim.devices.ssd.held_kernels import accept_ssd, choose_ssd, finish_ssd
+from tiersim.devices.ssd.flash_kernels import accept_flash, choose_flash, finish_flash
+from tiersim.devices.ssd.held_kernels import accept_held, choose_held, finish_held
 from tiersim.devices.station_records import (
     ARRAY,
     BUCKET,
@@ -51,6 +52,7 @@ from tiersim.devices.station_records import (
     FLASH,
     FLASH_CACHE,
     GATE,
+    HELD_FLASH,
     NEIGHBOUR,
     PARITY,
     PORT,
@@ -106,7 +108,7 @@ class StationKind:
 #: The stations of devices by kind.
 STATIONS: dict[int, StationKind] = {
     DRIVE: StationKind(accept_drive, finish_drive, choose_drive),
-    FLASH: StationKind(accept_ssd, finish_ssd, choose_ssd, figures=("flash", flash_figures)),
+    FLASH: StationKind(accept_flash, finish_flash, choose_flash, figures=("flash", flash_figures)),
     BUCKET: StationKind(accept_bucket, finish_bucket, choose_bucket),
     ARRAY: StationKind(accept_array, finish_array),
     SERVER: StationKind(accept_server, finish_server, choose_server),
@@ -124,6 +126,7 @@ STATIONS: dict[int, StationKind] = {
     ROUTE: StationKind(accept_route, finish_route, resume=resume_route),
     WRITE_CACHE: StationKind(accept_write_cache, finish_write_cache, choose_write_cache, resume_write_cache),
     SHARES: StationKind(accept_shares, finish_shares, choose_shares, resume_shares),
+    HELD_FLASH: StationKind(accept_held, finish_held, choose_held, figures=("flash", flash_figures)),
 }
 
 

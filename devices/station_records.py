@@ -13,7 +13,7 @@ from tiersim.kernel import table_set
 
 #: Kinds of station; a station's ``kind`` selects its four functions.
 DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES = range(10)
-NEIGHBOUR, REBUILD, FLASH_CACHE, TIERS, ROUTE, WRITE_CACHE, SHARES = range(10, 17)
+NEIGHBOUR, REBUILD, FLASH_CACHE, TIERS, ROUTE, WRITE_CACHE, SHARES, HELD_FLASH = range(10, 18)
 KIND_NAMES = (
     "hdd",
     "flash",
@@ -32,6 +32,7 @@ KIND_NAMES = (
     "route",
     "write cache",
     "shares",
+    "flash",  # whose commands are held back
 )
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned

@@ -19,12 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.kernel import kernel, table_set
-from tiersim.random_numbers import ACCESSED_ROW, SCATTERED_ROW, random_below, random_bits
+from tiersim.random_numbers import ACCESSED_ROW, SCATTERED_ROW, below_from, bits_from, random_source
 
 #: The reach of all ranks together.
 _WHOLE = 1 << 62
 #: So many ranks are told apart; those behind them come in parts, each a 64th longer than the ranks before it are many.
 _SINGLE, _GROWTH = 1024, 64
+#: So many stretches of equal reach say where to look for a part.
+_GUIDED, _STRETCH = 256, 54
 _ROUNDS = 4
 
 
@@ -42,15 +44,22 @@ class Laws(NamedTuple):
     begin: NDArray[np.int64]  # (tables + 1,): the first part of each
     reach: NDArray[np.int64]
     first: NDArray[np.int64]  # those of a table lie one place further on for each table before it
+    guide: NDArray[np.int32]  # (tables, _GUIDED + 1): of each stretch of all reaches, the first part that lies in it
 
 
 def laws_of(each: Sequence[Popularity]) -> Laws:
     """Put laws one behind the other."""
     nothing = np.zeros(0, np.int64)
+    begin = np.cumsum([0, *(len(law.reach) for law in each)], dtype=np.int64)
+    guide = np.empty((len(each), _GUIDED + 1), np.int32)
+    for place, law in enumerate(each):
+        parts = np.searchsorted(law.reach, np.arange(_GUIDED + 1) << _STRETCH, "right")
+        guide[place] = begin[place] + np.minimum(parts, len(law.reach) - 1)
     return Laws(
-        np.cumsum([0, *(len(law.reach) for law in each)], dtype=np.int64),
+        begin,
         np.concatenate([nothing, *(law.reach for law in each)]),
         np.concatenate([nothing, *(law.first for law in each)]),
+        guide,
     )
 
 
@@ -89,13 +98,42 @@ def zipf(rows: int, exponent: float, hot: Hot = ()) -> Popularity:
     return Popularity(scaled, first)
 
 
+def alike(law: Popularity) -> float:
+    """Return the chance that two accesses ask for the same row.
+
+    >>> alike(zipf(4, 0.0))
+    0.25
+    """
+    shares = np.diff(law.reach, prepend=0) / float(_WHOLE)
+    return float((shares * shares / np.diff(law.first)).sum())
+
+
 @kernel
 def draw_rank(laws: Laws, table: int, seed: int, entity: int, counter: int) -> int:
     """Return the rank that the *counter*-th access of an *entity* asks for in a table, counted from 0."""
-    high = random_bits(seed, ACCESSED_ROW, entity, 2 * counter) >> 1
-    low = random_bits(seed, ACCESSED_ROW, entity, 2 * counter + 1) >> 1
+    return drawn_rank(laws, table, part_source(seed, entity), rank_source(seed, entity), counter)
+
+
+@kernel
+def part_source(seed: int, entity: int) -> int:
+    """Return what the parts of the law are drawn from, for the accesses of an entity."""
+    return random_source(seed, ACCESSED_ROW, entity)
+
+
+@kernel
+def rank_source(seed: int, entity: int) -> int:
+    """Return what ranks within a part are drawn from."""
+    return random_source(seed, ACCESSED_ROW, entity + (1 << 32))
+
+
+@kernel
+def drawn_rank(laws: Laws, table: int, of_part: int, within: int, counter: int) -> int:
+    """Return the rank that :func:`draw_rank` does, drawn from a :func:`part_source` and a :func:`rank_source`."""
+    high = bits_from(of_part, 2 * counter) >> 1
+    low = bits_from(of_part, 2 * counter + 1) >> 1
     drawn = high << 31 | low
-    left, right = laws.begin[table], laws.begin[table + 1] - 1
+    stretch = drawn >> _STRETCH  # a table of guides leaves little to halve (Chen and Asau, AIIE Transactions 6, 1974)
+    left, right = laws.guide[table, stretch], laws.guide[table, stretch + 1]
     while left < right:
         middle = (left + right) // 2
         if drawn < laws.reach[middle]:
@@ -106,12 +144,39 @@ def draw_rank(laws: Laws, table: int, seed: int, entity: int, counter: int) -> i
     width = laws.first[left + table + 1] - rank
     if width == 1:
         return int(rank)
-    return int(rank + random_below(width, seed, ACCESSED_ROW, entity + (1 << 32), counter))
+    return int(rank + below_from(width, within, counter))
+
+
+class Rounds(NamedTuple):
+    """What the rounds of a permutation draw from."""
+
+    first: int
+    second: int
+    third: int
+    fourth: int
+
+
+@kernel
+def rounds_of(seed: int, entity: int) -> Rounds:
+    """Return the rounds of the permutation of a seed and an entity."""
+    number = entity * _ROUNDS
+    return Rounds(
+        random_source(seed, SCATTERED_ROW, number),
+        random_source(seed, SCATTERED_ROW, number + 1),
+        random_source(seed, SCATTERED_ROW, number + 2),
+        random_source(seed, SCATTERED_ROW, number + 3),
+    )
 
 
 @kernel
 def scattered(rank: int, rows: int, seed: int, entity: int) -> int:
-    """Return where the row of a rank lies among *rows*: a permutation that is different for each seed and entity.
+    """Return where the row of a rank lies among *rows*: a permutation that is different for each seed and entity."""
+    return scattered_by(rank, rows, rounds_of(seed, entity))
+
+
+@kernel
+def scattered_by(rank: int, rows: int, rounds: Rounds) -> int:
+    """Return where the row of a rank lies among *rows*, by the *rounds* of a permutation.
 
     A Feistel network over the next even number of bits, walked on until it ends within the rows.
     """
@@ -122,8 +187,10 @@ def scattered(rank: int, rows: int, seed: int, entity: int) -> int:
     place = rank
     while True:
         left, right = place >> half, place & mask
-        for round_ in range(_ROUNDS):
-            left, right = right, left ^ (random_bits(seed, SCATTERED_ROW, entity * _ROUNDS + round_, right) & mask)
+        left ^= bits_from(rounds.first, right) & mask
+        right ^= bits_from(rounds.second, left) & mask
+        left ^= bits_from(rounds.third, right) & mask
+        right ^= bits_from(rounds.fourth, left) & mask
         place = left << half | right
         if place < rows:
             return place
@@ -242,5 +309,6 @@ def pages_with_room(share: NDArray[np.float64], updates: float, seed: int, table
 @kernel
 def scatter(places: NDArray[np.int64], rows: int, seed: int, entity: int) -> None:
     """Write for each rank where its row lies among *rows*."""
+    rounds = rounds_of(seed, entity)
     for rank in range(len(places)):
-        places[rank] = scattered(rank, rows, seed, entity)
+        places[rank] = scattered_by(rank, rows, rounds)

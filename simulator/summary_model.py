@@ -44,8 +44,8 @@ class VerdictSaid(_Said):
     )
     error: Literal["innodb", "waits", "unknown"] | None = Field(
         default=None,
-        description="`innodb`: of MySQL and MariaDB, whose predictions have errors of their own; `waits`: pauses of "
-        "clients may hold waits of the recorded storage, so the error is unknown; `unknown`: that of InnoDB "
+        description="`innodb`: of MySQL and MariaDB, whose predictions have errors of their own; `waits`: clients "
+        "waited for the recorded storage, or may have, so the error is unknown; `unknown`: that of InnoDB "
         "in results of older versions.",
     )
     reach: str | None = Field(
@@ -268,7 +268,7 @@ class Summary(_Said):
         "`transaction_mean_ns`, for `share` of the `draws` and the error of the models, and, of draws alone, of "
         "`p99_ns` by name; `verdict` `determined` or `underdetermined`; "
         "`explained_by` (`cpu`, `read`, `law`; on other than 2 cores `order`; of limits whose `refill_interval` is "
-        "assumed `refill`), `mostly`, `remedy`.",
+        "assumed `refill`), `mostly`, `remedy`. Without `--recorded-on`, of both ends of what may be `waits`.",
     )
     tails: dict[str, Any] | None = Field(
         default=None,

@@ -102,7 +102,7 @@ def test_rings(seed: int, frames: int, ring_pages: int, small: int, large: int, 
         if table == 2:
             now += pool.scan(small + 2, large, ring=large > frames // 4)
         else:
-            drawn = draw_row(database, table, table, row * 256 + 1)
+            drawn = draw_row(database, table, 0, row * 256 + 1)
             for level in (0, 1):
                 page = int(page_at(database, table, drawn, level))
                 now += pool.refer(page)

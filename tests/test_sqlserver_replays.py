@@ -27,11 +27,12 @@ from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, 
 from tiersim.scenarios.statements import assembly
 from tiersim.scenarios.statements.assembly import Shared, assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
-from tiersim.scenarios.statements.programs import COMMIT, Program, own_variants
+from tiersim.scenarios.statements.programs import Program, own_variants
 from tiersim.scenarios.statements.queries import QueryWork
 from tiersim.scenarios.statements.replay import load_of, replay_statements_all
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import (
+    COMMIT,
     PLACES,
     StatementLoad,
     committing,

@@ -218,8 +218,8 @@ def stations(result: Result, merged: int) -> dict[str, Any]:
                 "kind": described.get("kind"),
                 "resource": kind,
                 "part": part_name(str(name), str(kind)),
-                "utilisation": described.get("utilisation", {}).get(kind),
-                "queue_mean": described.get("queue_mean"),
+                "utilisation": finite(described.get("utilisation", {}).get(kind)),
+                "queue_mean": finite(described.get("queue_mean")),
                 "requests": described.get("requests"),
                 "busy_pct": rounded(np.add.reduceat(busy, groups) / widths * 100, 3),
                 "outstanding": rounded(np.maximum.reduceat(waiting, groups), 4),
@@ -227,7 +227,7 @@ def stations(result: Result, merged: int) -> dict[str, Any]:
         )
     return {
         "start_s": rounded(starts[groups] / 1e9, 7),
-        "rows": finite(rows),
+        "rows": rows,
         "left_out": len(chosen) - len(kept),
     }
 
@@ -756,8 +756,16 @@ def _short(values_ns: Sequence[float]) -> list[float]:
 
 def rounded(values: np.ndarray, digits: int) -> list[float | None]:
     """Significant digits only; whole numbers without a point, unknown ones as None."""
-    short = (float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values.tolist())
-    return [int(value) if value is not None and value.is_integer() else value for value in short]
+    found: list[float | None] = []
+    for value in values.tolist():
+        if value == 0.0:  # most of them, where little waits
+            found.append(0)
+        elif math.isfinite(value):
+            short = float(f"{value:.{digits}g}")
+            found.append(int(short) if short.is_integer() else short)
+        else:
+            found.append(None)
+    return found
 
 
 def whole(values: np.ndarray) -> list[int]:
@@ -767,8 +775,8 @@ def whole(values: np.ndarray) -> list[int]:
 
 def finite(value: Any) -> Any:
     """The same with None in place of what JSON cannot say."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key: finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return [finite(item) for item in value] if isinstance(value, list) else value

@@ -25,7 +25,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced, flash_reasons
 from tiersim.devices.ssd.flash_kernels import ENTRIES
 from tiersim.devices.ssd.ftl_kernels import ERASED, SEALED
-from tiersim.devices.station_records import FLASH, NEVER, NONE, Plant
+from tiersim.devices.station_records import FLASH, HELD_FLASH, NEVER, NONE, Plant
 from tiersim.random_numbers import FLASH_STATE
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
 from tiersim.units import NS_PER_S, format_bytes
@@ -597,7 +597,7 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
     resources = {"controller": 1, "channels": drive.channels, "dies": drive.dies, "link": 1}
     if drive.host_threads is not None:
         resources["host cpu"] = drive.host_threads
-    return builder.station(FLASH, row, name, resources)
+    return builder.station(HELD_FLASH if drive.commands == "held" else FLASH, row, name, resources)
 
 
 def _slc_cache(drive: Flash) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""A solid-state drive that holds commands back until their die can take them; and how either way of a drive is chosen.
+"""A solid-state drive that holds commands back until their die can take them.
 
 A die that has data to transfer takes no command, and none is sent while its channel is at work; of a channel's dies,
 which have their turn one after the other, each takes a read before a write (MQSim, TSU_OutOfOrder.cpp and
@@ -22,10 +22,7 @@ from tiersim.devices.ssd.flash_kernels import (
     DIES,
     ENTRIES,
     PS_PER_NS,
-    accept_flash,
-    choose_flash,
     discard,
-    finish_flash,
     flush,
     idle_from,
     into_registers,
@@ -326,22 +323,3 @@ def _units(p: Plant, flash: int, slot: int) -> int:
     request, unit_bytes = p.requests[slot], p.flashes[flash]["unit_bytes"]
     last = (request["offset_bytes"] + request["length_bytes"] - 1) // unit_bytes
     return int(last - request["offset_bytes"] // unit_bytes + 1)
-
-
-@kernel
-def accept_ssd(p: Plant, flash: int, slot: int) -> int:
-    """Take a request, to be held for its die or planned at once."""
-    return accept_held(p, flash, slot) if p.flashes[flash]["held"] else accept_flash(p, flash, slot)
-
-
-@kernel(hot=True)
-def choose_ssd(p: Plant, station: int, flash: int, now: int) -> tuple[int, int, int]:
-    """Start a request, of those that are held or of those that are planned."""
-    held = p.flashes[flash]["held"]
-    return choose_held(p, station, flash, now) if held else choose_flash(p, station, flash, now)
-
-
-@kernel
-def finish_ssd(p: Plant, flash: int, slot: int) -> int:
-    """End a request that was held or planned."""
-    return finish_held(p, flash, slot) if p.flashes[flash]["held"] else finish_flash(p, flash)

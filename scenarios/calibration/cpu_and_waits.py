@@ -101,6 +101,11 @@ def most_client_ns(mean_ns: float) -> float:
     return max(MOST_CLIENT_SHARE * mean_ns, MOST_CLIENT_NS)
 
 
+def assumed_client_ns(mean_ns: float) -> float:
+    """Return what a client is assumed to take for a statement whose execution takes *mean_ns*, which may hold waits."""
+    return min(max(CLIENT_SHARE * mean_ns, CLIENT_NS), MOST_CLIENT_NS)
+
+
 def cpu_range(counted_ns: float, long_waits: float, most_waits: float = 0.0) -> tuple[float, float]:
     """Return between which multiples the CPU of a transaction on a busy host lies that was counted like that.
 

@@ -13,17 +13,16 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.cpu_and_waits import (
     ASSUMED_RANGE,
     CLIENT_NS,
-    CLIENT_SHARE,
     COLD_NS,
     COUNTED_RANGE,
     LONG_NS,
-    MOST_CLIENT_NS,
     READ_COUNTED_RANGE,
     READ_NS,
     READ_RANGE_NS,
     UNSEEN_NS,
     UNTIMED_RANGE,
     Ios,
+    assumed_client_ns,
     costs_of_host,
     idle_factor,
     most_client_ns,
@@ -98,7 +97,17 @@ _UNSEEN = (
 #: share of the time, only if it carries clearly more: else what it lacks of their time is no CPU, for of idle
 #: processors a little more time is much more work.
 _SLACK, _IDLE, _IDLE_SLACK = 0.02, 0.3, 0.15
-_COLUMNS = ("session", "transaction", "query", "start_ns", "duration_ns", "cpu_ns", "physical_reads", "log_bytes")
+_COLUMNS = (
+    "session",
+    "transaction",
+    "query",
+    "start_ns",
+    "duration_ns",
+    "cpu_ns",
+    "lock_wait_ns",
+    "physical_reads",
+    "log_bytes",
+)
 
 _Arrays = TypeVar("_Arrays", Database, Plant)
 
@@ -280,7 +289,7 @@ def _by_guess(
     start = replace(
         model.start,
         costs=costs,
-        client_ns=0 if model.start.pause_ns is None else round(_assumed_client_ns(mean_ns)),
+        client_ns=0 if model.start.pause_ns is None else round(assumed_client_ns(mean_ns)),
         assumed=tuple(said),
         cpu_range=UNTIMED_RANGE if found is None else ASSUMED_RANGE,
         read_range=(lowest / READ_NS, highest / READ_NS),
@@ -334,11 +343,6 @@ def _reads_pages(load: StatementLoad) -> bool:
     return float(load.physical_reads.sum()) >= _READS * load.transactions
 
 
-def _assumed_client_ns(mean_ns: float) -> float:
-    """Return what clients are assumed to cost for a statement that takes so much on average, which may hold waits."""
-    return min(max(CLIENT_SHARE * mean_ns, CLIENT_NS), MOST_CLIENT_NS)
-
-
 def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
     """Say which costs are no CPU but waits for something that the model does not have: reads, or writes of the log,
     that no storage takes, clients that take longer than any.
@@ -358,7 +362,7 @@ def _waits_of_clients(found: ProcessorCosts, mean_ns: float) -> list[str]:
     """Say that clients took longer than any does."""
     if found.client_ns <= most_client_ns(mean_ns):
         return []
-    return [_NO_CLIENT.format(_assumed_client_ns(mean_ns) / 1e3, found.client_ns / 1e3)]
+    return [_NO_CLIENT.format(assumed_client_ns(mean_ns) / 1e3, found.client_ns / 1e3)]
 
 
 def _no_log(found: ProcessorCosts, assumed_ns: float) -> str:

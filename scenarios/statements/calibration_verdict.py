@@ -6,28 +6,27 @@ other hardware is spoken of relative to what was measured.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES
 from tiersim.scenarios.calibration.processor import ProcessorCosts, recorded_flushes
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
-from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, MET, model_error_of, with_storage
-from tiersim.scenarios.statements.programs import COMMIT
-from tiersim.scenarios.statements.statement_load import StatementLoad, begins, is_checkpoint
+from tiersim.scenarios.statements.statement_load import (
+    COMMIT,
+    LOG_WRITES,
+    READS,
+    TRANSACTIONS,
+    RecordedMean,
+    StatementLoad,
+    begins,
+    recorded_means,
+)
 from tiersim.simulator.result import Figure, Result
-from tiersim.traces.differences import Differences
-from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
-from tiersim.units import NS_PER_MS
 
-#: Name of transactions among the classes that are compared; the others are queries.
-TRANSACTIONS = "transaction"
-#: Of files that were counted.
-READS, LOG_WRITES = PURPOSES[DATA_READ], PURPOSES[LOG_WRITE]
+#: Among the classes that are compared; the others are queries.
 _NO_QUERIES = (TRANSACTIONS, READS, LOG_WRITES)
 #: With fewer commits for each flush, most flushes are of who has to write a page, or of the log writer.
 _FOR_COMMITS = 0.5
@@ -44,75 +43,10 @@ def stamped(
     """Say in *results* how well *baseline*, a run of *load* with the costs *processor* on the model of the recorded
     hardware, agrees with the recording.
     """
-    measured = _measured(load)
+    measured = recorded_means(load)
     found = _compared(measured, baseline.summary, _read_error_pct(load, baseline.summary), processor.assumed)
     shared = _commits_per_flush(load)
     return [_with_log(_stamped(result, baseline, measured, found, processor), baseline, shared) for result in results]
-
-
-@dataclass(frozen=True)
-class _Mean:
-    """What was measured of a class: how many there were, how long one took, and how many pages one read."""
-
-    count: int
-    mean_ns: float
-    reads: float | None  # None: nobody noted
-
-
-def _measured(load: StatementLoad) -> dict[str, _Mean]:
-    """Return the means of transactions, if a load generator measured them, and of queries by id."""
-    found: dict[str, _Mean] = {}
-    clients = list(load.counters.found.of("client").values())
-    mean_ms = clients[0].number("mean_ms") if len(clients) == 1 else None
-    if mean_ms:
-        read_each = float(load.physical_reads.sum()) / load.transactions
-        found[TRANSACTIONS] = _Mean(load.transactions, float(mean_ms) * NS_PER_MS, read_each)
-    durable = _making_durable(load)
-    if durable.any():
-        found[COMMIT] = _Mean(int(durable.sum()), float(load.duration_ns[durable].mean()), None)
-    others = load.query[~durable]
-    calls = np.bincount(others, minlength=len(load.queries))
-    took_ns, read = (np.bincount(others, of[~durable], len(calls)) for of in (load.duration_ns, load.physical_reads))
-    for code, query in enumerate(load.queries):
-        if calls[code] and not is_checkpoint(load.texts.get(query)):  # whose work is the checkpointer's
-            reads = None if load.pages_read is not None else float(read[code] / calls[code])
-            found[query] = _Mean(int(calls[code]), float(took_ns[code] / calls[code]), reads)
-    if load.logical_reads is not None:
-        found |= _measured_of_files(load.counters.found)
-    return found
-
-
-def recorded_means_ns(load: StatementLoad) -> dict[str, float]:
-    """Return the recorded mean of transactions, if a load generator measured it, and of each query by its id."""
-    return {name: one.mean_ns for name, one in _measured(load).items()}
-
-
-def _making_durable(load: StatementLoad) -> NDArray[np.bool_]:
-    """Tell which executions are a COMMIT that waits for the log, which runs count apart from those that do not.
-
-    None of PostgreSQL's: what it counts of a COMMIT ends before that.
-    """
-    found = np.zeros(len(load), np.bool_)
-    if load.logical_reads is None:
-        return found
-    first = np.flatnonzero(begins(load.session, load.transaction))
-    last = np.append(first[1:], len(load)) - 1
-    durable = np.array([one.durable for one in load.asked])[load.query]
-    commits = np.array([role_of(load.texts.get(query, "")) is Role.COMMITS for query in load.queries])
-    found[last] = np.logical_or.reduceat(durable, first) & commits[load.query[last]]
-    return found
-
-
-def _measured_of_files(counted: Differences) -> dict[str, _Mean]:
-    """Return how long reads of users' data files took, and writes of their log files, where that was counted."""
-    own = [change for entity, change in counted.of("file").items() if entity.partition("/")[0] not in OWN_DATABASES]
-    found = {}
-    for name, what, is_log in ((READS, "read", False), (LOG_WRITES, "write", True)):
-        files = [change for change in own if (change.last.get("kind") == "log") == is_log]
-        count, took_ms = (sum(float(file.number(key) or 0) for file in files) for key in (f"{what}s", f"{what}_ms"))
-        if count and took_ms:
-            found[name] = _Mean(round(count), took_ms * NS_PER_MS / count, None)
-    return found
 
 
 def _of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
@@ -137,7 +71,7 @@ def _read_error_pct(load: StatementLoad, summary: Mapping[str, Any]) -> float | 
 
 
 def _compared(
-    measured: Mapping[str, _Mean],
+    measured: Mapping[str, RecordedMean],
     summary: Mapping[str, Any],
     all_reads_pct: float | None = None,
     assumed: Sequence[str] = (),
@@ -202,7 +136,11 @@ def _chance_pct(measured_pages: float, simulated_pages: float) -> float | None:
 
 
 def _stamped(
-    result: Result, baseline: Result, measured: Mapping[str, _Mean], found: dict[str, Any], processor: ProcessorCosts
+    result: Result,
+    baseline: Result,
+    measured: Mapping[str, RecordedMean],
+    found: dict[str, Any],
+    processor: ProcessorCosts,
 ) -> Result:
     summary = dict(result.summary)
     beyond = _beyond(summary, baseline.summary)

@@ -17,14 +17,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.cpu_and_waits import most_client_ns
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.statements.queries import NO_ENTRIES, IndexEntries, QueryWork, pages_of
-from tiersim.scenarios.statements.statement_load import LoadTransactions, StatementLoad, TransactionSchedule
+from tiersim.scenarios.statements.recorded_waits import (
+    RecordedWaits,
+    between_ns,
+    gaps,
+    waits_of,
+)
+from tiersim.scenarios.statements.statement_load import COMMIT, LoadTransactions, StatementLoad, TransactionSchedule
 from tiersim.simulator.database.build import Demand, Statements
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, OWN, SCAN
 from tiersim.simulator.database.sessions.processors import Costs
@@ -32,8 +37,8 @@ from tiersim.simulator.database.wal.log import ENTRY_BYTES
 
 #: Queries that are counted by themselves, the most expensive ones; the others are counted together.
 MOST_QUERIES = 200
-#: Names of what is no query: ends of transactions whose log is made durable, queries beyond the most expensive.
-COMMIT, OTHERS = "commit", "others"
+#: Name of the queries beyond the most expensive.
+OTHERS = "others"
 #: Lengths of logs are told apart to an eighth.
 _LOG_STEPS = 8
 #: Numbers of rows that are drawn from call to call: of so many tables of a query, those that vary most.
@@ -81,7 +86,8 @@ class Program:
     transactions: int  # of all sessions
     length_ns: Column  # of each transaction when it was recorded, if it was
     anew_ns: Column
-    unseen_waits_ns: float = 0.0  # of a transaction at most: pauses that may be waits of the recorded storage
+    waits_told: bool = False  # the recorded sessions waited for their commits, and nobody described their storage
+    unseen_waits_ns: float = 0.0  # of a transaction: what may have been a wait for that storage, or none
 
     def in_rounds(self, rounds: int, span_ns: int) -> "Program":
         """Return what sessions do that go round so often, *span_ns* apart by the clock."""
@@ -211,15 +217,16 @@ def write_program(
     kind, cpu_ns = np.zeros(total, np.int32), np.zeros(total, np.int64)
     think_ns, start_ns, client_ns = (np.zeros(total, np.int64) for _ in range(3))
     ranks = _lock_ranks(load, found)
+    unseen = durable if load.commit_wait_ns else durable & ~ends_itself  # commits whose wait no execution holds
+    waits = waits_of(load, found, unseen)
+    if processor is None and (waits.cpu_share < 1).any():
+        load = replace(load, cpu_ns=np.rint(load.cpu_ns * waits.cpu_share[load.query]).astype(np.int64))
     own_kind, own_cpu_ns = _executions(load, execution, classes, rules, processor, Draws(seed), ranks)
     kind[place], cpu_ns[place] = own_kind, own_cpu_ns
-    think_ns[place] = _gaps(load)[execution]
     waits_for = np.full(total, OWN, np.uint8)
-    waits_for[first], start_ns[first], think_ns[first] = plan.waits_for, plan.start_ns, plan.think_ns
-    share = _without_commits(load, found, durable)
-    think_ns, anew_ns = (np.rint(pauses_ns * share).astype(np.int64) for pauses_ns in (think_ns, plan.anew_ns))
-    unseen = durable if load.commit_wait_ns else durable & ~ends_itself  # commits whose wait no execution holds
-    unseen_waits_ns = 0.0 if processor is not None else _unseen_waits_ns(load, found, unseen, share)
+    inside_ns, before_ns, anew_ns = _pauses(load, found, plan, waits, int(unseen.sum()))
+    think_ns[place] = inside_ns[execution]
+    waits_for[first], start_ns[first], think_ns[first] = plan.waits_for, plan.start_ns, before_ns
     if processor is not None and processor.pause_ns is not None:
         client_ns[place] = round(processor.client_ns / rules.core_speed)
         if load.closed:  # the time outside of executions was the client's, and waiting for a core
@@ -256,7 +263,8 @@ def write_program(
         transactions=len(number),
         length_ns=found.length_ns[number],
         anew_ns=anew_ns,
-        unseen_waits_ns=unseen_waits_ns,
+        waits_told=waits.told and processor is None,
+        unseen_waits_ns=waits.unseen_ns if processor is None else 0.0,
     )
 
 
@@ -267,43 +275,24 @@ def _names(load: StatementLoad) -> tuple[str, ...]:
     return (*(load.queries[code] for code in sorted(most.tolist())), *more, COMMIT)
 
 
-def _gaps(load: StatementLoad) -> Column:
-    """Return the time between an execution and the one before it in its transaction."""
-    gap_ns = np.zeros(len(load), np.int64)
-    gap_ns[1:] = np.maximum(load.start_ns[1:] - load.start_ns[:-1] - load.duration_ns[:-1], 0)
-    return gap_ns
+def _pauses(
+    load: StatementLoad, found: LoadTransactions, plan: TransactionSchedule, waits: RecordedWaits, commits: int
+) -> tuple[Column, Column, Column]:
+    """Return the pauses within transactions, before them, and before sessions begin anew, without the *waits* of so
+    many *commits*, which a run has again.
 
-
-def _without_commits(load: StatementLoad, found: LoadTransactions, durable: NDArray[np.bool_]) -> float:
-    """Return the share of the time between executions that is not the recorded wait for the log, which a run has again.
-
-    Of a closed loop that is all time that nobody counted; other pauses are those of users.
+    Where the time of sessions tells how long these were, pauses within transactions were counted, too, and hold none.
     """
-    between_ns = _between_ns(load, found)
-    if not load.closed or not between_ns:
-        return 1.0
-    return max(0.0, 1 - load.commit_wait_ns * int(durable.sum()) / between_ns)
+    inside_ns = gaps(load)
+    hold_ns = int(found.pause_ns.sum()) if waits.told else between_ns(load, found)
+    share = max(0.0, 1 - commits * waits.commit_ns / hold_ns) if hold_ns else 1.0
+    inside_ns = inside_ns if waits.told else _shortened(inside_ns, share)
+    return inside_ns, _shortened(plan.think_ns, share), _shortened(plan.anew_ns, share)
 
 
-def _between_ns(load: StatementLoad, found: LoadTransactions) -> int:
-    """Return the time between executions of all sessions."""
-    gaps_ns = _gaps(load)
-    return int(gaps_ns.sum() - gaps_ns[found.first_row].sum() + found.pause_ns.sum())
-
-
-def _unseen_waits_ns(load: StatementLoad, found: LoadTransactions, unseen: NDArray[np.bool_], share: float) -> float:
-    """Return how much of a transaction's pauses, of which a *share* is kept, may be waits for the log of commits that
-    were *unseen*: at most what is left of the time in which the log was at work, as all may have waited for it.
-
-    Pauses that a client may need for itself are none.
-    """
-    if not (load.closed and load.synthetic and unseen.any()):
-        return 0.0
-    executed_ns, between_ns = int(load.duration_ns.sum()), _between_ns(load, found)
-    if share * between_ns <= len(load) * most_client_ns(executed_ns / len(load)):
-        return 0.0
-    left_ns = load.log_busy * (executed_ns + between_ns) - load.commit_wait_ns * int(unseen.sum())
-    return max(min(share * between_ns, left_ns), 0.0) / len(found.rows)
+def _shortened(pauses_ns: Column, share: float) -> Column:
+    shortened_ns: Column = np.rint(pauses_ns * share).astype(np.int64)
+    return shortened_ns
 
 
 def _endings(load: StatementLoad, found: LoadTransactions) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -24,7 +24,7 @@ from tiersim.parallel import side_by_side
 from tiersim.scenarios.calibration.popularity.fit import alike
 from tiersim.scenarios.calibration.popularity.occupancy import Law
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.caveats import multiples_of
+from tiersim.scenarios.caveats import model_error_of, multiples_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.tails import tail_figures
@@ -146,6 +146,30 @@ def with_range(
     figures = np.array(drawn[1:]) / np.array(drawn[0])
     found = _range(result.summary, draws, figures, unknown)
     found["p99_ns"] = _range_of_tails(result.summary, names, figures[:, _TAILS:])
+    return replace(result, summary=result.summary | {"range": found})
+
+
+def with_waits(result: Result, ends: Sequence[Result]) -> Result:
+    """Add to a *result* without a calibration how far apart the *ends* lie of what may be waits of its recording, with
+    the error of the models. Nothing where they decide: nobody measured how far off those predictions are.
+    """
+    below, above = multiples_of(model_error_of({"calibration": "none"}), "throughput") or (1.0, 1.0)
+    rates = [one.summary["throughput_per_s"]["transactions"]["value"] for one in (result, *ends)]
+    means = [one.summary["latency_ns"]["transaction"]["mean"]["value"] for one in (result, *ends)]
+    low, high = below * min(rates), above * max(rates)
+    if high <= WIDE * low:
+        return result
+    found = {
+        "draws": len(ends),
+        "share": 1 - 2 * _TAIL,
+        "transactions_per_s": {"low": low, "high": high},
+        "transaction_mean_ns": None if None in means else {"low": min(means) / above, "high": max(means) / below},
+        "p99_ns": {},
+        "verdict": "underdetermined",
+        "explained_by": {"waits": 1.0},
+        "mostly": "how long sessions waited for commits, and for rows that others held",
+        "remedy": "describe the recorded hardware (--recorded-on)",
+    }
     return replace(result, summary=result.summary | {"range": found})
 
 

@@ -20,15 +20,18 @@ from tiersim.scenarios.calibration.popularity.recorded import page_cache, record
 from tiersim.scenarios.calibration.popularity.recorded_files import recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
+from tiersim.scenarios.caveats import WAITS
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS, PlayedRecording, entries_of, streams_on
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
 from tiersim.scenarios.statements.calibration import calibrate, part_of
 from tiersim.scenarios.statements.calibration_verdict import stamped
 from tiersim.scenarios.statements.queries import changing_queries
-from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range
+from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range, with_waits
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.statements.statement_load import (
+    LEAST_WAITS,
+    MOST_WAITS,
     StatementLoad,
     committing,
     in_sessions,
@@ -135,8 +138,9 @@ def replay_statements_all(
     synthesised once for each seed.
 
     With *recorded_on*, a scenario of the recorded hardware, statements cost what they cost there, and results say how
-    well a run on it agrees with the recording, and, with *ranges*, how far it may be off. *progress* is called with the
-    statements that have ended in all runs together, and how many there will be.
+    well a run on it agrees with the recording, and, with *ranges*, how far it may be off; without it, how far that may
+    be of which nobody knows whether it was a wait for the recorded storage. *progress* is called with the statements
+    that have ended in all runs together, and how many there will be.
     """
     loads: dict[int, StatementLoad] = {}
     shared = Shared()
@@ -166,7 +170,11 @@ def replay_statements_all(
 
     results = side_by_side([partial(run, scenario) for scenario in runs], partial(come, 0, 1))
     if recorded_on is None:
-        return results
+        unknown = [ranges and one.summary["verdict"].get("error") == WAITS for one in results]
+        return [
+            _between_waits(bundle.path, one, scenario, load_for(scenario)) if wide else one
+            for one, scenario, wide in zip(results, scenarios, unknown, strict=True)
+        ]
     assert processor is not None
     found = stamped(results[:-1], results[-1], load_for(recorded_on), processor)
     draws: dict[int, list[Draw]] = {}
@@ -190,6 +198,16 @@ def replay_statements_all(
         own_loads = arranged(scenario, part)
         found[place] = with_range(found[place], scenario, own_loads, processor, draws[seed], again, heard)
     return [with_tails(one) for one in found] if by_counters else found
+
+
+def _between_waits(path: Path, result: Result, scenario: NamedScenario, load: StatementLoad) -> Result:
+    """Return a *result* with the range of what may be waits of its recording, simulated at both ends."""
+    ends = [replace(load, waits=waits) for waits in (LEAST_WAITS, MOST_WAITS)]
+
+    def run(one: StatementLoad, note: Callable[[int], None]) -> Result:
+        return replay_statements(path, scenario, load=one, progress=note)
+
+    return with_waits(result, side_by_side([partial(run, one) for one in ends]))
 
 
 def replay_statements(

@@ -33,9 +33,8 @@ from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
 from tiersim.scenarios.caveats import INNODB, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
-from tiersim.scenarios.statements.calibration_verdict import recorded_means_ns
-from tiersim.scenarios.statements.programs import COMMIT, OTHERS, Program
-from tiersim.scenarios.statements.statement_load import StatementLoad, by_the_clock
+from tiersim.scenarios.statements.programs import OTHERS, Program
+from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, by_the_clock, recorded_means
 from tiersim.simulator import verdict
 from tiersim.simulator.categories import (
     CATEGORIES,
@@ -368,7 +367,7 @@ def summarise_statements(
         "stalls": stalls_of(course.ends_ns, course.from_ns, course.until_ns),
         "log": log_of(assembled.database, transactions),
         "measured_latency_ns": {},
-        "recorded_mean_ns": {} if load.described else recorded_means_ns(load),
+        "recorded_mean_ns": {} if load.described else {name: one.mean_ns for name, one in recorded_means(load).items()},
         "assumed": caveats.parameters_assumed(scenario),
         "caveats": _caveats(scenario, assembled),
         "conservation": conservation(plant, stations, outcome),
@@ -494,9 +493,9 @@ def _late_ns(assembled: Assembled) -> Column:
     statements = program.statements
     behind = np.array(statements.session_ends)
     ends = np.flatnonzero(statements.ends)
-    session = np.searchsorted(behind, ends, "right")
-    planned = np.bincount(session, minlength=len(behind))
-    done = np.bincount(session[done_ns[ends] > 0], minlength=len(behind))
+    bounds = np.searchsorted(ends, [0, *behind])  # the sessions' first ends
+    planned = np.diff(bounds)
+    done = np.diff(np.append(0, np.cumsum(done_ns[ends] > 0))[bounds])
     ended_ns = np.where(done < planned, assembled.timeline_ns * planned / np.maximum(done, 1), done_ns[behind - 1])
     last = np.searchsorted(ends, behind - 1)
     due_ns = statements.start_ns[statements.begins == 1][last] + program.length_ns[last]
@@ -549,14 +548,13 @@ def _throughput(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: 
     return {name: Figure(value=rate, low=rate, high=rate, resolved=True, basis=basis) for name, rate in rates.items()}
 
 
-#: So much of the time of clients may be waits of the recorded storage: the expected error of throughput without a
-#: calibration holds it (-18 .. +22 %, docs/accuracy.md).
-_HELD = 0.2
-
-
 def _may_keep_waits(program: Program, transactions_per_s: float) -> bool:
-    """Tell whether waits of the recorded storage may be more of the clients' time than the expected error holds."""
-    return program.unseen_waits_ns * transactions_per_s > _HELD * program.sessions * NS_PER_S
+    """Tell whether waits for the recorded storage make the error unknown: the recording shows them, which those did not
+    whose errors were measured; or what may be one is more of the predicted time than these errors.
+    """
+    _, most = caveats.multiples_of(caveats.model_error_of({"calibration": "none"}), "throughput") or (1.0, 1.0)
+    unseen = program.unseen_waits_ns * transactions_per_s / (program.sessions * NS_PER_S)
+    return program.waits_told or unseen > 1 - 1 / most
 
 
 def _basis(load: StatementLoad) -> str:

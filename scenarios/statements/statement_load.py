@@ -40,10 +40,18 @@ from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import Counters, Differences, of_log
 from tiersim.traces.query_text import tokens
+from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
 from tiersim.traces.statistics import Table, read_queries, read_statements
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 Column = NDArray[np.int64]
+
+#: Name of ends of transactions whose log is made durable, which are no query.
+COMMIT = "commit"
+#: Classes with a recorded mean besides queries; the last two of files that were counted.
+TRANSACTIONS, READS, LOG_WRITES = "transaction", PURPOSES[DATA_READ], PURPOSES[LOG_WRITE]
+#: What of a recorded load's time was a wait: as little as can be, as likely, as much as can be.
+LEAST_WAITS, LIKELY_WAITS, MOST_WAITS = "least", "likely", "most"
 
 #: Of the statements, this share has to say who issued them and which pages they asked for.
 _COMPLETE = 0.95
@@ -161,6 +169,7 @@ class StatementLoad:
     start_ns: Column  # from the first execution on
     duration_ns: Column
     cpu_ns: Column
+    lock_wait_ns: Column  # as sampled; 0 where nobody did
     physical_reads: Column
     logical_reads: Column | None  # None: executions of a query are alike
     log_bytes: Column
@@ -181,6 +190,8 @@ class StatementLoad:
     page_cache: PageCache | None = None  # of the recorded host, where the recording tells
     entries: tuple[IndexEntries, ...] = ()  # by fitted table; none: no update puts one into an index
     log_busy: float = 1.0  # share of the time in which the log was written or flushed, one after the other; at most
+    waits: str = LIKELY_WAITS
+    active: float | None = None  # sessions at work on average, executing or not; None: not counted
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
     )
@@ -273,6 +284,7 @@ def read_load(
         start_ns=columns["time_ns"] - first_ns,
         duration_ns=duration_ns,
         cpu_ns=np.maximum(columns["cpu_ns"], 0),
+        lock_wait_ns=np.maximum(columns.get("lock_wait_ns", np.zeros(1, np.int64)), 0) + np.zeros_like(duration_ns),
         physical_reads=np.maximum(columns["physical_reads"], 0),
         logical_reads=None if files is None else columns["logical_reads"],
         log_bytes=np.maximum(columns["log_bytes"], 0),
@@ -289,6 +301,7 @@ def read_load(
         span_ns=span_ns,
         commit_wait_ns=_commit_wait_ns(counters.found, queries, texts, columns),
         log_busy=_log_busy(counters.found, span_ns),
+        active=_active(counters.found, span_ns),
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
         synthetic=synthesis is not None,
@@ -330,6 +343,16 @@ def _log_busy(found: Differences, span_ns: int) -> float:
     """Return the share of the time in which the log was written or flushed; 1 where that was not timed."""
     flush_ms, write_ms = (of_log(found, name) for name in ("flush_ms", "write_ms"))
     return min((flush_ms + write_ms) * NS_PER_MS / span_ns, 1.0) if flush_ms else 1.0
+
+
+def _active(found: Differences, span_ns: int) -> float | None:
+    """Return how many sessions were at work on average, where databases count that, and pauses within transactions."""
+    databases = found.of("database").values()
+    active_ms, idle_ms = (
+        [one for change in databases if (one := change.number(name)) is not None]
+        for name in ("active_ms", "idle_in_transaction_ms")
+    )
+    return float(sum(active_ms)) * NS_PER_MS / span_ns if active_ms and idle_ms else None
 
 
 def is_checkpoint(text: str | None) -> bool:
@@ -578,3 +601,63 @@ def _dealt(found: LoadTransactions, clients: int) -> tuple[Column, Column, Colum
     number = np.resize(np.argsort(found.start_ns, kind="stable"), wanted)
     turn = np.arange(wanted) // clients
     return number, np.arange(wanted) % clients, turn
+
+
+@dataclass(frozen=True)
+class RecordedMean:
+    """What was measured of a class: how many there were, how long one took, and how many pages one read."""
+
+    count: int
+    mean_ns: float
+    reads: float | None  # None: nobody noted
+
+
+def recorded_means(load: StatementLoad) -> dict[str, RecordedMean]:
+    """Return the means of transactions, if a load generator measured them, and of queries by id."""
+    found: dict[str, RecordedMean] = {}
+    clients = list(load.counters.found.of("client").values())
+    mean_ms = clients[0].number("mean_ms") if len(clients) == 1 else None
+    if mean_ms:
+        read_each = float(load.physical_reads.sum()) / load.transactions
+        found[TRANSACTIONS] = RecordedMean(load.transactions, float(mean_ms) * NS_PER_MS, read_each)
+    durable = _making_durable(load)
+    if durable.any():
+        found[COMMIT] = RecordedMean(int(durable.sum()), float(load.duration_ns[durable].mean()), None)
+    others = load.query[~durable]
+    calls = np.bincount(others, minlength=len(load.queries))
+    took_ns, read = (np.bincount(others, of[~durable], len(calls)) for of in (load.duration_ns, load.physical_reads))
+    for code, query in enumerate(load.queries):
+        if calls[code] and not is_checkpoint(load.texts.get(query)):  # whose work is the checkpointer's
+            reads = None if load.pages_read is not None else float(read[code] / calls[code])
+            found[query] = RecordedMean(int(calls[code]), float(took_ns[code] / calls[code]), reads)
+    if load.logical_reads is not None:
+        found |= _means_of_files(load.counters.found)
+    return found
+
+
+def _making_durable(load: StatementLoad) -> NDArray[np.bool_]:
+    """Tell which executions are a COMMIT that waits for the log, which runs count apart from those that do not.
+
+    None of PostgreSQL's: what it counts of a COMMIT ends before that.
+    """
+    found = np.zeros(len(load), np.bool_)
+    if load.logical_reads is None:
+        return found
+    first = np.flatnonzero(begins(load.session, load.transaction))
+    last = np.append(first[1:], len(load)) - 1
+    durable = np.array([one.durable for one in load.asked])[load.query]
+    commits = np.array([role_of(load.texts.get(query, "")) is Role.COMMITS for query in load.queries])
+    found[last] = np.logical_or.reduceat(durable, first) & commits[load.query[last]]
+    return found
+
+
+def _means_of_files(counted: Differences) -> dict[str, RecordedMean]:
+    """Return how long reads of users' data files took, and writes of their log files, where that was counted."""
+    own = [change for entity, change in counted.of("file").items() if entity.partition("/")[0] not in OWN_DATABASES]
+    found = {}
+    for name, what, is_log in ((READS, "read", False), (LOG_WRITES, "write", True)):
+        files = [change for change in own if (change.last.get("kind") == "log") == is_log]
+        count, took_ms = (sum(float(file.number(key) or 0) for file in files) for key in (f"{what}s", f"{what}_ms"))
+        if count and took_ms:
+            found[name] = RecordedMean(round(count), took_ms * NS_PER_MS / count, None)
+    return found

@@ -265,6 +265,7 @@ def _load(described: Described, settings: Settings, frames: int, span_ns: int) -
         start_ns=nothing,
         duration_ns=nothing,
         cpu_ns=nothing,
+        lock_wait_ns=nothing,
         logical_reads=None,
         physical_reads=nothing,
         log_bytes=nothing,

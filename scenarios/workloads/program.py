@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.statements.programs import COMMIT, Program
+from tiersim.scenarios.statements.programs import Program
+from tiersim.scenarios.statements.statement_load import COMMIT
 from tiersim.scenarios.workloads.demands import Ground, cpu_of, demands_of, pages_of
 from tiersim.scenarios.workloads.model import StreamModel, Workload
 from tiersim.simulator.database.build import Demand, Statements

@@ -12,6 +12,7 @@ from tiersim.devices.plant import PlantBuilder, values_of
 from tiersim.devices.station_records import NEVER, NONE
 from tiersim.devices.tiering.cached_blocks_kernels import FIRST_PLACE
 from tiersim.errors import ScenarioError
+from tiersim.random_numbers import CHOSEN_PROCESS, random_source
 from tiersim.simulator.database.buffer_pool.background_writer import WRITER, BackgroundWriter, writer_fields
 from tiersim.simulator.database.buffer_pool.flush_list import BATCH_FIRST
 from tiersim.simulator.database.buffer_pool.lazy_writer import (
@@ -21,6 +22,7 @@ from tiersim.simulator.database.buffer_pool.lazy_writer import (
 )
 from tiersim.simulator.database.buffer_pool.midpoint import MIDPOINT_FRAME, MIDPOINT_ROW, Midpoint
 from tiersim.simulator.database.buffer_pool.page_cleaner import PAGE_CLEANER_ROW, PageCleaner, cleaner_fields
+from tiersim.simulator.database.buffer_pool.pages import note_sources
 from tiersim.simulator.database.buffer_pool.rings import POOL_PART, RING_BYTES
 from tiersim.simulator.database.checkpoint.bursts import MOST_RUNS as MOST_BURST_RUNS
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints, burst_fields
@@ -60,10 +62,12 @@ from tiersim.simulator.database.database_state import (
     READ_STREAM,
     READERS,
     RECENT,
+    ROW_SOURCE,
     SESSION,
     SPENT,
     SWEEP,
     TEMP_BLOCK_BYTES,
+    TO_WARM,
     Database,
 )
 from tiersim.simulator.database.journal import JOURNAL_ROW
@@ -302,7 +306,7 @@ def add_database(
         demands=demands,
         rows=np.array([r.rows for r in relations], wide),
         ordered=np.array([RECENT if r.recent else ALIKE if r.ordered else INDEPENDENT for r in relations], wide),
-        placed=np.zeros((len(relations), 2), PLACED),
+        **_draws(builder.seed, len(relations)),
         first_moved=np.concatenate([[0], np.cumsum([len(one.ranks) for one in moved])]).astype(wide),
         moved_rank=np.concatenate([np.zeros(0, wide), *(one.ranks for one in moved)]),
         moved_page=np.concatenate([np.zeros(0, wide), *(one.pages for one in moved)]),
@@ -334,7 +338,7 @@ def add_database(
         cores=np.array([host.cores], wide),
         in_service=np.zeros(1, wide),
         cpu_queue=np.array([builder.queue()], wide),
-        cpu_order=np.array([host.cpu_order, 0, 0], wide),
+        cpu_order=np.array([host.cpu_order, 0, 0, random_source(builder.seed, CHOSEN_PROCESS, 0)], wide),
         slowdown=np.array([1000, *(host.slowdown or [1000] * host.cores)], wide),
         stations=np.array(
             [processors, pool, log, readers, host.temp_station, copies, host.extension_station, cleaner, binary_log],
@@ -447,6 +451,13 @@ def _heap(relation: Relation, seed: int, place: int) -> _Heap:
 
 def _law(relation: Relation) -> Popularity:
     return zipf(relation.rows, relation.exponent, relation.hot)
+
+
+def _draws(seed: int, tables: int) -> dict[str, NDArray[Any]]:
+    """Return what rows and their places are drawn from; no place is known yet."""
+    row_sources, placed = np.zeros((tables, TO_WARM + 1), ROW_SOURCE), np.zeros((tables, 2), PLACED)
+    note_sources(row_sources, placed, seed)
+    return {"row_sources": row_sources, "placed": placed}
 
 
 def _room(relations: Sequence[Relation], heaps: Sequence[_Heap]) -> NDArray[np.uint8]:
@@ -714,14 +725,15 @@ def _replacement(host: DatabaseHost, pages: int, sessions: int) -> dict[str, NDA
 #: Records of the tables that have columns, and dimensions of those that have two.
 _RECORDS = {
     "sessions": SESSION, "asked": ASKED, "read_streams": READ_STREAM, "copies": COPY_ROW, "locks": LOCKED_ROW,
-    "demands": DEMAND, "placed": PLACED, "lazy_writer": LAZY_WRITER_ROW, "midpoint": MIDPOINT_ROW,
+    "demands": DEMAND, "row_sources": ROW_SOURCE, "placed": PLACED, "lazy_writer": LAZY_WRITER_ROW,
+    "midpoint": MIDPOINT_ROW,
     "midpoint_frames": MIDPOINT_FRAME, "page_cleaner": PAGE_CLEANER_ROW, "writer": WRITER, "page_cache": PAGE_CACHE_ROW,
     "log": LOG_ROW, "binary_log": BINARY_LOG_ROW, "journals": JOURNAL_ROW, "checkpointer": CHECKPOINTER_ROW,
     "checkpoints": CHECKPOINT,
     "holds": HOLD,
 }  # fmt: skip
-_PLANES = {"spending", "io_starts", "copied", "spent", "placed", "times_ns", "heap_ns", "to_write", "batches",
-           "log_blocks", "write_backs", "history"}  # fmt: skip
+_PLANES = {"spending", "io_starts", "copied", "spent", "row_sources", "placed", "times_ns", "heap_ns", "to_write",
+           "batches", "log_blocks", "write_backs", "history"}  # fmt: skip
 
 
 def _no_rows(name: str, annotation: Any) -> NDArray[Any]:

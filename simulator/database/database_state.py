@@ -197,7 +197,13 @@ MOST_LOCKS = 8
 LOCKED_ROW = record("rank", "table", "row", "next", "first_waiter", "last_waiter")
 
 #: Where the row lies that was looked for last, so that each page of a lookup need not ask anew; 0: none was.
-PLACED = record("rank_after", "place")
+#: Behind that the rounds of the permutation that says where rows lie.
+PLACED = record("rank_after", "place", "first", "second", "third", "fourth")
+
+#: What the ranks of a table's rows are drawn from, see :mod:`tiersim.simulator.popularity`; and for what: to look up
+#: one or many, to fill the pool.
+ROW_SOURCE = record("of_part", "within")
+OF_ONE, OF_MANY, TO_WARM = range(3)
 
 #: What a station of the database knows of a request that it holds, one row per slot; beside the HOLD of the devices.
 HOLD = record(
@@ -242,8 +248,8 @@ TEMP_BLOCK_BYTES = 128 << 10
 SESSIONS_OVER, SESSIONS_ACTIVE = range(2)
 #: Who is next for a core: who came first; of two drawn at random who has waited longer; one drawn at random.
 IN_ORDER, OLDER_OF_TWO, AT_RANDOM = range(3)
-#: Places in ``cpu_order``: which of these it is, how many slices wait, how often one was drawn.
-RULE, WAITING_SLICES, CHOICES = range(3)
+#: Places in ``cpu_order``: which of these it is, how many slices wait, how often one was drawn, and from what.
+RULE, WAITING_SLICES, CHOICES, CHOICE_SOURCE = range(4)
 #: Places in ``stations``.
 AT_PROCESSORS, AT_POOL, AT_LOG, AT_READERS, AT_TEMP, AT_COPIES, AT_EXTENSION, AT_CLEANER, AT_BINARY_LOG = range(9)
 
@@ -292,6 +298,7 @@ class Database(NamedTuple):
     # by table, see tiersim.simulator.popularity
     rows: NDArray[np.int64]
     ordered: NDArray[np.int64]  # INDEPENDENT, ALIKE, RECENT
+    row_sources: NDArray[Any]  # ROW_SOURCE (tables, OF_ONE ...)
     placed: NDArray[Any]  # PLACED (tables, 2): in the heap, in an index of another order
     first_moved: NDArray[np.int64]  # (tables + 1,): rows that updates moved, see tiersim.simulator.popularity
     moved_rank: NDArray[np.int64]
@@ -350,7 +357,7 @@ class Database(NamedTuple):
     cores: NDArray[np.int64]  # (1,)
     in_service: NDArray[np.int64]  # (1,)
     cpu_queue: NDArray[np.int64]  # (1,)
-    cpu_order: NDArray[np.int64]  # RULE, WAITING_SLICES, CHOICES
+    cpu_order: NDArray[np.int64]  # RULE, WAITING_SLICES, CHOICES, CHOICE_SOURCE
     slowdown: NDArray[np.int64]  # (cores + 1,): of a slice when so many cores are busy with it, in thousandths
     stations: NDArray[np.uint32]  # by AT_PROCESSORS and so on
     costs: NDArray[np.int64]

@@ -31,22 +31,39 @@ def _mix(value: int) -> int:
 
 
 @kernel(hot=True)
-def random_bits(seed: int, stream: int, entity: int, counter: int) -> int:
-    """Return 32 random bits as an integer in [0, 2^32); arguments are non-negative and below 2^63."""
+def random_source(seed: int, stream: int, entity: int) -> int:
+    """Return where all numbers of an entity come from; who draws many keeps it. Arguments as of :func:`random_bits`."""
     value = _mix((seed & _MASK) ^ 0x9E3779B9)
     value = _mix(value ^ (seed >> 32))
     value = _mix(value + stream & _MASK)
     value = _mix(value ^ (entity & _MASK))
-    value = _mix(value + (entity >> 32) & _MASK)
-    value = _mix(value ^ (counter & _MASK))
+    return _mix(value + (entity >> 32) & _MASK)
+
+
+@kernel(hot=True)
+def bits_from(source: int, counter: int) -> int:
+    """Return the bits of a counter of a :func:`random_source`, as :func:`random_bits`."""
+    value = _mix(source ^ (counter & _MASK))
     return _mix(value + (counter >> 32) & _MASK)
+
+
+@kernel(hot=True)
+def random_bits(seed: int, stream: int, entity: int, counter: int) -> int:
+    """Return 32 random bits as an integer in [0, 2^32); arguments are non-negative and below 2^63."""
+    return bits_from(random_source(seed, stream, entity), counter)
 
 
 @kernel
 def random_below(limit: int, seed: int, stream: int, entity: int, counter: int) -> int:
     """Return an integer in [0, *limit*), *limit* < 2^31 times 2^31; the bias is below 2^-31."""
-    high = random_bits(seed, stream, entity, 2 * counter) >> 1
-    low = random_bits(seed, stream, entity, 2 * counter + 1) >> 1
+    return below_from(limit, random_source(seed, stream, entity), counter)
+
+
+@kernel
+def below_from(limit: int, source: int, counter: int) -> int:
+    """Return an integer below *limit*, as :func:`random_below`, of a :func:`random_source`."""
+    high = bits_from(source, 2 * counter) >> 1
+    low = bits_from(source, 2 * counter + 1) >> 1
     if limit < 0x8000_0000:
         return (high * limit + (low * limit >> 31)) >> 31
     return (high << 31 | low) % limit

@@ -2,7 +2,40 @@
 
 from tests.mutations.fault import Fault
 
+_WAITS = "tests/test_recorded_waits.py::"
 SCENARIOS = (
+    Fault(
+        "waits-of-commits-for-an-idle-log",
+        "scenarios/statements/recorded_waits.py",
+        "commit_ns = min(left_ns, self._most_ns) / self.commits",
+        "commit_ns = left_ns / self.commits",
+        "Commits waited for a log that was idle.",
+        (f"{_WAITS}test_nobody_waits_for_the_log_while_it_is_idle",),
+    ),
+    Fault(
+        "waits-of-what-clients-take",
+        "scenarios/statements/recorded_waits.py",
+        "left_ns = self._outside_ns - self._own_ns(own, self.taken_ns(found))",
+        "left_ns = self._outside_ns",
+        "What clients take for their statements was a wait for the log.",
+        (f"{_WAITS}test_what_clients_may_take_is_no_wait",),
+    ),
+    Fault(
+        "waits-for-rows-held-for-no-time",
+        "scenarios/statements/recorded_waits.py",
+        "held_ns = after_ns / np.maximum(self._calls, 1) + commit_ns",
+        "held_ns = after_ns / np.maximum(self._calls, 1)",
+        "Rows are free before their transaction's commit is durable.",
+        (f"{_WAITS}test_who_waits_for_its_commit_holds_its_rows",),
+    ),
+    Fault(
+        "waits-for-rows-sampled-twice",
+        "scenarios/statements/recorded_waits.py",
+        "self._calls * locked_ns - self._sampled_ns",
+        "self._calls * locked_ns",
+        "Waits for rows that were sampled are taken off the CPU twice.",
+        (f"{_WAITS}test_waits_for_rows_are_no_cpu_but_sampled_ones_are_taken_off_already",),
+    ),
     Fault(
         "waits-of-undescribed-cap",
         "scenarios/statements/calibration.py",

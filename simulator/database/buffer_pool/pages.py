@@ -9,7 +9,10 @@ workers fill as they free frames. What makes room in it is not published; here i
 pages which leave together are written together. A page that is changed in the pool is no longer good there.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NONE
 from tiersim.kernel import kernel
@@ -26,6 +29,8 @@ from tiersim.simulator.database.database_state import (
     LRU2,
     MIDPOINT,
     NO_RING,
+    OF_MANY,
+    OF_ONE,
     PAGES_A_FILE,
     POLICY,
     RECENT,
@@ -36,10 +41,15 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.wal.log import log_change
-from tiersim.simulator.popularity import draw_rank, scattered
+from tiersim.simulator.popularity import Rounds, drawn_rank, part_source, rank_source, rounds_of, scattered_by
 
 #: InnoDB: pages that a session looks at for one that it need not write.
 _SEARCHED = 100
+
+
+#: Entities of rows that are drawn for something else than one lookup, behind those of the tables; and of the
+#: permutation of an index whose order is not that of the heap.
+_MANY, WARMING, _OTHER_ORDER = 1 << 20, 1 << 33, 1 << 20
 
 
 @kernel
@@ -78,14 +88,26 @@ def outdate(d: Database, page: int) -> None:
         d.extension_place[page] = 0
 
 
-#: Entities of the permutation of an index whose order is not that of the heap.
-_OTHER_ORDER = 1 << 20
+@kernel
+def note_sources(row_sources: NDArray[Any], placed: NDArray[Any], seed: int) -> None:
+    """Write what the rows of all tables and their places are drawn from."""
+    for table in range(len(row_sources)):
+        for purpose in range(row_sources.shape[1]):
+            entity = table + (0 if purpose == OF_ONE else _MANY if purpose == OF_MANY else WARMING)
+            row_sources[table, purpose]["of_part"] = part_source(seed, entity)
+            row_sources[table, purpose]["within"] = rank_source(seed, entity)
+        for of_index in range(2):
+            rounds = rounds_of(seed, table + of_index * _OTHER_ORDER)
+            place = placed[table, of_index]
+            place["first"], place["second"] = rounds.first, rounds.second
+            place["third"], place["fourth"] = rounds.third, rounds.fourth
 
 
 @kernel(hot=True)
-def draw_row(d: Database, table: int, entity: int, counter: int) -> int:
-    """Return the rank of the row that an access to a table looks up."""
-    return draw_rank(d.laws, table, d.seed[0], entity, counter)
+def draw_row(d: Database, table: int, purpose: int, counter: int) -> int:
+    """Return the rank of the row that an access to a table looks up: of one row, of many, or to fill the pool."""
+    source = d.row_sources[table, purpose]
+    return drawn_rank(d.laws, table, source["of_part"], source["within"], counter)
 
 
 @kernel
@@ -133,8 +155,8 @@ def _place_of(d: Database, table: int, rank: int, of_index: bool) -> int:
     known = d.placed[table, int(of_index)]
     if known["rank_after"] != rank + 1:
         known["rank_after"] = rank + 1
-        entity = table + _OTHER_ORDER if of_index else table
-        known["place"] = scattered(rank, d.rows[table], d.seed[0], entity)
+        rounds = Rounds(known["first"], known["second"], known["third"], known["fourth"])
+        known["place"] = scattered_by(rank, d.rows[table], rounds)
     return int(known["place"])
 
 

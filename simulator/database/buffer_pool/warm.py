@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import fetch, kernel, table_set
-from tiersim.random_numbers import WARMING_TRANSACTION, random_below
+from tiersim.random_numbers import WARMING_TRANSACTION, below_from, random_source
 from tiersim.simulator.database.buffer_pool.flush_list import age, note_clean
 from tiersim.simulator.database.buffer_pool.midpoint import balance, free_frame, let_go, tail
 from tiersim.simulator.database.buffer_pool.pages import (
+    WARMING,
     change,
     draw_row,
     extend,
@@ -46,6 +47,7 @@ from tiersim.simulator.database.database_state import (
     SCAN,
     SWEEP,
     TAKEN,
+    TO_WARM,
     UNUSED,
     VALID,
     Database,
@@ -54,8 +56,6 @@ from tiersim.simulator.database.page_cache import keep
 from tiersim.simulator.database.sessions.entries import puts_entry
 from tiersim.simulator.database.sessions.read_stream import heap_pages, page_in, pages_of
 
-#: Rows are drawn for entities that no session draws for.
-_ENTITY = 1 << 33
 #: The first window has so many references, or one for each frame if those are more; every other is twice as long as the
 #: one before.
 _LEAST_REFERENCES = 16_384
@@ -157,7 +157,7 @@ def _look_at_indexes(
     demand = d.demands[place]
     index = d.next_index[demand["table"]]
     crowded = demand["needs_room"] and not d.has_room[heap_page]
-    if index < 0 or not (crowded or puts_entry(d, demand["entry_share"], demand["table"] + _ENTITY, counter)):
+    if index < 0 or not (crowded or puts_entry(d, demand["entry_share"], demand["table"] + WARMING, counter)):
         return 0
     read = 0
     while index >= 0:
@@ -208,16 +208,16 @@ def walk(
     missed: NDArray[np.int64],
 ) -> None:
     """Draw transactions until they have made *enough* references, or are as many themselves."""
-    count = transactions.first_planned[-1]
+    count, source = transactions.first_planned[-1], random_source(d.seed[0], WARMING_TRANSACTION, 0)
     drawn, referred, read = counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ]
     end, last = referred + enough, drawn + enough
     row = 0
-    ahead = _there(transactions, random_below(count, d.seed[0], WARMING_TRANSACTION, 0, drawn))
-    further = _there(transactions, random_below(count, d.seed[0], WARMING_TRANSACTION, 0, drawn + 1))
+    ahead = _there(transactions, below_from(count, source, drawn))
+    further = _there(transactions, below_from(count, source, drawn + 1))
     while referred < end and drawn < last:
         chosen, ahead = ahead, further
         # what is drawn lies anywhere in tables of many MB: they are asked for it two and one transactions ahead
-        further = _there(transactions, random_below(count, d.seed[0], WARMING_TRANSACTION, 0, drawn + 2))
+        further = _there(transactions, below_from(count, source, drawn + 2))
         fetch(transactions.begins, further)
         fetch(d.statement_class, transactions.begins[ahead])
         now = drawn * transaction_ns
@@ -242,7 +242,7 @@ def walk(
                 pages = references(d, table)
                 for _ in range(demand["rows"] if kind == LOOKUPS else 1):
                     if kind != AGAIN:
-                        row = draw_row(d, table, table + _ENTITY, referred)
+                        row = draw_row(d, table, TO_WARM, referred)
                     for reference in range(pages):
                         page = page_at(d, table, row % d.rows[table], reference)
                         dirties = demand["dirties"] if reference + 1 == pages else 0

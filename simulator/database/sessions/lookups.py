@@ -8,11 +8,9 @@ rows are then taken as pages come, in no order. Below the threshold each row is 
 from tiersim.kernel import kernel
 from tiersim.operations import READ
 from tiersim.simulator.database.buffer_pool.pages import change, draw_row, is_there, page_at, references, touch, want
-from tiersim.simulator.database.database_state import AWAIT, CHANGE_NS, LOOKUP_NS, PAGE_NS, PREFETCH, Database
+from tiersim.simulator.database.database_state import AWAIT, CHANGE_NS, LOOKUP_NS, OF_MANY, PAGE_NS, PREFETCH, Database
 from tiersim.simulator.database.sessions.read_stream import NO_MORE, REFERRED, WANTS
 
-#: Entities of rows that are drawn for such demands, apart from those of single lookups.
-_MANY = 1 << 20
 _ROW_BITS = 24
 
 
@@ -77,6 +75,6 @@ def look_up_rows(d: Database, session: int, place: int, counter: int, now: int) 
 
 @kernel
 def _page_of_row(d: Database, session: int, table: int, counter: int, reference: int) -> int:
-    rank = draw_row(d, table, table + _MANY, counter)
+    rank = draw_row(d, table, OF_MANY, counter)
     d.sessions[session]["looked_up"] = rank
     return page_at(d, table, rank, reference)

@@ -25,9 +25,10 @@ from tiersim.devices.requests import charge
 from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.errors import ScenarioError
 from tiersim.kernel import kernel
-from tiersim.random_numbers import CHOSEN_PROCESS, random_bits
+from tiersim.random_numbers import bits_from
 from tiersim.simulator.database.database_state import (
     AT_RANDOM,
+    CHOICE_SOURCE,
     CHOICES,
     IN_ORDER,
     RULE,
@@ -175,7 +176,7 @@ def _passed_by(d: Database) -> int:
     waited longer; or one is drawn.
     """
     d.cpu_order[CHOICES] += 1
-    drawn = random_bits(d.seed[0], CHOSEN_PROCESS, 0, d.cpu_order[CHOICES])
+    drawn = bits_from(d.cpu_order[CHOICE_SOURCE], d.cpu_order[CHOICES])
     waiting = min(d.cpu_order[WAITING_SLICES], _MOST_ASKED)
     if d.cpu_order[RULE] == AT_RANDOM:
         return int((drawn & 0xFFFF) * waiting >> 16)

@@ -20,7 +20,7 @@ wait for himself over others.
 
 import numpy as np
 
-from tiersim.kernel import kernel
+from tiersim.kernel import fetch, kernel
 from tiersim.operations import READ, WRITE
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
 from tiersim.simulator.database.buffer_pool.flush_list import has_room_in_log
@@ -64,6 +64,7 @@ from tiersim.simulator.database.database_state import (
     LOOKUP_NS,
     LOOKUPS,
     MOST_LOCKS,
+    OF_ONE,
     ON_CPU,
     PAGE_NS,
     RAMP_PAGES,
@@ -196,6 +197,8 @@ _NO_PAGE = -1
 _NOT_SERVED = -1
 #: Counters of the rows that a statement draws: so many apart from those of the next.
 _MOST_DEMANDS = 256
+#: Columns of statements are fetched so many before they are read: a line of the cache holds eight.
+_AHEAD = 8
 
 
 @kernel
@@ -365,10 +368,25 @@ def _call(d: Database, session: int, now: int) -> None:
     """Begin what comes before a statement: the client's work, if it shares the processors."""
     s = d.sessions[session]
     s["phase"] = CALLING
+    _fetch_ahead(d, s["next"])
     s["charge_ns"] = d.client_ns[s["next"]]
     s["part_ns"] = 0
     if d.begins[s["next"]]:
         s["transaction_ns"] = now
+
+
+@kernel
+def _fetch_ahead(d: Database, statement: int) -> None:
+    """Fetch what is read of the statements of a session some time from now: too many columns, each in a place of every
+    session, for the processor to see them come.
+    """
+    behind = statement + _AHEAD
+    fetch(d.start_ns, behind)
+    fetch(d.think_ns, behind)
+    fetch(d.client_ns, behind)
+    fetch(d.cpu_ns, behind)
+    fetch(d.done_ns, behind)
+    fetch(d.statement_class, behind)
 
 
 @kernel
@@ -483,7 +501,7 @@ def _refer(d: Database, session: int, place: int, now: int) -> int:
     table = demand["table"]
     if s["reference"] == 0:
         if demand["kind"] == LOOKUP:
-            s["looked_up"] = draw_row(d, table, table, _counter(d, session))
+            s["looked_up"] = draw_row(d, table, OF_ONE, _counter(d, session))
         s["row"] = s["looked_up"] % d.rows[table]  # the last lookup may have been in a larger table
         s["charge_ns"] += d.costs[LOOKUP_NS]
     page = page_at(d, table, s["row"], s["reference"])

@@ -1,0 +1,164 @@
+"""What of a closed loop's time was a wait for the storage that was recorded."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.counted_bundles import synthesised
+from tests.counted_databases import TRANSACTIONS, counted_database, law
+from tests.test_statements import run, scenario
+from tiersim.scenarios.statements.assembly import assemble
+from tiersim.scenarios.statements.programs import Program
+from tiersim.scenarios.statements.ranges import WIDE, with_waits
+from tiersim.scenarios.statements.recorded_waits import RecordedWaits, between_ns, waits_of
+from tiersim.scenarios.statements.statement_load import (
+    LEAST_WAITS,
+    LIKELY_WAITS,
+    MOST_WAITS,
+    StatementLoad,
+    read_load,
+    transactions_of,
+)
+from tiersim.simulator.popularity import Hot, alike, zipf
+from tiersim.traces.differences import read_counters
+from tiersim.units import NS_PER_S
+
+#: A write and a flush of its log, and what a client takes at most and by assumption for a statement so short.
+SYNC_NS, MOST_NS, ASSUMED_NS = 1_500_000, 100_000, 100_000
+
+
+@pytest.fixture(scope="module")
+def load(tmp_path_factory: pytest.TempPathFactory) -> StatementLoad:
+    counted: dict[tuple[str, str], dict[str, int | str]] = {
+        ("database", "one"): {"active_ms": 60, "idle_in_transaction_ms": 200}
+    }
+    path = counted_database(tmp_path_factory.mktemp("counted") / "made-up.trace", more=counted)
+    return read_load(read_counters(path), synthesised(path, 1), law())
+
+
+def active(load: StatementLoad, outside_ns: float, log_busy: float = 1.0) -> StatementLoad:
+    """The same load whose sessions were active for so long while they executed nothing."""
+    return replace(load, active=(int(load.duration_ns.sum()) + outside_ns) / load.span_ns, log_busy=log_busy)
+
+
+def waits(load: StatementLoad, at: str = LIKELY_WAITS) -> RecordedWaits:
+    found = transactions_of(load)
+    durable = np.array([one.durable for one in load.asked])
+    return waits_of(replace(load, waits=at), found, np.logical_or.reduceat(durable[load.query], found.first_row))
+
+
+def program(load: StatementLoad, folder: Path) -> Program:
+    return assemble(load, scenario(folder, "replay.cache_state=cold")).program
+
+
+def test_sessions_that_were_active_longer_than_clients_take_waited_for_commits(load: StatementLoad) -> None:
+    outside_ns = 1_000_000_000
+    found = waits(active(load, outside_ns))
+    assert found.told
+    assert found.commit_ns == pytest.approx((outside_ns - len(load) * ASSUMED_NS) / TRANSACTIONS, rel=0.01)
+    least, most = (waits(active(load, outside_ns), at).commit_ns for at in (LEAST_WAITS, MOST_WAITS))
+    assert least <= found.commit_ns <= most == pytest.approx(outside_ns / TRANSACTIONS)
+
+
+def test_what_clients_may_take_is_no_wait(load: StatementLoad, tmp_path: Path) -> None:
+    """Then the run is the same as if nobody had counted how long sessions were active."""
+    found = active(load, TRANSACTIONS * SYNC_NS + len(load) * MOST_NS * 0.9)
+    assert not waits(found).told
+    assert waits(found).commit_ns == SYNC_NS
+    same = [program(one, tmp_path).statements for one in (found, replace(found, active=None))]
+    assert np.array_equal(same[0].think_ns, same[1].think_ns)
+    assert np.array_equal(same[0].cpu_ns, same[1].cpu_ns)
+
+
+def test_nobody_waits_for_the_log_while_it_is_idle(load: StatementLoad) -> None:
+    share = 0.1
+    found = waits(active(load, 1_000_000_000, log_busy=share))
+    time_ns = int(load.duration_ns.sum()) + between_ns(load, transactions_of(load))
+    assert found.commit_ns == pytest.approx(share * time_ns / TRANSACTIONS)
+
+
+def test_a_run_has_the_waits_of_its_own_storage_alone(load: StatementLoad, tmp_path: Path) -> None:
+    """They are in the pauses behind transactions; those within them were counted."""
+    waited = active(load, 1_000_000_000)
+    paused, plain = (program(one, tmp_path).statements for one in (waited, replace(load, commit_wait_ns=0.0)))
+    saved_ns = int(plain.think_ns.sum() - paused.think_ns.sum())
+    assert saved_ns == pytest.approx(TRANSACTIONS * waits(waited).commit_ns, rel=0.05)
+    inside = (plain.begins == 0) & (plain.think_ns > 0)
+    assert inside.any()
+    assert np.array_equal(paused.think_ns[inside], plain.think_ns[inside])
+
+
+def test_who_waits_for_its_commit_holds_its_rows(load: StatementLoad) -> None:
+    """By hand: 60 updates a second, each of one row, which it holds to the end of its transaction."""
+    waited = active(load, 1_000_000_000)
+    found, transactions = waits(waited), transactions_of(load)
+    update = next(code for code, asked in enumerate(load.asked) if asked.locks)
+    held_ns = []
+    for first, rows, start_ns, length_ns in zip(
+        transactions.first_row, transactions.rows, transactions.start_ns, transactions.length_ns, strict=True
+    ):
+        held_ns += [
+            start_ns + length_ns - load.start_ns[row] - load.duration_ns[row]
+            for row in range(first, first + rows)
+            if load.query[row] == update
+        ]
+    held = sum(held_ns) / len(held_ns) + found.commit_ns
+    looked_up = sum(load.asked[update].lookups) + sum(load.asked[update].again)
+    weights = [1 / rank for rank in range(1, load.fitted.tables[0].rows + 1)]
+    same = sum(one**2 for one in weights) / sum(weights) ** 2
+    a_second = len(held_ns) / (load.span_ns / NS_PER_S)
+    wanted_ns = looked_up * same * looked_up * a_second * held**2 / 2 / NS_PER_S
+    assert found.locked_ns[update] == pytest.approx(wanted_ns, rel=0.01)
+    assert not np.delete(found.locked_ns, update).any()
+
+
+def test_waits_for_rows_are_no_cpu_but_sampled_ones_are_taken_off_already(load: StatementLoad, tmp_path: Path) -> None:
+    update = next(code for code, asked in enumerate(load.asked) if asked.locks)
+    duration_ns = load.duration_ns.copy()
+    duration_ns[np.flatnonzero(load.query == update)[0]] = 20_000  # who waited for none
+    waited = replace(active(load, 1_000_000_000), duration_ns=duration_ns)
+    locked_ns = waits(waited).locked_ns[update]
+    sampled = replace(waited, lock_wait_ns=np.where(load.query == update, round(locked_ns) + 1, 0))
+    cpu_ns = [int(program(one, tmp_path).statements.cpu_ns.sum()) for one in (load, waited, sampled)]
+    assert locked_ns > 100_000
+    assert cpu_ns[0] - cpu_ns[1] == pytest.approx(TRANSACTIONS * locked_ns, rel=0.05)
+    assert cpu_ns[2] == cpu_ns[0]
+
+
+def test_the_error_of_waits_is_unknown_and_a_range_has_both_ends(load: StatementLoad, tmp_path: Path) -> None:
+    waited = active(load, 3_000_000_000)
+    found = run(waited, tmp_path)
+    assert found.summary["verdict"]["error"] == "waits"
+    ends = [run(replace(waited, waits=at), tmp_path) for at in (LEAST_WAITS, MOST_WAITS)]
+    rates = [one.summary["throughput_per_s"]["transactions"]["value"] for one in (found, *ends)]
+    assert rates[1] <= rates[0] <= rates[2]
+    slow = with_waits(
+        found, [replace(one, summary=_scaled(one.summary, by)) for one, by in zip(ends, (0.5, 2), strict=True)]
+    )
+    wide = slow.summary["range"]
+    assert wide["transactions_per_s"]["low"] < 0.5 * rates[1]
+    assert wide["transactions_per_s"]["high"] > 2 * rates[2]
+    assert wide["verdict"] == "underdetermined"
+    assert wide["transactions_per_s"]["high"] > WIDE * wide["transactions_per_s"]["low"]
+    assert "range" not in with_waits(found, [found, found]).summary
+
+
+def _scaled(summary: dict[str, object], by: float) -> dict[str, object]:
+    """The summary of a run that did so many times as much."""
+    found = summary["throughput_per_s"]
+    assert isinstance(found, dict)
+    one = dict(found["transactions"])
+    return summary | {"throughput_per_s": found | {"transactions": one | {"value": by * one["value"]}}}
+
+
+@pytest.mark.parametrize(("rows", "exponent", "hot"), [(4, 0.0, ()), (1000, 1.05, ()), (1000, 0.5, ((10, 0.4),))])
+def test_two_accesses_ask_for_the_same_row_as_often_as_their_law_says(rows: int, exponent: float, hot: Hot) -> None:
+    left = 1 - sum(share for _, share in hot)
+    weights: Sequence[float] = [rank**-exponent for rank in range(1, rows + 1)]
+    shares = [left * one / sum(weights) for one in weights]
+    for count, share in hot:
+        shares[:count] = [one + share / count for one in shares[:count]]
+    assert alike(zipf(rows, exponent, hot)) == pytest.approx(sum(one**2 for one in shares))
