@@ -465,7 +465,7 @@ PHYSICS = (
     ),
     Fault(
         "index-entry-of-first-update",
-        "simulator/database/sessions/entries.py",
+        "simulator/database/sessions/sessions.py",
         'if demand["needs_room"] and not d.has_room[page]:',
         'if demand["needs_room"] and d.has_room[page]:',
         "An update puts an entry into the index where its page has room.",
@@ -473,9 +473,9 @@ PHYSICS = (
     ),
     Fault(
         "index-entry-of-other-indexes",
-        "simulator/database/sessions/entries.py",
+        "simulator/database/sessions/sessions.py",
         's["index"], s["level"] = d.next_index[index], 0',
-        's["index"], s["level"] = _NOTHING, 0',
+        's["index"], s["level"] = _NO_PAGE, 0',
         "Only two of a table's indexes get an entry.",
         ("tests/test_index_entries.py::test_every_index_of_the_table_gets_its_entry",),
     ),

@@ -16,12 +16,19 @@ There are no deadlocks, because rows are locked in one order: that of the ranks 
 for a row of a table not behind all tables in which it has locked rows does not lock it (real applications that do so
 meet deadlocks), and is counted in ``locks_passed``. So whoever waits holds rows of earlier tables only, and nobody can
 wait for himself over others.
+
+Entries of indexes: a new version of a row needs one in every index where it does not fit on the page of the old
+(access/heap/heapam.c, heap_update; executor/execIndexing.c, ExecInsertIndexTuples). The index that the row was looked
+up through is changed on the leaf that was just referred to. Another one is gone through from its root. Rows lie in it
+in an order of its own, so entries scatter over its leaves; where the latest rows are hottest, they come to its end.
+Their CPU is in the costs of a change, and in those of the pages that a statement finds besides.
 """
 
 import numpy as np
 
 from tiersim.kernel import fetch, kernel
 from tiersim.operations import READ, WRITE
+from tiersim.random_numbers import INDEX_ENTRY, random_below
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
 from tiersim.simulator.database.buffer_pool.flush_list import has_room_in_log
 from tiersim.simulator.database.buffer_pool.pages import (
@@ -83,7 +90,6 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.sessions.copies import open_copy
-from tiersim.simulator.database.sessions.entries import note_entries, put_entries
 from tiersim.simulator.database.sessions.lookups import look_up_rows
 from tiersim.simulator.database.sessions.read_stream import (
     NO_MORE,
@@ -93,7 +99,7 @@ from tiersim.simulator.database.sessions.read_stream import (
     open_stream,
     take_page,
 )
-from tiersim.simulator.database.wal.log import has_full_buffers, insert
+from tiersim.simulator.database.wal.log import ENTRY_BYTES, has_full_buffers, insert
 from tiersim.simulator.metrics import Metrics, record_sync
 from tiersim.traces.schema import BACKUP, DATA_READ, LOG_WRITE, TEMP
 
@@ -195,6 +201,7 @@ ASKS, OVER, RESTS = -1, -2, -3
 
 _NO_PAGE = -1
 _NOT_SERVED = -1
+_MILLION = 1_000_000
 #: Counters of the rows that a statement draws: so many apart from those of the next.
 _MOST_DEMANDS = 256
 #: Columns of statements are fetched so many before they are read: a line of the cache holds eight.
@@ -710,3 +717,65 @@ def relieve(d: Database, leader: int, helper: int, now: int) -> None:
         d.spending[leader, part] += d.spending[helper, part]
     d.sessions[leader]["asked_ns"] = now
     call(d, leader)
+
+
+@kernel
+def note_entries(d: Database, session: int, place: int, row: int, page: int, counter: int) -> None:
+    """Note into which indexes a session's demand at *place* puts an entry when it changes *row* on a *page* of the
+    heap: all of the table or none.
+    """
+    s = d.sessions[session]
+    demand = d.demands[place]
+    table = demand["table"]
+    s["leaf"] = s["index"] = _NO_PAGE
+    levels = references(d, table) - 1
+    if levels == 0 and d.next_index[table] == _NO_PAGE:
+        return
+    if demand["needs_room"] and not d.has_room[page]:
+        d.has_room[page] = 1
+    elif not puts_entry(d, demand["entry_share"], table, counter):
+        return
+    if levels > 0:
+        s["leaf"] = page_at(d, table, row, levels - 1)
+    s["index"] = d.next_index[table]
+    s["level"] = 0
+
+
+@kernel
+def puts_entry(d: Database, share: int, table: int, counter: int) -> bool:
+    """Tell whether a change is one of the *share*, in millionths, that put in entries though there is room."""
+    return share > 0 and share > random_below(_MILLION, d.seed[0], INDEX_ENTRY, table, counter)
+
+
+@kernel
+def put_entries(d: Database, session: int, now: int) -> None:
+    """Put in the entries that were noted, as far as the pages are there; the session asks the pool for the next that is
+    not, and goes on when it has come.
+    """
+    s = d.sessions[session]
+    leaf = s["leaf"]
+    if leaf != _NO_PAGE:
+        s["leaf"] = _NO_PAGE
+        if not is_there(d, leaf):  # it has left the pool while the session waited
+            _fetch(d, session, leaf, True)
+            return
+        change(d, leaf, ENTRY_BYTES)
+    while s["index"] != _NO_PAGE:
+        index = s["index"]
+        is_leaf = s["level"] + 1 == references(d, index)
+        page = page_at(d, index, s["looked_up"] % d.rows[index], s["level"])
+        s["level"] += 1
+        if is_leaf:
+            s["index"], s["level"] = d.next_index[index], 0
+        if not touch(d, page, now):
+            _fetch(d, session, page, is_leaf)
+            return
+        if is_leaf:
+            change(d, page, ENTRY_BYTES)
+
+
+@kernel
+def _fetch(d: Database, session: int, page: int, dirties: bool) -> None:
+    s = d.sessions[session]
+    want(d, session, READ, page, 1)
+    s["dirties"], s["change_bytes"] = int(dirties), ENTRY_BYTES
