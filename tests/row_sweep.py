@@ -48,6 +48,12 @@ def shape_of(tables: list[AccessedTable]) -> tuple[Shape, int]:
 
 
 @kernel
+def scattered(rank: int, rows: int, seed: int, entity: int) -> int:
+    """Return where the row of a rank lies among *rows*."""
+    return scattered_by(rank, rows, rounds_of(seed, entity))
+
+
+@kernel
 def sweep_rows(
     shape: Shape,
     share: NDArray[np.int64],
@@ -72,13 +78,13 @@ def sweep_rows(
             table += 1
         rows = shape.rows[table]
         rank = drawn_rank(laws, table, part_source(seed, table), rank_source(seed, table), counter)
-        row = rows - 1 - rank if recent[table] else scattered_by(rank, rows, rounds_of(seed, table))
+        row = rows - 1 - rank if recent[table] else scattered(rank, rows, seed, table)
         missed[table, ACCESSES] += 1
         heap = shape.first_level[table + 1] - 1
         for level in range(shape.first_level[table], heap + 1):
             place = row
             if level < heap and not shape.ordered[table] and not recent[table]:
-                place = scattered_by(rank, rows, rounds_of(seed, table + _OTHER_ORDER))
+                place = scattered(rank, rows, seed, table + _OTHER_ORDER)
             page = shape.level_start[level] + place * shape.level_pages[level] // rows
             for _ in range(shape.touches[table]):
                 frame = state.frame[page]

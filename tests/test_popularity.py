@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tests.counted_bundles import bundle
 from tests.examples import first
-from tests.row_sweep import ACCESSES, HEAP, INDEX, shape_of, walked
+from tests.row_sweep import ACCESSES, HEAP, INDEX, scattered, shape_of, walked
 from tests.runs import needs_jit
 from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import TraceError
@@ -39,8 +39,6 @@ from tiersim.simulator.popularity import (
     moved_rows,
     part_source,
     rank_source,
-    rounds_of,
-    scattered_by,
     zipf,
 )
 from tiersim.traces.counters import SUBJECTS
@@ -92,8 +90,7 @@ def test_each_hot_level_takes_its_share_evenly() -> None:
 @settings(deadline=None)
 @given(st.integers(1, 3000), st.integers(0, 2**40), st.integers(0, 5))
 def test_every_row_is_the_place_of_one_rank(rows: int, seed: int, entity: int) -> None:
-    rounds = rounds_of(seed, entity)
-    assert sorted(scattered_by(rank, rows, rounds) for rank in range(rows)) == list(range(rows))
+    assert sorted(scattered(rank, rows, seed, entity) for rank in range(rows)) == list(range(rows))
 
 
 @settings(deadline=None)
@@ -191,8 +188,7 @@ def test_the_simulator_puts_rows_that_moved_behind_the_others() -> None:
         leaf = np.array(
             [page_at(database, table, rank, 1) - database.level_start[3 * table + 1] for rank in range(1_000)]
         )
-        rounds = rounds_of(database.seed[0], table)
-        places = np.array([scattered_by(rank, 1_000, rounds) for rank in range(1_000)])
+        places = np.array([scattered(rank, 1_000, database.seed[0], table) for rank in range(1_000)])
         assert leaf.tolist() == (places * 20 // 1_000).tolist()  # the index keeps the order of the key
         stay = heap < 100
         assert heap[stay].tolist() == (places[stay] * 100 // 1_000).tolist()

@@ -1,5 +1,6 @@
 """The verdict of a sample on sessions: those of the whole are followed as a run lets them go, and as the twin does."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,12 @@ from numpy.typing import NDArray
 
 from tests.explorations import small_recording
 from tests.recordings import closed_recording, rows_of, write_recording
+from tiersim.operations import WRITE
 from tiersim.random_numbers import SAMPLED_LATENCY, random_below
 from tiersim.scenarios.exploring import sample as sampling
+from tiersim.scenarios.exploring import sample_sessions
 from tiersim.scenarios.exploring.sample import WINDOWS, Windows, WindowSample
-from tiersim.scenarios.exploring.sample_sessions import drawn_from, follow_sessions, scales
+from tiersim.scenarios.exploring.sample_sessions import drawn_from, follow_sessions, scales, writers_done
 from tiersim.scenarios.exploring.sample_verdict import UNDECIDED
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import PlayedRecording, play
@@ -165,3 +168,36 @@ def test_where_the_ends_of_the_intervals_disagree_nothing_is_decided(
     sample, _ = both(small_recording(tmp_path))
     assert sample.summary["verdict"]["load"] == UNDECIDED
     assert "either verdict may be right" in sample.summary["load"]["explanation"]
+
+
+def test_writers_do_what_ends_in_the_time_of_the_sample() -> None:
+    table = np.zeros(2, STREAM)
+    table["first"], table["end"], table["foreground"] = [3, 0], [5, 3], [1, 0]  # a writer lies before a session
+    streams = NO_STREAMS._replace(streams=table, done_ns=np.array([10, 20, 31, 99, 99]))
+    assert writers_done(streams, 30) == pytest.approx(2 / 3)
+    assert writers_done(streams._replace(streams=table[:1]), 30) == 1.0  # sessions alone
+
+
+def test_a_load_is_not_decided_by_sessions_where_writers_say_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = Bundle(paused(tmp_path, 2_000_000_000)).requests()
+    last = rows.stream == 7
+    rows = replace(rows, op=np.where(last, WRITE, rows.op).astype(np.uint8))
+    (tmp_path / "again").mkdir()
+    names = [*(f"session{n}" for n in range(7)), "kworker/0:1"]
+    recorded = write_recording(tmp_path / "again", rows, streams=names)
+    assert both(recorded, most=900)[0].summary["verdict"]["load"] == "steady"
+    monkeypatch.setattr(sample_sessions, "writers_done", lambda *_: 0.0)
+    found = both(recorded, most=900)[0].summary
+    assert found["verdict"]["load"] == UNDECIDED, found
+    assert "writers do 0.0% of their requests in the time of the sample" in found["load"]["explanation"]
+
+
+def test_what_is_said_of_sessions_is_of_the_whole(tmp_path: Path) -> None:
+    sample, whole = (one.summary for one in both(paused(tmp_path, 3_000_000_000), most=900))
+    assert sample["verdict"]["load"] == whole["verdict"]["load"] == "steady"
+    assert sample["replay"]["late_sessions"] == whole["replay"]["late_sessions"]
+    rates = [one["throughput_per_s"]["requests"]["value"] for one in (sample, whole)]
+    assert rates[0] == pytest.approx(rates[1], rel=0.05)
+    assert sample["lag_ns"]["mean"] == pytest.approx(whole["lag_ns"]["mean"], rel=0.3, abs=20_000_000)

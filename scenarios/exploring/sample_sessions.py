@@ -7,9 +7,10 @@ each session of the whole is followed from request to request (:func:`tiersim.si
 rules). What a request takes is drawn from the latencies of its category in the window of the same part of the
 recording. Where there are none, from those of its category, then from all.
 
-Requests at one time do not slow each other down here more than they did in the sample, and writers end as sessions do.
-Mean latencies have the intervals of a sample. Sessions are followed with all latencies at the low ends, as they are,
-and at the high ends. Where the three verdicts are not the same one, nothing is decided.
+Requests at one time do not slow each other down here more than they did in the sample. Mean latencies have the
+intervals of a sample. Sessions are followed with all latencies at the low ends, as they are, and at the high ends, with
+writers that end as sessions do; and once with writers that do as much in their time as in the sample. Where the four
+verdicts are not the same one, nothing is decided.
 """
 
 from collections.abc import Mapping
@@ -28,10 +29,13 @@ from tiersim.scenarios.replay import Played
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.result import Figure, Result
 from tiersim.simulator.streams import CLOCK, Streams
-from tiersim.simulator.verdict import Flow, LoadVerdict, describe_load, judge_waiting
+from tiersim.simulator.verdict import Flow, LoadVerdict, describe_load, judge_waiting, late_sessions
+from tiersim.units import NS_PER_S
 
 #: A mean latency without an interval is one of a few requests: they may have taken half or twice as long.
 _UNKNOWN = (0.5, 2.0)
+#: Writers that do less of their requests in their time are not expected to come to an end.
+_LEAST_DONE = 0.01
 
 
 @table_set
@@ -150,30 +154,80 @@ def decided_by_sessions(
         _judged(played, waiting, drawn._replace(scale=scale), span_ns, seed)
         for scale in (low, np.ones(len(CATEGORIES)), high)
     ]
-    first, judged, last = found
-    if len({one.verdict for one in found}) > 1:
+    first, judged, last = (one.load for one in found)
+    done = writers_done(played.streams, windows * length_ns)
+    if _judged(played, waiting, drawn, span_ns, seed, done).load.verdict != judged.verdict:
+        why = f"writers do {done:.1%} of their requests in the time of the sample"
+        return replace(result, summary=summary | undecided(summary, why))
+    if len({one.load.verdict for one in found}) > 1:
         why = (
             f"the whole would fall short by {max(first.shortfall_pct, 0):.1f} to {max(last.shortfall_pct, 0):.1f} % of"
             " its throughput, and either verdict may be right"
         )
         return replace(result, summary=summary | undecided(summary, why))
     left = balances(played.plant, played.outcome.end_ns)
+    rates = sorted(one.per_s for one in found)
     return replace(
         result,
         summary=summary
         | {
             "verdict": summary["verdict"] | {"load": judged.verdict},
             "load": describe_load(judged, left, played.stations, played.outcome.end_ns),
+            "replay": summary["replay"] | {"late_sessions": found[1].late_sessions},
+            "lag_ns": found[1].lag_ns,
+            "throughput_per_s": {
+                "requests": Figure(value=found[1].per_s, low=rates[0], high=rates[-1], resolved=True, basis="followed")
+            },
             "throughput_shortfall_pct": judged.shortfall_pct,
         },
     )
 
 
-def _judged(played: Played, waiting: Waiting, drawn: Drawn, span_ns: int, seed: int) -> LoadVerdict:
+def writers_done(sample: Streams, span_ns: int) -> float:
+    """Return the share of the requests of writers that a *sample* of *span_ns* did in its time."""
+    own = _writers(sample)
+    return float((sample.done_ns[own] <= span_ns).mean()) if own.any() else 1.0
+
+
+def _writers(s: Streams) -> NDArray[np.bool_]:
+    """Tell which requests no session waits for."""
+    streams = s.streams[np.argsort(s.streams["first"])]  # a stream's requests lie together
+    return np.repeat(streams["foreground"] == 0, streams["end"].astype(np.int64) - streams["first"])
+
+
+class _Judged(NamedTuple):
+    """What is said of a load whose sessions were followed."""
+
+    load: LoadVerdict
+    late_sessions: int
+    per_s: float  # requests that end within the recording's time
+    lag_ns: dict[str, float]  # of requests of sessions, as a run has it
+
+
+def _judged(
+    played: Played, waiting: Waiting, drawn: Drawn, span_ns: int, seed: int, of_writers: float | None = None
+) -> _Judged:
+    """Judge sessions with latencies *drawn*, and writers that do the share *of_writers*, or as much as sessions."""
     followed = follow_sessions(waiting, drawn, span_ns, seed)
-    commands = followed.streams.commands
+    s, writers = followed.streams, _writers(followed.streams)
+    written = int(writers.sum())
+    end_ns = followed.end_ns
+    if of_writers is None:
+        of_writers = followed.done
+    elif written:
+        end_ns = max(end_ns, round(span_ns / max(of_writers, _LEAST_DONE)))
     completions = np.zeros(len(played.metrics.completions) - 1, np.int64)
-    completions[0] = round(followed.done * commands)  # only their sum is looked at
-    flow = Flow("requests", completions, completions)
-    sessions = waiting.sessions(followed.streams)
-    return judge_waiting(played.metrics, played.stations, span_ns, followed.end_ns, commands, sessions, flow)
+    completions[0] = round(followed.done * (s.commands - written) + of_writers * written)  # only their sum is looked at
+    flow, sessions = Flow("requests", completions, completions), waiting.sessions(s)
+    load = judge_waiting(played.metrics, played.stations, span_ns, end_ns, s.commands, sessions, flow)
+    lag_ns = (s.started_ns - s.recorded_ns)[~writers]
+    return _Judged(
+        load,
+        len(late_sessions(sessions.late_ns, span_ns)),
+        float(completions[0]) / max(min(span_ns, followed.end_ns), 1) * NS_PER_S,
+        {
+            "mean": float(lag_ns.mean()),
+            "max": float(max(lag_ns.max(), 0)),
+            "at_end": float(s.started_ns.max() - (span_ns - 1)),
+        },
+    )
