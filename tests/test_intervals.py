@@ -367,6 +367,27 @@ def test_pairs_of_a_map_are_measurements_by_recorded_cell() -> None:
     assert [one.experiment for one in found] == [f"Lookups, from {label}" for label in labels for _ in range(2)]
 
 
+@pytest.mark.parametrize("load", ["steady", "behind"])
+def test_a_verdict_of_unknown_error_is_in_doubt_unless_its_range_decides(load: str) -> None:
+    verdict = {"load": load, "calibration": "none", "arrivals": "synthetic", "error": "waits"}
+    summary = {
+        "verdict": verdict,
+        "model_error": model_error_of(verdict),
+        "throughput_shortfall_pct": 40.0,  # 600 of 1,000 transactions/s
+        "throughput_per_s": {"transactions": {"value": 600.0}},
+        "replay": {"keeps": "clients"},
+    }
+
+    def doubted(low: float, high: float) -> bool:
+        return in_doubt(summary | {"range": {"transactions_per_s": {"low": low, "high": high}}})
+
+    assert in_doubt(summary)
+    assert not in_doubt(summary | {"replay": {"keeps": "rate"}})
+    assert doubted(400.0, 3_000.0)
+    assert doubted(400.0, 900.0) == (load == "steady")
+    assert doubted(1_000.0, 3_000.0) == (load == "behind")
+
+
 def test_it_is_said_once_for_all_results() -> None:
     one: Any = {"verdict": {"calibration": "none"}, "model_error": model_error_of({"calibration": "none"})}
     (sentence,) = said.notes([one, one])
