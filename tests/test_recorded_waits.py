@@ -73,6 +73,16 @@ def test_what_clients_may_take_is_no_wait(load: StatementLoad, tmp_path: Path) -
     assert np.array_equal(same[0].cpu_ns, same[1].cpu_ns)
 
 
+@pytest.mark.parametrize("outside_ns", [-NS_PER_S, -27_000_000, 0, 0.9 * TRANSACTIONS * SYNC_NS])
+def test_sessions_that_were_active_for_less_than_they_must_were_not_counted(
+    load: StatementLoad, tmp_path: Path, outside_ns: float
+) -> None:
+    """They execute, and commits wait for a write and a flush at least: less is no evidence that nobody waited."""
+    found = active(load, outside_ns)
+    assert waits(found).unseen_ns == waits(replace(found, active=None)).unseen_ns > 0
+    assert run(found, tmp_path).summary["verdict"]["error"] == "waits"
+
+
 def test_nobody_waits_for_the_log_while_it_is_idle(load: StatementLoad) -> None:
     share = 0.1
     found = waits(active(load, 1_000_000_000, log_busy=share))

@@ -77,8 +77,11 @@ class _Times:
         np.minimum.at(fastest_ns, load.query, load.duration_ns)
         self._least_cpu_ns = np.minimum(self._calls * fastest_ns, self._cpu_ns)
         executed_ns, self._between_ns = int(load.duration_ns.sum()), between_ns(load, found)
-        counted = load.active is not None and load.commit_wait_ns > 0
-        self._outside_ns = max((load.active or 0.0) * load.span_ns - executed_ns, 0.0) if counted else None
+        self._outside_ns = None
+        if load.active is not None and load.commit_wait_ns > 0:
+            outside_ns = load.active * load.span_ns - executed_ns
+            # less than all commits waited at least: sessions were not counted, as with track_activities = off
+            self._outside_ns = outside_ns if outside_ns >= self.commits * load.commit_wait_ns else None
         rest_ns = self._between_ns if self._outside_ns is None else min(self._outside_ns, self._between_ns)
         self._most_ns = min(rest_ns, load.log_busy * (executed_ns + self._between_ns))
         self._rest_ns = rest_ns - self.commits * load.commit_wait_ns

@@ -21,6 +21,14 @@ SCENARIOS = (
         (f"{_WAITS}test_what_clients_may_take_is_no_wait",),
     ),
     Fault(
+        "waits-of-sessions-that-nobody-counted",
+        "scenarios/statements/recorded_waits.py",
+        "outside_ns if outside_ns >= self.commits * load.commit_wait_ns else None",
+        "max(outside_ns, 0.0)",
+        "Sessions that were active for less than they executed waited for nothing.",
+        (f"{_WAITS}test_sessions_that_were_active_for_less_than_they_must_were_not_counted",),
+    ),
+    Fault(
         "waits-for-rows-held-for-no-time",
         "scenarios/statements/recorded_waits.py",
         "held_ns = after_ns / np.maximum(self._calls, 1) + commit_ns",
