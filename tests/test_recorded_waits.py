@@ -119,10 +119,36 @@ def test_who_waits_for_its_commit_holds_its_rows(load: StatementLoad) -> None:
     looked_up = sum(load.asked[update].lookups) + sum(load.asked[update].again)
     weights = [1 / rank for rank in range(1, load.fitted.tables[0].rows + 1)]
     same = sum(one**2 for one in weights) / sum(weights) ** 2
-    a_second = len(held_ns) / (load.span_ns / NS_PER_S)
+    others = 1 - 1 / len(set(load.session.tolist()))  # of the sessions: nobody waits for itself
+    a_second = others * len(held_ns) / (load.span_ns / NS_PER_S)
     wanted_ns = looked_up * same * looked_up * a_second * held**2 / 2 / NS_PER_S
     assert found.locked_ns[update] == pytest.approx(wanted_ns, rel=0.01)
     assert not np.delete(found.locked_ns, update).any()
+
+
+def test_a_client_by_itself_waits_for_no_row(load: StatementLoad) -> None:
+    alone = active(replace(load, session=np.zeros_like(load.session)), 1_000_000_000)
+    found = waits(alone)
+    assert found.commit_ns > SYNC_NS
+    assert not found.locked_ns.any()
+    assert (found.cpu_share == 1).all()
+
+
+def test_a_row_is_held_for_all_of_the_time_at_most(load: StatementLoad) -> None:
+    """One row that all change: who wants it waits for half of what it is held, however many want it."""
+    one = replace(load, fitted=law(50.0))
+    found = waits(active(one, 3_000_000_000))
+    update = next(code for code, asked in enumerate(load.asked) if asked.locks)
+    ended_ns = {
+        number: int((load.start_ns + load.duration_ns)[load.transaction == number].max())
+        for number in load.transaction[load.query == update].tolist()
+    }
+    rows = np.flatnonzero(load.query == update)
+    held_ns = [ended_ns[load.transaction[row]] - load.start_ns[row] - load.duration_ns[row] for row in rows]
+    held = float(np.mean(held_ns)) + found.commit_ns
+    looked_up = sum(load.asked[update].lookups) + sum(load.asked[update].again)
+    assert TRANSACTIONS * held / load.span_ns > 2
+    assert found.locked_ns[update] == pytest.approx(looked_up * held / 2, rel=0.01)
 
 
 def test_waits_for_rows_are_no_cpu_but_sampled_ones_are_taken_off_already(load: StatementLoad, tmp_path: Path) -> None:

@@ -139,20 +139,25 @@ class _Times:
         return len(self._load) * own((float(self._cpu_ns.sum()) - taken_ns) / len(self._load))
 
     def _locked_ns(self, commit_ns: float) -> Amounts:
-        """Return by query how long an execution waited for rows whose transactions wait so long for their commit."""
+        """Return by query how long an execution waited for rows whose transactions wait so long for their commit.
+
+        Nobody waits for a row of its own session, and rows are held for all of the time at most.
+        """
         load, found = self._load, self._found
         ended_ns = np.repeat(found.start_ns + found.length_ns, found.rows)
         after_ns = np.bincount(load.query, ended_ns - load.start_ns - load.duration_ns, len(load.queries))
         held_ns = after_ns / np.maximum(self._calls, 1) + commit_ns
-        a_second = self._calls / (load.span_ns / NS_PER_S)
+        sessions = len(np.unique(load.session))
+        a_second = self._calls / (load.span_ns / NS_PER_S) * (1 - 1 / sessions)  # of others
         locks = [code for code, asked in enumerate(load.asked) if asked.locks and asked.changes > 0]
         locked_ns = np.zeros(len(load.queries))
         for place, (table, law) in enumerate(zip(load.fitted.tables, load.fitted.laws, strict=True)):
             rows = {code: load.asked[code].lookups[place] + load.asked[code].again[place] for code in locks}
             same = alike(law.table(table.rows))
+            held = same * sum(a_second[code] * count * held_ns[code] for code, count in rows.items()) / NS_PER_S
             left_ns = sum(a_second[code] * count * held_ns[code] ** 2 for code, count in rows.items()) / 2 / NS_PER_S
             for code, count in rows.items():
-                locked_ns[code] += count * same * left_ns
+                locked_ns[code] += count * same * left_ns / max(held, 1.0)
         return locked_ns
 
 

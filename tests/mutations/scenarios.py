@@ -37,6 +37,22 @@ SCENARIOS = (
         (f"{_WAITS}test_who_waits_for_its_commit_holds_its_rows",),
     ),
     Fault(
+        "waits-for-its-own-rows",
+        "scenarios/statements/recorded_waits.py",
+        " * (1 - 1 / sessions)  # of others",
+        "",
+        "A client by itself waits for rows that it holds.",
+        (f"{_WAITS}test_a_client_by_itself_waits_for_no_row",),
+    ),
+    Fault(
+        "waits-for-rows-held-longer-than-time",
+        "scenarios/statements/recorded_waits.py",
+        "same * left_ns / max(held, 1.0)",
+        "same * left_ns",
+        "A row is held for more than all of the time.",
+        (f"{_WAITS}test_a_row_is_held_for_all_of_the_time_at_most",),
+    ),
+    Fault(
         "waits-for-rows-sampled-twice",
         "scenarios/statements/recorded_waits.py",
         "self._calls * locked_ns - self._sampled_ns",
