@@ -164,6 +164,15 @@ def test_waits_for_rows_are_no_cpu_but_sampled_ones_are_taken_off_already(load: 
     assert cpu_ns[2] == cpu_ns[0]
 
 
+def test_an_execution_waits_for_no_more_than_its_own_time(load: StatementLoad) -> None:
+    """At most, that is its CPU and what was sampled of it by itself."""
+    update = next(code for code, asked in enumerate(load.asked) if asked.locks)
+    sampled = replace(load, lock_wait_ns=np.where(load.query == update, 100_000, 0))
+    cpu_ns = load.cpu_ns[load.query == update].mean()
+    found = waits(active(sampled, 1_000_000_000), MOST_WAITS)
+    assert found.locked_ns[update] == pytest.approx(cpu_ns + 100_000)
+
+
 def test_the_error_of_waits_is_unknown_and_a_range_has_both_ends(load: StatementLoad, tmp_path: Path) -> None:
     waited = active(load, 3_000_000_000)
     found = run(waited, tmp_path)

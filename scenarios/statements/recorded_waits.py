@@ -107,7 +107,7 @@ class _Times:
         than the fastest.
         """
         locks = np.array([asked.locks for asked in self._load.asked])
-        locked_ns = np.where(locks, self._cpu_ns / np.maximum(self._calls, 1) + self._sampled_ns, 0.0)
+        locked_ns = np.where(locks, (self._cpu_ns + self._sampled_ns) / np.maximum(self._calls, 1), 0.0)
         return RecordedWaits(self._most_ns / self.commits, locked_ns, self._cpu_share(locked_ns))
 
     def unseen_ns(self) -> float:

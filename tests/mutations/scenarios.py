@@ -53,6 +53,14 @@ SCENARIOS = (
         (f"{_WAITS}test_a_row_is_held_for_all_of_the_time_at_most",),
     ),
     Fault(
+        "waits-for-rows-of-all-calls",
+        "scenarios/statements/recorded_waits.py",
+        "(self._cpu_ns + self._sampled_ns) / np.maximum(self._calls, 1)",
+        "self._cpu_ns / np.maximum(self._calls, 1) + self._sampled_ns",
+        "An execution waits for what was sampled of all executions.",
+        (f"{_WAITS}test_an_execution_waits_for_no_more_than_its_own_time",),
+    ),
+    Fault(
         "waits-for-rows-sampled-twice",
         "scenarios/statements/recorded_waits.py",
         "self._calls * locked_ns - self._sampled_ns",
