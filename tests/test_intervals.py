@@ -301,7 +301,10 @@ def test_a_table_says_between_which_rates_a_measurement_is_expected() -> None:
     assert low < 1000 < high
     wide = {"transactions_per_s": {"low": 500.0, "high": 4000.0}, "verdict": "underdetermined"}
     assert _expected(one | {"range": wide}) == "500 – 4,000, underdetermined"
-    assert _expected(one | {"model_error": {"basis": "unknown", "figures": {}}}) == "unknown"
+    unknown = one | {"model_error": {"basis": "unknown", "figures": {}}}
+    assert _expected(unknown) == "unknown"
+    assert _expected(unknown | {"range": wide}) == "unknown, perhaps 500 – 4,000"  # nobody measured how often
+    assert said.expected_multiples(unknown | {"range": wide}) == {}
 
 
 def test_storage_of_another_kind_has_the_error_of_a_result_without_a_calibration() -> None:

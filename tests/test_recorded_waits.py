@@ -187,6 +187,7 @@ def test_the_error_of_waits_is_unknown_and_a_range_has_both_ends(load: Statement
     assert wide["transactions_per_s"]["low"] < 0.5 * rates[1]
     assert wide["transactions_per_s"]["high"] > 2 * rates[2]
     assert wide["verdict"] == "underdetermined"
+    assert wide["share"] is None
     assert wide["transactions_per_s"]["high"] > WIDE * wide["transactions_per_s"]["low"]
     assert "range" not in with_waits(found, [found, found]).summary
 
