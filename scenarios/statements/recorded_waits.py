@@ -9,9 +9,9 @@ is left beside what clients are assumed to take; it lies between what is left be
 it. Nobody waits for the log while it is idle.
 
 Who waits for its commit holds its rows that long, and who wants them waits in an execution, where it looks like CPU.
-Transactions that change a row come X times a second, one in 1 / sum p^2 to the same row; each holds it for H, so that
-one in X H sum p^2 finds it held and waits for what is left: H / 2 if all hold it equally long, else longer (the
-residual life of a renewal process, E[H^2] / 2 E[H]).
+Transactions of others that change a row come X times a second, a share sum p^2 of them to the same row; each holds it
+for H, so that the share X H sum p^2, at most all, finds it held and waits for what is left: H / 2 if all hold it
+equally long, else longer (the residual life of a renewal process, E[H^2] / 2 E[H]).
 """
 
 from collections.abc import Callable
