@@ -14,6 +14,7 @@ from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.programs import Program
 from tiersim.scenarios.statements.ranges import WIDE, with_waits
 from tiersim.scenarios.statements.recorded_waits import RecordedWaits, between_ns, waits_of
+from tiersim.scenarios.statements.replay import load_of, replay_statements, replay_statements_all
 from tiersim.scenarios.statements.statement_load import (
     LEAST_WAITS,
     LIKELY_WAITS,
@@ -23,6 +24,7 @@ from tiersim.scenarios.statements.statement_load import (
     transactions_of,
 )
 from tiersim.simulator.popularity import Hot, alike, zipf
+from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import read_counters
 from tiersim.units import NS_PER_S
 
@@ -190,6 +192,30 @@ def test_the_error_of_waits_is_unknown_and_a_range_has_both_ends(load: Statement
     assert wide["share"] is None
     assert wide["transactions_per_s"]["high"] > WIDE * wide["transactions_per_s"]["low"]
     assert "range" not in with_waits(found, [found, found]).summary
+
+
+def test_a_replay_of_unknown_error_is_simulated_at_both_ends(tmp_path: Path) -> None:
+    """Nobody counted how long sessions were active, and the log was nearly always busy."""
+    log: dict[tuple[str, str], dict[str, int | str]] = {
+        ("log", "log"): {"flushes": 50, "flush_ms": 900, "write_ms": 90}
+    }
+    path = counted_database(tmp_path / "counted.trace", more=log)
+    heard: list[tuple[int, int]] = []
+    made = scenario(tmp_path, "replay.cache_state=cold")
+
+    def note(done: int, total: int) -> None:
+        heard.append((done, total))
+
+    (found,) = replay_statements_all(Bundle(path), [made], progress=note)
+    (plain,) = replay_statements_all(Bundle(path), [made], ranges=False)
+    assert "range" not in plain.summary
+    assert found.summary["verdict"]["error"] == "waits"
+    known = load_of(path, made.model.replay.seed)
+    ends = [replay_statements(path, made, load=replace(known, waits=at)) for at in (LEAST_WAITS, MOST_WAITS)]
+    assert found.summary["range"] == with_waits(plain, ends).summary["range"]
+    rates = [one.summary["throughput_per_s"]["transactions"]["value"] for one in ends]
+    assert rates[1] > WIDE * rates[0]
+    assert heard[-1] == (3 * len(known), 3 * len(known))
 
 
 def _scaled(summary: dict[str, object], by: float) -> dict[str, object]:

@@ -61,6 +61,14 @@ SCENARIOS = (
         (f"{_WAITS}test_an_execution_waits_for_no_more_than_its_own_time",),
     ),
     Fault(
+        "waits-at-one-end",
+        "scenarios/statements/replay.py",
+        "for waits in (LEAST_WAITS, MOST_WAITS)",
+        "for waits in (LEAST_WAITS, LEAST_WAITS)",
+        "The range of what may be waits leaves the most of them out.",
+        (f"{_WAITS}test_a_replay_of_unknown_error_is_simulated_at_both_ends",),
+    ),
+    Fault(
         "waits-for-rows-sampled-twice",
         "scenarios/statements/recorded_waits.py",
         "self._calls * locked_ns - self._sampled_ns",
