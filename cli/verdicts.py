@@ -18,8 +18,10 @@ _DOUBT = " In doubt: within these limits the verdict on load may be the other on
 _ENGINE = "unknown for this engine (docs/innodb.md)"
 _WAITS = (
     "unknown. Clients waited for the recorded WAL, or may have, and no counter says exactly how long: faster storage"
-    " may give more transactions/s than predicted. Describe the recorded hardware (--recorded-on)"
+    " may give more transactions/s than predicted. "
 )
+_DESCRIBE = "Describe the recorded hardware (--recorded-on)"
+_CLIENTS_HERE = 'Record what the clients print, with the clients on the server\'s host (host.clients = "here")'
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",
@@ -52,7 +54,8 @@ def sentence(summary: Summary) -> str | None:
     if not found:
         return None
     if found["basis"] == "unknown":
-        return f"{_EXPECTED}: {_WAITS if summary['verdict'].get('error') == 'waits' else _ENGINE}."
+        remedy = _DESCRIBE if summary["verdict"]["calibration"] == "none" else _CLIENTS_HERE
+        return f"{_EXPECTED}: {_WAITS + remedy if summary['verdict'].get('error') == 'waits' else _ENGINE}."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
     without = found["basis"] in ("assumed", "storage")  # nobody measured percentiles of them (docs/accuracy.md)

@@ -10,6 +10,8 @@ import pytest
 from tests.counted_bundles import synthesised
 from tests.counted_databases import TRANSACTIONS, counted_database, law
 from tests.test_statements import run, scenario
+from tiersim.cli import verdicts
+from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.programs import Program
 from tiersim.scenarios.statements.ranges import WIDE, with_waits
@@ -23,6 +25,7 @@ from tiersim.scenarios.statements.statement_load import (
     read_load,
     transactions_of,
 )
+from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.popularity import Hot, alike, zipf
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import read_counters
@@ -216,6 +219,24 @@ def test_a_replay_of_unknown_error_is_simulated_at_both_ends(tmp_path: Path) -> 
     rates = [one.summary["throughput_per_s"]["transactions"]["value"] for one in ends]
     assert rates[1] > WIDE * rates[0]
     assert heard[-1] == (3 * len(known), 3 * len(known))
+
+
+def test_a_calibration_with_clients_elsewhere_says_nothing_of_waits_that_were_inferred(tmp_path: Path) -> None:
+    """Its pauses are what was assumed of clients; with clients on the host they were measured."""
+    counted: dict[tuple[str, str], dict[str, int | str]] = {
+        ("log", "log"): {"flushes": 50, "flush_ms": 900, "write_ms": 90},
+        ("database", "one"): {"active_ms": 3_500, "idle_in_transaction_ms": 200},
+    }
+    path = counted_database(tmp_path / "counted.trace", more=counted)
+    made = scenario(tmp_path, "replay.cache_state=cold")
+    (found,) = replay_statements_all(Bundle(path), [made], recorded_on=made)
+    assert found.summary["verdict"]["error"] == "waits"
+    assert found.summary["model_error"]["basis"] == "unknown"
+    assert not {"range", "tails"} & found.summary.keys()
+    assert 'host.clients = "here"' in str(verdicts.sentence(found.summary))
+    known = load_of(path, made.model.replay.seed)
+    costs = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)
+    assert "error" not in replay_statements(path, made, load=known, processor=costs).summary["verdict"]
 
 
 def _scaled(summary: dict[str, object], by: float) -> dict[str, object]:

@@ -69,6 +69,14 @@ SCENARIOS = (
         (f"{_WAITS}test_a_replay_of_unknown_error_is_simulated_at_both_ends",),
     ),
     Fault(
+        "waits-inferred-are-calibrated",
+        "scenarios/statements/programs.py",
+        "waits.told and (processor is None or processor.pause_ns is None)",
+        "waits.told and processor is None",
+        "A calibration vouches for pauses that are what was assumed of clients elsewhere.",
+        (f"{_WAITS}test_a_calibration_with_clients_elsewhere_says_nothing_of_waits_that_were_inferred",),
+    ),
+    Fault(
         "waits-for-rows-sampled-twice",
         "scenarios/statements/recorded_waits.py",
         "self._calls * locked_ns - self._sampled_ns",
