@@ -58,7 +58,6 @@ from tiersim.simulator.database.database_state import (
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.miss_ratios import ExactCurve, Shards, size_grid
 from tiersim.simulator.policies import POLICIES, misses, numbered
-from tiersim.simulator.popularity import draw_rank, laws_of, scattered, zipf
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.station import STEP, addresses_of
 from tiersim.traces.readers.sqlserver.warm import compile_readers
@@ -277,8 +276,6 @@ def _count_misses() -> None:
     pages, distinct = numbered(np.arange(4, dtype=np.int64) % 3)
     for policy in POLICIES:
         misses(policy, pages, distinct, 2)
-    draw_rank(laws_of([zipf(2000, 1.0)]), 0, 1, 0, 0)
-    scattered(0, 2000, 1, 0)
 
 
 def _count_distances() -> None:

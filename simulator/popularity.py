@@ -109,12 +109,6 @@ def alike(law: Popularity) -> float:
 
 
 @kernel
-def draw_rank(laws: Laws, table: int, seed: int, entity: int, counter: int) -> int:
-    """Return the rank that the *counter*-th access of an *entity* asks for in a table, counted from 0."""
-    return drawn_rank(laws, table, part_source(seed, entity), rank_source(seed, entity), counter)
-
-
-@kernel
 def part_source(seed: int, entity: int) -> int:
     """Return what the parts of the law are drawn from, for the accesses of an entity."""
     return random_source(seed, ACCESSED_ROW, entity)
@@ -128,7 +122,9 @@ def rank_source(seed: int, entity: int) -> int:
 
 @kernel
 def drawn_rank(laws: Laws, table: int, of_part: int, within: int, counter: int) -> int:
-    """Return the rank that :func:`draw_rank` does, drawn from a :func:`part_source` and a :func:`rank_source`."""
+    """Return the rank that the *counter*-th access of an entity asks for in a table, counted from 0; drawn from its
+    :func:`part_source` and its :func:`rank_source`.
+    """
     high = bits_from(of_part, 2 * counter) >> 1
     low = bits_from(of_part, 2 * counter + 1) >> 1
     drawn = high << 31 | low
@@ -169,14 +165,9 @@ def rounds_of(seed: int, entity: int) -> Rounds:
 
 
 @kernel
-def scattered(rank: int, rows: int, seed: int, entity: int) -> int:
-    """Return where the row of a rank lies among *rows*: a permutation that is different for each seed and entity."""
-    return scattered_by(rank, rows, rounds_of(seed, entity))
-
-
-@kernel
 def scattered_by(rank: int, rows: int, rounds: Rounds) -> int:
-    """Return where the row of a rank lies among *rows*, by the *rounds* of a permutation.
+    """Return where the row of a rank lies among *rows*: by the *rounds* of a permutation, which is different for each
+    seed and entity.
 
     A Feistel network over the next even number of bits, walked on until it ends within the rows.
     """

@@ -30,9 +30,9 @@ _BUSY = 0.8
 _TAIL = 0.05
 #: Share of time from which something works all the time.
 ALWAYS_BUSY = 0.95
-#: Kinds of station that hold requests but do not serve them.
-_STORING = "write cache"
-HOLDING = ("gate", "shares", "stripes", _STORING)
+#: Kinds of station that hold requests but do not serve them; the first remembers for long.
+STORING = "write cache"
+HOLDING = ("gate", "shares", "stripes", STORING)
 
 #: What a resource of a station is called; one that is not here keeps its own name.
 _NAMES = {
@@ -270,7 +270,7 @@ def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]
         if any(share >= ALWAYS_BUSY for share, _, _ in candidates):
             return candidates
     full = [use for use in uses if use[0] >= ALWAYS_BUSY]
-    return [min(full, key=lambda use: use[1])] if full else [use for use in uses if stations[use[1]].kind != _STORING]
+    return [min(full, key=lambda use: use[1])] if full else [use for use in uses if stations[use[1]].kind != STORING]
 
 
 def _culprit(metrics: Metrics, stations: Sequence[Station], first: int, last: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from tiersim.random_numbers import ACCESSED_TABLE, random_bits
 from tiersim.scenarios.calibration.popularity.occupancy import AccessedTable, Law, levels
 from tiersim.simulator.policies.lists import PolicyState, new_state
 from tiersim.simulator.policies.simple import _enter_clock
-from tiersim.simulator.popularity import Laws, draw_rank, laws_of, scattered
+from tiersim.simulator.popularity import Laws, drawn_rank, laws_of, part_source, rank_source, rounds_of, scattered_by
 
 #: PostgreSQL's sweep: a page begins with a usage count of 1 and keeps up to 5 (storage/buf_internals.h).
 _FIRST, _MOST = 1, 5
@@ -71,14 +71,14 @@ def sweep_rows(
         while chosen >= share[table]:
             table += 1
         rows = shape.rows[table]
-        rank = draw_rank(laws, table, seed, table, counter)
-        row = rows - 1 - rank if recent[table] else scattered(rank, rows, seed, table)
+        rank = drawn_rank(laws, table, part_source(seed, table), rank_source(seed, table), counter)
+        row = rows - 1 - rank if recent[table] else scattered_by(rank, rows, rounds_of(seed, table))
         missed[table, ACCESSES] += 1
         heap = shape.first_level[table + 1] - 1
         for level in range(shape.first_level[table], heap + 1):
             place = row
             if level < heap and not shape.ordered[table] and not recent[table]:
-                place = scattered(rank, rows, seed, table + _OTHER_ORDER)
+                place = scattered_by(rank, rows, rounds_of(seed, table + _OTHER_ORDER))
             page = shape.level_start[level] + place * shape.level_pages[level] // rows
             for _ in range(shape.touches[table]):
                 frame = state.frame[page]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,9 @@ class Tab:
             self.page.locator(f'html[data-picture="{version}"][data-drawn]').wait_for(state="attached")
 
 
-@pytest.fixture(scope="module")
-def tab(browser: Any, server: ExplorationServer) -> Iterator[Tab]:
+@contextmanager
+def opened(browser: Any, server: ExplorationServer) -> Iterator[Tab]:
+    """A tab with the page of a server, once it is drawn."""
     context = browser.new_context(viewport={"width": 1500, "height": 950})
     context.set_default_timeout(60_000)
     page = context.new_page()
@@ -71,6 +73,19 @@ def tab(browser: Any, server: ExplorationServer) -> Iterator[Tab]:
     yield made
     context.close()
     assert made.complaints == []
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Any, server: ExplorationServer) -> Iterator[Tab]:
+    with opened(browser, server) as made:
+        yield made
+
+
+@pytest.fixture
+def own_tab(browser: Any, tmp_path: Path) -> Iterator[Tab]:
+    """A tab whose server no other test has: where the changes end is no state for the others to begin with."""
+    with serving(tmp_path, "15k-raid10", "pcie-flash") as server, opened(browser, server) as made:
+        yield made
 
 
 def wait_for(page: Any, expression: str) -> None:
@@ -250,31 +265,31 @@ def _random_change(tab: Tab, rng: random.Random) -> None:
 
 
 @pytest.mark.long
-def test_a_thousand_random_changes_end_in_the_figures_of_a_replay(tab: Tab) -> None:
-    rng, explorer = random.Random(2), tab.server.view.explorer
-    bundle = Bundle(tab.server.view.folder.parent / "made-up.trace")
+def test_a_thousand_random_changes_end_in_the_figures_of_a_replay(own_tab: Tab) -> None:
+    rng, explorer = random.Random(2), own_tab.server.view.explorer
+    bundle = Bundle(own_tab.server.view.folder.parent / "made-up.trace")
     for number in range(1, CHANGES + 1):
         try:
-            _random_change(tab, rng)
+            _random_change(own_tab, rng)
         except Exception as error:  # the server's answer has changed the controls meanwhile
             if not re.search("not attached|Timeout|not an? <input>|cannot be filled|not a <select>", str(error)):
                 raise
-        tab.page.wait_for_timeout(rng.choice([0, 20, 150]))
+        own_tab.page.wait_for_timeout(rng.choice([0, 20, 150]))
         if number % STOP_EACH:
             continue
-        tab.page.wait_for_timeout(200)
-        tab.settle()
+        own_tab.page.wait_for_timeout(200)
+        own_tab.settle()
         if explorer.state.stage == "failed":
-            assert text(tab.page, "#problem")
+            assert text(own_tab.page, "#problem")
             explorer.begin_with("15k-raid10")
-            tab.settle()
+            own_tab.settle()
         picture = explorer.state.picture
         assert picture is not None
         name = f"stop-{number}"
-        saved = load_scenario(str(tab.server.view.save_scenario(name)))
+        saved = load_scenario(str(own_tab.server.view.save_scenario(name)))
         playback = survey_to_play(bundle, [saved])
         assert_equal(picture.result, replay_all(playback.found, [saved], workers=1, playback=playback)[0])
-    assert tab.complaints == []
+    assert own_tab.complaints == []
 
 
 def test_the_cheapest_storage_for_commits_below_2_ms_takes_a_new_user_three_actions(

@@ -32,7 +32,17 @@ from tiersim.scenarios.calibration.popularity.references import missed_of, refer
 from tiersim.simulator.database.buffer_pool.pages import page_at
 from tiersim.simulator.database.build import DatabaseHost, Relation, Statements, add_database
 from tiersim.simulator.policies.misses import misses, numbered
-from tiersim.simulator.popularity import draw_rank, first_updated, laws_of, moved_rows, scattered, zipf
+from tiersim.simulator.popularity import (
+    drawn_rank,
+    first_updated,
+    laws_of,
+    moved_rows,
+    part_source,
+    rank_source,
+    rounds_of,
+    scattered_by,
+    zipf,
+)
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.differences import read_counters
 from tiersim.traces.readers import import_trace
@@ -82,7 +92,8 @@ def test_each_hot_level_takes_its_share_evenly() -> None:
 @settings(deadline=None)
 @given(st.integers(1, 3000), st.integers(0, 2**40), st.integers(0, 5))
 def test_every_row_is_the_place_of_one_rank(rows: int, seed: int, entity: int) -> None:
-    assert sorted(scattered(rank, rows, seed, entity) for rank in range(rows)) == list(range(rows))
+    rounds = rounds_of(seed, entity)
+    assert sorted(scattered_by(rank, rows, rounds) for rank in range(rows)) == list(range(rows))
 
 
 @settings(deadline=None)
@@ -109,22 +120,24 @@ def test_a_rank_is_of_the_part_that_holds_what_is_drawn(rows: int, exponent: flo
     each = [zipf(rows, exponent), zipf(7, 0.3), zipf(2000, 1.0, ((10, 0.5),))]
     laws = laws_of(each)
     for table, law in enumerate(each):
+        sources = part_source(seed, table), rank_source(seed, table)
         for counter in range(50):
             high, low = (random_bits(seed, ACCESSED_ROW, table, 2 * counter + half) >> 1 for half in (0, 1))
             part = int(np.searchsorted(law.reach, high << 31 | low, "right"))
-            assert law.first[part] <= draw_rank(laws, table, seed, table, counter) < law.first[part + 1]
+            assert law.first[part] <= drawn_rank(laws, table, *sources, counter) < law.first[part + 1]
 
 
 @needs_jit
 def test_ranks_are_drawn_as_often_as_the_law_says() -> None:
     laws = laws_of([zipf(2000, 1.05)])
-    drawn = np.array([draw_rank(laws, 0, 7, 0, counter) for counter in range(200_000)])
+    sources = part_source(7, 0), rank_source(7, 0)
+    drawn = np.array([drawn_rank(laws, 0, *sources, counter) for counter in range(200_000)])
     weights = np.arange(1, 2001) ** -1.05
     expected = 200_000 * weights / weights.sum()
     found = np.bincount(drawn, minlength=2000)
     for ranks in (slice(0, 1), slice(1, 10), slice(10, 100), slice(100, 1000), slice(1000, 1030), slice(1500, 2000)):
         assert found[ranks].sum() == pytest.approx(expected[ranks].sum(), abs=4 * np.sqrt(expected[ranks].sum()))
-    again = [draw_rank(laws, 0, 7, 0, counter) for counter in range(50)]
+    again = [drawn_rank(laws, 0, *sources, counter) for counter in range(50)]
     assert again == drawn[:50].tolist()
 
 
@@ -178,7 +191,8 @@ def test_the_simulator_puts_rows_that_moved_behind_the_others() -> None:
         leaf = np.array(
             [page_at(database, table, rank, 1) - database.level_start[3 * table + 1] for rank in range(1_000)]
         )
-        places = np.array([scattered(rank, 1_000, database.seed[0], table) for rank in range(1_000)])
+        rounds = rounds_of(database.seed[0], table)
+        places = np.array([scattered_by(rank, 1_000, rounds) for rank in range(1_000)])
         assert leaf.tolist() == (places * 20 // 1_000).tolist()  # the index keeps the order of the key
         stay = heap < 100
         assert heap[stay].tolist() == (places[stay] * 100 // 1_000).tolist()

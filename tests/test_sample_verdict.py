@@ -12,11 +12,22 @@ from hypothesis import strategies as st
 
 from tests.explorations import small_recording
 from tests.recordings import closed_recording, rows_of, write_recording
+from tiersim.operations import WRITE
 from tiersim.scenarios.exploring import explorer
 from tiersim.scenarios.exploring.sample import WINDOWS, Windows, WindowSample
-from tiersim.scenarios.exploring.sample_verdict import UNDECIDED, Growth, growth_within, of_arrivals, of_sessions
+from tiersim.scenarios.exploring.sample_verdict import (
+    UNDECIDED,
+    Growth,
+    growth_within,
+    of_arrivals,
+    of_sessions,
+    was_full,
+    while_not_full,
+)
 from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.replay import Playback, PlayedRecording, play
 from tiersim.scenarios.sizing.targets import parse_target
+from tiersim.scenarios.survey import survey
 from tiersim.scenarios.sweeps.sources import RequestSource
 from tiersim.simulator.result import NORMAL_90, Result
 from tiersim.simulator.streams import NO_STREAMS, STREAM, Streams
@@ -123,6 +134,28 @@ def test_pauses_that_no_window_shows_leave_it_undecided(tmp_path: Path) -> None:
     summary = sampled(bundle, "pcie-flash", most=WINDOWS).summary
     assert summary["verdict"]["load"] == UNDECIDED
     assert "The whole will say" in summary["load"]["explanation"]
+
+
+def test_a_load_is_not_seen_to_be_carried_by_a_write_cache_that_was_full(tmp_path: Path) -> None:
+    """Eight sessions write 64 KiB at random places for 0.3 s, and wait for a second: 16 MiB are full each time, 4 GiB
+    never.
+    """
+    columns = closed_recording(8, 1500, 100_000, 2_000_000)
+    turn = np.tile(np.arange(1500) // 150, 8)
+    columns["time_ns"] = columns["time_ns"] + turn * 3_000_000_000
+    offsets = np.random.default_rng(5).integers(0, 100_000, len(turn)) * 65536
+    rows = rows_of(**columns, offset_bytes=offsets, op=WRITE, length_bytes=65536)
+    bundle = write_recording(tmp_path, rows, streams=[f"session{n}" for n in range(8)])
+    for size, full in (("16 MiB", True), ("4 GiB", False)):
+        settings = [f"controllers.raid.cache={size}"]
+        played = play([PlayedRecording(Playback(survey(Bundle(bundle))), load_scenario("15k-raid10", settings))])
+        assert was_full(played.metrics, played.stations, 240) is full
+    result = played.result(0, "four GiB")
+    assert result.summary["verdict"]["load"] == "steady"
+    assert while_not_full(result, full=False) is result
+    found = while_not_full(result, full=True).summary
+    assert found["verdict"]["load"] == UNDECIDED
+    assert "a write cache is full in it at times" in found["load"]["explanation"]
 
 
 def test_a_search_takes_no_verdict_that_is_withheld(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from tiersim.histogram import FINE_BITS, bins, count_durations
 from tiersim.random_numbers import WINDOW_PLACE, random_below
 from tiersim.scenarios.causes import Waiting
 from tiersim.scenarios.exploring.sample_sessions import decided_by_sessions
-from tiersim.scenarios.exploring.sample_verdict import decided
+from tiersim.scenarios.exploring.sample_verdict import decided, was_full, while_not_full
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import Playback, PlayedRecording, play
 from tiersim.scenarios.statements.calibration import first_of
@@ -192,11 +192,15 @@ class WindowSample:
         """Run it; figures have the intervals of a short recording."""
         played = play([PlayedRecording(self._playback, scenario)], keep_requests=True, progress=note)
         result = replace(played, keep_requests=False).result(0, scenario.name)
+        full = was_full(played.metrics, played.stations, WINDOWS)
         most = self._whole.requests * max(scenario.model.replay.load, 1.0)
         if result.summary["lag_ns"] is None or self._waiting is None or most > FOLLOWED_REQUESTS:
-            return decided(result, played.streams, played.mean_ns(0), WINDOWS, self._length_ns)
+            own = decided(result, played.streams, played.mean_ns(0), WINDOWS, self._length_ns)
+            return while_not_full(own, full)
         waiting, factor = self._waiting(scenario), _factors()["mean"]
-        return decided_by_sessions(result, played, waiting, self._whole.span_ns, factor, WINDOWS, self._length_ns)
+        span_ns = self._whole.span_ns
+        own = decided_by_sessions(result, played, waiting, span_ns, factor, WINDOWS, self._length_ns)
+        return while_not_full(own, full)
 
 
 @cache

@@ -10,17 +10,22 @@ Time outside of such pairs of requests is not seen. At best all of it is pause, 
 A load is carried where sessions fall behind by no more than a run may; it is not where they fall behind by more than
 that and all pauses that there can be. Between the two, or where the sample's verdict is another one, nothing is
 decided. Each limit is compared with the near end of an 80 % interval of the growth, from the scatter of the windows.
+
+A write cache remembers for longer than a window: one that was full for as long may be full for good in the whole. No
+load is seen to be carried by it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tiersim.devices.plant import Station
+from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import NORMAL_90, Result
 from tiersim.simulator.streams import Streams
-from tiersim.simulator.verdict import ALWAYS_BUSY, BEHIND_THROUGHPUT
+from tiersim.simulator.verdict import ALWAYS_BUSY, BEHIND_THROUGHPUT, STORING
 
 UNDECIDED = "undecided"
 _MOST_BEHIND = 1 - BEHIND_THROUGHPUT
@@ -96,6 +101,27 @@ def decided(result: Result, streams: Streams | None, mean_ns: float, windows: in
             " may make up for that or not"
         )
     return result if verdict == said else replace(result, summary=summary | undecided(summary, why))
+
+
+def was_full(metrics: Metrics, stations: Sequence[Station], windows: int) -> bool:
+    """Tell whether a write cache was full for as long as one of so many *windows* of a run."""
+    bounds = np.linspace(0, len(metrics.arrivals) - 1, windows + 1).astype(np.int64)
+    for index, station in enumerate(stations):
+        if station.kind == STORING:
+            held_ns = np.append(0, metrics.work_ns[:, index, 0])[bounds]
+            room_ns = station.servers[0] * np.diff(bounds) * int(metrics.interval_ns[0])
+            if (np.diff(held_ns) >= ALWAYS_BUSY * room_ns).any():
+                return True
+    return False
+
+
+def while_not_full(result: Result, full: bool) -> Result:
+    """Return a result of a sample without the verdict that a load is carried if a write cache *was_full* in it."""
+    summary = result.summary
+    if not full or summary["verdict"]["load"] != "steady":
+        return result
+    why = "a write cache is full in it at times, and may be full for good in the whole"
+    return replace(result, summary=summary | undecided(summary, why))
 
 
 def undecided(summary: Mapping[str, Any], why: str) -> dict[str, Any]:

@@ -229,6 +229,14 @@ SCENARIOS = (
         ("tests/test_sample_sessions.py::test_latencies_are_those_of_the_window_then_of_the_category_then_of_all",),
     ),
     Fault(
+        "sample-write-cache",
+        "scenarios/exploring/sample_verdict.py",
+        "station.kind == STORING",
+        "False",
+        "A load is carried by a write cache that was full in the sample.",
+        ("tests/test_sample_verdict.py::test_a_load_is_not_seen_to_be_carried_by_a_write_cache_that_was_full",),
+    ),
+    Fault(
         "placement-packed",
         "scenarios/hardware.py",
         "return self.packed[index] + offset_bytes % EXTENT_BYTES",

@@ -7,7 +7,7 @@ function buildCatalogue() {
     label: 'Devices of the catalogue',
     columns: [
       { head: 'Device', text: one => one.id, value: one => one.id, word: true },
-      { head: 'Kind', text: one => [one.kind, one.interface].filter(known).join(', '), value: one => one.kind, word: true },
+      { head: 'Kind', text: one => [kindOf(one), one.interface].filter(known).join(', '), value: kindOf, word: true },
       figure('Capacity', 'capacity_bytes', bytes),
       figure('8 KiB read', 'random_read_ns', ns => duration(ns / 1e3)),
       figure('Reads/s', 'random_reads_per_s', rate => whole.format(rate)),

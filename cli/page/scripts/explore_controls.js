@@ -106,11 +106,14 @@ function madeSlider(control) {
   return null;
 }
 
+// The catalogue's token buckets are drives of cloud instances; how they are limited is no kind of drive.
+const kindOf = one => ({ 'cloud-volume': 'cloud volume', 'token-bucket': 'local drive of an instance' }[one.kind] ?? one.kind);
+
 function specification(name) {
   const one = explored.devices.find(device => device.id === name);
   if (!one) return '';
   return [
-    one.kind, one.interface, known(one.capacity_bytes) ? bytes(one.capacity_bytes) : null,
+    kindOf(one), one.interface, known(one.capacity_bytes) ? bytes(one.capacity_bytes) : null,
     known(one.random_read_ns) ? `8 KiB read ${duration(one.random_read_ns / 1e3)}` : null,
     known(one.random_reads_per_s) ? `${whole.format(one.random_reads_per_s)} reads/s` : null,
     known(one.price) ? `${whole.format(one.price)} USD (${one.price_date})` : 'price unknown',
