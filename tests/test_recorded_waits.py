@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.counted_bundles import synthesised
-from tests.counted_databases import TRANSACTIONS, counted_database, law
+from tests.counted_databases import QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.test_statements import run, scenario
 from tiersim.cli import verdicts
 from tiersim.scenarios.calibration.processor import ProcessorCosts
@@ -86,6 +86,18 @@ def test_sessions_that_were_active_for_less_than_they_must_were_not_counted(
     found = active(load, outside_ns)
     assert waits(found).unseen_ns == waits(replace(found, active=None)).unseen_ns > 0
     assert run(found, tmp_path).summary["verdict"]["error"] == "waits"
+
+
+def test_sessions_that_took_statistics_are_no_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their statements are in no execution, so that they would be waits for commits."""
+    monkeypatch.setitem(QUERIES, "own", {"calls": 2, "exec_ms": 40})
+    monkeypatch.setitem(TEXTS, "own", "SELECT * FROM pg_stat_statements")
+    counted: dict[tuple[str, str], dict[str, int | str]] = {
+        ("database", "one"): {"active_ms": 300, "idle_in_transaction_ms": 200}
+    }
+    path = counted_database(tmp_path / "made-up.trace", more=counted)
+    found = read_load(read_counters(path), synthesised(path, 1), law())
+    assert found.active == pytest.approx((300 - 40) / 1000 * NS_PER_S / found.span_ns)
 
 
 def test_nobody_waits_for_the_log_while_it_is_idle(load: StatementLoad) -> None:

@@ -77,6 +77,14 @@ SCENARIOS = (
         (f"{_WAITS}test_a_calibration_with_clients_elsewhere_says_nothing_of_waits_that_were_inferred",),
     ),
     Fault(
+        "waits-of-who-takes-statistics",
+        "scenarios/statements/statement_load.py",
+        "(float(sum(active_ms)) - own_ms)",
+        "float(sum(active_ms))",
+        "What takes statistics waited for commits.",
+        (f"{_WAITS}test_sessions_that_took_statistics_are_no_clients",),
+    ),
+    Fault(
         "waits-for-rows-sampled-twice",
         "scenarios/statements/recorded_waits.py",
         "self._calls * locked_ns - self._sampled_ns",
