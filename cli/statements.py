@@ -327,13 +327,16 @@ def _load(summary: Summary) -> str:
 
 
 def _expected(summary: Summary) -> str:
-    """Return between which transactions/s a measurement is expected, four times of five."""
-    found = verdicts.expected_multiples(summary).get("throughput")
+    """Return between which transactions/s a measurement is expected, four times of five; where nobody measured how
+    often, between which it may be.
+    """
+    found, wide = verdicts.expected_multiples(summary).get("throughput"), summary.get("range")
     if found is None:
-        return "unknown" if summary.get("model_error") else ""
+        perhaps = ", perhaps {low:,.0f} – {high:,.0f}".format(**wide["transactions_per_s"]) if wide else ""
+        return f"unknown{perhaps}" if summary.get("model_error") else ""
     rate = summary["throughput_per_s"]["transactions"]["value"]
     low, high = (rate * multiple for multiple in found)
-    underdetermined = (summary.get("range") or {}).get("verdict") == "underdetermined"
+    underdetermined = (wide or {}).get("verdict") == "underdetermined"
     return f"{low:,.0f} – {high:,.0f}" + (", underdetermined" if underdetermined else "")
 
 

@@ -17,9 +17,11 @@ _OTHER_STORAGE = (
 _DOUBT = " In doubt: within these limits the verdict on load may be the other one."
 _ENGINE = "unknown for this engine (docs/innodb.md)"
 _WAITS = (
-    "unknown. The recorded WAL was busy, and no counter says how long clients waited for it: faster storage may give"
-    " more transactions/s than predicted. Describe the recorded hardware (--recorded-on)"
+    "unknown. Clients waited for the recorded WAL, or may have, and no counter says exactly how long: faster storage"
+    " may give more transactions/s than predicted. "
 )
+_DESCRIBE = "Describe the recorded hardware (--recorded-on)"
+_CLIENTS_HERE = 'Record what the clients print, with the clients on the server\'s host (host.clients = "here")'
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",
@@ -52,7 +54,8 @@ def sentence(summary: Summary) -> str | None:
     if not found:
         return None
     if found["basis"] == "unknown":
-        return f"{_EXPECTED}: {_WAITS if summary['verdict'].get('error') == 'waits' else _ENGINE}."
+        remedy = _DESCRIBE if summary["verdict"]["calibration"] == "none" else _CLIENTS_HERE
+        return f"{_EXPECTED}: {_WAITS + remedy if summary['verdict'].get('error') == 'waits' else _ENGINE}."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
     without = found["basis"] in ("assumed", "storage")  # nobody measured percentiles of them (docs/accuracy.md)
@@ -103,12 +106,13 @@ def meaning(summaries: Iterable[Summary]) -> str:
 
 def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:
     """Return ``low`` and ``high``, multiples of a predicted figure, between which 80 % of the measured ones are
-    expected: of ``throughput``, ``mean`` latency and ``tail`` (percentiles). A kind that nobody measured is left out.
+    expected: of ``throughput``, ``mean`` latency and ``tail`` (percentiles). A kind that nobody measured is left out;
+    a range of a result whose error is unknown is none of that.
     """
     from tiersim.scenarios.caveats import multiples_of
 
     found = summary.get("model_error")
-    if not found:
+    if not found or found["basis"] == "unknown":
         return {}
     kinds = {kind: multiples_of(found, kind) for kind in ("throughput", "mean", "tail")}
     wide, rate = summary.get("range"), (summary.get("throughput_per_s") or {}).get("transactions")

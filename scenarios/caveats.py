@@ -81,22 +81,23 @@ def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] |
 
 
 def in_doubt(summary: Mapping[str, Any]) -> bool:
-    """Tell whether the other verdict on load lies within the expected error: of clients that go on as they are
-    answered, whose transactions/s are compared with the recorded ones. Of a row of a sweep, a load or a search, what it
-    says.
+    """Tell whether the other verdict on load lies within the expected error, or that is unknown: of clients that go on
+    as they are answered, whose transactions/s are compared with the recorded ones. Of a row of a sweep, a load or a
+    search, what it says.
     """
     if "in_doubt" in summary:
         return bool(summary["in_doubt"])
     verdict, error, wide = summary["verdict"], summary.get("model_error"), summary.get("range")
     compared = (summary.get("replay") or {}).get("keeps") == "clients" and verdict.get("arrivals") != "described"
-    found = multiples_of(error, "throughput") if error and compared else None
-    if found is None or verdict["load"] not in ("steady", "behind"):
+    if not (error and compared) or verdict["load"] not in ("steady", "behind"):
         return False
-    share = 1 - summary["throughput_shortfall_pct"] / 100  # of the recorded transactions/s
+    found = multiples_of(error, "throughput")
+    if wide and (rate := summary["throughput_per_s"]["transactions"]["value"]):  # which holds that error, and more
+        found = wide["transactions_per_s"]["low"] / rate, wide["transactions_per_s"]["high"] / rate
+    if found is None:
+        return True
     low, high = found
-    if wide:  # which holds that error, and more
-        rate = summary["throughput_per_s"]["transactions"]["value"]
-        low, high = (wide["transactions_per_s"][end] / rate for end in ("low", "high")) if rate else found
+    share = 1 - summary["throughput_shortfall_pct"] / 100  # of the recorded transactions/s
     return bool(share * low < BEHIND_THROUGHPUT if verdict["load"] == "steady" else share * high >= BEHIND_THROUGHPUT)
 
 

@@ -301,7 +301,10 @@ def test_a_table_says_between_which_rates_a_measurement_is_expected() -> None:
     assert low < 1000 < high
     wide = {"transactions_per_s": {"low": 500.0, "high": 4000.0}, "verdict": "underdetermined"}
     assert _expected(one | {"range": wide}) == "500 – 4,000, underdetermined"
-    assert _expected(one | {"model_error": {"basis": "unknown", "figures": {}}}) == "unknown"
+    unknown = one | {"model_error": {"basis": "unknown", "figures": {}}}
+    assert _expected(unknown) == "unknown"
+    assert _expected(unknown | {"range": wide}) == "unknown, perhaps 500 – 4,000"  # nobody measured how often
+    assert said.expected_multiples(unknown | {"range": wide}) == {}
 
 
 def test_storage_of_another_kind_has_the_error_of_a_result_without_a_calibration() -> None:
@@ -365,6 +368,27 @@ def test_pairs_of_a_map_are_measurements_by_recorded_cell() -> None:
     assert [round(exp(-one.error), 2) for one in beyond] == [0.8, 1.0, 1.5, 0.95]
     assert {one.basis for one in found if one not in beyond} == {"calibrated"}
     assert [one.experiment for one in found] == [f"Lookups, from {label}" for label in labels for _ in range(2)]
+
+
+@pytest.mark.parametrize("load", ["steady", "behind"])
+def test_a_verdict_of_unknown_error_is_in_doubt_unless_its_range_decides(load: str) -> None:
+    verdict = {"load": load, "calibration": "none", "arrivals": "synthetic", "error": "waits"}
+    summary = {
+        "verdict": verdict,
+        "model_error": model_error_of(verdict),
+        "throughput_shortfall_pct": 40.0,  # 600 of 1,000 transactions/s
+        "throughput_per_s": {"transactions": {"value": 600.0}},
+        "replay": {"keeps": "clients"},
+    }
+
+    def doubted(low: float, high: float) -> bool:
+        return in_doubt(summary | {"range": {"transactions_per_s": {"low": low, "high": high}}})
+
+    assert in_doubt(summary)
+    assert not in_doubt(summary | {"replay": {"keeps": "rate"}})
+    assert doubted(400.0, 3_000.0)
+    assert doubted(400.0, 900.0) == (load == "steady")
+    assert doubted(1_000.0, 3_000.0) == (load == "behind")
 
 
 def test_it_is_said_once_for_all_results() -> None:

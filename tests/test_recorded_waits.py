@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from tests.counted_bundles import synthesised
-from tests.counted_databases import TRANSACTIONS, counted_database, law
+from tests.counted_databases import QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.test_statements import run, scenario
+from tiersim.cli import verdicts
+from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.programs import Program
 from tiersim.scenarios.statements.ranges import WIDE, with_waits
 from tiersim.scenarios.statements.recorded_waits import RecordedWaits, between_ns, waits_of
+from tiersim.scenarios.statements.replay import load_of, replay_statements, replay_statements_all
 from tiersim.scenarios.statements.statement_load import (
     LEAST_WAITS,
     LIKELY_WAITS,
@@ -22,7 +25,9 @@ from tiersim.scenarios.statements.statement_load import (
     read_load,
     transactions_of,
 )
+from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.popularity import Hot, alike, zipf
+from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import read_counters
 from tiersim.units import NS_PER_S
 
@@ -73,6 +78,28 @@ def test_what_clients_may_take_is_no_wait(load: StatementLoad, tmp_path: Path) -
     assert np.array_equal(same[0].cpu_ns, same[1].cpu_ns)
 
 
+@pytest.mark.parametrize("outside_ns", [-NS_PER_S, -27_000_000, 0, 0.9 * TRANSACTIONS * SYNC_NS])
+def test_sessions_that_were_active_for_less_than_they_must_were_not_counted(
+    load: StatementLoad, tmp_path: Path, outside_ns: float
+) -> None:
+    """They execute, and commits wait for a write and a flush at least: less is no evidence that nobody waited."""
+    found = active(load, outside_ns)
+    assert waits(found).unseen_ns == waits(replace(found, active=None)).unseen_ns > 0
+    assert run(found, tmp_path).summary["verdict"]["error"] == "waits"
+
+
+def test_sessions_that_took_statistics_are_no_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their statements are in no execution, so that they would be waits for commits."""
+    monkeypatch.setitem(QUERIES, "own", {"calls": 2, "exec_ms": 40})
+    monkeypatch.setitem(TEXTS, "own", "SELECT * FROM pg_stat_statements")
+    counted: dict[tuple[str, str], dict[str, int | str]] = {
+        ("database", "one"): {"active_ms": 300, "idle_in_transaction_ms": 200}
+    }
+    path = counted_database(tmp_path / "made-up.trace", more=counted)
+    found = read_load(read_counters(path), synthesised(path, 1), law())
+    assert found.active == pytest.approx((300 - 40) / 1000 * NS_PER_S / found.span_ns)
+
+
 def test_nobody_waits_for_the_log_while_it_is_idle(load: StatementLoad) -> None:
     share = 0.1
     found = waits(active(load, 1_000_000_000, log_busy=share))
@@ -109,10 +136,36 @@ def test_who_waits_for_its_commit_holds_its_rows(load: StatementLoad) -> None:
     looked_up = sum(load.asked[update].lookups) + sum(load.asked[update].again)
     weights = [1 / rank for rank in range(1, load.fitted.tables[0].rows + 1)]
     same = sum(one**2 for one in weights) / sum(weights) ** 2
-    a_second = len(held_ns) / (load.span_ns / NS_PER_S)
+    others = 1 - 1 / len(set(load.session.tolist()))  # of the sessions: nobody waits for itself
+    a_second = others * len(held_ns) / (load.span_ns / NS_PER_S)
     wanted_ns = looked_up * same * looked_up * a_second * held**2 / 2 / NS_PER_S
     assert found.locked_ns[update] == pytest.approx(wanted_ns, rel=0.01)
     assert not np.delete(found.locked_ns, update).any()
+
+
+def test_a_client_by_itself_waits_for_no_row(load: StatementLoad) -> None:
+    alone = active(replace(load, session=np.zeros_like(load.session)), 1_000_000_000)
+    found = waits(alone)
+    assert found.commit_ns > SYNC_NS
+    assert not found.locked_ns.any()
+    assert (found.cpu_share == 1).all()
+
+
+def test_a_row_is_held_for_all_of_the_time_at_most(load: StatementLoad) -> None:
+    """One row that all change: who wants it waits for half of what it is held, however many want it."""
+    one = replace(load, fitted=law(50.0))
+    found = waits(active(one, 3_000_000_000))
+    update = next(code for code, asked in enumerate(load.asked) if asked.locks)
+    ended_ns = {
+        number: int((load.start_ns + load.duration_ns)[load.transaction == number].max())
+        for number in load.transaction[load.query == update].tolist()
+    }
+    rows = np.flatnonzero(load.query == update)
+    held_ns = [ended_ns[load.transaction[row]] - load.start_ns[row] - load.duration_ns[row] for row in rows]
+    held = float(np.mean(held_ns)) + found.commit_ns
+    looked_up = sum(load.asked[update].lookups) + sum(load.asked[update].again)
+    assert TRANSACTIONS * held / load.span_ns > 2
+    assert found.locked_ns[update] == pytest.approx(looked_up * held / 2, rel=0.01)
 
 
 def test_waits_for_rows_are_no_cpu_but_sampled_ones_are_taken_off_already(load: StatementLoad, tmp_path: Path) -> None:
@@ -126,6 +179,15 @@ def test_waits_for_rows_are_no_cpu_but_sampled_ones_are_taken_off_already(load: 
     assert locked_ns > 100_000
     assert cpu_ns[0] - cpu_ns[1] == pytest.approx(TRANSACTIONS * locked_ns, rel=0.05)
     assert cpu_ns[2] == cpu_ns[0]
+
+
+def test_an_execution_waits_for_no_more_than_its_own_time(load: StatementLoad) -> None:
+    """At most, that is its CPU and what was sampled of it by itself."""
+    update = next(code for code, asked in enumerate(load.asked) if asked.locks)
+    sampled = replace(load, lock_wait_ns=np.where(load.query == update, 100_000, 0))
+    cpu_ns = load.cpu_ns[load.query == update].mean()
+    found = waits(active(sampled, 1_000_000_000), MOST_WAITS)
+    assert found.locked_ns[update] == pytest.approx(cpu_ns + 100_000)
 
 
 def test_the_error_of_waits_is_unknown_and_a_range_has_both_ends(load: StatementLoad, tmp_path: Path) -> None:
@@ -142,8 +204,51 @@ def test_the_error_of_waits_is_unknown_and_a_range_has_both_ends(load: Statement
     assert wide["transactions_per_s"]["low"] < 0.5 * rates[1]
     assert wide["transactions_per_s"]["high"] > 2 * rates[2]
     assert wide["verdict"] == "underdetermined"
+    assert wide["share"] is None
     assert wide["transactions_per_s"]["high"] > WIDE * wide["transactions_per_s"]["low"]
     assert "range" not in with_waits(found, [found, found]).summary
+
+
+def test_a_replay_of_unknown_error_is_simulated_at_both_ends(tmp_path: Path) -> None:
+    """Nobody counted how long sessions were active, and the log was nearly always busy."""
+    log: dict[tuple[str, str], dict[str, int | str]] = {
+        ("log", "log"): {"flushes": 50, "flush_ms": 900, "write_ms": 90}
+    }
+    path = counted_database(tmp_path / "counted.trace", more=log)
+    heard: list[tuple[int, int]] = []
+    made = scenario(tmp_path, "replay.cache_state=cold")
+
+    def note(done: int, total: int) -> None:
+        heard.append((done, total))
+
+    (found,) = replay_statements_all(Bundle(path), [made], progress=note)
+    (plain,) = replay_statements_all(Bundle(path), [made], ranges=False)
+    assert "range" not in plain.summary
+    assert found.summary["verdict"]["error"] == "waits"
+    known = load_of(path, made.model.replay.seed)
+    ends = [replay_statements(path, made, load=replace(known, waits=at)) for at in (LEAST_WAITS, MOST_WAITS)]
+    assert found.summary["range"] == with_waits(plain, ends).summary["range"]
+    rates = [one.summary["throughput_per_s"]["transactions"]["value"] for one in ends]
+    assert rates[1] > WIDE * rates[0]
+    assert heard[-1] == (3 * len(known), 3 * len(known))
+
+
+def test_a_calibration_with_clients_elsewhere_says_nothing_of_waits_that_were_inferred(tmp_path: Path) -> None:
+    """Its pauses are what was assumed of clients; with clients on the host they were measured."""
+    counted: dict[tuple[str, str], dict[str, int | str]] = {
+        ("log", "log"): {"flushes": 50, "flush_ms": 900, "write_ms": 90},
+        ("database", "one"): {"active_ms": 3_500, "idle_in_transaction_ms": 200},
+    }
+    path = counted_database(tmp_path / "counted.trace", more=counted)
+    made = scenario(tmp_path, "replay.cache_state=cold")
+    (found,) = replay_statements_all(Bundle(path), [made], recorded_on=made)
+    assert found.summary["verdict"]["error"] == "waits"
+    assert found.summary["model_error"]["basis"] == "unknown"
+    assert not {"range", "tails"} & found.summary.keys()
+    assert 'host.clients = "here"' in str(verdicts.sentence(found.summary))
+    known = load_of(path, made.model.replay.seed)
+    costs = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)
+    assert "error" not in replay_statements(path, made, load=known, processor=costs).summary["verdict"]
 
 
 def _scaled(summary: dict[str, object], by: float) -> dict[str, object]:

@@ -86,7 +86,7 @@ class Program:
     transactions: int  # of all sessions
     length_ns: Column  # of each transaction when it was recorded, if it was
     anew_ns: Column
-    waits_told: bool = False  # the recorded sessions waited for their commits, and nobody described their storage
+    waits_told: bool = False  # the recorded sessions waited for their commits: pauses are what was assumed of clients
     unseen_waits_ns: float = 0.0  # of a transaction: what may have been a wait for that storage, or none
 
     def in_rounds(self, rounds: int, span_ns: int) -> "Program":
@@ -263,7 +263,7 @@ def write_program(
         transactions=len(number),
         length_ns=found.length_ns[number],
         anew_ns=anew_ns,
-        waits_told=waits.told and processor is None,
+        waits_told=waits.told and (processor is None or processor.pause_ns is None),
         unseen_waits_ns=waits.unseen_ns if processor is None else 0.0,
     )
 

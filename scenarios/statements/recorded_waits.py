@@ -9,9 +9,9 @@ is left beside what clients are assumed to take; it lies between what is left be
 it. Nobody waits for the log while it is idle.
 
 Who waits for its commit holds its rows that long, and who wants them waits in an execution, where it looks like CPU.
-Transactions that change a row come X times a second, one in 1 / sum p^2 to the same row; each holds it for H, so that
-one in X H sum p^2 finds it held and waits for what is left: H / 2 if all hold it equally long, else longer (the
-residual life of a renewal process, E[H^2] / 2 E[H]).
+Transactions of others that change a row come X times a second, a share sum p^2 of them to the same row; each holds it
+for H, so that the share X H sum p^2, at most all, finds it held and waits for what is left: H / 2 if all hold it
+equally long, else longer (the residual life of a renewal process, E[H^2] / 2 E[H]).
 """
 
 from collections.abc import Callable
@@ -77,8 +77,11 @@ class _Times:
         np.minimum.at(fastest_ns, load.query, load.duration_ns)
         self._least_cpu_ns = np.minimum(self._calls * fastest_ns, self._cpu_ns)
         executed_ns, self._between_ns = int(load.duration_ns.sum()), between_ns(load, found)
-        counted = load.active is not None and load.commit_wait_ns > 0
-        self._outside_ns = max((load.active or 0.0) * load.span_ns - executed_ns, 0.0) if counted else None
+        self._outside_ns = None
+        if load.active is not None and load.commit_wait_ns > 0:
+            outside_ns = load.active * load.span_ns - executed_ns
+            # less than all commits waited at least: sessions were not counted, as with track_activities = off
+            self._outside_ns = outside_ns if outside_ns >= self.commits * load.commit_wait_ns else None
         rest_ns = self._between_ns if self._outside_ns is None else min(self._outside_ns, self._between_ns)
         self._most_ns = min(rest_ns, load.log_busy * (executed_ns + self._between_ns))
         self._rest_ns = rest_ns - self.commits * load.commit_wait_ns
@@ -104,7 +107,7 @@ class _Times:
         than the fastest.
         """
         locks = np.array([asked.locks for asked in self._load.asked])
-        locked_ns = np.where(locks, self._cpu_ns / np.maximum(self._calls, 1) + self._sampled_ns, 0.0)
+        locked_ns = np.where(locks, (self._cpu_ns + self._sampled_ns) / np.maximum(self._calls, 1), 0.0)
         return RecordedWaits(self._most_ns / self.commits, locked_ns, self._cpu_share(locked_ns))
 
     def unseen_ns(self) -> float:
@@ -136,20 +139,25 @@ class _Times:
         return len(self._load) * own((float(self._cpu_ns.sum()) - taken_ns) / len(self._load))
 
     def _locked_ns(self, commit_ns: float) -> Amounts:
-        """Return by query how long an execution waited for rows whose transactions wait so long for their commit."""
+        """Return by query how long an execution waited for rows whose transactions wait so long for their commit.
+
+        Nobody waits for a row of its own session, and rows are held for all of the time at most.
+        """
         load, found = self._load, self._found
         ended_ns = np.repeat(found.start_ns + found.length_ns, found.rows)
         after_ns = np.bincount(load.query, ended_ns - load.start_ns - load.duration_ns, len(load.queries))
         held_ns = after_ns / np.maximum(self._calls, 1) + commit_ns
-        a_second = self._calls / (load.span_ns / NS_PER_S)
+        sessions = len(np.unique(load.session))
+        a_second = self._calls / (load.span_ns / NS_PER_S) * (1 - 1 / sessions)  # of others
         locks = [code for code, asked in enumerate(load.asked) if asked.locks and asked.changes > 0]
         locked_ns = np.zeros(len(load.queries))
         for place, (table, law) in enumerate(zip(load.fitted.tables, load.fitted.laws, strict=True)):
             rows = {code: load.asked[code].lookups[place] + load.asked[code].again[place] for code in locks}
             same = alike(law.table(table.rows))
+            held = same * sum(a_second[code] * count * held_ns[code] for code, count in rows.items()) / NS_PER_S
             left_ns = sum(a_second[code] * count * held_ns[code] ** 2 for code, count in rows.items()) / 2 / NS_PER_S
             for code, count in rows.items():
-                locked_ns[code] += count * same * left_ns
+                locked_ns[code] += count * same * left_ns / max(held, 1.0)
         return locked_ns
 
 

@@ -170,11 +170,16 @@ def replay_statements_all(
 
     results = side_by_side([partial(run, scenario) for scenario in runs], partial(come, 0, 1))
     if recorded_on is None:
-        unknown = [ranges and one.summary["verdict"].get("error") == WAITS for one in results]
-        return [
-            _between_waits(bundle.path, one, scenario, load_for(scenario)) if wide else one
-            for one, scenario, wide in zip(results, scenarios, unknown, strict=True)
+        unknown = [
+            place for place, one in enumerate(results) if ranges and one.summary["verdict"].get("error") == WAITS
         ]
+        total += sum(2 * len(load_for(scenarios[place])) for place in unknown)  # which nobody knew before
+        before = own
+        for place in unknown:
+            load = load_for(scenarios[place])
+            results[place] = _between_waits(results[place], scenarios[place], load, shared, partial(come, before, 1))
+            before += 2 * len(load)
+        return results
     assert processor is not None
     found = stamped(results[:-1], results[-1], load_for(recorded_on), processor)
     draws: dict[int, list[Draw]] = {}
@@ -195,19 +200,24 @@ def replay_statements_all(
             draws[seed] = draws_of(part, processor, seed)
         before = own + sum((1 + DRAWS) * len(one) for one in parts[:place])
         heard = partial(come, before, len(part))
+        if found[place].summary["verdict"].get("error") == WAITS:  # draws leave out how long these were
+            heard(1 + DRAWS)
+            continue
         own_loads = arranged(scenario, part)
         found[place] = with_range(found[place], scenario, own_loads, processor, draws[seed], again, heard)
     return [with_tails(one) for one in found] if by_counters else found
 
 
-def _between_waits(path: Path, result: Result, scenario: NamedScenario, load: StatementLoad) -> Result:
+def _between_waits(
+    result: Result, scenario: NamedScenario, load: StatementLoad, shared: Shared, progress: Callable[[int], None]
+) -> Result:
     """Return a *result* with the range of what may be waits of its recording, simulated at both ends."""
     ends = [replace(load, waits=waits) for waits in (LEAST_WAITS, MOST_WAITS)]
 
     def run(one: StatementLoad, note: Callable[[int], None]) -> Result:
-        return replay_statements(path, scenario, load=one, progress=note)
+        return replay_statements(load.path, scenario, load=one, shared=shared, progress=note)
 
-    return with_waits(result, side_by_side([partial(run, one) for one in ends]))
+    return with_waits(result, side_by_side([partial(run, one) for one in ends], progress))
 
 
 def replay_statements(

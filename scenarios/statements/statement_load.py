@@ -23,7 +23,7 @@ from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded import PageCache
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES, FileAccesses
 from tiersim.scenarios.calibration.synthesis import Synthesis
-from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
+from tiersim.scenarios.calibration.synthesis.counted import Role, is_nested, is_of_the_recording, role_of
 from tiersim.scenarios.calibration.synthesis.synthesise import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.autovacuum import said_of_vacuum
@@ -301,7 +301,7 @@ def read_load(
         span_ns=span_ns,
         commit_wait_ns=_commit_wait_ns(counters.found, queries, texts, columns),
         log_busy=_log_busy(counters.found, span_ns),
-        active=_active(counters.found, span_ns),
+        active=_active(counters.found, span_ns, _texts_by_entity(path)),
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
         synthetic=synthesis is not None,
@@ -345,14 +345,21 @@ def _log_busy(found: Differences, span_ns: int) -> float:
     return min((flush_ms + write_ms) * NS_PER_MS / span_ns, 1.0) if flush_ms else 1.0
 
 
-def _active(found: Differences, span_ns: int) -> float | None:
-    """Return how many sessions were at work on average, where databases count that, and pauses within transactions."""
+def _active(found: Differences, span_ns: int, texts: Mapping[str, str]) -> float | None:
+    """Return how many sessions were at work on average, where databases count that, and pauses within transactions;
+    without what executions leave out, too: statements that took statistics, by the *texts* of counted ones.
+    """
     databases = found.of("database").values()
     active_ms, idle_ms = (
         [one for change in databases if (one := change.number(name)) is not None]
         for name in ("active_ms", "idle_in_transaction_ms")
     )
-    return float(sum(active_ms)) * NS_PER_MS / span_ns if active_ms and idle_ms else None
+    own_ms = sum(
+        float(change.number("exec_ms") or 0)
+        for entity, change in found.of("query").items()
+        if entity in texts and is_of_the_recording(texts[entity]) and not is_nested(entity)
+    )
+    return (float(sum(active_ms)) - own_ms) * NS_PER_MS / span_ns if active_ms and idle_ms else None
 
 
 def is_checkpoint(text: str | None) -> bool:

@@ -322,9 +322,9 @@ def select(path: Path, intervals: Iterable[Interval], names: QueryNames) -> tupl
     own = nested = 0
     for interval in intervals:
         taking = sum(q.calls for q in interval.queries if q.entity in names.of_the_recording)
-        inside = sum(q.calls for q in interval.queries if _is_nested(q.entity))
+        inside = sum(q.calls for q in interval.queries if is_nested(q.entity))
         queries = tuple(
-            q for q in interval.queries if not _is_nested(q.entity) and q.entity not in names.of_the_recording
+            q for q in interval.queries if not is_nested(q.entity) and q.entity not in names.of_the_recording
         )
         committed = None if interval.transactions is None else max(0, interval.transactions - taking)
         kept.append(replace(interval, queries=queries, transactions=committed))
@@ -340,7 +340,7 @@ def select(path: Path, intervals: Iterable[Interval], names: QueryNames) -> tupl
     return kept, said
 
 
-def _is_nested(entity: str) -> bool:
+def is_nested(entity: str) -> bool:
     """Say whether a query of database/user/toplevel/identifier runs inside functions."""
     parts = entity.split("/")
     return len(parts) == 4 and parts[2] in ("f", "false")
