@@ -220,13 +220,13 @@ def _judged(
     completions[0] = round(followed.done * (s.commands - written) + of_writers * written)  # only their sum is looked at
     flow, sessions = Flow("requests", completions, completions), waiting.sessions(s)
     load = judge_waiting(played.metrics, played.stations, span_ns, end_ns, s.commands, sessions, flow)
-    lag_ns = (s.started_ns - s.recorded_ns)[~writers]
+    lag_ns = np.where(writers, 0, s.started_ns - s.recorded_ns)  # writers follow sessions, or the clock
     return _Judged(
         load,
         len(late_sessions(sessions.late_ns, span_ns)),
         float(completions[0]) / max(min(span_ns, followed.end_ns), 1) * NS_PER_S,
         {
-            "mean": float(lag_ns.mean()),
+            "mean": float(lag_ns.sum()) / max(s.commands - written, 1),
             "max": float(max(lag_ns.max(), 0)),
             "at_end": float(s.started_ns.max() - (span_ns - 1)),
         },
