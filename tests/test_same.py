@@ -69,6 +69,12 @@ def test_what_differs_is_named() -> None:
     assert (found.same, found.tests, found.only_base, found.only_here) == (1, 1, ("old",), ("added",))
 
 
+def test_what_a_clock_decides_is_not_compared() -> None:
+    test = "test_record_mysql::test_a_server"
+    found = compare({test: {"table 0": "1"}, "t": {}}, {test: {"table 0": "2"}, "t": {}})
+    assert (found.different, found.tests) == ((), 1)
+
+
 def test_lines_of_kernels_are_those_of_their_statements(tmp_path: Path) -> None:
     (tmp_path / "devices").mkdir()
     path = tmp_path / "devices" / "one.py"
