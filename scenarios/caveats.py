@@ -20,7 +20,7 @@ from tiersim.simulator.verdict import BEHIND_THROUGHPUT
 from tiersim.units import format_ns
 
 #: Where the time of a command in a controller is from, and what else it is.
-_OVERHEAD = "scenario, not checked; a flush that the battery of a write cache makes needless takes this time"
+_OVERHEAD = "scenario, not checked; behind a write cache with a battery a flush takes this time and writes nothing"
 
 #: What a result's verdict says of its ``reach`` when it goes beyond its recording; and when it does so with costs that
 #: nothing told, whose errors are those of guesses.

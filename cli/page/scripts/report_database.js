@@ -51,7 +51,7 @@ const ranSeconds = ({ replay: { counted_ns: { until } } }) => until / 1e9; // wi
 /** How much of the time a write or flush of the log is under way, where they come one after the other. */
 function busyWithLog(one) {
   const busy = one.log.flushes * one.log.sync_mean_ns / 1e9 / ranSeconds(one);
-  return busy <= 1 ? ` (one is under way, mostly waiting, ${percent(busy)} of the time)` : '';
+  return busy <= 1 ? ` (one is under way ${percent(busy)} of the time; each part that it passes is busy with it for less)` : '';
 }
 const meanOf = values => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : null);
 
@@ -165,7 +165,7 @@ function drawCheckpointTables() {
   fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`), 'Stalls longer than 1 s'], there.map(impactRow));
   fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'Log before it', 'Worst 5 s', 'Transaction, mean', 'Commit, mean'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
-  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: those of this run. A run: how many a run of this length has, as far as one run tells (90 % interval).';
+  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: those of this run; where there are some, also how many a run of this length has (90 % interval).';
   $('checkpoint-more').hidden = most >= rows.length;
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;
   $('checkpoints-note').textContent = [

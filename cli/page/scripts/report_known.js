@@ -37,7 +37,7 @@ function selfCheck(scenario) {
 /** To stay small, a page of many scenarios draws fewer points. */
 function coarseness() {
   const merged = data.merged_intervals;
-  return merged > 1 ? [`Each point over time joins ${merged} intervals: of p99 it is the larger one, of other figures the mean.`] : [];
+  return merged > 1 ? [`Each interval over time joins ${merged} of the run: its p99 is the largest of theirs, other figures are their mean.`] : [];
 }
 
 /** What was assumed, each device once above its parameters. */
