@@ -149,7 +149,7 @@ def _usual_steps() -> Steps:
         _count_distances,
         _synthesise,
         partial(fill_random_bits, np.zeros(1, np.int64), 1, LOAD_GAP, 0),
-        _import_and_replay,
+        partial(_import_and_replay, 1),
         *[partial(addresses_of, kind, plant, NO_DATABASE, metrics) for kind in kinds],
         _run_usual_sessions,
     ]
@@ -169,7 +169,7 @@ def _all_steps() -> Steps:
         partial(random_bits, 1, LOAD_GAP, 0, 0),
         *places[STEP // 2 :],
         partial(_run_sessions, reference=False),
-        _import_and_replay,
+        partial(_import_and_replay, 2),  # with a copy of what was recorded
         _describe,
     ]
 
@@ -293,14 +293,14 @@ def _synthesise() -> None:
     bounded_sample(np.arange(4.0), 0.5, 0.1, 0.0, 1.0)
 
 
-def _import_and_replay() -> None:
+def _import_and_replay(load: int) -> None:
     from tiersim.scenarios.library import load_scenario
     from tiersim.scenarios.owners import assign_sessions
     from tiersim.scenarios.replay import replay
     from tiersim.scenarios.survey import load_recorded
 
     with _sample() as bundle:
-        replay(survey(bundle), load_scenario("recorded"))
+        replay(survey(bundle), load_scenario("recorded", [f"replay.load={load}"]))
         assign_sessions(load_recorded(bundle), 2)
 
 
