@@ -646,10 +646,8 @@ SERVER_ROW = _record(
     indices=("queue",),
 )
 
-#: ``background`` 1: nobody waits for it; it belongs to the station that it is sent to. What the engine copies into a
-#: request lies in another order there: neighbours would be loaded as one word right after they were written as two, for
-#: which the processor has to wait (store forwarding).
-CHILD = _record("station", "offset_bytes", "op", "length_bytes", "background", indices=("station",))
+#: ``background`` 1: nobody waits for it; it belongs to the station that it is sent to.
+CHILD = _record("station", "op", "offset_bytes", "length_bytes", "background", indices=("station",))
 
 
 @table_set

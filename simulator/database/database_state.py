@@ -219,8 +219,8 @@ HOLD = record(
     indices=("chain",),
 )
 
-#: A request that a session asks for; the order as of CHILD.
-ASKED = record("station", "offset_bytes", "op", "length_bytes", "category", indices=("station",))
+#: A request that a session asks for.
+ASKED = record("station", "op", "offset_bytes", "length_bytes", "category", indices=("station",))
 
 #: Places in ``readers``: how many processes read ahead for the sessions, how many of them are busy, the queue of what
 #: they are to read.
