@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "a0f35590d85da266767930a50bcf25c8efad57b1fd1c8eaf7422c79f07fdad14"
+GOLDEN = "3bd89b26ee3e5df78cc06060494b2369e64b1e675832b8584dbd4126f9244fff"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
