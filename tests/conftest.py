@@ -1,10 +1,11 @@
 """Where recorded data that the project does not ship may lie; how many examples a test draws that does not say; that
-none asserts how long one takes; and that commands can be interrupted.
+none asserts how long one takes; that a failure is named at once; and that commands can be interrupted.
 """
 
 import gc
 import os
 import signal
+import sys
 from itertools import islice
 from pathlib import Path
 
@@ -53,6 +54,12 @@ def pytest_collection_finish() -> None:
     """What was collected stays: the garbage collector, which took a tenth of the time, need not look at it again."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a test when it fails: all of them take an hour, and may be ended before."""
+    if report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\n{report.nodeid} failed", file=sys.__stderr__, flush=True)
 
 
 @pytest.fixture(scope="session")
