@@ -93,8 +93,8 @@ class StationKind:
     * ``resume(now)``: go on with *slot*, whose children are all done: returns how many more stand in ``children``; with
       0 it leaves.
 
-    Each takes what it needs of the plant ``p``, a database ``d``, ``station``, ``slot`` and, but for ``finish``,
-    ``now``; any other name is the station's row in the table of its kind. ``figures`` says by a word what only this
+    Each takes what it needs of the plant ``p``, a database ``d``, ``station``, ``slot`` and ``now`` (``finish`` takes
+    no ``now``). Any other name is the station's row in the table of its kind. ``figures`` says by a word what only this
     kind can say of a run.
     """
 

@@ -156,6 +156,8 @@ def with_waits(result: Result, ends: Sequence[Result]) -> Result:
     below, above = multiples_of(model_error_of({"calibration": "none"}), "throughput") or (1.0, 1.0)
     rates = [one.summary["throughput_per_s"]["transactions"]["value"] for one in (result, *ends)]
     means = [one.summary["latency_ns"]["transaction"]["mean"]["value"] for one in (result, *ends)]
+    if None in rates:
+        return result
     low, high = below * min(rates), above * max(rates)
     if high <= WIDE * low:
         return result

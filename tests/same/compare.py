@@ -51,7 +51,7 @@ def _in_order(noted: Noted) -> dict[str, Any]:
 
 
 def compare(base: Mapping[str, Noted], here: Mapping[str, Noted]) -> Compared:
-    """Hold both side by side, test by test, but for those of a clock."""
+    """Hold both side by side, test by test. Tests in CLOCKED are left out."""
     both = sorted(test for test in base.keys() & here.keys() if not test.startswith(CLOCKED))
     different = tuple(sentence for test in both for sentence in _differences(test, base[test], here[test]))
     same = sum(base[test].get(what) == noted for test in both for what, noted in here[test].items())
