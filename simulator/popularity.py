@@ -98,10 +98,10 @@ def zipf(rows: int, exponent: float, hot: Hot = ()) -> Popularity:
     return Popularity(scaled, first)
 
 
-def alike(law: Popularity) -> float:
+def same_row_chance(law: Popularity) -> float:
     """Return the chance that two accesses ask for the same row.
 
-    >>> alike(zipf(4, 0.0))
+    >>> same_row_chance(zipf(4, 0.0))
     0.25
     """
     shares = np.diff(law.reach, prepend=0) / float(_WHOLE)

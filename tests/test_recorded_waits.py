@@ -26,7 +26,7 @@ from tiersim.scenarios.statements.statement_load import (
     transactions_of,
 )
 from tiersim.simulator.database.sessions.processors import Costs
-from tiersim.simulator.popularity import Hot, alike, zipf
+from tiersim.simulator.popularity import Hot, same_row_chance, zipf
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import read_counters
 from tiersim.units import NS_PER_S
@@ -266,4 +266,4 @@ def test_two_accesses_ask_for_the_same_row_as_often_as_their_law_says(rows: int,
     shares = [left * one / sum(weights) for one in weights]
     for count, share in hot:
         shares[:count] = [one + share / count for one in shares[:count]]
-    assert alike(zipf(rows, exponent, hot)) == pytest.approx(sum(one**2 for one in shares))
+    assert same_row_chance(zipf(rows, exponent, hot)) == pytest.approx(sum(one**2 for one in shares))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.cpu_and_waits import assumed_client_ns, most_client_ns
 from tiersim.scenarios.statements.statement_load import LEAST_WAITS, MOST_WAITS, LoadTransactions, StatementLoad
-from tiersim.simulator.popularity import alike
+from tiersim.simulator.popularity import same_row_chance
 from tiersim.units import NS_PER_S
 
 #: Bounds that rise by less are met.
@@ -153,7 +153,7 @@ class _Times:
         locked_ns = np.zeros(len(load.queries))
         for place, (table, law) in enumerate(zip(load.fitted.tables, load.fitted.laws, strict=True)):
             rows = {code: load.asked[code].lookups[place] + load.asked[code].again[place] for code in locks}
-            same = alike(law.table(table.rows))
+            same = same_row_chance(law.table(table.rows))
             held = same * sum(a_second[code] * count * held_ns[code] for code, count in rows.items()) / NS_PER_S
             left_ns = sum(a_second[code] * count * held_ns[code] ** 2 for code, count in rows.items()) / 2 / NS_PER_S
             for code, count in rows.items():
