@@ -313,12 +313,12 @@ def _checkpoints(result: Result) -> dict[str, Any] | None:
 
 
 def _purposes(summary: Mapping[str, Any]) -> set[str]:
-    """Return what latencies are shown of: no log syncs where each is the wait of one commit, which is shown. The first
-    and the last of a run can have one without the other.
+    """Return what latencies are shown of: no log syncs where 99 % and more are waits of commits, which are shown. The
+    others are of pages that are evicted before their log is durable.
     """
     latency_ns = summary["latency_ns"]
     waits, commits_there = (latency_ns.get(name, {}).get("count", 0) for name in ("log sync", "commit"))
-    return set(latency_ns) - ({"log sync"} if math.isclose(waits, commits_there, rel_tol=1e-3) else set())
+    return set(latency_ns) - ({"log sync"} if math.isclose(waits, commits_there, rel_tol=0.01) else set())
 
 
 def _place(purpose: str) -> tuple[int, str]:
