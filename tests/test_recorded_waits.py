@@ -239,7 +239,7 @@ def test_a_calibration_with_clients_elsewhere_says_nothing_of_waits_that_were_in
     """Its pauses are what was assumed of clients; with clients on the host they were measured."""
     counted: dict[tuple[str, str], dict[str, int | str]] = {
         ("log", "log"): {"flushes": 50, "flush_ms": 900, "write_ms": 90},
-        ("database", "one"): {"active_ms": 3_500, "idle_in_transaction_ms": 200},
+        ("database", "one"): {"active_ms": 2_000, "idle_in_transaction_ms": 200},
     }
     path = counted_database(tmp_path / "counted.trace", more=counted)
     made = scenario(tmp_path, "replay.cache_state=cold")
