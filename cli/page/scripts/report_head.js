@@ -94,6 +94,14 @@ function shareOfQueries(scenario) {
   return `: ${percent(queries)} of this busy time for queries, the rest for ${host.clients_on_cores ? 'the clients (on the same cores), ' : ''}reads and writes`;
 }
 
+/** What would shorten the mean of transactions most, and next. */
+function sentenceOfHelp({ helps }) {
+  const [first, next] = helps;
+  if (!first) return '';
+  const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${change} (${percent(share)}${unit}${full ? ', then the CPU is full' : ''})`;
+  return `. What would help, at best: ${saved(first, ' off the mean')}${next ? `; ${saved(next)}` : ''}`;
+}
+
 /** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
 function sentencesOfBlame() {
   const parts = scenarios().map(scenario => {
@@ -108,7 +116,7 @@ function sentencesOfBlame() {
     const always = bottleneck.utilisation >= ALWAYS_BUSY;
     const busy = `${always ? '' : known(wait) ? 'the busiest part, ' : 'no part is full; the busiest, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${shareOfQueries(scenario)}${worst}`;
     const waits = wait && (scenario.verdict.load === 'behind' || scenario.replay?.keeps === 'clients') ? '. No part is full: the clients spend their time waiting for answers, so latency limits the throughput' : '';
-    return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}${waits}` };
+    return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}${waits}${sentenceOfHelp(scenario)}` };
   });
   const idle = parts.filter(part => part.idle);
   const most = Math.max(...idle.map(part => part.peak));
