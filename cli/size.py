@@ -87,7 +87,9 @@ def size(
 ) -> None:
     """Find the cheapest hardware that meets every target.
 
-    Also names the next cheapest candidates (runners-up), and says why each cheaper candidate fails.
+    Also names the next cheapest candidates (runners-up), and says why each cheaper candidate fails. A latency meets its
+    target with the upper end of its range over repeated runs. Where the error of the model may break a target, a doubt
+    is printed.
 
     Example: tiersim size prod.trace --slo 'p99(query) < 20 ms' --candidates candidates.toml
     """

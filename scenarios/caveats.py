@@ -230,8 +230,8 @@ def empty_caches(scenario: NamedScenario, *, statements: bool) -> Iterator[str]:
             first = format_ns(filling_ns)
             remedy = f"set replay.warmup = {first} to leave that time out" if statements else "record longer"
             yield (
-                f"the write cache of controllers.{name} starts empty: writes are faster in the first {first} than"
-                f" later, and figures include that time; {remedy}"
+                f"the write cache of controllers.{name} starts empty: writes are faster in the first {first}"
+                f" (twice its flush interval) than later, and figures include that time; {remedy}"
             )
 
 

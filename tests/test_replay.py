@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "3bd89b26ee3e5df78cc06060494b2369e64b1e675832b8584dbd4126f9244fff"
+GOLDEN = "c82d127bc0b691885204f7a02d2746736ee396efaae2a0ed81317ae1e5d27f42"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

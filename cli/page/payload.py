@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tiersim.cli.explanation import helpful
 from tiersim.cli.verdicts import expected_multiples, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, PERCENTILES, REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES
@@ -313,12 +314,12 @@ def _checkpoints(result: Result) -> dict[str, Any] | None:
 
 
 def _purposes(summary: Mapping[str, Any]) -> set[str]:
-    """Return what latencies are shown of: no log syncs where each is the wait of one commit, which is shown. The first
-    and the last of a run can have one without the other.
+    """Return what latencies are shown of: no log syncs where 99 % and more are waits of commits, which are shown. The
+    others are of pages that are evicted before their log is durable.
     """
     latency_ns = summary["latency_ns"]
     waits, commits_there = (latency_ns.get(name, {}).get("count", 0) for name in ("log sync", "commit"))
-    return set(latency_ns) - ({"log sync"} if math.isclose(waits, commits_there, rel_tol=1e-3) else set())
+    return set(latency_ns) - ({"log sync"} if math.isclose(waits, commits_there, rel_tol=0.01) else set())
 
 
 def _place(purpose: str) -> tuple[int, str]:
@@ -432,6 +433,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "in_doubt": in_doubt(summary),
         "curves": {} if saturated else curves(result),
         "bottleneck": _with_part(finite(summary.get("bottleneck"))),
+        "helps": finite(helpful(summary)),
         "load": {**_with_part(finite(summary["load"])), "explanation": sentence(summary["load"]["explanation"])},
         "arrived_per_s": _per_second(time, "arrivals"),
         "completed_per_s": _completed_per_s(summary, time),

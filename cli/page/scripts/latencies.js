@@ -7,7 +7,8 @@ const PLURAL = {
   'checkpoint write': 'checkpoint writes', temp: 'temp requests', backup: 'backup requests', discard: 'discards',
   unknown: 'requests of unknown purpose', transaction: 'transactions', commit: 'commits', statement: 'statements',
 };
-const plural = purpose => PLURAL[purpose] ?? purpose;
+/** Kinds of requests in words; a flush that is none of the log is another one beside those. */
+const plural = purpose => (purpose === 'flush' && data.purposes?.includes('log flush') ? 'other flushes' : PLURAL[purpose] ?? purpose);
 
 const VERDICTS = {
   steady: { word: 'Carries the load', one: 'carries the recorded load', many: 'carry the recorded load' },

@@ -37,7 +37,7 @@ function selfCheck(scenario) {
 /** To stay small, a page of many scenarios draws fewer points. */
 function coarseness() {
   const merged = data.merged_intervals;
-  return merged > 1 ? [`Each interval over time joins ${merged} of the run: its p99 is the largest of theirs, other figures are their mean.`] : [];
+  return merged > 1 ? [`Each point of a chart over time covers ${merged} intervals of the run: the largest of their p99s, the mean of their other figures.`] : [];
 }
 
 /** What was assumed, each device once above its parameters. */
@@ -66,7 +66,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A session waits for its own ${what}s: it sends the next one when as many have ended as had ended in the recording, and the recorded pause (think time) is over. After a pause longer than replay.dependency_window (100 ms unless set), the next one starts at its recorded time. Latency counts from the start in this run; how late it starts is a figure of its own.`,
+  'partly-open': what => `A session waits for its own ${what}s: it sends the next one when as many of its own have ended as in the recording, and the recorded pause (think time) has passed. After a pause longer than replay.dependency_window (100 ms unless set), the next one starts at its recorded time. Latency counts from the start in this run; how late it starts is a figure of its own.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
@@ -164,7 +164,7 @@ function settingsTable(scenario) {
     const [size, ns] = ['bytes', 'ns'].map(unit => scenario[part]?.[`${key}_${unit}`]);
     const value = known(size) ? bytes(size) : Number.isFinite(ns) ? duration(ns / 1e3)
       : setting === 'host.costs' ? `${duration(scenario.host.costs_ns.read_ns / 1e3)} of CPU to read a page, on a busy host` : scenario[part]?.[key];
-    return [`${capital(part)}: ${inWords(key)}`, known(value) ? String(value) : '–', source];
+    return [`${capital(part)}: ${inWords(key)}`, known(value) ? String(value) : source.startsWith('default') ? 'default' : '–', source];
   });
   return table(['What', 'Value', 'Source'], rows, { className: 'numbers words' });
 }

@@ -149,9 +149,10 @@ function latencyTimeReading() {
   const p99 = one => latency(one, state.purpose, 'p99'); // where the whole has a range, single intervals are not told to three digits
   const range = (one, name) => ` ${name}: the p99 of the run is ${p99(one).range} (not resolved); the line leaves out the error of the model.`;
   const sentence = (one, found) => (ofStatements(one) && p99(one).range ? range(one, one.name) : said(found, one.name));
-  return `Upper line: ${of} in each interval of ${lengthOfInterval(scenario)}.${sentence(scenario, own)}`
-    + (other ? sentence(compared(), other) : '') + checkpointSentence()
-    + (state.purpose === 'log sync' && !ofStatements(scenario) ? ' A log sync includes the server’s own time, which is as recorded on any storage; log syncs on the device leave it out.' : '');
+  const host = state.purpose === 'log sync' && !ofStatements(scenario)
+    ? 'A log sync includes the server’s own time, which is as recorded on any storage; log syncs on the device leave it out. ' : '';
+  return `${host}Upper line: ${of} in each interval of ${lengthOfInterval(scenario)}.${sentence(scenario, own)}`
+    + (other ? sentence(compared(), other) : '') + checkpointSentence();
 }
 
 function latencyTimeNumbers() {
@@ -192,10 +193,12 @@ function checkpointLegend() {
 function checkpointSentence() {
   const found = selected().checkpoints;
   if (!found) return '';
-  const { inside, outside } = found.mean_us[state.purpose] ?? {};
+  const device = 'log sync on device'; // the server's own time does not depend on this storage
+  const shown = state.purpose === 'log sync' && found.mean_us[device] ? device : state.purpose;
+  const { inside, outside } = found.mean_us[shown] ?? {};
   const many = found.spans_s.length > 1 ? `the ${found.spans_s.length} checkpoints` : 'the checkpoint';
   if (!known(inside) || !known(outside)) return known(outside) ? ` None arrived during ${many}.` : '';
-  return ` Mean on ${selected().name}: ${duration(inside)} during ${many}, ${duration(outside)} otherwise.`;
+  return ` Mean${shown === state.purpose ? '' : ` of ${plural(shown)}`} on ${selected().name}: ${duration(inside)} during ${many}, ${duration(outside)} otherwise.`;
 }
 
 function drawLatencyTime() {

@@ -56,11 +56,14 @@ class TableResidual:
 
     def __str__(self) -> str:
         """Say it for a person."""
-        digits = 0 if self.recorded >= 100 else 4
         return (
-            f"{self.table}: {self.figure}, pool of {self.frames:,} pages: {self.recorded:,.{digits}f} recorded, "
-            f"{self.predicted:,.{digits}f} predicted"
+            f"{self.table}: {self.figure}, pool of {self.frames:,} pages: {self.shown(self.recorded)} recorded, "
+            f"{self.shown(self.predicted)} predicted"
         )
+
+    def shown(self, value: float) -> str:
+        """Write a value with the digits of the recorded one."""
+        return f"{value:,.{0 if self.recorded >= 100 else 4}f}"
 
 
 def residuals(table: AccessedTable, frames: int, expected: Expected) -> list[TableResidual]:
@@ -503,13 +506,14 @@ def fit(
         elif against and table.name not in bounded:
             before = laws[place]
             laws, alike = evidence.better(laws, place)
+            residuals = evidence.residuals(laws, place)
+            same = next(one for one in residuals if (one.frames, one.figure) == (against[0].frames, against[0].figure))
             used_now = (
                 "no other one explains it better"
                 if laws[place] == before
-                else f"so the model takes {_in_words(laws[place])}"
+                else f"so the model takes {_in_words(laws[place])}: {same.shown(same.predicted)} predicted"
             )
             said += [f"{against[0]} by Zipf's law alone; {used_now}", *alike]
-            residuals = evidence.residuals(laws, place)
             left = contradictions(residuals) if contradicts(residuals) else []
             contradicted += [f"{one}: not explained by the fitted access distribution" for one in left]
         elif not against and evidence.is_alone(place):
