@@ -92,18 +92,16 @@ class Crowd:
             counts[copy.streams[there]] = copy.requests[there]
         return counts
 
-    def blocks(self, pieces: Sequence["Piece"] | None = None) -> Iterator[tuple[RecordedCommands, NDArray[np.int32]]]:
-        """Yield the commands of *pieces*, by default of all, and their streams; those of a stream come in order of
-        time.
-        """
-        for piece in self.pieces() if pieces is None else pieces:
+    def blocks(self, pieces: Sequence["CopiedRows"]) -> Iterator[tuple[RecordedCommands, NDArray[np.int32]]]:
+        """Yield the commands of *pieces* and their streams; those of a stream come in order of time."""
+        for piece in pieces:
             rows = piece.rows
             part = self.trace.take(rows)
             if piece.copy.number:
                 part = _elsewhere(part, piece.shift_ns, self.span_ns, piece.extents)
             yield part, self.streams(piece, rows)
 
-    def pieces(self) -> list["Piece"]:
+    def pieces(self) -> list["CopiedRows"]:
         """Return what the commands are made of, in the order of :meth:`blocks`."""
         found = []
         for copy in self.copies:
@@ -112,15 +110,15 @@ class Crowd:
             wraps = int(np.searchsorted(self.trace.time_ns, self.span_ns - shift_ns)) if shift_ns else 0
             for first, end in ((wraps, len(self.trace)), (0, wraps)):
                 for start in range(first, end, _BLOCK):
-                    found.append(Piece(copy, shift_ns, extents, start, min(start + _BLOCK, end)))
+                    found.append(CopiedRows(copy, shift_ns, extents, start, min(start + _BLOCK, end)))
         return found
 
-    def streams(self, piece: "Piece", rows: Any) -> NDArray[np.int32]:
+    def streams(self, piece: "CopiedRows", rows: Any) -> NDArray[np.int32]:
         """Return the streams of the commands of *piece*, which are at *rows* of the trace."""
         own: NDArray[np.int32] = self.owners.stream[rows]
         return own if self.is_recorded else piece.copy.streams[own]
 
-    def before(self, pieces: Sequence["Piece"]) -> NDArray[np.int64]:
+    def before(self, pieces: Sequence["CopiedRows"]) -> NDArray[np.int64]:
         """Count the commands of each stream in *pieces*."""
         counts = np.zeros(len(self.role), np.int64)
         for piece in pieces:
@@ -131,7 +129,7 @@ class Crowd:
         """Return all commands in order of time."""
         if self.is_recorded:
             return self.trace, self.owners
-        parts, streams = zip(*self.blocks(), strict=True)
+        parts, streams = zip(*self.blocks(self.pieces()), strict=True)
         whole = RecordedCommands(
             **{
                 name: np.concatenate([getattr(part, name) for part in parts])
@@ -144,7 +142,7 @@ class Crowd:
 
 
 @dataclass(frozen=True)
-class Piece:
+class CopiedRows:
     """Commands of a copy that follow each other, from row *first* of the trace to before *end*."""
 
     copy: Copy
