@@ -15,6 +15,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     CLIENT_NS,
     COLD_NS,
     COUNTED_RANGE,
+    LOG_NS,
     LONG_NS,
     READ_COUNTED_RANGE,
     READ_NS,
@@ -285,7 +286,7 @@ def _by_guess(
     """
     lowest, highest = READ_RANGE_NS
     costs = model.start.costs  # what the server writes takes as much as what it reads
-    costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=READ_NS)
+    costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=LOG_NS)
     start = replace(
         model.start,
         costs=costs,
