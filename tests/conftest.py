@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+import tomllib
 from itertools import islice
 from pathlib import Path
 
@@ -23,14 +24,18 @@ settings.load_profile("untimed")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+#: CPU seconds of tests that take more than ten, of the others nearly all less than one.
+SECONDS: dict[str, float] = tomllib.loads((Path(__file__).parent / "seconds.toml").read_text(encoding="utf-8"))
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
 @pytest.hookimpl(trylast=True)  # when tests are left out and Hypothesis has marked its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Workers begin with equal parts of what is collected and take from each other then, the end of a part first. Each
-    part begins with its share of the tests that may take long, and the last ones that run together are short. Files
-    with tests of pages stand together: one worker's browser opens nearly all of them.
+    part begins with its share of the tests that may take long, the longest first and all shares alike, and the last
+    ones that run together are short. Files with tests of pages stand together: one worker's browser opens nearly all of
+    them.
 
     Those of a file may have a fixture that takes long, and stay together; rows of one test do not.
     """
@@ -44,10 +49,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     pages = {item.path for item in items if item.get_closest_marker("browser")}
     short.sort(key=lambda item: item.path not in pages)
     parts = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    groups, size, rest = list(first.values()), len(items) // parts, iter(short)
-    shares = [[item for group in groups[part::parts] for item in group] for part in range(parts)]
+    shares: list[list[pytest.Item]] = [[] for _ in range(parts)]
+    taken = [0.0] * parts
+    for seconds, group in sorted(((_seconds(group), group) for group in first.values()), key=lambda one: -one[0]):
+        least = taken.index(min(taken))
+        shares[least] += group
+        taken[least] += seconds
+    size, rest = len(items) // parts, iter(short)
     items[:] = [item for share in shares for item in (*share, *islice(rest, max(size - len(share), 0)))]
     items += rest
+
+
+def _seconds(group: list[pytest.Item]) -> float:
+    """How long tests take together, as far as it is known."""
+    return sum(SECONDS.get(item.nodeid.removeprefix("tests/test_"), 1.0) for item in group)
 
 
 def pytest_collection_finish() -> None:

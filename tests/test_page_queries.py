@@ -11,6 +11,7 @@ from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, checked, sample
 from tests.page_statements import HOSTILE_TEXTS, POOLS, QUERIES, RECORDED, pool_samples, statement_sample
 from tiersim.cli import plots
+from tiersim.cli.explanation import explanation
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import LABEL, MOST_TEXT, embedded_json, page_payload, tier_name
 from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
@@ -254,6 +255,9 @@ def test_a_busy_cpu_is_divided_between_queries_and_the_rest(open_page: Open) -> 
     page = open_page(build_page([busiest], "a busy CPU"))
     said = "25 % of this busy time for queries, the rest for the clients (on the same cores), reads and writes"
     assert said in text(page, "#lead")
+    most = max(explanation(busiest.summary, None)["changes"], key=lambda one: one["at_most_share"])
+    helps = f"What would help, at best: {most['change']} ({100 * most['at_most_share']:.2g} % off the mean"
+    assert helps in text(page, "#lead")
     assert "Recorded hardware, as --recorded-on describes it: two disks in a desk." in text(page, "#known")
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tiersim.cli.explanation import helpful
 from tiersim.cli.verdicts import expected_multiples, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, PERCENTILES, REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES
@@ -432,6 +433,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "in_doubt": in_doubt(summary),
         "curves": {} if saturated else curves(result),
         "bottleneck": _with_part(finite(summary.get("bottleneck"))),
+        "helps": finite(helpful(summary)),
         "load": {**_with_part(finite(summary["load"])), "explanation": sentence(summary["load"]["explanation"])},
         "arrived_per_s": _per_second(time, "arrivals"),
         "completed_per_s": _completed_per_s(summary, time),

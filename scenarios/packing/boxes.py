@@ -113,28 +113,34 @@ def _fill(packing: Packing, left: NDArray[np.bool_], values: NDArray[np.float64]
     open_items = np.flatnonzero(left)
     apart = packing.apart[np.ix_(open_items, open_items)]
     held: list[list[int]] = [[] for _ in packing.cost]
-    need = packing.need[:, open_items]
-    may = np.asarray(np.isfinite(need).all(axis=2))
-    need = np.where(may[:, :, None], need, 0.0)
-    kinds = np.arange(len(need))  # that hold more; the tables below are of these
-    load = np.zeros((len(need), need.shape[2]))
+    need = np.ascontiguousarray(packing.need[:, open_items].transpose(2, 0, 1))  # many kinds and items at a time
+    may = np.asarray(np.isfinite(need).all(axis=0))
+    need = np.where(may, need, 0.0)
+    kinds = np.arange(len(may))  # that hold more; the tables below are of these
+    load = np.zeros(need.shape[:2])
+
+    def refused(kind: int, item: int) -> bool:
+        return any(one.issubset({*held[kind], item}) for one in packing.refused.get(kind, ()))
+
     while True:
-        may &= (need <= (1 - load + SLACK)[:, None]).all(axis=2)
+        may &= (need <= (1 - load + SLACK)[:, :, None]).all(axis=0)
         more = may.any(axis=1)
         if not more.all():
-            kinds, need, load, may = kinds[more], need[more], load[more], may[more]
+            kinds, need, load, may = kinds[more], need[:, more], load[:, more], may[more]
         if not len(kinds):
             return held
         scarce = 1 / (1.02 - np.minimum(load, 1))
-        worth = np.where(may, values[open_items] / ((need * scarce[:, None]).max(axis=2) + 1e-9), -1)
-        for row, (kind, place) in enumerate(zip(kinds.tolist(), worth.argmax(axis=1).tolist(), strict=True)):
-            item = int(open_items[place])
-            may[row, place] = False
-            if any(one.issubset({*held[kind], item}) for one in packing.refused.get(kind, ())):
-                continue
+        worth = np.where(may, values[open_items] / ((need * scarce[:, :, None]).max(axis=0) + 1e-9), -1)
+        rows, places = np.arange(len(kinds)), worth.argmax(axis=1)
+        may[rows, places] = False
+        if packing.refused:
+            items = open_items[places]
+            rows = rows[[not refused(kind, item) for kind, item in zip(kinds.tolist(), items.tolist(), strict=True)]]
+        chosen = places[rows]
+        for kind, item in zip(kinds[rows].tolist(), open_items[chosen].tolist(), strict=True):
             held[kind].append(item)
-            load[row] += need[row, place]
-            may[row] &= ~apart[place]
+        load[:, rows] += need[:, rows, chosen]
+        may[rows] &= ~apart[chosen]
 
 
 def _cheapest(packing: Packing, box: Box) -> Box:

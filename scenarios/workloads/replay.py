@@ -24,8 +24,8 @@ from tiersim.simulator.result import Result
 from tiersim.units import NS_PER_S
 
 #: Passes that each client of a stream without a count begins with; eight times as many follow until the duration is
-#: filled.
-_FIRST_PASSES, _MORE = 256, 8
+#: filled. Numbers that would fill less than this part of it, at the rate so far, are not tried.
+_FIRST_PASSES, _MORE, _HOPELESS = 256, 8, 0.5
 #: The timeline of a run whose length nobody knows is laid out for so long, and anew when less than this part of it was
 #: needed, or more than all.
 _GUESSED_NS = 600 * NS_PER_S
@@ -72,10 +72,14 @@ def run_workload(described: Described, scenario: NamedScenario, progress: Progre
                 assembled = replace(assembled, span_ns=outcome.end_ns)
                 break
             span_ns = max(outcome.end_ns, 1)
-        elif not _ran_out(described, assembled, laid):
-            break
         else:
-            passes *= _MORE
+            out_ns, until_ns = _ran_out_ns(described, assembled, laid), int(assembled.database.counted_ns[UNTIL])
+            if out_ns is None:
+                break
+            times = _MORE
+            while times * out_ns < _HOPELESS * until_ns:
+                times *= _MORE
+            passes *= times
     trace = _trace(described, assembled)
     result = summarise_statements(scenario, assembled, plant, metrics, outcome, trace)
     summary = {**result.summary, "streams": _streams(described, assembled, laid)}
@@ -85,16 +89,18 @@ def run_workload(described: Described, scenario: NamedScenario, progress: Progre
     return replace(result, summary=summary)
 
 
-def _ran_out(described: Described, assembled: Assembled, laid: Laid) -> bool:
-    """Tell whether a client that should go on until the end had nothing left to do."""
+def _ran_out_ns(described: Described, assembled: Assembled, laid: Laid) -> int | None:
+    """Return when the first client that should go on until the end had nothing left to do; None if all had."""
     done_ns, until_ns = assembled.database.done_ns, int(assembled.database.counted_ns[UNTIL])
+    found = None
     for rows in laid.streams:
         stream = described.model.streams[rows.name]
         if stream.count is None and stream.rate is None:
             last = done_ns[rows.first : rows.behind].reshape(rows.clients, -1)[:, -1]
-            if ((last > 0) & (last < until_ns)).any():
-                return True
-    return False
+            out = last[(last > 0) & (last < until_ns)]
+            if out.size:
+                found = min(int(out.min()), until_ns if found is None else found)
+    return found
 
 
 def _trace(described: Described, assembled: Assembled) -> dict[str, Any]:

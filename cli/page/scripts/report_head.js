@@ -94,6 +94,14 @@ function shareOfQueries(scenario) {
   return `: ${percent(queries)} of this busy time for queries, the rest for ${host.clients_on_cores ? 'the clients (on the same cores), ' : ''}reads and writes`;
 }
 
+/** What would shorten the mean of transactions most, and next. */
+function sentenceOfHelp({ helps }) {
+  const [first, next] = helps;
+  if (!first) return '';
+  const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${change} (${percent(share)}${unit}${full ? ', then the CPU is full' : ''})`;
+  return `. What would help, at best: ${saved(first, ' off the mean')}${next ? `; ${saved(next)}` : ''}`;
+}
+
 /** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
 function sentencesOfBlame() {
   const parts = scenarios().map(scenario => {
@@ -108,7 +116,7 @@ function sentencesOfBlame() {
     const always = bottleneck.utilisation >= ALWAYS_BUSY;
     const busy = `${always ? '' : known(wait) ? 'the busiest part, ' : 'no part is full; the busiest, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${shareOfQueries(scenario)}${worst}`;
     const waits = wait && (scenario.verdict.load === 'behind' || scenario.replay?.keeps === 'clients') ? '. No part is full: the clients spend their time waiting for answers, so latency limits the throughput' : '';
-    return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}${waits}` };
+    return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}${waits}${sentenceOfHelp(scenario)}` };
   });
   const idle = parts.filter(part => part.idle);
   const most = Math.max(...idle.map(part => part.peak));
@@ -313,8 +321,10 @@ function drawComparison() {
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   $('comparison-note').textContent = [
-    `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). They leave out the error of the model. The limits that the cards call expected hold this variation and the error of the model. No small figure: it rounds to the same value.`,
-    'Not resolved: a range or a bound (>) stands in place of one value. Mean, or block request: the run has too few of them; the range is only how much repeated simulations differ. P99 of a transaction, commit or query: the range is never below the predicted p95, and holds the error of the model as far as it was checked: on the recorded kind of storage, 80 % of measured p99s lay within such ranges.',
+    `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). They leave out the error of the model; the limits that the cards call expected hold both. No small figure: it rounds to the same value.`,
+    'Not resolved: a range or a bound (>) stands in place of one value.',
+    'In place of a mean, or of block requests: the run has too few of them. The range is how much repeated simulations differ.',
+    'In place of the p99 of transactions, commits or queries: the range holds the error of the model as far as it was checked (on the recorded kind of storage, 80 % of measured p99s lay within such ranges). It is never below the predicted p95.',
     isMean(state.statistic) || tailsKnown() ? '' : `${list(scenarios().filter(one => !tailKnown(one)).map(one => one.name))}: nobody checked percentiles of such predictions, so how wrong the ${state.statistic} may be is unknown.`,
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
