@@ -64,7 +64,7 @@ def sentence(summary: Summary) -> str | None:
         return f"{_EXPECTED}: {reason + remedy if reason else _ENGINE}."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
-    without = found["basis"] in ("assumed", "storage", "clients")  # nobody measured percentiles of them (docs/accuracy.md)
+    without = found["basis"] in ("assumed", "storage")  # nobody measured percentiles of them (docs/accuracy.md)
     if without:
         names = names | {"other": "mean latency"}
     parts = [f"{words} {reach(figures[key])}" for key, words in names.items() if key in figures]

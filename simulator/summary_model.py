@@ -128,7 +128,8 @@ class ModelErrorSaid(_Said):
 
     basis: Literal["calibrated", "extrapolated", "storage", "assumed", "clients", "innodb", "unknown"] = Field(
         description="`extrapolated`: beyond the recording; `storage`: of another kind; `assumed`: data sheets and "
-        "guesses; `clients`: CPU and clients decide, and were not recorded; `innodb`: of MySQL and MariaDB; `unknown`: the same in results of older versions."
+        "guesses; `clients`: CPU and clients decide, and were not recorded; `innodb`: of MySQL and MariaDB; "
+        "`unknown`: the same in results of older versions."
     )
     figures: dict[str, dict[str, float]] = Field(
         description="By kind (`throughput`, `mean`, `tail`: percentiles from the 95th on, `count`: pages, WAL, "

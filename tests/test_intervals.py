@@ -21,9 +21,9 @@ from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
 from tiersim.cli.statements import _expected
 from tiersim.scenarios.caveats import (
-    CLIENTS,
     BEYOND,
     BEYOND_BY_GUESS,
+    CLIENTS,
     INNODB,
     MET,
     OTHER_STORAGE,

@@ -1,4 +1,4 @@
-"""A real PostgreSQL from anywhere to no cap without a calibration: CPU and clients decide, and the counters of statements
+"""A real PostgreSQL from anywhere to no cap without a calibration: CPU and clients decide, and counters of statements
 tell little of them.
 
 The same cells as of :mod:`~tiersim.scenarios.validation.pairs`, of which a prediction sees the counters, and nothing of
