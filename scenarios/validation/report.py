@@ -104,17 +104,19 @@ SECONDS: Mapping[str, int] = {
     "compressed-backup": 9,
     "scans-and-lookups": 14,
     "ceilings": 8,
-    "tpch": 58,
-    "order-entry": 78,
+    "tpch": 41,
+    "order-entry": 62,
     "warming": 16,
-    "orders": 115,
+    "orders": 44,
     "point-reads": 16,
     "pools-and-caps": 32,
     "pairs": 540,
     "start": 15,
-    "shared-spindles": 225,
+    "innodb-sata": 55,
+    "shared-spindles": 67,
     "log-volume": 1,
     "checkpoint-arithmetic": 1,
+    "pgbench-raid0": 124,
 }
 #: Experiments without a founding claim that take long: ``--quick`` leaves them out.
 _LONG = (
