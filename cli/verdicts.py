@@ -20,6 +20,10 @@ _WAITS = (
     "unknown. Clients waited for the recorded WAL, or may have, and no counter says exactly how long: faster storage"
     " may give more transactions/s than predicted. "
 )
+_FLUSHES = (
+    "unknown. Clients mostly wait for the WAL, and CPU that was not recorded decides how many commits share a flush:"
+    " there may be more transactions/s than predicted. "
+)
 _DESCRIBE = "Describe the recorded hardware (--recorded-on)"
 _CLIENTS_HERE = 'Record what the clients print, with the clients on the server\'s host (host.clients = "here")'
 _NO_EFFECT = " has no effect here: "
@@ -55,7 +59,8 @@ def sentence(summary: Summary) -> str | None:
         return None
     if found["basis"] == "unknown":
         remedy = _DESCRIBE if summary["verdict"]["calibration"] == "none" else _CLIENTS_HERE
-        return f"{_EXPECTED}: {_WAITS + remedy if summary['verdict'].get('error') == 'waits' else _ENGINE}."
+        reason = {"waits": _WAITS, "flushes": _FLUSHES}.get(summary["verdict"].get("error"))
+        return f"{_EXPECTED}: {reason + remedy if reason else _ENGINE}."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
     without = found["basis"] in ("assumed", "storage")  # nobody measured percentiles of them (docs/accuracy.md)

@@ -12,7 +12,8 @@ Which commands wait for others in a replay, and what that says of the recording 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +23,11 @@ from numpy.typing import NDArray
 from tiersim.devices.station_records import NEVER
 from tiersim.errors import ScenarioError
 from tiersim.grouping import order_by_code
-from tiersim.histogram import FINE_BITS, bins, count_durations, counts_of
+from tiersim.histogram import FINE_BITS, bins, count_codes, count_durations, counts_of
 from tiersim.kernel import kernel, table_set
+from tiersim.operating_system import processors
 from tiersim.operations import FLUSH, WRITE
+from tiersim.parallel import Note, side_by_side
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, random_below, random_bits
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.owners import BURST, JOURNAL, SESSION, WRITER, Owners, deal_to_clients, find_owners
@@ -89,30 +92,44 @@ class Crowd:
             counts[copy.streams[there]] = copy.requests[there]
         return counts
 
-    def blocks(self) -> Iterator[tuple[RecordedCommands, NDArray[np.int32]]]:
-        """Yield commands and their streams; those of a stream come in order of time."""
-        if self.is_recorded:
-            yield self.trace, self.owners.stream
-            return
+    def blocks(self, pieces: Sequence["CopiedRows"]) -> Iterator[tuple[RecordedCommands, NDArray[np.int32]]]:
+        """Yield the commands of *pieces* and their streams; those of a stream come in order of time."""
+        for piece in pieces:
+            rows = piece.rows
+            part = self.trace.take(rows)
+            if piece.copy.number:
+                part = _elsewhere(part, piece.shift_ns, self.span_ns, piece.extents)
+            yield part, self.streams(piece, rows)
+
+    def pieces(self) -> list["CopiedRows"]:
+        """Return what the commands are made of, in the order of :meth:`blocks`."""
+        found = []
         for copy in self.copies:
             shift_ns = random_below(self.span_ns, self.seed, CLONES, copy.number, 0) if copy.number else 0
             extents = _turned(self.files, self.seed, copy.number)
-            wraps = int(np.searchsorted(self.trace.time_ns, self.span_ns - shift_ns))
+            wraps = int(np.searchsorted(self.trace.time_ns, self.span_ns - shift_ns)) if shift_ns else 0
             for first, end in ((wraps, len(self.trace)), (0, wraps)):
                 for start in range(first, end, _BLOCK):
-                    rows: Any = slice(start, min(start + _BLOCK, end))
-                    if copy.kept is not None:
-                        rows = start + np.flatnonzero(copy.kept[rows])
-                    part = self.trace.take(rows)
-                    if copy.number:
-                        part = _elsewhere(part, shift_ns, self.span_ns, extents)
-                    yield part, copy.streams[self.owners.stream[rows]]
+                    found.append(CopiedRows(copy, shift_ns, extents, start, min(start + _BLOCK, end)))
+        return found
+
+    def streams(self, piece: "CopiedRows", rows: Any) -> NDArray[np.int32]:
+        """Return the streams of the commands of *piece*, which are at *rows* of the trace."""
+        own: NDArray[np.int32] = self.owners.stream[rows]
+        return own if self.is_recorded else piece.copy.streams[own]
+
+    def before(self, pieces: Sequence["CopiedRows"]) -> NDArray[np.int64]:
+        """Count the commands of each stream in *pieces*."""
+        counts = np.zeros(len(self.role), np.int64)
+        for piece in pieces:
+            count_codes(self.streams(piece, piece.rows), counts)
+        return counts
 
     def joined(self) -> tuple[RecordedCommands, Owners]:
         """Return all commands in order of time."""
         if self.is_recorded:
             return self.trace, self.owners
-        parts, streams = zip(*self.blocks(), strict=True)
+        parts, streams = zip(*self.blocks(self.pieces()), strict=True)
         whole = RecordedCommands(
             **{
                 name: np.concatenate([getattr(part, name) for part in parts])
@@ -122,6 +139,23 @@ class Crowd:
         order = np.argsort(whole.time_ns, kind="stable")
         made = self.owners.inferred_sessions
         return whole.take(order), Owners(np.concatenate(streams)[order], self.role, self.name, made)
+
+
+@dataclass(frozen=True)
+class CopiedRows:
+    """Commands of a copy that follow each other, from row *first* of the trace to before *end*."""
+
+    copy: Copy
+    shift_ns: int
+    extents: "Extents"
+    first: int
+    end: int
+
+    @property
+    def rows(self) -> Any:
+        """The rows of the trace, those that are left out apart."""
+        rows = slice(self.first, self.end)
+        return rows if self.copy.kept is None else self.first + np.flatnonzero(self.copy.kept[rows])
 
 
 #: Commands that are looked at, or of a copy made, at a time: columns of them fit into a processor's cache, and are not
@@ -159,10 +193,14 @@ def _kept(trace: RecordedCommands, owners: Owners, share: float, seed: int, copy
     chosen = sessions[np.argsort(drawn)[: max(1, round(share * len(sessions)))]]
     takes_part = np.zeros(len(owners.role), np.bool_)
     takes_part[chosen] = True
-    by_writers = owners.role[owners.stream] != SESSION
-    number = np.arange(len(trace))
-    evenly = np.floor((number + 1) * share) > np.floor(number * share)
-    return np.where(by_writers, evenly, takes_part[owners.stream])
+    is_writer = owners.role != SESSION
+    kept = np.empty(len(trace), np.bool_)
+    for first in range(0, len(trace), _BLOCK):
+        stream = owners.stream[first : first + _BLOCK]
+        number = np.arange(first, first + len(stream))
+        evenly = np.floor((number + 1) * share) > np.floor(number * share)
+        kept[first : first + len(stream)] = np.where(is_writer[stream], evenly, takes_part[stream])
+    return kept
 
 
 @table_set
@@ -209,10 +247,14 @@ def move_elsewhere(c: CommandColumns, shift_ns: int, span_ns: int, extents: Exte
         first, count = extents.first[file], extents.first[file + 1] - extents.first[file]
         if c.op[row] == FLUSH or c.purpose[row] == LOG_WRITE or count == 0:
             continue
-        low, high = 0, count  # the first that is not before the command's
+        wanted = offset // EXTENT_BYTES
+        # the first that is not before the command's: as far behind the file's first as its number, or less far
+        low, high = 0, min(count, max(wanted - extents.number[first], 0))
+        if high > 0 and extents.number[first + high - 1] < wanted:
+            low = high
         while low < high:
             middle = (low + high) // 2
-            if extents.number[first + middle] < offset // EXTENT_BYTES:
+            if extents.number[first + middle] < wanted:
                 low = middle + 1
             else:
                 high = middle
@@ -232,6 +274,15 @@ class CauseRules:
     timed: bool = False  # whether a stream of the name of CHECKPOINTER comes by the clock nevertheless
     one_at_a_time: bool = False  # whether a session waits for each command, whatever was recorded
     ordered: bool = True  # whether what had ended before must end before
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether nothing waits for anything."""
+        return self.window_ns < 0 and not (self.keep_pace or self.one_at_a_time or self.ordered)
+
+
+#: Threads share what is longer; fewer commands take less time than a thread does to begin.
+_FEWEST_AT_A_TIME = 1 << 18
 
 
 def infer_streams(trace: RecordedCommands, owners: Owners, rules: CauseRules) -> Streams:
@@ -281,15 +332,25 @@ def streams_of(crowd: Crowd, rules: CauseRules) -> tuple[Streams, NDArray[np.int
         started_ns=nothing,
         done_ns=nothing,
     )
-    places = bounds[:-1].copy()
-    foreground_ns = np.empty(int(requests[is_session].sum()) if followers.size else 0, np.int64)
-    foreground = 0
-    for part, owner in crowd.blocks():
-        sort_out(part.columns, owner, categorise(part.op, part.purpose), places, streams)
-        if followers.size:
-            times = part.time_ns[is_session[owner]]
-            foreground_ns[foreground : foreground + len(times)] = times
-            foreground += len(times)
+    pieces = crowd.pieces()
+    workers = min(processors(), -(-count // _FEWEST_AT_A_TIME)) or 1
+    foreground_ns = np.empty(int(requests[is_session].sum()) if followers.size and rules.keep_pace else 0, np.int64)
+
+    def fill(first: int, end: int, _: Note) -> None:
+        """Sort out some of the pieces."""
+        before = crowd.before(pieces[:first])
+        places, foreground = bounds[:-1] + before, int(before[is_session].sum())
+        for part, owner in crowd.blocks(pieces[first:end]):
+            sort_out(part.columns, owner, categorise(part.op, part.purpose), places, streams)
+            if foreground_ns.size:
+                times = part.time_ns[is_session[owner]]
+                foreground_ns[foreground : foreground + len(times)] = times
+                foreground += len(times)
+
+    shares = np.linspace(0, len(pieces), workers + 1).astype(np.int64).tolist()
+    side_by_side([partial(fill, first, end) for first, end in pairwise(shares)])
+    if rules.by_clock:
+        return streams._replace(think_ns=np.zeros(count, np.int64)), nothing  # latencies lay there
     if not crowd.is_recorded:
         foreground_ns.sort(kind="stable")
     flushes_ns = nothing
@@ -297,23 +358,34 @@ def streams_of(crowd: Crowd, rules: CauseRules) -> tuple[Streams, NDArray[np.int
         flushes_ns = np.empty(count, np.int64)
         when_ended(streams, streams.think_ns, 0, flushes_ns)
         flushes_ns = np.sort(flushes_ns[streams.category == LOG_FLUSH])
-    ends_ns, of_syncs = np.empty(int(requests.max(initial=0)), np.int64), [nothing]
-    for stream, (first, end) in enumerate(pairwise(bounds.tolist())):
-        own, rows = ends_ns[: end - first], slice(first, end)
-        latency_ns = streams.think_ns[rows].copy()
-        streams.think_ns[rows] = 0
-        when_ended(streams, latency_ns, first, own)
-        own.sort()
-        keep_pace = rules.keep_pace and not (rules.timed and crowd.name[stream] == CHECKPOINTER)
-        times = Times(crowd.role, own, foreground_ns, flushes_ns)
-        find_causes(times, stream, rules.window_ns, keep_pace, rules.one_at_a_time, streams)
-        if is_session[stream]:
-            category = streams.category[rows]
-            log_flush = (category == LOG_FLUSH) & (streams.waits_for[rows] == OWN)
-            if log_flush.any():
-                marks = mark_syncs((category == LOG_WRITE) & (streams.op[rows] == WRITE), log_flush)
-                streams.sync[rows] = marks
-                of_syncs.append(latency_ns[marks != 0])
+
+    def find(first: int, end: int, _: Note) -> list[NDArray[np.int64]]:
+        """Find what commands of some streams wait for; returns the latencies of those that have a mark."""
+        of_syncs = []
+        ends_ns = np.empty(int(requests[first:end].max(initial=0)), np.int64)
+        for stream in range(first, end):
+            rows = slice(int(bounds[stream]), int(bounds[stream + 1]))
+            own = ends_ns[: rows.stop - rows.start]
+            latency_ns = streams.think_ns[rows].copy()
+            streams.think_ns[rows] = 0
+            when_ended(streams, latency_ns, rows.start, own)
+            own.sort()
+            keep_pace = rules.keep_pace and not (rules.timed and crowd.name[stream] == CHECKPOINTER)
+            times = Times(crowd.role, own, foreground_ns, flushes_ns)
+            find_causes(times, stream, rules.window_ns, keep_pace, rules.one_at_a_time, streams)
+            if is_session[stream]:
+                category = streams.category[rows]
+                log_flush = (category == LOG_FLUSH) & (streams.waits_for[rows] == OWN)
+                if log_flush.any():
+                    marks = mark_syncs((category == LOG_WRITE) & (streams.op[rows] == WRITE), log_flush)
+                    streams.sync[rows] = marks
+                    of_syncs.append(latency_ns[marks != 0])
+        return of_syncs
+
+    shares = np.searchsorted(bounds, np.linspace(0, count, workers + 1)).tolist()
+    shares[-1] = len(requests)
+    found = side_by_side([partial(find, first, end) for first, end in pairwise(shares)])
+    of_syncs = [nothing, *chain.from_iterable(found)]
     if rules.think_ns is not None:
         streams.think_ns[streams.waits_for == OWN] = rules.think_ns
     if not rules.ordered:

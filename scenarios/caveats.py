@@ -38,6 +38,9 @@ INNODB = "innodb"
 #: The same where pauses of clients may hold waits of the recorded storage.
 WAITS = "waits"
 
+#: The same where commits that share flushes of the log decide, and CPU that nobody recorded decides how many do.
+FLUSHES = "flushes"
+
 
 def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Return between which multiples (``low``, ``high``) of a predicted figure 80 % of the measured ones lay, by kind
@@ -49,7 +52,7 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     says what the hardware of those predictions was taken from; ``other`` stands for each figure that is not named.
     Where nothing was measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
-    if verdict.get("error") in ("unknown", WAITS):  # the first said results of InnoDB before its errors were learned
+    if verdict.get("error") in ("unknown", WAITS, FLUSHES):  # the first: results of InnoDB of older versions
         return {"basis": "unknown", "figures": {}}
     if verdict.get("error") == INNODB:
         return {"basis": INNODB, "figures": _learned()[INNODB]}

@@ -42,11 +42,11 @@ class VerdictSaid(_Said):
         description="Burst credits; while they are `falling`, `steady` holds only as long as they last. `load` says "
         "when they run out.",
     )
-    error: Literal["innodb", "waits", "unknown"] | None = Field(
+    error: Literal["innodb", "waits", "flushes", "unknown"] | None = Field(
         default=None,
         description="`innodb`: of MySQL and MariaDB, whose predictions have errors of their own; `waits`: clients "
-        "waited for the recorded storage, or may have, so the error is unknown; `unknown`: that of InnoDB "
-        "in results of older versions.",
+        "waited for the recorded storage, or may have, so the error is unknown; `flushes`: so it is where clients "
+        "mostly wait for the WAL and CPU was not recorded; `unknown`: that of InnoDB in results of older versions.",
     )
     reach: str | None = Field(
         default=None,

@@ -2,6 +2,7 @@
 row.
 """
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,22 @@ def test_kernels_compile_once_for_whatever_was_recorded(tmp_path: Path) -> None:
     ]
     blocks = [block for one in more for block in Bundle(write(tmp_path, **one)).blocks()]
     assert len({of_tables(block.columns).kind for block in blocks}) == 1
+
+
+def test_blocks_that_are_read_ahead_come_in_order_and_may_be_left(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, time_ns=list(range(10)), op=["read"] * 10, offset_bytes=[0] * 10, length_bytes=[512] * 10,
+        latency_ns=[*range(8), -7, 9],
+    )  # fmt: skip
+    before = set(threading.enumerate())
+    found = Bundle(path).blocks(4)
+    assert [next(found).time_ns.tolist(), next(found).time_ns.tolist()] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    with pytest.raises(TraceError, match="row 8: -7 is negative"):
+        next(found)
+    left = Bundle(path).blocks(4)
+    next(left)
+    left.close()  # type: ignore[attr-defined]
+    assert set(threading.enumerate()) <= before
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.test_statements import run, scenario
 from tiersim.cli import verdicts
+from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, most_client_ns
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.programs import Program
@@ -207,6 +208,7 @@ def test_the_error_of_waits_is_unknown_and_a_range_has_both_ends(load: Statement
     assert wide["share"] is None
     assert wide["transactions_per_s"]["high"] > WIDE * wide["transactions_per_s"]["low"]
     assert "range" not in with_waits(found, [found, found]).summary
+    assert run(waited, tmp_path, latency="500 ms").summary["verdict"]["error"] == "waits"  # little of so long a time
 
 
 def test_a_replay_of_unknown_error_is_simulated_at_both_ends(tmp_path: Path) -> None:
@@ -237,7 +239,7 @@ def test_a_calibration_with_clients_elsewhere_says_nothing_of_waits_that_were_in
     """Its pauses are what was assumed of clients; with clients on the host they were measured."""
     counted: dict[tuple[str, str], dict[str, int | str]] = {
         ("log", "log"): {"flushes": 50, "flush_ms": 900, "write_ms": 90},
-        ("database", "one"): {"active_ms": 3_500, "idle_in_transaction_ms": 200},
+        ("database", "one"): {"active_ms": 2_000, "idle_in_transaction_ms": 200},
     }
     path = counted_database(tmp_path / "counted.trace", more=counted)
     made = scenario(tmp_path, "replay.cache_state=cold")
@@ -249,6 +251,117 @@ def test_a_calibration_with_clients_elsewhere_says_nothing_of_waits_that_were_in
     known = load_of(path, made.model.replay.seed)
     costs = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)
     assert "error" not in replay_statements(path, made, load=known, processor=costs).summary["verdict"]
+
+
+def test_waits_that_no_pause_holds_are_said_and_in_doubt(load: StatementLoad, tmp_path: Path) -> None:
+    """Commits that waited for longer than clients paused did so in executions, or the counters are wrong."""
+    paused_ns = between_ns(load, transactions_of(load))
+    known = replace(load, active=None, log_busy=0.0)  # nothing else may be a wait
+    fits, exceeds = (replace(known, commit_wait_ns=paused_ns * by / TRANSACTIONS) for by in (0.99, 1.5))
+    assert program(fits, tmp_path).kept_waits_ns == 0
+    transactions = len(transactions_of(load).rows)
+    assert program(exceeds, tmp_path).kept_waits_ns == pytest.approx(paused_ns / 2 / transactions)
+    summaries = [run(one, tmp_path).summary for one in (known, exceeds)]
+    assert [one["verdict"].get("error") for one in summaries] == [None, "waits"]
+    said = [[text for text in one["caveats"] if "longer than clients paused" in text] for one in summaries]
+    assert [len(texts) for texts in said] == [0, 1]
+    time_ns = len(set(load.session.tolist())) * load.span_ns
+    assert f"{paused_ns / 2 / time_ns:.0%} of their time" in said[1][0]
+
+
+def test_a_calibration_that_measured_pauses_keeps_no_waits(load: StatementLoad, tmp_path: Path) -> None:
+    exceeds = replace(load, active=None, commit_wait_ns=100_000_000.0)
+    costs = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)
+    made = [
+        assemble(exceeds, scenario(tmp_path, "replay.cache_state=cold"), one).program
+        for one in (replace(costs, pause_ns=None), costs)
+    ]
+    assert made[0].kept_waits_ns > 0
+    assert made[1].kept_waits_ns == 0
+
+
+def test_what_may_be_a_wait_is_in_doubt_by_its_share_of_the_predicted_time(load: StatementLoad, tmp_path: Path) -> None:
+    """A pause that may be a wait matters little where a transaction takes long by itself."""
+    unseen = replace(load, active=None, log_busy=0.5)
+    found = waits(unseen)
+    time_ns = int(load.duration_ns.sum()) + between_ns(load, transactions_of(load))
+    transactions = len(transactions_of(load).rows)
+    assert found.unseen_ns == pytest.approx((0.5 * time_ns - TRANSACTIONS * SYNC_NS) / transactions)
+    assert waits(replace(unseen, log_busy=0.0)).unseen_ns == 0
+    fast, slow = (run(unseen, tmp_path, latency=latency).summary for latency in ("200 us", "50 ms"))
+    assert fast["verdict"]["error"] == "waits"
+    assert slow["verdict"].get("error") != "waits"
+
+
+def test_pauses_that_clients_need_for_themselves_are_no_waits(load: StatementLoad) -> None:
+    """What is left of all pauses beside the waits of commits is less than clients may take."""
+    paused_ns = between_ns(load, transactions_of(load))
+    own_ns = len(load) * most_client_ns(float(load.cpu_ns.mean()))
+    short, long = (
+        replace(load, active=None, log_busy=1.0, commit_wait_ns=(paused_ns - by * own_ns) / TRANSACTIONS)
+        for by in (0.9, 1.1)
+    )
+    assert waits(short).unseen_ns == 0
+    assert waits(long).unseen_ns > 0
+
+
+def test_writes_of_the_log_take_cpu_that_is_assumed_where_nothing_tells(load: StatementLoad, tmp_path: Path) -> None:
+    plain = run(load, tmp_path).summary
+    assert plain["host"]["costs_ns"]["log_io_ns"] == LOG_NS
+    assert "log_io 25 µs assumed (1 to 150)" in plain["settings_from"]["host.costs"]
+    given = run(load, tmp_path, "host.costs.log_io=0 s").summary
+    assert given["host"]["costs_ns"]["log_io_ns"] == 0
+    assert "assumed" not in given["settings_from"]["host.costs"]
+    assert run(load, tmp_path, "host.core_speed=2").summary["host"]["costs_ns"]["log_io_ns"] == LOG_NS // 2
+    costs = ProcessorCosts({}, 0, Costs(log_io_ns=7), "a test")
+    assert run(load, tmp_path, processor=costs).summary["host"]["costs_ns"]["log_io_ns"] == 7
+
+
+def test_how_many_commits_share_a_flush_is_unknown_where_clients_mostly_wait_for_the_log(
+    load: StatementLoad, tmp_path: Path
+) -> None:
+    """CPU decides it that was not recorded; a run by the clock, or of one client, does not hang on it."""
+    known = replace(load, active=None, log_busy=0.0)
+    slow = run(known, tmp_path, latency="50 ms").summary
+    assert slow["verdict"]["error"] == "flushes"
+    assert slow["model_error"] == {"basis": "unknown", "figures": {}}
+    assert "share a flush" in str(verdicts.sentence(slow))
+    assert "--recorded-on" in str(verdicts.sentence(slow))
+    costs = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)
+    others = [
+        run(known, tmp_path).summary,
+        run(known, tmp_path, "replay.mode=open", latency="50 ms").summary,
+        run(replace(known, session=np.zeros_like(known.session)), tmp_path, latency="50 ms").summary,
+        run(known, tmp_path, latency="50 ms", processor=costs).summary,
+    ]
+    assert ["error" in one["verdict"] for one in others] == [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({("setting", "pg_stat_statements.track_utility"): {"setting": "off"}}, "track_utility is off"),
+        ({("query store", "statements"): {"evictions": 3}}, "were evicted"),
+        ({("query store", "statements"): {"evictions": 0}}, None),
+        ({("setting", "pg_stat_statements.track_utility"): {"setting": "on"}}, None),
+    ],
+)
+def test_who_may_have_executed_what_nobody_counted_may_have_waited_for_nothing(
+    tmp_path: Path, more: dict[tuple[str, str], dict[str, int | str]], why: str | None
+) -> None:
+    counted: dict[tuple[str, str], dict[str, int | str]] = {
+        ("log", "log"): {"flushes": 50, "flush_ms": 900, "write_ms": 90},
+        ("database", "one"): {"active_ms": 3_500, "idle_in_transaction_ms": 200},
+    }
+    path = counted_database(tmp_path / "counted.trace", more=counted | more)
+    found = read_load(read_counters(path), synthesised(path, 1), law())
+    said = [text for text in found.inferred if "were not counted" in text]
+    assert [why is not None and why in text for text in said] == [True] * (why is not None)
+    least, likely = (waits(found, at) for at in (LEAST_WAITS, LIKELY_WAITS))
+    assert likely.commit_ns > 2 * found.commit_wait_ns
+    assert (least.commit_ns == found.commit_wait_ns) == (why is not None)
+    assert likely.unseen_ns > 0
+    assert likely.told
 
 
 def _scaled(summary: dict[str, object], by: float) -> dict[str, object]:

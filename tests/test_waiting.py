@@ -4,6 +4,7 @@ rules.
 
 import gzip
 from collections.abc import Sequence
+from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.owners import SESSION, WRITER, find_owners
 from tiersim.scenarios.replay import replay, workers_that_fit
-from tiersim.scenarios.survey import Checkpoint, RecordedCommands, load_recorded, survey
+from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, RecordedCommands, load_recorded, survey
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
@@ -432,12 +433,17 @@ def test_a_sql_server_host_goes_from_its_recording_to_a_page(shared: Path, tmp_p
     assert "pcie-flash" in build_page(results, "SQL Server host")
 
 
+@pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("load", [0.5, 1.0, 1.5, 2.25])
 def test_streams_of_copies_are_those_of_all_copies_in_order_of_time(
-    load: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    load: float, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Copies are made a block at a time; all at once, sorted, they are the same commands."""
+    """Copies are made a block at a time, by as many threads as there are; all at once, sorted, they are the same
+    commands.
+    """
     monkeypatch.setattr(causes, "_BLOCK", 1000)
+    monkeypatch.setattr(causes, "_FEWEST_AT_A_TIME", 1)
+    monkeypatch.setattr(causes, "processors", lambda: threads)
     bundle = Bundle(commits_of_pgbench(tmp_path))
     found, trace = survey(bundle), load_recorded(bundle)
     owners = find_owners(trace, found.stream_names, None)
@@ -447,11 +453,41 @@ def test_streams_of_copies_are_those_of_all_copies_in_order_of_time(
     assert len(whole) == pytest.approx(load * len(trace), rel=0.2)
     rules = CauseRules(window_ns=10_000_000)
     made, latency_ns = streams_of(crowd, rules)
+    monkeypatch.setattr(causes, "processors", lambda: 1)
     again, same_latency_ns = streams_of(scale_load(whole, of_whole, 1.0, found.span_ns, found.files, 7), rules)
     for name, column in made._asdict().items():
         assert np.array_equal(column, getattr(again, name)), name
     assert np.array_equal(latency_ns, same_latency_ns)
     assert made.sync.any()
+
+
+@pytest.mark.parametrize("step", [1, 3])
+def test_a_copy_asks_for_the_same_places_so_many_extents_further(step: int) -> None:
+    """Whether a file was touched at all of its extents, or at every third; also by requests between and behind them."""
+    luck = np.random.default_rng(3)
+    touched = np.arange(5, 5 + 40 * step, step)
+    extents = causes.Extents(touched, np.array([0, 40]), np.array([7]), np.array([200 * EXTENT_BYTES]))
+    offset = luck.integers(0, 130, 500) * EXTENT_BYTES + luck.integers(0, 100, 500) * 512
+    zeros, ones = np.zeros(500, np.int64), np.ones(500, np.uint8)
+    file = zeros.astype(np.int32)
+    recorded = RecordedCommands(zeros, zeros, zeros, 0 * ones, file, file, 0 * ones, ones, offset, zeros + 512)
+    moved = replaced(recorded, time_ns=zeros.copy(), intended_ns=zeros.copy(), offset_bytes=zeros.copy())
+    causes.move_elsewhere(recorded.columns, 3, 1000, extents, moved.columns)
+    number, within = np.divmod(offset, EXTENT_BYTES)
+    wanted = touched[(np.searchsorted(touched, number) + 7) % 40] * EXTENT_BYTES + within
+    assert moved.offset_bytes.tolist() == wanted.tolist()
+
+
+def test_by_the_clock_nothing_waits(tmp_path: Path) -> None:
+    bundle = Bundle(commits_of_pgbench(tmp_path))
+    found, trace = survey(bundle), load_recorded(bundle)
+    owners = find_owners(trace, found.stream_names, None)
+    made, latency_ns = streams_of(scale_load(trace, owners, 1.5, found.span_ns, found.files, 7), causes.BY_THE_CLOCK)
+    assert made.commands
+    assert not latency_ns.size
+    for column in (made.waits_for, made.think_ns, made.ended_before, made.pace, made.sync):
+        assert len(column) == made.commands
+        assert not column.any()
 
 
 def test_a_checkpoint_of_a_run_spans_the_writes_of_the_recorded_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,20 @@ def batches(file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
 
     Raises what is in DAMAGE, also for what pyarrow itself would pass on: indices that lie beyond their words.
     """
-    for batch in file.iter_batches(rows, use_threads=False):
+    source = file.iter_batches(rows, use_threads=False)
+    for batch in source if file.metadata.num_rows <= rows else _ahead(source):
         batch.validate(full=True)
         yield batch
     pa.default_memory_pool().release_unused()  # 38 bytes a row of 10 million rows would stay resident
+
+
+def _ahead(source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield what *source* does, the next one read while the caller works on the one before."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, source, None)
+        while (batch := coming.result()) is not None:
+            coming = pool.submit(next, source, None)
+            yield batch
 
 
 def as_type(found: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -41,6 +41,9 @@ COUNTED_RANGE, READ_COUNTED_RANGE = (0.93, 1.08), (0.7, 1.4)
 READ_RANGE_NS = (1_000, 150_000)
 #: What it is assumed to cost where nothing tells; the cells of benchmarks/real_postgres say 16 to 45 µs.
 READ_NS = 25_000
+#: The same of each write and each flush of PostgreSQL's log: as of a page that is read. Calibrations say 0 to 34 µs, in
+#: the median 23, of 18 cells without a cap of the log (benchmarks/real_postgres), 63 of another server.
+LOG_NS = READ_NS
 #: Processors that others took for more of the time make everything longer than it is.
 _STOLEN = 0.05
 #: What a statement costs besides its execution where its clients are here and nothing tells: so many times as much, and

@@ -22,7 +22,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.programs import Program, SessionRules, write_program
 from tiersim.scenarios.statements.queries import NO_ENTRIES
-from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load
+from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load, with_assumed_costs
 from tiersim.scenarios.statements.statement_load import StatementLoad, schedule, transactions_of
 from tiersim.simulator.database.buffer_pool.pages import clean_all
 from tiersim.simulator.database.buffer_pool.warm import MOST_REFERENCES, Warmed, fill, settle, warm
@@ -248,6 +248,8 @@ def assemble(
     scenarios as often as one likes. *enter* puts stations before the volumes.
     """
     settings = settings_of_load(scenario, load, processor)
+    if processor is None:
+        settings = with_assumed_costs(settings, scenario)
     seed = scenario.model.replay.seed if seed is None else seed
     shared = shared or Shared()
     program = shared.program(load, scenario, settings, processor, seed)

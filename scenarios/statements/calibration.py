@@ -15,6 +15,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     CLIENT_NS,
     COLD_NS,
     COUNTED_RANGE,
+    LOG_NS,
     LONG_NS,
     READ_COUNTED_RANGE,
     READ_NS,
@@ -81,8 +82,8 @@ _NO_CLIENT = (
 )
 _NO_LOG = (
     "The described log device is too fast: a recorded log write took {1:,.0f} µs longer than a simulated one,"
-    " and CPU explains at most {2:g} µs of that. So nothing tells the CPU time of a log write: the model takes {0}"
-    " until you correct the device"
+    " and CPU explains at most {2:g} µs of that; correct the device. Until then the CPU time of a log write is unknown,"
+    " and {0} are assumed"
 )
 _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"
@@ -285,7 +286,7 @@ def _by_guess(
     """
     lowest, highest = READ_RANGE_NS
     costs = model.start.costs  # what the server writes takes as much as what it reads
-    costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=READ_NS)
+    costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=LOG_NS)
     start = replace(
         model.start,
         costs=costs,

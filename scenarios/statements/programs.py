@@ -83,6 +83,9 @@ class Program:
     anew_ns: Column
     waits_told: bool = False  # the recorded sessions waited for their commits: pauses are what was assumed of clients
     unseen_waits_ns: float = 0.0  # of a transaction: what may have been a wait for that storage, or none
+    kept_waits_ns: float = (
+        0.0  # of a transaction: what it waited for its commit that no pause holds, so that a run has it
+    )
 
     def in_rounds(self, rounds: int, span_ns: int) -> "Program":
         """Return what sessions do that go round so often, *span_ns* apart by the clock."""
@@ -219,7 +222,8 @@ def write_program(
     own_kind, own_cpu_ns = _executions(load, execution, classes, rules, processor, Draws(seed), ranks)
     kind[place], cpu_ns[place] = own_kind, own_cpu_ns
     waits_for = np.full(total, OWN, np.uint8)
-    inside_ns, before_ns, anew_ns = _pauses(load, found, plan, waits, int(unseen.sum()))
+    inside_ns, before_ns, anew_ns, kept_ns = _pauses(load, found, plan, waits, int(unseen.sum()))
+    keeps_pauses = processor is None or processor.pause_ns is None
     think_ns[place] = inside_ns[execution]
     waits_for[first], start_ns[first], think_ns[first] = plan.waits_for, plan.start_ns, before_ns
     if processor is not None and processor.pause_ns is not None:
@@ -258,8 +262,9 @@ def write_program(
         transactions=len(number),
         length_ns=found.length_ns[number],
         anew_ns=anew_ns,
-        waits_told=waits.told and (processor is None or processor.pause_ns is None),
+        waits_told=waits.told and keeps_pauses,
         unseen_waits_ns=waits.unseen_ns if processor is None else 0.0,
+        kept_waits_ns=kept_ns if keeps_pauses else 0.0,
     )
 
 
@@ -272,17 +277,19 @@ def _names(load: StatementLoad) -> tuple[str, ...]:
 
 def _pauses(
     load: StatementLoad, found: LoadTransactions, plan: TransactionSchedule, waits: RecordedWaits, commits: int
-) -> tuple[Column, Column, Column]:
+) -> tuple[Column, Column, Column, float]:
     """Return the pauses within transactions, before them, and before sessions begin anew, without the *waits* of so
-    many *commits*, which a run has again.
+    many *commits*, which a run has again; and how much longer than these pauses the waits of a transaction were.
 
     Where the time of sessions tells how long these were, pauses within transactions were counted, too, and hold none.
     """
     inside_ns = gaps(load)
     hold_ns = int(found.pause_ns.sum()) if waits.told else between_ns(load, found)
-    share = max(0.0, 1 - commits * waits.commit_ns / hold_ns) if hold_ns else 1.0
+    waited_ns = commits * waits.commit_ns
+    share = max(0.0, 1 - waited_ns / hold_ns) if hold_ns else 1.0
     inside_ns = inside_ns if waits.told else _shortened(inside_ns, share)
-    return inside_ns, _shortened(plan.think_ns, share), _shortened(plan.anew_ns, share)
+    kept_ns = max(waited_ns - hold_ns, 0.0) / len(found.rows)
+    return inside_ns, _shortened(plan.think_ns, share), _shortened(plan.anew_ns, share), kept_ns
 
 
 def _shortened(pauses_ns: Column, share: float) -> Column:

@@ -6,7 +6,8 @@ for a write and a flush, and before them for those that are under way. How long 
 long sessions were active (PostgreSQL from 14 on): what these did besides executing is waiting for commits, parsing,
 planning, sending. Where that is more than a flush and all that clients may take, sessions waited. Then the wait is what
 is left beside what clients are assumed to take; it lies between what is left beside the most that they take, and all of
-it. Nobody waits for the log while it is idle.
+it. Nobody waits for the log while it is idle. Where sessions may have executed statements that nobody counted, the wait
+may be as little as a write and a flush.
 
 Who waits for its commit holds its rows that long, and who wants them waits in an execution, where it looks like CPU.
 Transactions of others that change a row come X times a second, a share sum p^2 of them to the same row; each holds it
@@ -59,6 +60,8 @@ def waits_of(load: StatementLoad, found: LoadTransactions, unseen: NDArray[np.bo
     if least is None:
         one = most if load.waits == MOST_WAITS else replace(none, commit_ns=load.commit_wait_ns)
         return replace(one, told=False, unseen_ns=times.unseen_ns())
+    if not load.all_tracked:  # sessions may have executed in that time
+        least = replace(none, commit_ns=load.commit_wait_ns, told=True)
     one = {LEAST_WAITS: least, MOST_WAITS: most}.get(load.waits) or times.waits(assumed_client_ns) or least
     apart_ns = times.commits * (most.commit_ns - least.commit_ns) + times.taken_ns(most) - times.taken_ns(least)
     return replace(one, unseen_ns=apart_ns / len(found.rows))

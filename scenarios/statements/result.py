@@ -14,7 +14,7 @@ How many stalls a run of the same length has with other random numbers: a Poisso
 interval holds in 90 % of all cases (F. Garwood, Biometrika 28, 1936).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from pathlib import Path
@@ -30,7 +30,7 @@ from tiersim.devices.station_records import NEVER, Plant
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import INNODB, WAITS, model_error_of
+from tiersim.scenarios.caveats import FLUSHES, INNODB, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import OTHERS, Program
@@ -47,7 +47,7 @@ from tiersim.simulator.categories import (
 )
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, IDLE
-from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, HISTORY, SPENT, Database
+from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, FOR_LOG, HISTORY, SPENT, Database
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import (
     SCHEMA,
@@ -63,7 +63,7 @@ from tiersim.simulator.result import (
 )
 from tiersim.simulator.verdict import Flow, LoadVerdict, Sessions, judge, judge_waiting
 from tiersim.traces.schema import DATA_READ
-from tiersim.units import NS_PER_S, format_bytes
+from tiersim.units import NS_PER_S, format_bytes, format_ns
 
 #: A dip is the throughput of the worst so many seconds within a checkpoint, looked for second by second.
 DIP_NS, _STEP_NS = 5 * NS_PER_S, NS_PER_S
@@ -274,6 +274,8 @@ def _latency(course: Course, column: int, intervals: NDArray[np.bool_]) -> dict[
 #: Of a pool whose reads a transaction fall by more than this share from the first third of a run to the last, and by
 #: more than so many standard deviations, the state at time 0 was not that of a pool that has run for long.
 _FALLS, _DEVIATIONS = 0.05, 4.0
+#: Most of the time; a share of it that is worth a sentence.
+_MOSTLY, _SAID = 0.5, 0.01
 
 
 def summarise_statements(
@@ -317,6 +319,8 @@ def summarise_statements(
         believed["error"] = INNODB
     elif _may_keep_waits(program, rates["transactions"]["value"] or 0.0):
         believed["error"] = WAITS
+    elif _waits_mostly_for_log(scenario, assembled, until_ns - from_ns):
+        believed["error"] = FLUSHES
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": scenario.name,
@@ -553,8 +557,21 @@ def _may_keep_waits(program: Program, transactions_per_s: float) -> bool:
     whose errors were measured; or what may be one is more of the predicted time than these errors.
     """
     _, most = caveats.multiples_of(caveats.model_error_of({"calibration": "none"}), "throughput") or (1.0, 1.0)
-    unseen = program.unseen_waits_ns * transactions_per_s / (program.sessions * NS_PER_S)
-    return program.waits_told or unseen > 1 - 1 / most
+    doubtful_ns = program.unseen_waits_ns + program.kept_waits_ns
+    return program.waits_told or doubtful_ns * transactions_per_s / (program.sessions * NS_PER_S) > 1 - 1 / most
+
+
+def _waits_mostly_for_log(scenario: NamedScenario, assembled: Assembled, counted_ns: int) -> bool:
+    """Tell whether clients that go round wait for the log for most of the time that is counted, without a calibration.
+
+    Then the rate is that of flushes, times the commits that share one: those whose clients are back in time. How soon
+    they are hangs on CPU, which no counter tells, and their recorded pauses hold waits for processors.
+    """
+    load, sessions = assembled.load, assembled.program.sessions
+    goes_round = load.closed and load.synthetic and not by_the_clock(load, scenario.model.replay.mode)
+    if assembled.clients is not None or not goes_round or sessions == 1:
+        return False
+    return int(assembled.database.spent[:, FOR_LOG].sum()) > _MOSTLY * sessions * counted_ns
 
 
 def _basis(load: StatementLoad) -> str:
@@ -664,6 +681,7 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
             f"extrapolated: the pool of {format_bytes(assembled.settings.buffer_pool_bytes)} is more than four times as"
             " large or small as the recorded one; record with a pool nearer to it"
         )
+    found += _waits_without_pauses(load, assembled.program)
     found += [*load.fitted.contradicted, *load.counters.drift.said]
     bounded = load.fitted.bounded
     if bounded:
@@ -672,6 +690,17 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
             " filling; the nearest one is used"
         )
     return found
+
+
+def _waits_without_pauses(load: StatementLoad, program: Program) -> Iterator[str]:
+    """Say how much of the waits for commits no pause holds, if it matters."""
+    share = program.kept_waits_ns * load.transactions / max(len(np.unique(load.session)) * load.span_ns, 1)
+    if share > _SAID:
+        yield (
+            f"commits waited {format_ns(program.kept_waits_ns)} a transaction longer than clients paused, {share:.0%}"
+            " of their time: that was in executions or between them, where it stays as if it were work; describe the"
+            " recorded hardware (--recorded-on)"
+        )
 
 
 #: A step is the shortest of these of which so few fill the recording's time.

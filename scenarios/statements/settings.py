@@ -10,6 +10,7 @@ from typing import Any
 from tiersim.devices.catalogue import load_processor
 from tiersim.devices.host.processor import Processor, core_speed
 from tiersim.errors import ScenarioError
+from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, READ_RANGE_NS
 from tiersim.scenarios.calibration.popularity.recorded import PageCache
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.database_models import OTHERS_KEYS, EngineModel
@@ -31,7 +32,7 @@ from tiersim.simulator.database.sessions.processors import (
 )
 from tiersim.traces.bundle import Manifest
 from tiersim.traces.differences import Differences
-from tiersim.units import format_bytes
+from tiersim.units import NS_PER_US, format_bytes
 
 #: Cores of a host of which neither scenario nor recording say anything: those of a small server.
 DEFAULT_CORES = 8
@@ -91,6 +92,23 @@ def settings_of_load(scenario: NamedScenario, load: StatementLoad, processor: Pr
         load.image_bytes,
         load.pool_bytes,
         load.page_cache,
+    )
+
+
+def with_assumed_costs(settings: Settings, scenario: NamedScenario) -> Settings:
+    """Return *settings* of a recorded load without a calibration whose PostgreSQL takes CPU to write its log: what is
+    assumed, as no table has it, unless the *scenario* says it.
+    """
+    host = scenario.model.host
+    is_said = host is not None and host.costs is not None and host.costs.log_io is not None
+    if settings.kind != "postgresql" or is_said:
+        return settings
+    lowest, highest = (end_ns / NS_PER_US for end_ns in READ_RANGE_NS)
+    said = f"; log_io {LOG_NS / NS_PER_US:g} µs assumed ({lowest:g} to {highest:g})"
+    return replace(
+        settings,
+        costs=settings.costs._replace(log_io_ns=round(LOG_NS / settings.core_speed)),
+        basis={**settings.basis, "host.costs": settings.basis["host.costs"] + said},
     )
 
 

@@ -192,6 +192,7 @@ class StatementLoad:
     log_busy: float = 1.0  # share of the time in which the log was written or flushed, one after the other; at most
     waits: str = LIKELY_WAITS
     active: float | None = None  # sessions at work on average, executing or not; None: not counted
+    all_tracked: bool = True  # what they executed was counted, all of it
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
     )
@@ -274,6 +275,9 @@ def read_load(
     if unknown.any():
         said.append(f"CPU time of {int(unknown.sum()):,} executions is unknown and assumed to be 0")
     span_ns = int((columns["time_ns"] + duration_ns).max()) - first_ns
+    active = _active(counters.found, span_ns, _texts_by_entity(path))
+    untracked = [] if active is None else _untracked(counters.found)
+    said += untracked
     return StatementLoad(
         path=path,
         counters=counters,
@@ -301,7 +305,8 @@ def read_load(
         span_ns=span_ns,
         commit_wait_ns=_commit_wait_ns(counters.found, queries, texts, columns),
         log_busy=_log_busy(counters.found, span_ns),
-        active=_active(counters.found, span_ns, _texts_by_entity(path)),
+        active=active,
+        all_tracked=not untracked,
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
         synthetic=synthesis is not None,
@@ -360,6 +365,23 @@ def _active(found: Differences, span_ns: int, texts: Mapping[str, str]) -> float
         if entity in texts and is_of_the_recording(texts[entity]) and not is_nested(entity)
     )
     return (float(sum(active_ms)) - own_ms) * NS_PER_MS / span_ns if active_ms and idle_ms else None
+
+
+def _untracked(found: Differences) -> list[str]:
+    """Say why sessions may have executed statements that nobody counted; nothing where all were."""
+    setting = found.of("setting").get("pg_stat_statements.track_utility")
+    is_off = setting is not None and setting.last.get("setting") == "off"
+    evicted = any(change.number("evictions") for change in found.of("query store").values())
+    whys = ["pg_stat_statements.track_utility is off"] * is_off + [
+        "entries of pg_stat_statements were evicted"
+    ] * evicted
+    if not whys:
+        return []
+    said = (
+        f"sessions may have executed statements that were not counted ({', '.join(whys)}); that looks like waiting for"
+        " commits, so such waits may be none"
+    )
+    return [said]
 
 
 def is_checkpoint(text: str | None) -> bool:
