@@ -1,4 +1,4 @@
-"""``tiersim demo``: recorded PostgreSQL traces on three kinds of storage, from the recording to the page."""
+"""``tiersim demo``: recorded PostgreSQL traces on three storage systems, from the recording to the page."""
 
 from functools import partial
 from pathlib import Path
@@ -76,7 +76,7 @@ def _blocks(
     import_trace([raw], trace, force=force)
     scenarios = [load_scenario(name) for name in _SCENARIOS]
     results = run_all(Bundle(trace), scenarios, targets, requests=False, force=force, progress=progress)
-    write_page(targets, page, "pgbench on three kinds of storage", force=force)
+    write_page(targets, page, "pgbench on three storage systems", force=force)
     return results
 
 
@@ -112,7 +112,7 @@ def _updates(
 
     scenarios = [load_scenario(name, [*_HOST, "replay.since_checkpoint=5s", "replay.warmup=8s"]) for name in _SCENARIOS]
     results = _counted(capped_updates(folder), trace, scenarios, targets, progress, force=force)
-    write_page(targets, page, "Updates of a PostgreSQL server on three kinds of storage", force=force)
+    write_page(targets, page, "Updates of a PostgreSQL server on three storage systems", force=force)
     return results
 
 
@@ -130,7 +130,7 @@ def _reads(
             scenario.name = f"{name}-{pool}"
             scenarios.append(scenario)
     results = _counted(reads(folder), trace, scenarios, targets, progress, force=force)
-    write_page(targets, page, "Point reads on three kinds of storage, by the size of the buffer pool", force=force)
+    write_page(targets, page, "Point reads on three storage systems, by the size of the buffer pool", force=force)
     return results
 
 

@@ -98,7 +98,7 @@ def replay(
 ) -> None:
     """Predict how a recorded load runs on other hardware. Writes one result for each scenario.
 
-    tiersim replays the queries of a server recording, and the block requests of a block trace. From a recording of
+    tiersim replays the queries of a server recording, and the block requests of a block trace. Where a trace holds
     both it replays the block requests; for the queries add --set engine.kind=postgresql.
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash

@@ -88,7 +88,7 @@ def size(
     """Find the cheapest hardware that meets every target.
 
     Also names the next cheapest candidates (runners-up), and says why each cheaper candidate fails. A latency meets its
-    target with the upper end of its range over repeated runs. Where the error of the model may break a target, a doubt
+    target if its whole range over repeated simulations does. Where the error of the model may break a target, a doubt
     is printed.
 
     Example: tiersim size prod.trace --slo 'p99(query) < 20 ms' --candidates candidates.toml

@@ -82,8 +82,8 @@ _NO_CLIENT = (
 )
 _NO_LOG = (
     "The described log device is too fast: a recorded log write took {1:,.0f} µs longer than a simulated one,"
-    " and CPU explains at most {2:g} µs of that. So nothing tells the CPU time of a log write: the model takes {0}"
-    " until you correct the device"
+    " and CPU explains at most {2:g} µs of that; correct the device. Until then the CPU time of a log write is unknown,"
+    " and {0} are assumed"
 )
 _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"

@@ -70,7 +70,7 @@ ENGINE = (
     Fault(
         "packing-forgets-what-is-apart",
         "scenarios/packing/boxes.py",
-        "            may[row] &= ~apart[place]\n",
+        "        may[rows] &= ~apart[chosen]\n",
         "",
         "Items that must not share a box do.",
         ("tests/test_packing.py::test_few_items_go_into_the_cheapest_boxes_of_all",),

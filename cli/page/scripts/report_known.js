@@ -66,7 +66,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A session waits for its own ${what}s: it sends the next one when as many of its own have ended as in the recording, and the recorded pause (think time) has passed. After a pause longer than replay.dependency_window (100 ms unless set), the next one starts at its recorded time. Latency counts from the start in this run; how late it starts is a figure of its own.`,
+  'partly-open': what => `A session waits for its own ${what}s: one that was sent when 8 of them had ended is sent when 8 have ended here, after the recorded pause (think time). After a pause longer than replay.dependency_window (100 ms unless set), the next one starts at its recorded time. Latency counts from the start in this run; how late it starts is a figure of its own.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
@@ -130,7 +130,7 @@ function knownLists(scenario) {
     Measured: [
       [ofStatements(scenario) ? counted : `${whole.format(trace.requests)} requests in ${span(trace.span_ns / 1e9)}${joined}`, recording], asRecorded,
       [measured.length ? `${ofStatements(scenario) ? 'Mean latency' : 'Latency'} of ${list(measured)} on the recorded hardware.` : ofStatements(scenario) ? 'The latency of single block requests was not recorded.' : 'The trace holds no latency of the recorded hardware.', recording],
-      scenario.recorded_on?.described ? [`Recorded hardware, as --recorded-on describes it: ${scenario.recorded_on.described.replace(/\.?$/, '.')}`, `scenario ${scenario.recorded_on.baseline}`] : null,
+      scenario.recorded_on?.described ? [`Recorded hardware, as you described it (--recorded-on): ${scenario.recorded_on.described.replace(/\.?$/, '.')}`, `scenario ${scenario.recorded_on.baseline}`] : null,
       ...(trace.warnings ?? []).map(text => [warning(text), 'what the import found']),
     ],
     'Inferred from the recording': [

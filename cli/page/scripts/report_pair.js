@@ -18,8 +18,9 @@ function ratioOf(purpose, statistic) {
   return inverse ? { value: one(inverse.value), low: one(inverse.high), high: one(inverse.low) } : null;
 }
 
-const slower = found => known(found?.low) && found.low > 1;
-const faster = found => known(found?.high) && found.high < 1;
+/** What rounds to 1.00 is no difference, however sure. */
+const slower = found => known(found?.low) && found.low > 1 && (found.value ?? found.low) >= 1.005;
+const faster = found => known(found?.high) && found.high < 1 && (found.value ?? found.high) < 0.995;
 const undecided = found => !slower(found) && !faster(found);
 const times = value => `${significant(value)}${NBSP}×`;
 const timesRange = ({ low, high }) => (known(low) && known(high) ? (significant(low) === significant(high) ? '' : `${significant(low)}–${significant(high)}`)
@@ -111,7 +112,7 @@ function pairReading() {
     said.push(`${capital(name)} of ${what}: ${times(found.value)} that of ${otherName()}${range ? ` (${range})` : ''}${undecided(found) ? ', no clear difference' : ''}.`);
   } else if (found) said.push(`${capital(name)} of ${what}: ${timesRange(found)}${NBSP}× that of ${otherName()} (not known well enough for one value).`);
   else said.push(`${capital(name)} of ${what}: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : 'one side has none'}.`);
-  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}. Ranges and counts here leave out the error of the model.`);
+  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}. Ranges and counts here leave out the error of the model${ofStatements(selected()) ? ', but for p99s of transactions, commits and queries' : ''}.`);
   return [...said, medianReading()].filter(Boolean).join(' ');
 }
 
