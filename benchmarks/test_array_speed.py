@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from benchmarks.rounds import rounds
 from tests.plants import hdd
 from tests.runs import commands, poisson
 from tiersim.devices.array.volume import Volume, add_volume
@@ -21,12 +22,12 @@ FEW, MANY = 50_000, 400_000
 LIGHT_PER_S, HEAVY_PER_S = 250.0, 1350.0
 
 
-def cpu_ns_per_write(count: int, per_s: float, rounds: int) -> float:
+def cpu_ns_per_write(count: int, per_s: float, times: int) -> float:
     """CPU time of one small random write to RAID 5, best of some rounds."""
     volume = Volume("data", hdd(queue_depth=64), DRIVES, "raid5", 65536)
     pages = np.random.default_rng(1).integers(0, volume.capacity_bytes // 8192, count)
     best = float("inf")
-    for _ in range(rounds):
+    for _ in range(times):
         builder = PlantBuilder(1)
         fed = commands(poisson(count, per_s), add_volume(builder, volume), WRITE, pages * 8192)
         metrics = new_metrics(1, len(builder.stations), RESOURCES, 3, int(fed.time_ns[-1]) // 2 + 1)
@@ -44,7 +45,7 @@ def test_raid5_writes_cost_the_same_however_many_there_are(
 ) -> None:
     """Overloaded, three quarters of all wait in the array at the end, and their tables do not fit into the caches."""
     cpu_ns_per_write(1000, per_s, 1)
-    few, many = cpu_ns_per_write(FEW, per_s, 5), cpu_ns_per_write(MANY, per_s, 3)
+    few, many = cpu_ns_per_write(FEW, per_s, rounds(5)), cpu_ns_per_write(MANY, per_s, rounds(3))
     benchmark.pedantic(cpu_ns_per_write, (FEW, per_s, 1), rounds=1)
     benchmark.extra_info |= {
         "arrivals_per_s": per_s,

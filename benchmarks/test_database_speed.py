@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from benchmarks.rounds import rounds
 from benchmarks.test_engine_speed import volume
 from tiersim.devices.array.volume import add_volume
 from tiersim.devices.plant import PlantBuilder
@@ -64,7 +65,7 @@ def test_sessions(benchmark: BenchmarkFixture, policy: str, lacking: int, lookup
     def measure() -> tuple[float, float]:
         return references_per_cpu_s(POLICIES[policy], lacking, lookups)
 
-    speeds = [measure() for _ in range(3)]
+    speeds = [measure() for _ in range(rounds(3))]
     benchmark.pedantic(measure, rounds=1)
     speed, missed = max(speeds)
     benchmark.extra_info |= {"references_per_cpu_s": round(speed), "missed_pct": round(100 * missed, 3)}
@@ -87,6 +88,6 @@ def test_warm(benchmark: BenchmarkFixture, policy: str) -> None:
         assert done.stationary
         return done.references / (time.process_time() - began)
 
-    speed = max(fill() for _ in range(3))
+    speed = max(fill() for _ in range(rounds(3)))
     benchmark.pedantic(fill, rounds=1)
     benchmark.extra_info["references_per_cpu_s"] = round(speed)

@@ -11,6 +11,7 @@ import simpy
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from benchmarks.rounds import rounds
 from tests.drawn_streams import streams_of
 from tests.plants import hdd
 from tiersim.devices.array.volume import Volume, add_volume
@@ -82,10 +83,10 @@ def bare_simpy(count: int) -> int:
     return ended
 
 
-def per_cpu_second(count: int, work: Callable[[], Any], rounds: int = 5) -> float:
+def per_cpu_second(count: int, work: Callable[[], Any], times: int) -> float:
     """Best of a few rounds: other programs share this machine."""
     best = float("inf")
-    for _ in range(rounds):
+    for _ in range(times):
         began = time.process_time()
         work()
         best = min(best, time.process_time() - began)
@@ -105,9 +106,9 @@ def first_come_capacity_per_s() -> float:
 def test_compiled_against_bare_simpy(benchmark: BenchmarkFixture, first_come_capacity_per_s: float) -> None:
     count = 2_000_000
     fed = load(count, 0.6 * first_come_capacity_per_s)
-    peer = per_cpu_second(50_000, lambda: bare_simpy(50_000), rounds=3)
-    speed = per_cpu_second(count, lambda: compiled(fed, 1), rounds=5)
-    by_position = per_cpu_second(count, lambda: compiled(fed, 64), rounds=3)
+    peer = per_cpu_second(50_000, lambda: bare_simpy(50_000), rounds(3))
+    speed = per_cpu_second(count, lambda: compiled(fed, 1), rounds(5))
+    by_position = per_cpu_second(count, lambda: compiled(fed, 64), rounds(3))
     benchmark.pedantic(compiled, (fed, 1), rounds=1)
     benchmark.extra_info |= {
         "first_come_capacity_per_s": round(first_come_capacity_per_s),
@@ -134,7 +135,7 @@ def test_so_many_outstanding_on_every_drive(benchmark: BenchmarkFixture, depth: 
         shallow = plant.stations["area_ns"][:DRIVES].mean() / outcome.end_ns < depth
         low, high = (rate, high) if shallow else (low, rate)
     fed = load(count, rate)
-    speed = per_cpu_second(count, lambda: compiled(fed, 64), rounds=3)
+    speed = per_cpu_second(count, lambda: compiled(fed, 64), rounds(3))
     plant, outcome, _ = compiled(fed, 64)
     benchmark.pedantic(compiled, (fed, 64), rounds=1)
     benchmark.extra_info |= {
@@ -154,7 +155,7 @@ def test_reference(benchmark: BenchmarkFixture, first_come_capacity_per_s: float
         assert done is not None
         return done
 
-    speed = per_cpu_second(count, reference, rounds=3)
+    speed = per_cpu_second(count, reference, rounds(3))
     done = benchmark.pedantic(reference, rounds=1)
     benchmark.extra_info["requests_per_cpu_s"] = round(speed)
     builder, commands, metrics = prepared(fed, 1)

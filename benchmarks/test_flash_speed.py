@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from benchmarks.rounds import rounds
 from benchmarks.test_engine_speed import bare_simpy, per_cpu_second
 from tests.plants import flash
 from tests.runs import commands, poisson
@@ -22,7 +23,7 @@ COUNT = 500_000
 LENGTH = 4096
 #: Of the rate at which the dies are busy all the time.
 LOAD = 0.6
-ROUNDS = 5
+ROUNDS = rounds(5)
 
 
 def drive(mapping: str) -> Flash:
@@ -52,7 +53,7 @@ def test_mixed_requests_to_a_drive(benchmark: BenchmarkFixture, mapping: str) ->
     probe_per_s = 10_000.0
     _, busy = timed(device, probe_per_s, COUNT // 10)  # below saturation, dies are as busy as there are requests
     per_s = LOAD * probe_per_s / busy
-    peer = per_cpu_second(50_000, lambda: bare_simpy(50_000), rounds=3)
+    peer = per_cpu_second(50_000, lambda: bare_simpy(50_000), rounds(3))
     speed = COUNT / min(timed(device, per_s, COUNT)[0] for _ in range(ROUNDS))
     benchmark.pedantic(timed, (device, per_s, COUNT), rounds=1)
     benchmark.extra_info |= {

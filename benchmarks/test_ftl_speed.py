@@ -2,6 +2,7 @@
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from benchmarks.rounds import rounds
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import PageMapping, add_ftl
 from tiersim.devices.station_records import Plant
@@ -19,5 +20,5 @@ def test_random_writes_of_units(benchmark: BenchmarkFixture) -> None:
         return (builder.build(), ftl, 0, UNITS, UNITS, 2**32), {}
 
     write_random(*drive()[0])
-    benchmark.pedantic(write_random, setup=drive, rounds=3)
+    benchmark.pedantic(write_random, setup=drive, rounds=rounds(3))
     benchmark.extra_info |= {"units": UNITS}

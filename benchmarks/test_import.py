@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rounds import rounds
 from tiersim.traces.readers import import_trace
 
 DATA = Path(__file__).resolve().parents[1] / "tests" / "data"
@@ -47,7 +48,7 @@ def test_import_against_blkparse(tmp_path: Path, benchmark: Any) -> None:
     """
     records = sum(repeated(DATA / f"vda.blktrace.{cpu}", tmp_path / f"vda.blktrace.{cpu}") for cpu in (0, 1))
     blkparse_s = []
-    for _ in range(3):
+    for _ in range(rounds(3)):
         begin = time.perf_counter()
         subprocess.run(
             ["blkparse", "-q", "-i", "vda", "-o", "/dev/null"], cwd=tmp_path, check=True, capture_output=True
@@ -57,7 +58,7 @@ def test_import_against_blkparse(tmp_path: Path, benchmark: Any) -> None:
     def import_it() -> int:
         return import_trace([tmp_path / "vda"], tmp_path / "vda.trace", force=True).requests
 
-    rows = benchmark.pedantic(import_it, rounds=5, warmup_rounds=1)
+    rows = benchmark.pedantic(import_it, rounds=rounds(5), warmup_rounds=rounds(2) - 1)
     assert rows == REPEATS * ROWS_PER_REPEAT
     benchmark.extra_info["records"] = records
     benchmark.extra_info["blkparse_s"] = min(blkparse_s)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rounds import rounds
 from tests.sqlserver_files import Load, trc_header, trc_of, xel_file, xel_of
 from tiersim.traces.readers import import_trace
 
@@ -26,5 +27,5 @@ def test_import_of_executions(tmp_path: Path, benchmark: Any, name: str) -> None
     def import_it() -> int:
         return import_trace([tmp_path / name], tmp_path / "out.trace", force=True).statements
 
-    assert benchmark.pedantic(import_it, rounds=3, warmup_rounds=1) > 0.9 * EVENTS
+    assert benchmark.pedantic(import_it, rounds=rounds(3), warmup_rounds=rounds(2) - 1) > 0.9 * EVENTS
     benchmark.extra_info["mb_per_s"] = (tmp_path / name).stat().st_size / 1e6 / benchmark.stats.stats.min

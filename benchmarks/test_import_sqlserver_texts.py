@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.rounds import rounds
 from tests.sqlserver_texts import EVENTS, event_series, event_table, trace_table, trace_xml
 from tiersim.traces.readers import import_trace
 
@@ -28,6 +29,6 @@ def test_import_of_a_text(tmp_path: Path, benchmark: Any, shape: str) -> None:
     def import_it() -> int:
         return import_trace([path], tmp_path / "out.trace", force=True).statements
 
-    assert benchmark.pedantic(import_it, rounds=3, warmup_rounds=1) == 3 * TIMES
+    assert benchmark.pedantic(import_it, rounds=rounds(3), warmup_rounds=rounds(2) - 1) == 3 * TIMES
     benchmark.extra_info["mb_per_s"] = len(text) / 1e6 / benchmark.stats.stats.min
     benchmark.extra_info["events_per_s"] = 3 * TIMES / benchmark.stats.stats.min

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.rounds import rounds
 from tiersim.traces.readers import import_trace
 
 ROWS = 1_000_000
@@ -40,5 +41,5 @@ def test_import_of_a_table(tmp_path: Path, benchmark: Any, case: str) -> None:
     def import_it() -> int:
         return import_trace([tmp_path / "table"], tmp_path / "out.trace", format=case.split()[0], force=True).requests
 
-    assert benchmark.pedantic(import_it, rounds=3, warmup_rounds=1) >= ROWS * 0.999
+    assert benchmark.pedantic(import_it, rounds=rounds(3), warmup_rounds=rounds(2) - 1) >= ROWS * 0.999
     benchmark.extra_info["rows_per_s"] = ROWS / benchmark.stats.stats.min

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from benchmarks.rounds import rounds
 from tests.page_large import large_result
 from tests.page_statements import MIB
 from tests.page_studies import write_all
@@ -29,13 +30,13 @@ def test_ten_million_requests_on_a_page(tmp_path: Path, benchmark: BenchmarkFixt
     began = time.perf_counter()
     result = large_result(tmp_path, REQUESTS, per_s=20_000.0)
     simulated_s = time.perf_counter() - began
-    html = benchmark.pedantic(lambda: build_page([result], "ten million"), rounds=3)
+    html = benchmark.pedantic(lambda: build_page([result], "ten million"), rounds=rounds(3))
     (tmp_path / "page.html").write_text(html, encoding="utf-8")
 
     with sync_api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         opened = []
-        for _ in range(3):
+        for _ in range(rounds(3)):
             page = chromium.new_page(viewport={"width": 1240, "height": 900})
             began = time.perf_counter()
             page.goto((tmp_path / "page.html").as_uri())
@@ -94,8 +95,8 @@ def test_two_hundred_and_ten_points_on_a_page(tmp_path: Path, benchmark: Benchma
     file.write_text(html, encoding="utf-8")
     with sync_api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        rounds = [opened(chromium, file) for _ in range(5)]
+        seen = [opened(chromium, file) for _ in range(rounds(5))]
         chromium.close()
-    benchmark.extra_info |= {key: round(min(one[key] for one in rounds), 2) for key in rounds[0]}
+    benchmark.extra_info |= {key: round(min(one[key] for one in seen), 2) for key in seen[0]}
     benchmark.extra_info |= {"page_bytes": len(html.encode()), "load_average": round(os.getloadavg()[0], 1)}
     assert len(html.encode()) < 12_000_000

@@ -15,13 +15,14 @@ import pytest
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from benchmarks.rounds import rounds
 from tiersim.simulator.policies import misses, numbered
 
 peer = pytest.importorskip("libcachesim", reason="libcachesim is not installed: see requirements-dev.lock")
 
 REFERENCES, PAGES, EXPONENT = 10_000_000, 1_000_000, 1.0
 SIZES = (10_000, 100_000)
-ROUNDS = 2
+ROUNDS = rounds(2)
 #: The peer's policy for each of ours: how it is called, and how many times as fast ours is to be.
 PEERS: dict[str, tuple[Callable[[int], Any], int | None]] = {
     "fifo": (peer.FIFO, None),

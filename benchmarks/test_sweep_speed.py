@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from benchmarks.rounds import rounds
 from tests.sweep_runs import begin, contents, grid_of, run_in, write_trace
 from tiersim.scenarios.sweeps.folder import open_folder
 from tiersim.scenarios.sweeps.runner import Threads, run_sweep
@@ -61,7 +62,7 @@ def test_two_workers_against_one(tmp_path: Path, benchmark: BenchmarkFixture) ->
     scenario = grid.scenario_of(grid.point(0))
     source.run(scenario, lambda _: None, tables=False)
 
-    def rounds(threads: int) -> float:
+    def several(threads: int) -> float:
         began = time.perf_counter()
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(lambda _: source.run(scenario, lambda _: None, tables=False), range(_ROUNDS)))
@@ -71,7 +72,7 @@ def test_two_workers_against_one(tmp_path: Path, benchmark: BenchmarkFixture) ->
         "one_worker_s": round(wall[1], 1),
         "two_workers_s": round(wall[2], 1),
         "ratio": round(wall[1] / wall[2], 2),
-        "ratio_of_bare_simulations": round(rounds(1) / rounds(2), 2),
+        "ratio_of_bare_simulations": round(several(1) / several(2), 2),
     }
 
 
@@ -94,7 +95,7 @@ def test_what_a_point_costs_besides_its_simulation(
         return (whole - sum(spent)) / len(grid)
 
     simulated: list[float] = []
-    least = min(benchmark.pedantic(lambda: [sweep() for _ in range(3)], rounds=1))
+    least = min(benchmark.pedantic(lambda: [sweep() for _ in range(rounds(3))], rounds=1))
     benchmark.extra_info |= {
         "overhead_ms_a_point": round(1e3 * least, 1),
         "simulation_ms_a_point": round(1e3 * min(simulated), 1),

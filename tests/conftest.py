@@ -24,7 +24,7 @@ settings.load_profile("untimed")
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-#: CPU seconds of tests that take more than ten, of the others nearly all less than one.
+#: How long tests take that take long; nearly all others take less than a second.
 SECONDS: dict[str, float] = tomllib.loads((Path(__file__).parent / "seconds.toml").read_text(encoding="utf-8"))
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -44,6 +44,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("long") or item.get_closest_marker("hypothesis"):
             first.setdefault(item.nodeid if hasattr(item, "callspec") else str(item.path), []).append(item)
+        elif _name(item) in SECONDS:
+            first[item.nodeid] = [item]
         else:
             short.append(item)
     pages = {item.path for item in items if item.get_closest_marker("browser")}
@@ -62,7 +64,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _seconds(group: list[pytest.Item]) -> float:
     """How long tests take together, as far as it is known."""
-    return sum(SECONDS.get(item.nodeid.removeprefix("tests/test_"), 1.0) for item in group)
+    return sum(SECONDS.get(_name(item), 1.0) for item in group)
+
+
+def _name(item: pytest.Item) -> str:
+    return item.nodeid.removeprefix("tests/test_")
 
 
 def pytest_collection_finish() -> None:

@@ -17,15 +17,21 @@ def recorded() -> MeasuredRun:
     return found
 
 
-def test_what_was_measured_of_the_recorded_run_moves_no_prediction() -> None:
-    wanted = [Conditions("reads", "64MB", 300, 20.0)]
-    known = recorded()
-    wrong = replace(known, figures=Figures(*[9.0] * 7))
-    assert list(cells.foresee(known, wanted, CELLS / "reads")) == list(cells.foresee(wrong, wanted, CELLS / "reads"))
+#: A small pool with a low cap, with a higher one, and a larger pool.
+WANTED = [Conditions("reads", pool, iops, 20.0) for pool, iops in (("64MB", 300), ("64MB", 700), ("256MB", 300))]
 
 
-def test_more_requests_a_second_and_a_larger_pool_are_faster() -> None:
-    wanted = [Conditions("reads", pool, iops, 20.0) for pool, iops in (("64MB", 300), ("64MB", 700), ("256MB", 300))]
-    slow, more, larger = (found for _, found in cells.foresee(recorded(), wanted, CELLS / "reads"))
+@pytest.fixture(scope="module")
+def foreseen() -> list[Figures]:
+    return [found for _, found in cells.foresee(recorded(), WANTED, CELLS / "reads")]
+
+
+def test_what_was_measured_of_the_recorded_run_moves_no_prediction(foreseen: list[Figures]) -> None:
+    wrong = replace(recorded(), figures=Figures(*[9.0] * 7))
+    assert list(cells.foresee(wrong, WANTED[:1], CELLS / "reads")) == [(WANTED[0], foreseen[0])]
+
+
+def test_more_requests_a_second_and_a_larger_pool_are_faster(foreseen: list[Figures]) -> None:
+    slow, more, larger = foreseen
     assert min(more.transactions_per_s, larger.transactions_per_s) > slow.transactions_per_s
     assert larger.misses < slow.misses

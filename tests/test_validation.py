@@ -141,11 +141,11 @@ def test_without_the_traces_the_drives_are_not_tried_and_that_is_said() -> None:
 
 
 #: Experiments of a second or two; the others fill pools, fit devices or replay minutes.
-QUICK = ("founding-arithmetic", "drives", "mqsim", "log-volume", "checkpoint-arithmetic", "checkpoint-bursts")
+QUICK = ("founding-arithmetic", "drives", "log-volume", "checkpoint-arithmetic")
 
 
-#: These are tested elsewhere: of pairs, which take ten minutes, a part of the rows; a depth sweep with its claims.
-ELSEWHERE = ("pairs", "depth")
+#: These are tested elsewhere: of pairs, which take minutes, a part of the rows; a depth sweep with its claims.
+ELSEWHERE = ("pairs", "uncalibrated", "depth")
 
 
 #: These are of recordings that are no part of the project.

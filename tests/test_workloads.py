@@ -217,6 +217,32 @@ think = "9 ms"
     assert summary["verdict"]["load"] == "steady"
 
 
+def test_what_is_sure_to_be_too_little_is_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One client, 20 us a pass, needs 100,000 passes for 2 s. The first number shows it; as many as 16,384 fill less
+    than half of them. What is found is as if all numbers were tried.
+    """
+    text = """
+[statements.work]
+does = [{ compute = "20 us" }]
+[streams.users]
+statements = ["work"]
+clients = 1
+"""
+    tried: list[int] = []
+
+    def noted(described: Any, scenario: Any, passes: int, span_ns: int) -> Any:
+        tried.append(passes)
+        return assemble(described, scenario, passes, span_ns)
+
+    monkeypatch.setattr(workloads, "assemble", noted)
+    found = []
+    for hopeless in (workloads._HOPELESS, 0.0):
+        monkeypatch.setattr(workloads, "_HOPELESS", hopeless)
+        found.append(run(tmp_path, text, more='duration = "2 s"'))
+    assert tried == [256, 131_072, 256, 2048, 16_384, 131_072]
+    assert found[0] == found[1]
+
+
 def test_an_evenly_drawn_row_is_missed_as_often_as_innodb_has_no_room_for_its_page(tmp_path: Path) -> None:
     """Of 100 pages 64 are in 1 MiB of pool but for the frames that are kept free; a changed page is written twice."""
     text = """

@@ -42,6 +42,7 @@ from tiersim.scenarios.validation import (
     start,
     tpch,
     turbo_write,
+    uncalibrated,
     updates,
     warming,
     write_amplification,
@@ -72,6 +73,7 @@ NAMES = (
     "updates",
     "pools-and-caps",
     "pairs",
+    "uncalibrated",
     "start",
     "innodb-cells",
     "innodb-pairs",
@@ -104,17 +106,23 @@ SECONDS: Mapping[str, int] = {
     "compressed-backup": 9,
     "scans-and-lookups": 14,
     "ceilings": 8,
-    "tpch": 58,
-    "order-entry": 78,
-    "warming": 16,
-    "orders": 115,
+    "tpch": 41,
+    "order-entry": 62,
+    "warming": 6,
+    "orders": 44,
     "point-reads": 16,
     "pools-and-caps": 32,
     "pairs": 540,
     "start": 15,
-    "shared-spindles": 225,
+    "innodb-sata": 55,
+    "innodb-ebs": 93,
+    "innodb-gp2": 5,
+    "innodb-samsung": 138,
+    "innodb-tpcc": 63,
+    "shared-spindles": 67,
     "log-volume": 1,
     "checkpoint-arithmetic": 1,
+    "pgbench-raid0": 124,
 }
 #: Experiments without a founding claim that take long: ``--quick`` leaves them out.
 _LONG = (
@@ -131,6 +139,7 @@ _LONG = (
     "updates",
     "pools-and-caps",
     "pairs",
+    "uncalibrated",
     "innodb-cells",
     "innodb-pairs",
     "innodb-sata",
@@ -170,6 +179,7 @@ def run(names: Sequence[str], traces: Path | None) -> Iterator[Experiment]:
         "updates": updates.experiment,
         "pools-and-caps": cells.experiment,
         "pairs": pairs.experiment,
+        "uncalibrated": uncalibrated.experiment,
         "start": start.experiment,
         "innodb-cells": innodb_cells.experiment,
         "innodb-pairs": lambda: innodb_pairs.experiment(traces),
@@ -235,8 +245,8 @@ def markdown(experiments: list[Experiment]) -> str:
 def _map(found: HeatMap) -> str:
     """Return a map as a table: the recorded cell in front, the predicted one above, how far off it is in percent."""
     lines = [
-        ["recorded", *found.labels],
-        ["---", *["--:"] * len(found.labels)],
+        ["recorded", *found.columns],
+        ["---", *["--:"] * len(found.columns)],
         *([label, *map(off, row)] for label, row in zip(found.labels, found.off_pct, strict=True)),
     ]
     return "\n".join([f"{found.title}, off by %:", "", *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
@@ -252,7 +262,7 @@ def origin(found: Experiment) -> str:
     said = [f"Published: {found.source}.", f"Fitted: {found.fitted}."]
     if found.assumed:
         said.append(f"Assumed: {'; '.join(found.assumed)}.")
-    if any(claim.figure for claim in found.claims):
+    if found.maps or any(claim.figure for claim in found.claims):
         said.append(f"Basis: {found.basis}.")
     return " ".join(said)
 
