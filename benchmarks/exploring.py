@@ -19,6 +19,7 @@ from tiersim.operating_system import give_memory_back
 from tiersim.scenarios.exploring.draft import draft_of
 from tiersim.scenarios.exploring.explorer import Explorer, open_recording
 from tiersim.traces.bundle import Bundle, Requests, write_bundle
+from tiersim.traces.parquet import keep_freed
 from tiersim.traces.schema import CHECKPOINT_WRITE, DATA_READ, LOG_WRITE, NOT_MEASURED, READ, WRITE
 
 _BLOCK = 1_000_000
@@ -119,6 +120,7 @@ def main() -> None:
     """Make the recording, measure and print."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
     give_memory_back()
+    keep_freed()
     with tempfile.TemporaryDirectory(prefix="tiersim-") as folder:
         for measured in (True, False):
             print(f"\n{count:,} requests, " + ("latencies recorded" if measured else "by the clock"), flush=True)

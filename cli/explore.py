@@ -45,10 +45,12 @@ def explore(
     from tiersim.cli.exploring.view import ExplorationView
     from tiersim.scenarios.exploring.draft import draft_of
     from tiersim.scenarios.exploring.explorer import MOST_PINS, Explorer, open_recording
+    from tiersim.traces.parquet import keep_freed
 
     if len(on) > MOST_PINS + 1:
         raise ScenarioError(f"--on: {len(on)} scenarios are more than can be compared; give {MOST_PINS + 1} at most")
     give_memory_back()
+    keep_freed()
     drafts = [draft_of(name) for name in on]
     make_folder(output)
     with open_trace(trace) as bundle:

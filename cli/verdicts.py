@@ -32,6 +32,7 @@ _BASES = {
     "extrapolated": "buffer pool larger, CPU busier or reads more than recorded",
     "assumed": "not calibrated",
     "storage": "storage of another kind than recorded",
+    "clients": "not calibrated; CPU and clients decide",
     "innodb": "InnoDB",
 }
 #: In what a result goes beyond its recording, by the first words of its reasons.

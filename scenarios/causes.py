@@ -524,10 +524,10 @@ _FOREVER_NS = 1 << 60
 
 @dataclass(frozen=True)
 class Waiting:
-    """A trace as streams; columns by place in them."""
+    """A trace as streams, which are not placed yet; columns by place in them."""
 
-    streams: Streams
-    file: NDArray[np.int32]
+    streams: Streams  # at no stations
+    file: NDArray[np.unsignedinteger[Any]]  # as few bits as tell files apart
     owner: NDArray[np.int32] | None  # by command of the trace: its stream; None under another load
     names: NDArray[np.str_]  # by stream: of the process; empty when it was not recorded
     facts: dict[str, Any]  # what was inferred, for people
@@ -618,7 +618,9 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
         "load_reached": streams.commands / len(trace),
     }
     owner = crowd.owners.stream if crowd.is_recorded else None
-    return Waiting(streams, streams.station.view(np.int32), owner, crowd.name, known, syncs)
+    file = streams.station.astype(np.min_scalar_type(len(found.files)))
+    nowhere = streams._replace(station=np.zeros(0, np.uint32))
+    return Waiting(nowhere, file, owner, crowd.name, known, syncs)
 
 
 def _recorded_syncs(streams: Streams, latency_ns: NDArray[np.int64]) -> dict[str, Any]:

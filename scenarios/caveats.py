@@ -41,6 +41,9 @@ WAITS = "waits"
 #: The same where commits that share flushes of the log decide, and CPU that nobody recorded decides how many do.
 FLUSHES = "flushes"
 
+#: The same where CPU and clients decide that nobody recorded; such results have errors of their own.
+CLIENTS = "clients"
+
 
 def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Return between which multiples (``low``, ``high``) of a predicted figure 80 % of the measured ones lay, by kind
@@ -54,8 +57,8 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """
     if verdict.get("error") in ("unknown", WAITS, FLUSHES):  # the first: results of InnoDB of older versions
         return {"basis": "unknown", "figures": {}}
-    if verdict.get("error") == INNODB:
-        return {"basis": INNODB, "figures": _learned()[INNODB]}
+    if (own := verdict.get("error")) in (INNODB, CLIENTS):
+        return {"basis": own, "figures": _learned()[own]}
     is_calibrated = verdict["calibration"] == "calibrated"
     if not is_calibrated and verdict.get("transactions") != MET:
         return {"basis": "assumed", "figures": _learned()["assumed"]}

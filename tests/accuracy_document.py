@@ -38,7 +38,7 @@ def _of_section(lines: list[str]) -> Iterator[Measurement]:
         header, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
         if header[0] == "recorded":
             title = before.removesuffix(", off by %:")
-            yield from interval_report.of_map(title, header[1:], ((row[0], row[1:]) for row in rows))
+            yield from interval_report.of_map(title, header[1:], ((row[0], row[1:]) for row in rows), basis)
             continue
         for row in rows:
             found = interval_report.measurement(lines[0], basis, dict(zip(header, row, strict=True)))

@@ -23,6 +23,7 @@ from tiersim.cli.statements import _expected
 from tiersim.scenarios.caveats import (
     BEYOND,
     BEYOND_BY_GUESS,
+    CLIENTS,
     INNODB,
     MET,
     OTHER_STORAGE,
@@ -226,8 +227,8 @@ def test_there_is_enough_to_learn_from_and_what_it_is_worth_is_not_hidden() -> N
 def test_a_figure_of_every_experiment_says_on_what_basis() -> None:
     text = (accuracy_document.ROOT / "docs/accuracy.md").read_text().partition("\n## Intervals")[0]
     for part in text.split("\n## ")[1:]:
-        bases = ("calibrated", "assumed", "innodb")
-        assert ("| figure |" in part) == any(f"Basis: {one}." in part for one in bases), part[:60]
+        compared = "| figure |" in part or "\n| recorded |" in part
+        assert compared == any(f"Basis: {one}." in part for one in interval_report.BASES), part[:60]
 
 
 def test_the_json_has_the_same_as_the_section() -> None:
@@ -361,13 +362,27 @@ def test_all_kinds_stand_for_others_only_where_one_of_these_was_measured() -> No
 def test_pairs_of_a_map_are_measurements_by_recorded_cell() -> None:
     labels = ("32 MiB, free", "32 MiB, 250/s", "128 MiB, 250/s")
     rows = [(labels[0], ["", "+10", "-20"]), (labels[1], ["+0", "", "+50"]), (labels[2], ["-5", "+1", ""])]
-    found = list(interval_report.of_map("Lookups: predicted", labels, rows))
-    (limited,) = interval_report.of_map("", ("32 MiB, free",), [("128 MiB, free", ["-5"])])
+    found = list(interval_report.of_map("Lookups: predicted", labels, rows, "calibrated"))
+    (limited,) = interval_report.of_map("", ("32 MiB, free",), [("128 MiB, free", ["-5"])], "calibrated")
     assert limited.basis == "extrapolated"  # reads of a smaller pool cost processors more
     beyond = [one for one in found if one.basis == "extrapolated"]
     assert [round(exp(-one.error), 2) for one in beyond] == [0.8, 1.0, 1.5, 0.95]
     assert {one.basis for one in found if one not in beyond} == {"calibrated"}
     assert [one.experiment for one in found] == [f"Lookups, from {label}" for label in labels for _ in range(2)]
+    assert {one.basis for one in interval_report.of_map("", labels, rows, "clients")} == {"clients"}
+
+
+def test_what_counters_say_of_cpu_is_farther_off_than_a_calibration() -> None:
+    """Where CPU and clients decide."""
+    own = model_error_of({"calibration": "none", "error": CLIENTS})
+    assert own["basis"] == "clients"
+    assert own["figures"].keys() == {"throughput"}
+    assert (
+        own["figures"]["throughput"]["high"] > model_error_of({"calibration": "none"})["figures"]["throughput"]["high"]
+    )
+    (sentence,) = said.notes([{"verdict": {"calibration": "none", "error": CLIENTS}, "model_error": own}])
+    assert "(not calibrated; CPU and clients decide): throughput" in sentence
+    assert "unknown for other figures" in sentence
 
 
 @pytest.mark.parametrize("load", ["steady", "behind"])

@@ -11,7 +11,7 @@ from tests.accuracy_document import DOCUMENT
 from tests.runs import needs_jit
 from tests.test_real_postgres_matrix import cell
 from tiersim.cli.page.validation import build_validation_page
-from tiersim.scenarios.validation import report
+from tiersim.scenarios.validation import interval_report, report, uncalibrated
 from tiersim.scenarios.validation.claims import Experiment
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
 from tiersim.scenarios.validation.pair_figures import Pair, Predicted, pairs_of
@@ -114,6 +114,45 @@ def test_the_document_has_the_predicted_map_and_the_page_the_guesses_too(tmp_pat
     assert report.document([found])["experiments"][0]["maps"][0]["off_pct"][2][0] == pytest.approx(20)
 
 
+def test_without_a_calibration_a_map_has_the_cells_without_a_cap_above(tmp_path: Path) -> None:
+    """Each has a row, and so has the lowest cap; what a result does not call its own error is left out."""
+    large = replace(named("large", cell(2000)), pool_mib=384)
+    cells = [large, *CELLS]
+    found = uncalibrated.judged(cells, {("slow", "free"): 1300, ("slow", "large"): 1800, ("free", "large"): 2100})
+    drawn = found.maps[0]
+    assert drawn.labels == ("128 MiB, free", "128 MiB, 200/s", "384 MiB, free")
+    assert drawn.columns == ("128 MiB, free", "384 MiB, free")
+    assert drawn.off_pct[0][0] is None
+    assert drawn.off_pct[0][1] == pytest.approx(5)
+    assert drawn.off_pct[1] == pytest.approx((30, -10))
+    assert drawn.off_pct[2] == (None, None)
+    capped, free, near = found.claims
+    assert (capped.predicted, capped.published) == pytest.approx((20, (90 + 95) / 2))
+    assert (free.predicted, free.published) == pytest.approx((5, 50))
+    assert near.predicted == pytest.approx(200 / 3)
+    assert near.verdict == "fails"
+    assert "| 128 MiB, 200/s | +30 | -10 |" in report.markdown([found])
+    assert "Basis: clients." in report.markdown([found])
+    assert {one.basis for one in interval_report.measurements_of_maps(found)} == {"clients"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["updates-32-d300", "tpcb-384-free"])
+def test_a_row_without_a_calibration_is_what_is_predicted(name: str, tmp_path: Path) -> None:
+    """``tiersim validate uncalibrated`` writes all rows."""
+    matrix(tmp_path)
+    cells = cells_of(tmp_path)
+    (source,) = [one for one in cells if one.name == name]
+    found = uncalibrated.predicted_of(source, cells)
+    assert found
+    header, row = documented(source, " without a calibration")
+    of_label = {one.label: one for one in others_of(source, cells)}
+    for label, off in zip(header, row, strict=True):
+        target = of_label.get(label)
+        tps = None if target is None else found.get(target.name)
+        assert off == ("" if tps is None or target is None else report.off(100 * (tps / target.figures["tps"] - 1)))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["reads-32-r250", "updates-32-d300", "updates-384-log400", "tpcb-384-free"])
 def test_a_row_of_the_accuracy_document_is_what_is_predicted(name: str, tmp_path: Path) -> None:
@@ -135,12 +174,12 @@ def test_a_row_of_the_accuracy_document_is_what_is_predicted(name: str, tmp_path
         assert off == report.off(100 * (found[target.name].tps / target.figures["tps"] - 1)), label
 
 
-def documented(source: Cell) -> tuple[list[str], list[str]]:
+def documented(source: Cell, how: str = "") -> tuple[list[str], list[str]]:
     """The labels of what is predicted in the accuracy document, and by how much each is off when it is predicted from
     *source*.
     """
     title = {"reads": "Lookups", "updates": "Updates", "tpcb": "TPC-B-like transactions"}[source.load]
-    section = DOCUMENT.read_text(encoding="utf-8").partition(f"{title}: predicted transactions/s, off by %:")[2]
+    section = DOCUMENT.read_text(encoding="utf-8").partition(f"{title}{how}: predicted transactions/s, off by %:")[2]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("|")]
     row = next(row for row in rows[1:] if row[0] == source.label)
     return rows[0][1:], row[1:]

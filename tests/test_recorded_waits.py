@@ -262,7 +262,7 @@ def test_waits_that_no_pause_holds_are_said_and_in_doubt(load: StatementLoad, tm
     transactions = len(transactions_of(load).rows)
     assert program(exceeds, tmp_path).kept_waits_ns == pytest.approx(paused_ns / 2 / transactions)
     summaries = [run(one, tmp_path).summary for one in (known, exceeds)]
-    assert [one["verdict"].get("error") for one in summaries] == [None, "waits"]
+    assert [one["verdict"].get("error") for one in summaries] == ["clients", "waits"]
     said = [[text for text in one["caveats"] if "longer than clients paused" in text] for one in summaries]
     assert [len(texts) for texts in said] == [0, 1]
     time_ns = len(set(load.session.tolist())) * load.span_ns
@@ -328,13 +328,28 @@ def test_how_many_commits_share_a_flush_is_unknown_where_clients_mostly_wait_for
     assert "share a flush" in str(verdicts.sentence(slow))
     assert "--recorded-on" in str(verdicts.sentence(slow))
     costs = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)
+    assert run(known, tmp_path).summary["verdict"]["error"] == "clients"
     others = [
-        run(known, tmp_path).summary,
         run(known, tmp_path, "replay.mode=open", latency="50 ms").summary,
         run(replace(known, session=np.zeros_like(known.session)), tmp_path, latency="50 ms").summary,
         run(known, tmp_path, latency="50 ms", processor=costs).summary,
     ]
-    assert ["error" in one["verdict"] for one in others] == [False] * 4
+    assert ["error" in one["verdict"] for one in others] == [False] * 3
+
+
+def test_where_cpu_and_clients_decide_that_nobody_recorded_errors_are_their_own(
+    load: StatementLoad, tmp_path: Path
+) -> None:
+    known = replace(load, active=None, log_busy=0.0)
+    found = run(known, tmp_path).summary
+    assert found["verdict"]["error"] == found["model_error"]["basis"] == "clients"
+    assert "CPU and clients decide" in str(verdicts.sentence(found))
+    assert list(verdicts.expected_multiples(found)) == ["throughput"]
+    read = replace(known, asked=tuple(replace(one, durable=False) for one in known.asked))
+    slow = run(read, tmp_path, latency="100 ms").summary
+    costs = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)
+    others = [slow, run(known, tmp_path, "replay.mode=open").summary, run(known, tmp_path, processor=costs).summary]
+    assert ["error" in one["verdict"] for one in others] == [False] * 3
 
 
 @pytest.mark.parametrize(

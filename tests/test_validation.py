@@ -144,8 +144,8 @@ def test_without_the_traces_the_drives_are_not_tried_and_that_is_said() -> None:
 QUICK = ("founding-arithmetic", "drives", "log-volume", "checkpoint-arithmetic")
 
 
-#: These are tested elsewhere: of pairs, which take ten minutes, a part of the rows; a depth sweep with its claims.
-ELSEWHERE = ("pairs", "depth")
+#: These are tested elsewhere: of pairs, which take minutes, a part of the rows; a depth sweep with its claims.
+ELSEWHERE = ("pairs", "uncalibrated", "depth")
 
 
 #: These are of recordings that are no part of the project.

@@ -57,7 +57,7 @@ def _tagged(tag: str, texts: Iterable[str], more: str = "") -> str:
 
 def _map(found: HeatMap) -> str:
     """Draw a map: blue is predicted too low, orange too high."""
-    head = _tagged("th", ("recorded", *found.labels), 'scope="col"')
+    head = _tagged("th", ("recorded", *found.columns), 'scope="col"')
     rows = "".join(
         f'<tr><th scope="row">{escape(label)}</th>{"".join(map(_heat, row))}</tr>'
         for label, row in zip(found.labels, found.off_pct, strict=True)

@@ -30,7 +30,7 @@ from tiersim.devices.station_records import NEVER, Plant
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import FLUSHES, INNODB, WAITS, model_error_of
+from tiersim.scenarios.caveats import CLIENTS, FLUSHES, INNODB, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import OTHERS, Program
@@ -47,7 +47,17 @@ from tiersim.simulator.categories import (
 )
 from tiersim.simulator.commands import Outcome
 from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, IDLE
-from tiersim.simulator.database.database_state import CLOCK, COUNTED_FROM, FOR_LOG, HISTORY, SPENT, Database
+from tiersim.simulator.database.database_state import (
+    CLOCK,
+    COUNTED_FROM,
+    FOR_EVICTION,
+    FOR_LOG,
+    FOR_READ,
+    FOR_TEMP,
+    HISTORY,
+    SPENT,
+    Database,
+)
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import (
     SCHEMA,
@@ -319,8 +329,8 @@ def summarise_statements(
         believed["error"] = INNODB
     elif _may_keep_waits(program, rates["transactions"]["value"] or 0.0):
         believed["error"] = WAITS
-    elif _waits_mostly_for_log(scenario, assembled, until_ns - from_ns):
-        believed["error"] = FLUSHES
+    elif (whose := _uncalibrated_error(scenario, assembled, until_ns - from_ns)) is not None:
+        believed["error"] = whose
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": scenario.name,
@@ -561,17 +571,22 @@ def _may_keep_waits(program: Program, transactions_per_s: float) -> bool:
     return program.waits_told or doubtful_ns * transactions_per_s / (program.sessions * NS_PER_S) > 1 - 1 / most
 
 
-def _waits_mostly_for_log(scenario: NamedScenario, assembled: Assembled, counted_ns: int) -> bool:
-    """Tell whether clients that go round wait for the log for most of the time that is counted, without a calibration.
+def _uncalibrated_error(scenario: NamedScenario, assembled: Assembled, counted_ns: int) -> str | None:
+    """Return whose errors a result without a calibration has if clients go round; None: those of others like it.
 
-    Then the rate is that of flushes, times the commits that share one: those whose clients are back in time. How soon
-    they are hangs on CPU, which no counter tells, and their recorded pauses hold waits for processors.
+    Where they wait for the log for most of the time, the rate is that of flushes, times the commits that share one:
+    those whose clients are back in time. How soon they are hangs on CPU, which no counter tells, and their recorded
+    pauses hold waits for processors. So does the rate itself where they wait for storage for less than most of it.
     """
     load, sessions = assembled.load, assembled.program.sessions
     goes_round = load.closed and load.synthetic and not by_the_clock(load, scenario.model.replay.mode)
-    if assembled.clients is not None or not goes_round or sessions == 1:
-        return False
-    return int(assembled.database.spent[:, FOR_LOG].sum()) > _MOSTLY * sessions * counted_ns
+    if assembled.clients is not None or not goes_round:
+        return None
+    spent_ns = assembled.database.spent.sum(axis=0)
+    mostly_ns = _MOSTLY * sessions * counted_ns
+    if spent_ns[FOR_LOG] > mostly_ns:
+        return FLUSHES if sessions > 1 else None
+    return None if spent_ns[[FOR_READ, FOR_EVICTION, FOR_LOG, FOR_TEMP]].sum() > mostly_ns else CLIENTS
 
 
 def _basis(load: StatementLoad) -> str:

@@ -11,8 +11,9 @@ Kind = Literal["figure", "arithmetic", "qualitative"]
 #: or how often and how much something is done.
 Figure = Literal["throughput", "mean", "tail", "count"]
 #: What a prediction stands on: numbers fitted to or measured on the very hardware; such of a recording that does not
-#: reach as far; those of data sheets and guesses; or, whatever they are, a model of InnoDB, whose errors are its own.
-Basis = Literal["calibrated", "extrapolated", "assumed", "innodb"]
+#: reach as far; those of data sheets and guesses; what counters of statements say of CPU and clients, where these
+#: decide; or, whatever they are, a model of InnoDB, whose errors are its own.
+Basis = Literal["calibrated", "extrapolated", "assumed", "clients", "innodb"]
 Verdict = Literal["exact", "holds", "fails", "underdetermined", "qualitative holds", "qualitative fails"]
 
 
@@ -102,6 +103,12 @@ class HeatMap:
     labels: tuple[str, ...]
     off_pct: tuple[tuple[float | None, ...], ...]
     is_guess: bool = False  # of somebody who has no model
+    asked: tuple[str, ...] = ()  # of the columns, where these are not the rows
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Labels of the columns."""
+        return self.asked or self.labels
 
 
 @dataclass(frozen=True)

@@ -44,15 +44,20 @@ def measurements_of(experiments: Sequence[Experiment]) -> list[Measurement] | No
 
 
 def _of(found: Experiment) -> Iterator[Measurement]:
-    for drawn in found.maps:
-        if not drawn.is_guess:
-            cells = ([report.off(cell) for cell in row] for row in drawn.off_pct)
-            yield from of_map(drawn.title, drawn.labels, zip(drawn.labels, cells, strict=True))
+    yield from measurements_of_maps(found)
     columns, rows = report.table(found)
     for row in rows:
         one = measurement(found.title, found.basis, dict(zip(columns, row, strict=True)))
         if one is not None:
             yield one
+
+
+def measurements_of_maps(found: Experiment) -> Iterator[Measurement]:
+    """Yield the pairs of an experiment's maps."""
+    for drawn in found.maps:
+        if not drawn.is_guess:
+            cells = ([report.off(cell) for cell in row] for row in drawn.off_pct)
+            yield from of_map(drawn.title, drawn.columns, zip(drawn.labels, cells, strict=True), found.basis)
 
 
 def measurement(experiment: str, basis: Basis, row: Mapping[str, str]) -> Measurement | None:
@@ -69,18 +74,21 @@ def measurement(experiment: str, basis: Basis, row: Mapping[str, str]) -> Measur
     return Measurement(experiment, basis, figure, error, *of_range(_number(row["predicted"]), low, high))
 
 
-def of_map(title: str, labels: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Measurement]:
-    """Return the pairs of a heat map, its cells in percent, as measurements of throughput.
+def of_map(
+    title: str, labels: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], basis: Basis
+) -> Iterator[Measurement]:
+    """Return the pairs of a heat map, its cells in percent, as measurements of throughput on a *basis*.
 
-    Pairs from one recorded cell share its faults, so each recorded cell is an experiment. Pairs that go beyond
-    their recording have a basis of their own.
+    Pairs from one recorded cell share its faults, so each recorded cell is an experiment. Calibrated pairs that go
+    beyond their recording have a basis of their own.
     """
     for label, cells in rows:
         for asked, cell in zip(labels, cells, strict=True):
             if cell:
-                basis: Basis = "extrapolated" if _goes_beyond(label, asked) else "calibrated"
+                beyond = basis == "calibrated" and _goes_beyond(label, asked)
                 error = -log1p(_number(cell) / 100)
-                yield Measurement(f"{title.partition(':')[0]}, from {label}", basis, "throughput", error)
+                experiment = f"{title.partition(':')[0]}, from {label}"
+                yield Measurement(experiment, "extrapolated" if beyond else basis, "throughput", error)
 
 
 def _goes_beyond(recorded: str, asked: str) -> bool:

@@ -40,7 +40,7 @@ log = "log"
 #: So much may the median be off, in percent, or as much as repeats are apart; what share of the pairs is to be near,
 #: and of their 95th percentiles.
 _MEDIAN_PCT, _NEAR_PCT, _TAILS_NEAR_PCT = 10.0, 90.0, 80.0
-_LOADS = {"reads": "Lookups", "updates": "Updates", "tpcb": "TPC-B-like transactions"}
+LOADS = {"reads": "Lookups", "updates": "Updates", "tpcb": "TPC-B-like transactions"}
 
 
 def predict(source: Cell, targets: Sequence[Cell], *, ranges: bool) -> dict[str, Predicted]:
@@ -48,13 +48,15 @@ def predict(source: Cell, targets: Sequence[Cell], *, ranges: bool) -> dict[str,
     return {name: Predicted.of(result) for name, result in results_of(source, targets, ranges=ranges).items()}
 
 
-def results_of(source: Cell, targets: Sequence[Cell], *, ranges: bool) -> dict[str, Result]:
-    """Return the results of *targets* by name, predicted from *source*."""
+def results_of(source: Cell, targets: Sequence[Cell], *, ranges: bool, calibrated: bool = True) -> dict[str, Result]:
+    """Return the results of *targets* by name, predicted from *source*, whose hardware is described unless they are not
+    to be *calibrated*.
+    """
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         folder = Path(name)
         shutil.copytree(source.folder / COUNTERS, folder / "recorded")
         import_trace([folder / "recorded"], folder / "recorded.trace")
-        recorded_on = _scenario(folder / "source", source, source)
+        recorded_on = _scenario(folder / "source", source, source) if calibrated else None
         scenarios = [_scenario(folder / target.name, source, target) for target in targets]
         bundle = Bundle(folder / "recorded.trace")
         results = replay_statements_all(bundle, scenarios, recorded_on=recorded_on, ranges=ranges)
@@ -141,8 +143,8 @@ def _median_pct(pairs: Sequence[Pair], figure: str) -> float:
 
 def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -> Iterator[HeatMap]:
     """Draw each load's pairs: what is predicted, and the two guesses."""
-    for load, title in _LOADS.items():
-        own = sorted((c for c in cells if c.load == load), key=_place)
+    for load, title in LOADS.items():
+        own = sorted((c for c in cells if c.load == load), key=place)
         pairs = {(s.name, t.name): (s, t) for s in own for t in own if s != t}
         unchanged = {names: source.figures["tps"] for names, (source, _) in pairs.items()}
         scaled = {names: scaled_by_cap(*pair) for names, pair in pairs.items()}
@@ -151,7 +153,7 @@ def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -> 
         yield _map(f"{title}: a guess: throughput goes with the cap", own, scaled, is_guess=True)
 
 
-def _place(cell: Cell) -> tuple[int, float]:
+def place(cell: Cell) -> tuple[int, float]:
     """Return where a cell stands: by pool, then from no cap to the lowest."""
     return cell.pool_mib, -(cell.iops or cell.log_iops or float("inf"))
 

@@ -42,6 +42,7 @@ from tiersim.scenarios.validation import (
     start,
     tpch,
     turbo_write,
+    uncalibrated,
     updates,
     warming,
     write_amplification,
@@ -72,6 +73,7 @@ NAMES = (
     "updates",
     "pools-and-caps",
     "pairs",
+    "uncalibrated",
     "start",
     "innodb-cells",
     "innodb-pairs",
@@ -138,6 +140,7 @@ _LONG = (
     "updates",
     "pools-and-caps",
     "pairs",
+    "uncalibrated",
     "innodb-cells",
     "innodb-pairs",
     "innodb-sata",
@@ -177,6 +180,7 @@ def run(names: Sequence[str], traces: Path | None) -> Iterator[Experiment]:
         "updates": updates.experiment,
         "pools-and-caps": cells.experiment,
         "pairs": pairs.experiment,
+        "uncalibrated": uncalibrated.experiment,
         "start": start.experiment,
         "innodb-cells": innodb_cells.experiment,
         "innodb-pairs": lambda: innodb_pairs.experiment(traces),
@@ -242,8 +246,8 @@ def markdown(experiments: list[Experiment]) -> str:
 def _map(found: HeatMap) -> str:
     """Return a map as a table: the recorded cell in front, the predicted one above, how far off it is in percent."""
     lines = [
-        ["recorded", *found.labels],
-        ["---", *["--:"] * len(found.labels)],
+        ["recorded", *found.columns],
+        ["---", *["--:"] * len(found.columns)],
         *([label, *map(off, row)] for label, row in zip(found.labels, found.off_pct, strict=True)),
     ]
     return "\n".join([f"{found.title}, off by %:", "", *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
@@ -259,7 +263,7 @@ def origin(found: Experiment) -> str:
     said = [f"Published: {found.source}.", f"Fitted: {found.fitted}."]
     if found.assumed:
         said.append(f"Assumed: {'; '.join(found.assumed)}.")
-    if any(claim.figure for claim in found.claims):
+    if found.maps or any(claim.figure for claim in found.claims):
         said.append(f"Basis: {found.basis}.")
     return " ".join(said)
 
