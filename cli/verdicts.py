@@ -64,9 +64,10 @@ def sentence(summary: Summary) -> str | None:
         return f"{_EXPECTED}: {reason + remedy if reason else _ENGINE}."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
-    without = found["basis"] in ("assumed", "storage")  # nobody measured percentiles of them (docs/accuracy.md)
+    # nobody measured percentiles of them (docs/accuracy.md)
+    without = found["basis"] in ("assumed", "clients", "storage")
     if without:
-        names = names | {"other": "mean latency"}
+        names = names | {"other": "mean latency" if "throughput" in figures else "throughput and mean latency"}
     parts = [f"{words} {reach(figures[key])}" for key, words in names.items() if key in figures]
     if "other" not in figures and not figures.keys() >= _NAMED:
         parts.append("unknown for other figures")
@@ -104,8 +105,9 @@ def meaning(summaries: Iterable[Summary]) -> str:
     between = f"between {low.removeprefix('-')} % below and {(high or low).removeprefix('+')} % above"
     return (
         f"{found}: the prediction is {between} the measured value in "
-        f"{'3 of 4' if 'innodb' in bases else 'nearly 4 of 5'} checks (docs/accuracy.md)."
-        f"{_ONE_SERVER if bases & {'calibrated', 'extrapolated'} else ''}{_OTHER_STORAGE if 'storage' in bases else ''}"
+        f"{'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks (docs/accuracy.md)."
+        f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'extrapolated'} else ''}"
+        f"{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{_DOUBT if any(map(in_doubt, given)) else ''}"
     )
 

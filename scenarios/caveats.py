@@ -81,7 +81,8 @@ def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] |
     a latency, such as ``p99``; None where nothing like it was measured, as no percentile of ``assumed`` ones.
     """
     kind = figure if figure == "throughput" else "mean" if figure in ("mean", "p50") else "tail"
-    other = None if kind == "tail" and error["basis"] in ("assumed", "storage") else error["figures"].get("other")
+    without = kind == "tail" and error["basis"] in ("assumed", CLIENTS, "storage")
+    other = None if without else error["figures"].get("other")
     found = error["figures"].get(kind) or other
     return None if found is None else (found["low"], found["high"])
 

@@ -17,13 +17,15 @@ from importlib.resources import files
 from math import exp, hypot, inf, log
 from typing import Any
 
-from tiersim.scenarios.caveats import FLUSHES, INNODB, WAITS, model_error_of, multiples_of
+from tiersim.scenarios.caveats import CLIENTS, FLUSHES, INNODB, WAITS, model_error_of, multiples_of
 from tiersim.simulator.result import Result
 
 #: A 99th percentile of more than so many medians is that of transactions which waited for a device.
 HUMPS_APART = 10.0
 #: Share of recorded percentiles that an interval is to hold.
 SHARE = 0.8
+#: Errors of predictions of which nobody recorded percentiles.
+_NOT_RECORDED = (CLIENTS, FLUSHES, INNODB, WAITS)
 #: An interval whose ends are further apart decides nothing.
 WIDE = 2.0
 
@@ -91,7 +93,7 @@ _NUMBERS = ("p50_ms", "p99_ms", "recorded_p99_ms", "p95_ms")
 def with_tails(result: Result) -> Result:
     """Add to the *result* of a recorded load of PostgreSQL the interval of each 99th percentile."""
     summary = result.summary
-    if summary["verdict"].get("error") in (FLUSHES, INNODB, WAITS):  # nobody recorded percentiles of such predictions
+    if summary["verdict"].get("error") in _NOT_RECORDED:
         return result
     drawn = (summary.get("range") or {}).get("p99_ns", {})
     median = summary["latency_ns"]["transaction"]["p50"]["value"]

@@ -376,13 +376,17 @@ def test_what_counters_say_of_cpu_is_farther_off_than_a_calibration() -> None:
     """Where CPU and clients decide."""
     own = model_error_of({"calibration": "none", "error": CLIENTS})
     assert own["basis"] == "clients"
-    assert own["figures"].keys() == {"throughput"}
-    assert (
-        own["figures"]["throughput"]["high"] > model_error_of({"calibration": "none"})["figures"]["throughput"]["high"]
-    )
+    assert own["figures"].keys() == {"other"}  # of three loads
+    usual = model_error_of({"calibration": "none"})
+    for figure in ("throughput", "mean"):
+        wide, narrow = multiples_of(own, figure), multiples_of(usual, figure)
+        assert wide is not None
+        assert narrow is not None
+        assert wide[1] > narrow[1]
+    assert multiples_of(own, "p95") is None
     (sentence,) = said.notes([{"verdict": {"calibration": "none", "error": CLIENTS}, "model_error": own}])
-    assert "(not calibrated; CPU and clients decide): throughput" in sentence
-    assert "unknown for other figures" in sentence
+    assert "(not calibrated; CPU and clients decide): throughput and mean latency -" in sentence
+    assert "unknown for percentiles" in sentence
 
 
 @pytest.mark.parametrize("load", ["steady", "behind"])

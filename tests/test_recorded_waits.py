@@ -11,7 +11,7 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.test_statements import run, scenario
 from tiersim.cli import verdicts
-from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, most_client_ns
+from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, MOST_LOG_NS, most_client_ns
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.programs import Program
@@ -337,14 +337,35 @@ def test_how_many_commits_share_a_flush_is_unknown_where_clients_mostly_wait_for
     assert ["error" in one["verdict"] for one in others] == [False] * 3
 
 
+def test_who_waits_for_a_row_waits_for_what_its_holder_does(load: StatementLoad, tmp_path: Path) -> None:
+    """All want few rows, so most wait for a row, whose holder waits for the log: CPU decides nothing."""
+    hot = replace(load, active=None, log_busy=0.0, fitted=law(5.0))
+    found = run(hot, tmp_path, latency="50 ms").summary
+    spent_ns = found["commit_breakdown_ns"]
+    assert found["verdict"]["error"] == "flushes", spent_ns
+
+
+def test_more_cpu_of_a_log_write_than_anybody_measured_is_said(load: StatementLoad, tmp_path: Path) -> None:
+    much = ProcessorCosts({}, 0, Costs(log_io_ns=MOST_LOG_NS + 1), "a test", pause_ns=0)
+    most = replace(much, costs=Costs(log_io_ns=MOST_LOG_NS))
+
+    def said(costs: ProcessorCosts, *changes: str) -> bool:
+        found = run(load, tmp_path, *changes, processor=costs).summary["caveats"]
+        return any("a write of the WAL takes" in one for one in found)
+
+    assert said(much)
+    assert not said(most)
+
+
 def test_where_cpu_and_clients_decide_that_nobody_recorded_errors_are_their_own(
     load: StatementLoad, tmp_path: Path
 ) -> None:
     known = replace(load, active=None, log_busy=0.0)
     found = run(known, tmp_path).summary
     assert found["verdict"]["error"] == found["model_error"]["basis"] == "clients"
+    assert "one server" in verdicts.meaning([found])
     assert "CPU and clients decide" in str(verdicts.sentence(found))
-    assert list(verdicts.expected_multiples(found)) == ["throughput"]
+    assert list(verdicts.expected_multiples(found)) == ["throughput", "mean"]
     read = replace(known, asked=tuple(replace(one, durable=False) for one in known.asked))
     slow = run(read, tmp_path, latency="100 ms").summary
     costs = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.explanation import helpful
 from tiersim.cli.verdicts import expected_multiples, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import ELSEWHERE, PERCENTILES, REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES
@@ -416,6 +415,7 @@ def _measured(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
+    from tiersim.cli.explanation import helpful
     from tiersim.scenarios.caveats import in_doubt
 
     summary = result.summary
@@ -431,6 +431,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "expected": expected_multiples(summary) if summary.get("model_error") else None,
         "recorded_on": {key: summary.get("calibration", {}).get(key) for key in ("baseline", "described")},
         "in_doubt": in_doubt(summary),
+        "has_tails": bool(summary.get("tails")),
         "curves": {} if saturated else curves(result),
         "bottleneck": _with_part(finite(summary.get("bottleneck"))),
         "helps": finite(helpful(summary)),

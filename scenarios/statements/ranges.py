@@ -24,7 +24,7 @@ from tiersim.parallel import side_by_side
 from tiersim.scenarios.calibration.popularity.fit import alike
 from tiersim.scenarios.calibration.popularity.occupancy import Law
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.caveats import model_error_of, multiples_of
+from tiersim.scenarios.caveats import CLIENTS, model_error_of, multiples_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.tails import tail_figures
@@ -153,7 +153,9 @@ def with_waits(result: Result, ends: Sequence[Result]) -> Result:
     """Add to a *result* without a calibration how far apart the *ends* lie of what may be waits of its recording, with
     the error of the models. Nothing where they decide: nobody measured how far off those predictions are.
     """
-    below, above = multiples_of(model_error_of({"calibration": "none"}), "throughput") or (1.0, 1.0)
+    errors = [model_error_of({"calibration": "none", "error": error}) for error in (None, CLIENTS)]
+    lows, highs = zip(*(multiples_of(error, "throughput") or (1.0, 1.0) for error in errors), strict=True)
+    below, above = min(lows), max(highs)  # CPU and clients may decide at one of the ends
     rates = [one.summary["throughput_per_s"]["transactions"]["value"] for one in (result, *ends)]
     means = [one.summary["latency_ns"]["transaction"]["mean"]["value"] for one in (result, *ends)]
     if None in rates:

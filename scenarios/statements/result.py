@@ -29,6 +29,7 @@ from tiersim.devices.station import balances
 from tiersim.devices.station_records import NEVER, Plant
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
+from tiersim.scenarios.calibration.cpu_and_waits import MOST_LOG_NS
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
 from tiersim.scenarios.caveats import CLIENTS, FLUSHES, INNODB, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
@@ -51,6 +52,7 @@ from tiersim.simulator.database.database_state import (
     CLOCK,
     COUNTED_FROM,
     FOR_EVICTION,
+    FOR_LOCK,
     FOR_LOG,
     FOR_READ,
     FOR_TEMP,
@@ -582,7 +584,9 @@ def _uncalibrated_error(scenario: NamedScenario, assembled: Assembled, counted_n
     goes_round = load.closed and load.synthetic and not by_the_clock(load, scenario.model.replay.mode)
     if assembled.clients is not None or not goes_round:
         return None
-    spent_ns = assembled.database.spent.sum(axis=0)
+    spent_ns = assembled.database.spent.sum(axis=0).astype(np.float64)
+    rows_ns, spent_ns[FOR_LOCK] = spent_ns[FOR_LOCK], 0.0
+    spent_ns *= 1 + rows_ns / max(spent_ns.sum(), 1.0)  # who waits for a row waits for what its holder does
     mostly_ns = _MOSTLY * sessions * counted_ns
     if spent_ns[FOR_LOG] > mostly_ns:
         return FLUSHES if sessions > 1 else None
@@ -696,7 +700,8 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
             f"extrapolated: the pool of {format_bytes(assembled.settings.buffer_pool_bytes)} is more than four times as"
             " large or small as the recorded one; record with a pool nearer to it"
         )
-    found += _waits_without_pauses(load, assembled.program)
+    found += _waits_without_pauses(assembled)
+    found += _costly_log(scenario, assembled)
     found += [*load.fitted.contradicted, *load.counters.drift.said]
     bounded = load.fitted.bounded
     if bounded:
@@ -707,14 +712,32 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     return found
 
 
-def _waits_without_pauses(load: StatementLoad, program: Program) -> Iterator[str]:
+def _waits_without_pauses(assembled: Assembled) -> Iterator[str]:
     """Say how much of the waits for commits no pause holds, if it matters."""
+    load, program = assembled.load, assembled.program
+    remedy = (
+        "describe the recorded hardware (--recorded-on)"
+        if assembled.clients is None
+        else 'write host.clients = "here" if they ran on the same host'
+    )
     share = program.kept_waits_ns * load.transactions / max(len(np.unique(load.session)) * load.span_ns, 1)
     if share > _SAID:
         yield (
             f"commits waited {format_ns(program.kept_waits_ns)} a transaction longer than clients paused, {share:.0%}"
-            " of their time: that was in executions or between them, where it stays as if it were work; describe the"
-            " recorded hardware (--recorded-on)"
+            f" of their time: that was in executions or between them, where it stays as if it were work; {remedy}"
+        )
+
+
+def _costly_log(scenario: NamedScenario, assembled: Assembled) -> Iterator[str]:
+    """Say that writes of the log take more CPU than anybody measured, where a calibration says so."""
+    host, settings = scenario.model.host, assembled.settings
+    is_said = host is not None and host.costs is not None and host.costs.log_io is not None
+    log_ns = round(settings.costs.log_io_ns * settings.core_speed)
+    if assembled.clients is not None and not is_said and log_ns > MOST_LOG_NS:
+        yield (
+            f"a write of the WAL takes {format_ns(log_ns)} of CPU by this calibration; at most"
+            f" {format_ns(MOST_LOG_NS)} were seen elsewhere: the recorded log device may be slower than described, and"
+            " commits faster than predicted; compare it with fio"
         )
 
 

@@ -276,7 +276,7 @@ def read_load(
         said.append(f"CPU time of {int(unknown.sum()):,} executions is unknown and assumed to be 0")
     span_ns = int((columns["time_ns"] + duration_ns).max()) - first_ns
     active = _active(counters.found, span_ns, _texts_by_entity(path))
-    untracked = [] if active is None else _untracked(counters.found)
+    untracked = [] if active is None or synthesis is None or not synthesis.closed else _untracked(counters.found)
     said += untracked
     return StatementLoad(
         path=path,

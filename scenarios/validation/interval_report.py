@@ -79,15 +79,16 @@ def of_map(
 ) -> Iterator[Measurement]:
     """Return the pairs of a heat map, its cells in percent, as measurements of throughput on a *basis*.
 
-    Pairs from one recorded cell share its faults, so each recorded cell is an experiment. Calibrated pairs that go
-    beyond their recording have a basis of their own.
+    Pairs from one recorded cell share its faults, so each recorded cell is an experiment; without a calibration those
+    of a load do. Calibrated pairs that go beyond their recording have a basis of their own.
     """
     for label, cells in rows:
         for asked, cell in zip(labels, cells, strict=True):
             if cell:
                 beyond = basis == "calibrated" and _goes_beyond(label, asked)
                 error = -log1p(_number(cell) / 100)
-                experiment = f"{title.partition(':')[0]}, from {label}"
+                load = title.partition(":")[0]
+                experiment = load if basis == "clients" else f"{load}, from {label}"
                 yield Measurement(experiment, "extrapolated" if beyond else basis, "throughput", error)
 
 

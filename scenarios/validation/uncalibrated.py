@@ -68,7 +68,7 @@ def _recorded(cells: Sequence[Cell]) -> Iterator[Cell]:
     """Yield the cells without a cap, and those of each load and pool with the lowest of reads and writes."""
     for one in cells:
         alike = [cell.iops for cell in cells if (cell.load, cell.pool_mib) == (one.load, one.pool_mib) and cell.iops]
-        if _is_free(one) or one.iops == min(alike):
+        if _is_free(one) or (one.iops and one.iops == min(alike)):
             yield one
 
 

@@ -24,7 +24,8 @@ from tiersim.simulator.result import Result
 from tiersim.units import NS_PER_S
 
 #: Passes that each client of a stream without a count begins with; eight times as many follow until the duration is
-#: filled. Numbers that would fill less than this part of it, at the rate so far, are not tried.
+#: filled. A number that would fill less than this part of it, at the rate so far, is not tried; not two one after the
+#: other, as the rate may fall.
 _FIRST_PASSES, _MORE, _HOPELESS = 256, 8, 0.5
 #: The timeline of a run whose length nobody knows is laid out for so long, and anew when less than this part of it was
 #: needed, or more than all.
@@ -77,7 +78,7 @@ def run_workload(described: Described, scenario: NamedScenario, progress: Progre
             if out_ns is None:
                 break
             times = _MORE
-            while times * out_ns < _HOPELESS * until_ns:
+            while times < _MORE**2 and times * out_ns < _HOPELESS * until_ns:
                 times *= _MORE
             passes *= times
     trace = _trace(described, assembled)

@@ -503,6 +503,14 @@ SCENARIOS = (
         ("tests/test_intervals.py::test_the_score_is_the_width_and_ten_times_what_lies_outside",),
     ),
     Fault(
+        "waits-for-rows-are-nobodys",
+        "scenarios/statements/result.py",
+        "    spent_ns *= 1 + rows_ns / max(spent_ns.sum(), 1.0)  # who",
+        "    spent_ns *= 1  # who",
+        "Clients that wait for rows whose holders wait for the log count as those of whom CPU decides.",
+        ("tests/test_recorded_waits.py::test_who_waits_for_a_row_waits_for_what_its_holder_does",),
+    ),
+    Fault(
         "interval-own-figures",
         "scenarios/validation/intervals.py",
         "(other for other in measurements if other.experiment != one.experiment)",
