@@ -11,8 +11,10 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.test_statements import run, scenario
 from tiersim.cli import verdicts
+from tiersim.cli.statements import notes_of
 from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, MOST_LOG_NS, most_client_ns
 from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.statements import calibration_verdict
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.programs import Program
 from tiersim.scenarios.statements.ranges import WIDE, with_waits
@@ -253,6 +255,19 @@ def test_a_calibration_with_clients_elsewhere_says_nothing_of_waits_that_were_in
     assert "error" not in replay_statements(path, made, load=known, processor=costs).summary["verdict"]
 
 
+def test_more_cpu_of_a_log_write_than_anybody_measured_is_a_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = counted_database(tmp_path / "counted.trace")
+    made = scenario(tmp_path, "replay.cache_state=cold")
+    said = "A write of the WAL takes "
+    for most_ns, doubted in ((MOST_LOG_NS, False), (-1, True)):
+        monkeypatch.setattr(calibration_verdict, "MOST_LOG_NS", most_ns)
+        (found,) = replay_statements_all(Bundle(path), [made], recorded_on=made, ranges=False)
+        assert bool(found.summary["calibration"]["doubts"]) == doubted
+        assert any(said in note for note in notes_of([found.summary])) == doubted
+
+
 def test_waits_that_no_pause_holds_are_said_and_in_doubt(load: StatementLoad, tmp_path: Path) -> None:
     """Commits that waited for longer than clients paused did so in executions, or the counters are wrong."""
     paused_ns = between_ns(load, transactions_of(load))
@@ -343,18 +358,6 @@ def test_who_waits_for_a_row_waits_for_what_its_holder_does(load: StatementLoad,
     found = run(hot, tmp_path, latency="50 ms").summary
     spent_ns = found["commit_breakdown_ns"]
     assert found["verdict"]["error"] == "flushes", spent_ns
-
-
-def test_more_cpu_of_a_log_write_than_anybody_measured_is_said(load: StatementLoad, tmp_path: Path) -> None:
-    much = ProcessorCosts({}, 0, Costs(log_io_ns=MOST_LOG_NS + 1), "a test", pause_ns=0)
-    most = replace(much, costs=Costs(log_io_ns=MOST_LOG_NS))
-
-    def said(costs: ProcessorCosts, *changes: str) -> bool:
-        found = run(load, tmp_path, *changes, processor=costs).summary["caveats"]
-        return any("a write of the WAL takes" in one for one in found)
-
-    assert said(much)
-    assert not said(most)
 
 
 def test_where_cpu_and_clients_decide_that_nobody_recorded_errors_are_their_own(

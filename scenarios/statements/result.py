@@ -29,7 +29,6 @@ from tiersim.devices.station import balances
 from tiersim.devices.station_records import NEVER, Plant
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
-from tiersim.scenarios.calibration.cpu_and_waits import MOST_LOG_NS
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
 from tiersim.scenarios.caveats import CLIENTS, FLUSHES, INNODB, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
@@ -701,7 +700,6 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
             " large or small as the recorded one; record with a pool nearer to it"
         )
     found += _waits_without_pauses(assembled)
-    found += _costly_log(scenario, assembled)
     found += [*load.fitted.contradicted, *load.counters.drift.said]
     bounded = load.fitted.bounded
     if bounded:
@@ -725,19 +723,6 @@ def _waits_without_pauses(assembled: Assembled) -> Iterator[str]:
         yield (
             f"commits waited {format_ns(program.kept_waits_ns)} a transaction longer than clients paused, {share:.0%}"
             f" of their time: that was in executions or between them, where it stays as if it were work; {remedy}"
-        )
-
-
-def _costly_log(scenario: NamedScenario, assembled: Assembled) -> Iterator[str]:
-    """Say that writes of the log take more CPU than anybody measured, where a calibration says so."""
-    host, settings = scenario.model.host, assembled.settings
-    is_said = host is not None and host.costs is not None and host.costs.log_io is not None
-    log_ns = round(settings.costs.log_io_ns * settings.core_speed)
-    if assembled.clients is not None and not is_said and log_ns > MOST_LOG_NS:
-        yield (
-            f"a write of the WAL takes {format_ns(log_ns)} of CPU by this calibration; at most"
-            f" {format_ns(MOST_LOG_NS)} were seen elsewhere: the recorded log device may be slower than described, and"
-            " commits faster than predicted; compare it with fio"
         )
 
 
