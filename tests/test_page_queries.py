@@ -256,8 +256,8 @@ def test_a_busy_cpu_is_divided_between_queries_and_the_rest(open_page: Open) -> 
     said = "25 % of this busy time for queries, the rest for the clients (on the same cores), reads and writes"
     assert said in text(page, "#lead")
     most = max(explanation(busiest.summary, None)["changes"], key=lambda one: one["at_most_share"])
-    helps = f"{most['change']} ({100 * most['at_most_share']:.2g} % off the mean"
-    assert f"What would help, if it cost no time at all: {helps}" in text(page, "#lead")
+    helps = f"{most['change']} ({100 * most['at_most_share']:.2g} % of the mean"
+    assert f"The most that a change can save: {helps}" in text(page, "#lead")
     assert "Recorded hardware, as you described it (--recorded-on): two disks in a desk." in text(page, "#known")
 
 

@@ -99,7 +99,7 @@ function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
   const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${change} (${percent(share)}${unit}${full ? ', then the CPU is full' : ''})`;
-  return `. What would help, if it cost no time at all: ${saved(first, ' off the mean')}${next ? `; ${saved(next)}` : ''}`;
+  return `. The most that a change can save: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
 /** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
