@@ -323,7 +323,7 @@ function drawComparison() {
   $('comparison-note').textContent = [
     `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). They leave out the error of the model; the limits that the cards call expected hold both. No small figure: it rounds to the same value.`,
     'Not resolved: a range or a bound (>) stands in place of one value.',
-    'In place of a mean, or of any figure of block requests: the run has too few. The range is how much repeated simulations differ.',
+    'In place of a mean, or of any figure of block requests: the run has too few requests for one value. The range is how much repeated simulations differ.',
     !scenarios().some(scenario => scenario.has_tails) ? '' : 'In place of the p99 of transactions, commits or queries: the range holds the error of the model as far as it was checked (on the recorded kind of storage, 80 % of measured p99s lay within such ranges). It is never below the predicted p95.',
     isMean(state.statistic) || tailsKnown() ? '' : `${list(scenarios().filter(one => !tailKnown(one)).map(one => one.name))}: nobody checked percentiles of such predictions, so how wrong the ${state.statistic} may be is unknown.`,
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',

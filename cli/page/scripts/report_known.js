@@ -66,7 +66,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A session waits for its own ${what}s: one that was sent when 8 of them had ended is sent when 8 have ended here, after the recorded pause (think time). After a pause longer than replay.dependency_window (100 ms unless set), the next one starts at its recorded time. Latency counts from the start in this run; how late it starts is a figure of its own.`,
+  'partly-open': what => `A session waits for its own ${what}s: one that was recorded after the 8th of its session ended starts after the 8th ends here, and the recorded pause (think time). After a pause longer than replay.dependency_window (100 ms unless set), the next one starts at its recorded time. Latency counts from the start in this run; how late it starts is a figure of its own.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
@@ -181,6 +181,7 @@ function drawKnown() {
   $('known').replaceChildren(...lists, ...settings,
     element('div', { className: 'wide' }, element('h3', {}, `Assumed for ${scenario.name}`),
       assumed.length ? element('div', { className: 'scroll', tabIndex: 0 }, assumedTable(assumed)) : element('p', {}, 'Nothing beyond the scenario file.'),
+      assumed.length ? element('p', {}, 'What each key means: docs/device-reference.md and docs/scenario-reference.md.') : null,
       element('details', {}, element('summary', {}, 'Scenario file as it was run'), element('pre', { tabIndex: 0 }, scenario.toml))));
   $('footer').textContent = `tiersim ${scenario.tool_version} · seed ${scenario.seed} · trace ${trace.name} ${trace.hash.slice(0, 12)} · this page contains all its data and loads nothing from a network`;
 }
