@@ -30,7 +30,7 @@ def compile_if_cold() -> None:
         return
     from tiersim.scenarios.warm import compile_usual
 
-    terminal.notice("compiling the kernels (about 20 s, once for each version)")
+    terminal.notice("compiling the kernels (about half a minute, once for each version)")
     with terminal.progress_bar("compiling") as progress:
         compile_usual(progress)
     store.mark_ready()
