@@ -511,7 +511,7 @@ print(json.dumps([{name: len(keys) for name, keys in asked.items()}, left_out]))
 @needs_jit
 @pytest.mark.long
 def test_warm_up_covers_every_kernel_once(tmp_path: Path) -> None:
-    """What was compiled before need not be again: what counts is what is asked for."""
+    """Kernels that lie in the cache count, too: the test notes which ones warm-up asks for."""
     place = folder()
     done = python(COVERED, tmp_path if place is None else place.parents[1])
     assert done.returncode == 0, done.stderr

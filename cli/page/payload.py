@@ -255,7 +255,7 @@ PURPOSES = (
 #: Parts of a summary that go to the page as they are.
 _COPIED = (
     "description", "verdict", "commands", "throughput_per_s", "throughput_shortfall_pct", "conservation",
-    "assumed", "synthesised", "replay", "lag_ns", "seed", "tool_version", "caveats", "credits",
+    "assumed", "synthesised", "replay", "lag_ns", "seed", "tool_version", "credits",
 )  # fmt: skip
 #: Further parts of results of statements.
 _OF_STATEMENTS = ("level", "hit_ratio", "host", "engine", "settings_from", "extrapolated", "inferred", "log")

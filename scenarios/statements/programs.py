@@ -83,9 +83,7 @@ class Program:
     anew_ns: Column
     waits_told: bool = False  # the recorded sessions waited for their commits: pauses are what was assumed of clients
     unseen_waits_ns: float = 0.0  # of a transaction: what may have been a wait for that storage, or none
-    kept_waits_ns: float = (
-        0.0  # of a transaction: what it waited for its commit that no pause holds, so that a run has it
-    )
+    kept_waits_ns: float = 0.0  # of a transaction: its wait for its commit, as far as no pause holds it
 
     def in_rounds(self, rounds: int, span_ns: int) -> "Program":
         """Return what sessions do that go round so often, *span_ns* apart by the clock."""

@@ -369,12 +369,12 @@ def _active(found: Differences, span_ns: int, texts: Mapping[str, str]) -> float
 
 def _untracked(found: Differences) -> list[str]:
     """Say why sessions may have executed statements that nobody counted; nothing where all were."""
+    whys = []
     setting = found.of("setting").get("pg_stat_statements.track_utility")
-    is_off = setting is not None and setting.last.get("setting") == "off"
-    evicted = any(change.number("evictions") for change in found.of("query store").values())
-    whys = ["pg_stat_statements.track_utility is off"] * is_off + [
-        "entries of pg_stat_statements were evicted"
-    ] * evicted
+    if setting is not None and setting.last.get("setting") == "off":
+        whys.append("pg_stat_statements.track_utility is off")
+    if any(change.number("evictions") for change in found.of("query store").values()):
+        whys.append("entries of pg_stat_statements were evicted")
     if not whys:
         return []
     said = (
