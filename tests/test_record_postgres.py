@@ -243,7 +243,8 @@ def test_a_server_that_stops_ends_the_recording_in_a_sentence(
     server: PostgresServer, tmp_path: Path, mode: str
 ) -> None:
     recorder = Recorder(tmp_path / "r.trace", server.dsn, "--interval", "1").begun()
-    time.sleep(1.5)
+    there = recorder.parts()
+    wait_for(lambda: recorder.parts() > there, "one more snapshot")
     server.stop(mode)
     try:
         code, _, err = recorder.wait()
