@@ -251,7 +251,7 @@ def test_a_server_that_is_killed_ends_the_recording_in_a_sentence(server: Mariad
 
     target = tmp_path / "o.trace"
     with pytest.raises(RecordingError) as lost:
-        record_mysql(server.dsn, target, Plan(20, 60, 0), Ended(), say=lambda _: None)
+        record_mysql(server.dsn, target, Plan(2, 60, 0), Ended(), say=lambda _: None)
     assert str(lost.value) == (
         f"the server ended the connection before the recording was over; it ends there, and {target} holds it"
     )
