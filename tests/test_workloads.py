@@ -14,12 +14,14 @@ from tiersim.cli.main import app
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import library
 from tiersim.scenarios.library import find_workload, is_workload, load_scenario
+from tiersim.scenarios.statements import assembly as statements
 from tiersim.scenarios.workloads import program
 from tiersim.scenarios.workloads import replay as workloads
 from tiersim.scenarios.workloads.assembly import assemble
 from tiersim.scenarios.workloads.demands import PREFETCHED_ROWS
 from tiersim.scenarios.workloads.model import RelationModel, read_workload
-from tiersim.scenarios.workloads.replay import load_workload, run_workload
+from tiersim.scenarios.workloads.replay import load_workload, run_workload, run_workload_all
+from tiersim.simulator.database.buffer_pool.warm import Warmed, warm
 from tiersim.simulator.result import load_result
 from tiersim.simulator.summary_model import Summary
 
@@ -230,9 +232,9 @@ clients = 1
 """
     tried: list[int] = []
 
-    def noted(described: Any, scenario: Any, passes: int, span_ns: int) -> Any:
+    def noted(described: Any, scenario: Any, passes: int, span_ns: int, pools: Any) -> Any:
         tried.append(passes)
-        return assemble(described, scenario, passes, span_ns)
+        return assemble(described, scenario, passes, span_ns, pools)
 
     monkeypatch.setattr(workloads, "assemble", noted)
     found = []
@@ -241,6 +243,34 @@ clients = 1
         found.append(run(tmp_path, text, more='duration = "2 s"'))
     assert tried == [256, 16_384, 131_072, 256, 2048, 16_384, 131_072]
     assert found[0] == found[1]
+
+
+def test_scenarios_with_other_devices_fill_their_pool_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And each is as if it was run alone."""
+    text = """
+[statements.work]
+does = [{ lookup = "accounts" }]
+[streams.users]
+statements = ["work"]
+clients = 4
+"""
+    filled = []
+
+    def noted(*given: Any, **settings: Any) -> Warmed:
+        filled.append(1)
+        return warm(*given, **settings)
+
+    monkeypatch.setattr(statements, "warm", noted)
+    alone = [
+        run(tmp_path, text, pool="256 KiB", cache="warm", more='duration = "2 s"', placement=placement)
+        for placement in ('"relation:accounts" = "data"', '"relation:accounts" = "other"')
+    ]
+    (tmp_path / "one.toml").write_text(SCENARIO.format(placement='"relation:accounts" = "data"'))
+    scenarios = [load_scenario(str(tmp_path / f"{name}.toml")) for name in ("one", "two")]
+    together = run_workload_all(load_workload(tmp_path / "load.toml"), scenarios)
+    assert [one.summary["throughput_per_s"] for one in together] == [one["throughput_per_s"] for one in alone]
+    assert alone[0]["throughput_per_s"] != alone[1]["throughput_per_s"]
+    assert len(filled) == 3
 
 
 def test_an_evenly_drawn_row_is_missed_as_often_as_innodb_has_no_room_for_its_page(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.statements.assembly import WarmPools
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.traces.readers.mysql.settings import PAGE_CLEANER_SECOND
 
@@ -53,6 +54,8 @@ _LEVELS = 16
 Levels = tuple[list[float], list[float]]
 #: Tables that begin and end orders, each a file: warehouse, district, history, new orders, orders, order lines.
 _TABLES_OF_ENDS = 6
+#: Of earlier runs: drives, and what a transaction costs, change nothing about how a pool is filled.
+_POOLS = WarmPools()
 #: Bytes of a transaction in the redo log: HammerDB's, what it grew by in the run of MySQL 8.4.8 with 10 users.
 REDO_BYTES = 3588
 #: Of these: an entry of a secondary index, with its fields' lengths and the head of the record; the commit's part; the
@@ -112,7 +115,8 @@ class Bench:
             folder = Path(place)
             for name, text in (("load", load), ("drive", self.drive), ("host", host)):
                 (folder / f"{name}.toml").write_text(text, encoding="utf-8")
-            return run_workload(load_workload(folder / "load.toml"), load_scenario(str(folder / "host.toml"))).summary
+            scenario = load_scenario(str(folder / "host.toml"))
+            return run_workload(load_workload(folder / "load.toml"), scenario, pools=_POOLS).summary
 
     def transactions_per_s(self, load: str) -> float:
         """Return the throughput of a load."""

@@ -12,7 +12,7 @@ from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
-from tiersim.scenarios.statements.assembly import Assembled, host_of, volumes_of
+from tiersim.scenarios.statements.assembly import Assembled, WarmPools, host_of, volumes_of
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.workloads.demands import Ground
@@ -20,7 +20,7 @@ from tiersim.scenarios.workloads.model import RelationModel, Workload
 from tiersim.scenarios.workloads.program import Laid, lay_out
 from tiersim.scenarios.workloads.steps import Backup, Restore, Spill
 from tiersim.simulator.database.buffer_pool.pages import clean_all
-from tiersim.simulator.database.buffer_pool.warm import settle, warm
+from tiersim.simulator.database.buffer_pool.warm import settle
 from tiersim.simulator.database.build import Relation, add_database
 from tiersim.simulator.database.database_state import Database
 from tiersim.traces.bundle import Manifest
@@ -60,11 +60,13 @@ class Placed:
     temp_from_bytes: int
 
 
-def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns: int) -> tuple[Assembled, Laid]:
+def assemble(
+    described: Described, scenario: NamedScenario, passes: int, span_ns: int, pools: WarmPools
+) -> tuple[Assembled, Laid]:
     """Put a workload on *scenario*: clients without a count make *passes*, the timeline is of *span_ns*. Raises
     ScenarioError.
 
-    What comes back can run once.
+    What comes back can run once. *pools* were filled before.
     """
     model, replay = described.model, scenario.model.replay
     _check(described, scenario)
@@ -102,7 +104,7 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
     )
     plant = builder.build(_SLOTS)
     state = replay.cache_state or model.workload.cache
-    warmed = state == "warm" and _warm(database, plant, frames)
+    warmed = state == "warm" and _warm(database, plant, frames, pools)
     cleaner = settings.of_engine.page_cleaner
     if cleaner is None:
         clean_all(database)
@@ -118,13 +120,13 @@ def assemble(described: Described, scenario: NamedScenario, passes: int, span_ns
     )
 
 
-def _warm(database: Database, plant: Plant, frames: int) -> bool:
+def _warm(database: Database, plant: Plant, frames: int, pools: WarmPools) -> bool:
     """Fill the pool; tell whether it is as in the long run. In InnoDB's each second use of a page comes late enough to
     make it young: how fast transactions are is not known yet.
     """
     each_ns = NS_PER_S if len(database.midpoint) else 0
     most = max(_MOST_TURNS * frames, _FEWEST)
-    return warm(database, plant, transaction_ns=each_ns, most_references=most).stationary
+    return pools.fill(database, plant, transaction_ns=each_ns, most_references=most).stationary
 
 
 def built(model: RelationModel, page_bytes: int, station: int) -> Relation:

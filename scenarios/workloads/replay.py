@@ -11,7 +11,7 @@ import numpy as np
 from tiersim.devices.station_records import RESOURCES
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
-from tiersim.scenarios.statements.assembly import Assembled
+from tiersim.scenarios.statements.assembly import Assembled, WarmPools
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.workloads.assembly import Described, assemble
 from tiersim.scenarios.workloads.model import read_workload
@@ -35,6 +35,10 @@ _ENOUGH = 0.1
 Progress = Callable[[int, int], None]
 
 
+class _RanOut(Exception):
+    """A client that should go on until the end has nothing left to do: what follows is of no use."""
+
+
 def load_workload(path: Path) -> Described:
     """Read the workload at *path*; raises ScenarioError."""
     model = read_workload(path)
@@ -47,40 +51,51 @@ def run_workload_all(
     """Run a workload on every scenario, one after the other; *progress* is called with the statements that have ended,
     and how many there are.
     """
-    return [run_workload(described, scenario, progress) for scenario in scenarios]
+    pools = WarmPools()
+    return [run_workload(described, scenario, progress, pools) for scenario in scenarios]
 
 
-def run_workload(described: Described, scenario: NamedScenario, progress: Progress | None = None) -> Result:
-    """Run a workload on a scenario (``docs/workloads.md``); raises ScenarioError where they do not fit each other."""
+def run_workload(
+    described: Described, scenario: NamedScenario, progress: Progress | None = None, pools: WarmPools | None = None
+) -> Result:
+    """Run a workload on a scenario (``docs/workloads.md``); raises ScenarioError where they do not fit each other.
+
+    *pools* were filled by runs before this one, and have those that it fills.
+    """
+    pools = WarmPools() if pools is None else pools
     duration_ns = described.model.workload.duration
     passes, span_ns = _FIRST_PASSES, duration_ns or _GUESSED_NS
     while True:
-        assembled, laid = assemble(described, scenario, passes, span_ns)
+        assembled, laid = assemble(described, scenario, passes, span_ns, pools)
         statements = len(assembled.program.statements.classes)
 
-        def note(ended: int, total: int = statements) -> None:
+        def note(ended: int, total: int = statements, tried: Assembled = assembled, rows: Laid = laid) -> None:
             if progress is not None:
                 progress(ended, total)
+            if duration_ns is not None and _ran_out_ns(described, tried, rows) is not None:
+                raise _RanOut
 
         interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
         columns = FIRST_CLASS + len(assembled.program.names)
         warmup_ns = scenario.model.replay.warmup
         stations = len(assembled.builder.stations)
         metrics = new_metrics(columns, stations, RESOURCES, INTERVALS + 1, interval_ns, counted_from_ns=warmup_ns)
-        plant, outcome = engine.run_database(assembled.plant, assembled.database, metrics, progress=note)
-        if duration_ns is None:
-            if _ENOUGH * span_ns <= outcome.end_ns <= span_ns:
-                assembled = replace(assembled, span_ns=outcome.end_ns)
-                break
-            span_ns = max(outcome.end_ns, 1)
-        else:
+        try:
+            plant, outcome = engine.run_database(assembled.plant, assembled.database, metrics, progress=note)
+        except _RanOut:
             out_ns, until_ns = _ran_out_ns(described, assembled, laid), int(assembled.database.counted_ns[UNTIL])
-            if out_ns is None:
-                break
+            assert out_ns is not None
             times = _MORE
             while times < _MORE**2 and times * out_ns < _HOPELESS * until_ns:
                 times *= _MORE
             passes *= times
+            continue
+        if duration_ns is not None:
+            break
+        if _ENOUGH * span_ns <= outcome.end_ns <= span_ns:
+            assembled = replace(assembled, span_ns=outcome.end_ns)
+            break
+        span_ns = max(outcome.end_ns, 1)
     trace = _trace(described, assembled)
     result = summarise_statements(scenario, assembled, plant, metrics, outcome, trace)
     summary = {**result.summary, "streams": _streams(described, assembled, laid)}
