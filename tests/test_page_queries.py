@@ -13,7 +13,8 @@ from tests.page_statements import HOSTILE_TEXTS, POOLS, QUERIES, RECORDED, pool_
 from tiersim.cli import plots
 from tiersim.cli.explanation import explanation
 from tiersim.cli.page import build_page
-from tiersim.cli.page.payload import LABEL, MOST_TEXT, embedded_json, page_payload, tier_name
+from tiersim.cli.page.payload import embedded_json, page_payload, tier_name
+from tiersim.cli.page.query_payload import LABEL, MOST_TEXT
 from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
 from tiersim.simulator.database.database_state import SPENT
 from tiersim.simulator.result import Result
