@@ -254,7 +254,7 @@ def test_a_busy_cpu_is_divided_between_queries_and_the_rest(open_page: Open) -> 
     described = {"baseline": "old", "described": "two disks in a desk"}
     busiest = replace(result, summary=result.summary | {"bottleneck": found, "host": host, "calibration": described})
     page = open_page(build_page([busiest], "a busy CPU"))
-    said = "25 % of this busy time for queries, the rest for the clients (on the same cores), reads and writes"
+    said = "25 % of this CPU time for queries, the rest for the clients (on the same cores), reads and writes"
     assert said in text(page, "#lead")
     most = max(explanation(busiest.summary, None)["changes"], key=lambda one: one["at_most_share"])
     helps = f"{most['change']} ({100 * most['at_most_share']:.2g} % of the mean"

@@ -161,6 +161,10 @@ def _unique(names: Iterable[str]) -> list[str]:
     return unique
 
 
+#: Why a range stands in place of a 99th percentile of statements.
+_REASONS = {"not checked": "not checked", "not resolved": "error of the model"}
+
+
 def _with_tails(summary: dict[str, Any]) -> dict[str, Any]:
     """Put the measured interval in place of each 99th percentile that is not known to a factor of 2, or not checked;
     the 99.9th is then not known either.
@@ -172,7 +176,7 @@ def _with_tails(summary: dict[str, Any]) -> dict[str, Any]:
         if not found or found["verdict"] == "resolved" or found["low"] is None:
             return figures
         unknown = {"value": None, "resolved": False, "low": None, "high": None}
-        ends = {"low": found["low"], "high": found["high"]}
+        ends = {"low": found["low"], "high": found["high"], "why": _REASONS[found["verdict"]]}
         return figures | {"p99": figures["p99"] | unknown | ends, "p999": figures["p999"] | unknown}
 
     latencies = {name: ranged(name, one) for name, one in summary["latency_ns"].items()}
