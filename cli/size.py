@@ -87,11 +87,10 @@ def size(
 ) -> None:
     """Find the cheapest hardware that meets every target.
 
-    Also names the next cheapest candidates (runners-up), and says why each cheaper candidate fails. A latency meets its
-    target if its whole range over repeated simulations does. Where the error of the model may break a target, a doubt
-    is printed.
+    Also names the next cheapest candidates (runners-up), and says why each cheaper candidate fails. Repeated
+    simulations decide whether a target is met. Where the error of the model may break it, a doubt is printed.
 
-    Example: tiersim size prod.trace --slo 'p99(query) < 20 ms' --candidates candidates.toml
+    Example: tiersim size prod.trace --slo 'mean(transaction) < 5 ms' --candidates candidates.toml
     """
     from tiersim.scenarios.library import is_tenants
     from tiersim.scenarios.sizing.candidates import combinations

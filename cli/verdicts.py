@@ -104,8 +104,9 @@ def meaning(summaries: Iterable[Summary]) -> str:
     low, _, high = found.removeprefix("±").removesuffix(" %").partition(" … ")
     between = f"between {low.removeprefix('-')} % below and {(high or low).removeprefix('+')} % above"
     return (
-        f"{found}: the prediction is {between} the measured value in "
-        f"{'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks (docs/accuracy.md)."
+        f"{found}: the prediction is {between} the measured value (which is the prediction"
+        f" ÷ {1 + float((high or low).removeprefix('+')) / 100:.2f} to ÷ {1 - float(low.removeprefix('-')) / 100:.2f})"
+        f" in {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'extrapolated'} else ''}"
         f"{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{_DOUBT if any(map(in_doubt, given)) else ''}"

@@ -15,7 +15,8 @@ from tests.examples import first
 from tests.page_browser import Open, drawn, numbers, reload, text
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, checked, sample, samples
 from tiersim.cli.page import build_page
-from tiersim.cli.page.payload import MOST_STATIONS, embedded_json, over_time, page_payload
+from tiersim.cli.page.payload import embedded_json, page_payload
+from tiersim.cli.page.series import MOST_STATIONS, over_time
 from tiersim.simulator.result import Result
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--<script>&amp;'\""

@@ -107,10 +107,10 @@ def test_the_database_is_drawn_with_its_checkpoints(
     assert "2 checkpoints run on 15k-raid10. Writing takes 27.5 s, syncing 1.50 s." in said
     assert "The last has not finished when the run ends." in said
     assert "Worst 5 s of a checkpoint: throughput 22 % below the mean of the run." in said
-    assert "makes 2 commits durable. A commit that comes while one is under way waits for the next" in said
+    assert "makes 2 commits durable. A commit that comes during a flush waits for the next one" in said
     flushes = results[0].summary["log"]["flushes"]
     per_s = flushes / (SPAN_NS / 1e9)
-    assert f"log device does {per_s:,.0f} writes with a flush a second. Each takes" in said
+    assert f"WAL is written and flushed {per_s:,.0f} times a second. A flush, with its write, takes" in said
     busy = flushes * results[0].summary["log"]["sync_mean_ns"] / SPAN_NS
     assert busy > 1 or f"(one is under way {100 * busy:.2g} % of the time)" in said
     rows = numbers(page, "database-time")[0]

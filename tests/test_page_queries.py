@@ -13,7 +13,8 @@ from tests.page_statements import HOSTILE_TEXTS, POOLS, QUERIES, RECORDED, pool_
 from tiersim.cli import plots
 from tiersim.cli.explanation import explanation
 from tiersim.cli.page import build_page
-from tiersim.cli.page.payload import LABEL, MOST_TEXT, embedded_json, page_payload, tier_name
+from tiersim.cli.page.payload import embedded_json, page_payload, tier_name
+from tiersim.cli.page.query_payload import LABEL, MOST_TEXT
 from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
 from tiersim.simulator.database.database_state import SPENT
 from tiersim.simulator.result import Result
@@ -253,7 +254,7 @@ def test_a_busy_cpu_is_divided_between_queries_and_the_rest(open_page: Open) -> 
     described = {"baseline": "old", "described": "two disks in a desk"}
     busiest = replace(result, summary=result.summary | {"bottleneck": found, "host": host, "calibration": described})
     page = open_page(build_page([busiest], "a busy CPU"))
-    said = "25 % of this busy time for queries, the rest for the clients (on the same cores), reads and writes"
+    said = "25 % of this CPU time for queries, the rest for the clients (on the same cores), reads and writes"
     assert said in text(page, "#lead")
     most = max(explanation(busiest.summary, None)["changes"], key=lambda one: one["at_most_share"])
     helps = f"{most['change']} ({100 * most['at_most_share']:.2g} % of the mean"

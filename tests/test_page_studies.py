@@ -30,7 +30,7 @@ from tests.page_studies import (
     write_sweep,
 )
 from tiersim.cli.page import Inputs, build_page, open_inputs
-from tiersim.cli.page.payload import MOST_TEXT
+from tiersim.cli.page.query_payload import MOST_TEXT
 from tiersim.cli.page.study_models import RowModel
 from tiersim.cli.page.study_points import point_of
 from tiersim.errors import TraceError

@@ -349,7 +349,8 @@ def _page(
     Only the two scripts that it is built from may run: the policy in its head names them by hash, so that not even a
     name with HTML in it, had it slipped through the escaping, could do anything.
     """
-    from tiersim.cli.page.payload import RANKS, embedded_json
+    from tiersim.cli.page.payload import embedded_json
+    from tiersim.cli.page.series import RANKS
     from tiersim.simulator.categories import STATISTICS
 
     named = f"const STATISTICS = {json.dumps(STATISTICS)};\nconst RANKS = {json.dumps(RANKS)};\n"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.payload import counted_ns, finite
+from tiersim.cli.page.numbers import finite
+from tiersim.cli.page.series import counted_ns
 
 if TYPE_CHECKING:
     import numpy as np

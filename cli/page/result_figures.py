@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.figure_style import INK, SYMBOLS, colour, figure, plain, series
-from tiersim.cli.page.payload import RANKS, page_payload
+from tiersim.cli.page.payload import page_payload
+from tiersim.cli.page.series import RANKS
 from tiersim.simulator.categories import STATISTICS
 from tiersim.units import format_ns
 

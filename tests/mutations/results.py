@@ -109,7 +109,7 @@ RESULTS = (
     ),
     Fault(
         "merged-p99",
-        "cli/page/payload.py",
+        "cli/page/series.py",
         'p99 = np.fmax.reduceat(column("p99_ns", mask, np.nan), groups)',
         'p99 = np.fmin.reduceat(column("p99_ns", mask, np.nan), groups)',
         "Of intervals that are drawn as one the best p99 is shown.",
@@ -117,7 +117,7 @@ RESULTS = (
     ),
     Fault(
         "backlog-of-intervals",
-        "cli/page/payload.py",
+        "cli/page/series.py",
         "backlog += np.cumsum(np.add.reduceat(arrivals - completions, groups))",
         "backlog += np.add.reduceat(arrivals - completions, groups)",
         "The backlog is what an interval adds to it.",
@@ -125,7 +125,7 @@ RESULTS = (
     ),
     Fault(
         "average-weights",
-        "cli/page/payload.py",
+        "cli/page/series.py",
         "np.divide(total, weights, out=means, where=weights > 0)",
         "np.divide(total, merged, out=means, where=weights > 0)",
         "Averages of merged intervals are divided by their number, not by their requests.",

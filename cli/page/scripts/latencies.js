@@ -25,7 +25,7 @@ function bounds(figure) {
   const [low, high] = [figure?.low, figure?.high].map(ns => (known(ns) ? ns / 1e3 : null));
   if (known(low) && known(high)) {
     const [from, to] = ends(low, high);
-    return to.startsWith(`${from}${NBSP}`) ? { range: `about ${to}`, why: 'few of them' } : { range: `${from}–${to}` };
+    return to.startsWith(`${from}${NBSP}`) ? { range: `about ${to}`, why: figure.why ?? 'few of them' } : { range: `${from}–${to}`, why: figure.why };
   }
   if (known(low)) return { range: `>${NBSP}${duration(low)}` };
   if (known(high)) return { range: `<${NBSP}${duration(high)}` };

@@ -70,7 +70,7 @@ function databaseReading() {
     rows.length ? `${capital(ran)} on ${name}.${took.length ? ` ${capital(took.join(', '))}${wrote.length > 1 ? ' on average' : ''}.` : ''}` : `No checkpoint runs on ${name} in this time.`,
     rows.length && !known(rows.at(-1).end_ns) ? `${rows.length > 1 ? 'The last' : 'It'} has not finished when the run ends.` : '',
     dips.length ? dipSentence(Math.max(...dips)) : '',
-    log?.flushes ? `${selected().replay.counted_ns.from ? 'Warm-up included, the' : 'The'} log device does ${count(log.flushes / ranSeconds(selected()))} writes with a flush a second. Each takes ${duration(log.sync_mean_ns / 1e3)} on average${busyWithLog(selected())} and makes ${count(log.commits_per_flush)} commits durable. A commit that comes while one is under way waits for the next, so it takes longer than one of them.` : '',
+    log?.flushes ? `${selected().replay.counted_ns.from ? 'Warm-up included, the' : 'The'} WAL is written and flushed ${count(log.flushes / ranSeconds(selected()))} times a second. A flush, with its write, takes ${duration(log.sync_mean_ns / 1e3)} on average${busyWithLog(selected())} and makes ${count(log.commits_per_flush)} commits durable. A commit that comes during a flush waits for the next one, so a commit takes longer than a flush.` : '',
     known(log?.bytes_per_transaction) ? `A transaction writes ${bytes(log.bytes_per_transaction)} of log.` : '',
   ].filter(Boolean).join(' ');
 }
@@ -163,7 +163,7 @@ function drawCheckpointTables() {
   $('checkpoints').hidden = !rows.length;
   if (!rows.length) return;
   fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`), 'Stalls longer than 1 s'], there.map(impactRow));
-  fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'Log before it', 'Worst 5 s', 'Transaction, mean', 'Commit, mean'],
+  fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'WAL since the one before', 'Worst 5 s', 'Transaction, mean', 'Commit, mean'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
   $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: those of this run; where there are some, also how many a run of this length has (90 % interval).';
   $('checkpoint-more').hidden = most >= rows.length;

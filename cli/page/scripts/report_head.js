@@ -91,14 +91,14 @@ function shareOfQueries(scenario) {
   if (bottleneck.resource !== 'cores' || !us || !known(host?.cores) || !known(perS)) return '';
   const queries = us[data.parts.indexOf('cpu')] * perS / (1e6 * host.cores * bottleneck.utilisation);
   if (queries > 0.97) return '';
-  return `: ${percent(queries)} of this busy time for queries, the rest for ${host.clients_on_cores ? 'the clients (on the same cores), ' : ''}reads and writes`;
+  return `: ${percent(queries)} of this CPU time for queries, the rest for ${host.clients_on_cores ? 'the clients (on the same cores), ' : ''}reads and writes`;
 }
 
 /** What would shorten the mean of transactions most, and next. */
 function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
-  const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${change} (${percent(share)}${unit}${full ? ', then the CPU is full' : ''})`;
+  const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${change} (${percent(share)}${unit}${full ? ', as the CPU is full then' : ''})`;
   return `. The most that a change can save: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
@@ -321,10 +321,10 @@ function drawComparison() {
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   $('comparison-note').textContent = [
-    `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). They leave out the error of the model; the limits that the cards call expected hold both. No small figure: it rounds to the same value.`,
+    `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). They leave out the error of the model; ranges that are called expected hold both. No small figure: it rounds to the same value.`,
     'Not resolved: a range or a bound (>) stands in place of one value.',
     'In place of a mean, or of any figure of block requests: the run has too few requests for one value. The range is how much repeated simulations differ.',
-    !scenarios().some(scenario => scenario.has_tails) ? '' : 'In place of the p99 of transactions, commits or queries: the range holds the error of the model as far as it was checked (on the recorded kind of storage, 80 % of measured p99s lay within such ranges). It is never below the predicted p95.',
+    !scenarios().some(scenario => scenario.has_tails) ? '' : 'In place of the p99 of transactions, commits or queries: the model may be wrong by more than a factor of 2, or (not checked) nobody compared such predictions with measurements. On the recorded kind of storage, 80 % of measured p99s lay within these ranges. They never begin below the predicted p95.',
     isMean(state.statistic) || tailsKnown() ? '' : `${list(scenarios().filter(one => !tailKnown(one)).map(one => one.name))}: nobody checked percentiles of such predictions, so how wrong the ${state.statistic} may be is unknown.`,
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),

@@ -98,6 +98,6 @@ const latency = (scenario, purpose, statistic) => figureAt(scenario, scenario.la
 function queryLatency(scenario, query, statistic) {
   if (query === ALL || query === COMMITS) return latency(scenario, query === ALL ? 'transaction' : 'commit', statistic);
   const found = scenario.queries?.[query]?.ns;
-  const figures = found && Object.fromEntries(Object.entries(found).map(([key, [value, low, high]]) => [key, { value, low, high, resolved: known(value) }]));
+  const figures = found && Object.fromEntries(Object.entries(found).map(([key, [value, low, high, why]]) => [key, { value, low, high, why, resolved: known(value) }]));
   return figureAt(scenario, figures ?? (scenario.queries?.[query] && {}), statistic);
 }

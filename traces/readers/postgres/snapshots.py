@@ -559,8 +559,8 @@ def complete_names(recorded: Recorded) -> None:
         recorded.pieces[place] = Piece(piece.moment, piece.unix_ns, _renamed(piece.values, full, changed))
     if changed:
         recorded.inferred.append(
-            f"the schema of {len(changed):,} tables and indexes, which one file of counters leaves out, is from another"
-            f" file, such as {full[min(changed)]}"
+            f"one file of counters leaves out the schema of {len(changed):,} tables and indexes (such as"
+            f" {full[min(changed)]}); it is from another file"
         )
 
 
