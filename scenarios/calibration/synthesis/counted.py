@@ -445,9 +445,7 @@ MEASURED = "measured (user and system time)"
 LEFT = "execution time minus reads, writes and sampled waits (an upper bound)"
 NOT_TIMED = "unknown: reads and writes of pages were not timed (track_io_timing)"
 FASTEST_COMMIT = "that of the fastest commit; the rest is the wait for the WAL"
-COMMIT_ALONE = (
-    "their whole execution time (at most that; PostgreSQL flushes the WAL after it)"
-)
+COMMIT_ALONE = "their whole execution time (at most that; PostgreSQL flushes the WAL after it)"
 LOG_NOT_TIMED = "unknown: flushes of the WAL were not timed (track_wal_io_timing)"
 
 #: Time of a processor that was spent on something.
