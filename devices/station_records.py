@@ -249,6 +249,7 @@ FLASH_ROW = _record(
     "buffer_units",  # 0: a write ends on flash
     "host_cpu_ns",
     "host_threads",
+    "place_source",  # of the random numbers that say from which die on each row of pages lies
     # from here on: what changes
     "units_buffered",  # counts up: ring position
     "programs",  # counts up: next die

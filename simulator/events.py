@@ -81,11 +81,23 @@ def before(c: Calendar, i: int, j: int) -> bool:
     return bool(c.time_ns[i] < c.time_ns[j] or (c.time_ns[i] == c.time_ns[j] and c.key[i] < c.key[j]))
 
 
-@kernel(hot=True)
+@kernel
 def _earlier(c: Calendar, i: int, j: int) -> int:
-    """The one of two places whose event comes first; no branch, as that is anybody's guess."""
-    later = (c.time_ns[j] > c.time_ns[i]) | ((c.time_ns[j] == c.time_ns[i]) & (c.key[j] > c.key[i]))
-    return i if later else j
+    """The one of two places whose event comes first."""
+    return i if before(c, i, j) else j
+
+
+@kernel(hot=True)
+def _first_of_four(c: Calendar, i: int) -> int:
+    """The one of four places from *i* on whose event comes first: without a branch, as that is anybody's guess, unless
+    two are at the same time.
+    """
+    first, second, third, fourth = c.time_ns[i], c.time_ns[i + 1], c.time_ns[i + 2], c.time_ns[i + 3]
+    low_ns, high_ns = min(first, second), min(third, fourth)
+    if (first == second) | (third == fourth) | (low_ns == high_ns):
+        return _earlier(c, _earlier(c, i, i + 1), _earlier(c, i + 2, i + 3))
+    low, high = i + int(second < first), i + 2 + int(fourth < third)
+    return low if low_ns < high_ns else high
 
 
 @kernel(hot=True)
@@ -125,7 +137,7 @@ def pop(c: Calendar, count: int, place: int) -> int:
         if least > count:
             break
         # behind the last event there are empty places, which read as NEVER
-        least = _earlier(c, _earlier(c, least, least + 1), _earlier(c, least + 2, least + 3))
+        least = _first_of_four(c, least)
         if c.time_ns[least] < time_ns or (c.time_ns[least] == time_ns and c.key[least] < key):
             _move(c, least, i)
             i = least

@@ -15,6 +15,7 @@ Houdt, A mean field model for a class of garbage collection algorithms in flash-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -26,7 +27,7 @@ from tiersim.devices.sourced import Sourced, flash_reasons
 from tiersim.devices.ssd.flash_kernels import ENTRIES
 from tiersim.devices.ssd.ftl_kernels import ERASED, SEALED
 from tiersim.devices.station_records import FLASH, HELD_FLASH, NEVER, NONE, Plant
-from tiersim.random_numbers import FLASH_STATE
+from tiersim.random_numbers import FLASH_PLACE, FLASH_STATE, random_source
 from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
 from tiersim.units import NS_PER_S, format_bytes
 
@@ -594,10 +595,15 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         stream_end=NEVER,
         **({"program_ns": drive.program, "program_units": drive.program_size // drive.unit} | _slc_cache(drive)),
     )
+    builder.write_first(partial(_draw_places, row))
     resources = {"controller": 1, "channels": drive.channels, "dies": drive.dies, "link": 1}
     if drive.host_threads is not None:
         resources["host cpu"] = drive.host_threads
     return builder.station(HELD_FLASH if drive.commands == "held" else FLASH, row, name, resources)
+
+
+def _draw_places(row: int, plant: Plant) -> None:
+    plant.flashes[row]["place_source"] = random_source(int(plant.seed[0]), FLASH_PLACE, row)
 
 
 def _slc_cache(drive: Flash) -> dict[str, int]:

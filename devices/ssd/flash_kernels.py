@@ -19,7 +19,7 @@ from tiersim.devices.ssd.slc_cache_kernels import choose_cells, fold_idle, take_
 from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
 from tiersim.operations import DISCARD, FLUSH, READ
-from tiersim.random_numbers import FLASH_PLACE, random_bits
+from tiersim.random_numbers import FLASH_PLACE, bits_from, random_bits
 
 #: Busy times that a calendar holds; when there are more, the two that lie farthest ahead become one, as long as both.
 _MOST = 96
@@ -271,21 +271,29 @@ def _read_placed(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
     """Read units that lie where their address says; returns when the last has left its die."""
     f = p.flashes[flash]
     spread = f["spread"]
-    page_units = f["page_units"]
-    group_units = page_units * spread
-    plane_units = page_units // f["planes"]
+    group_units = f["page_units"] * spread
     ready = at_ns
     while unit < end:
         group = unit // group_units
-        end_here = min(end, (group + 1) * group_units)
-        for first in range(unit, min(end_here, unit + spread)):
-            units = (end_here - 1 - first) // spread + 1
-            place = (first - group * group_units) // spread
-            planes = (2 << (place + units - 1) // plane_units) - (1 << place // plane_units)
-            part = PagePart(placed_die(p, flash, first), group, units, planes)
+        first = unit - group * group_units
+        end_here = min(end - group * group_units, group_units)
+        for place in range(first, min(end_here, first + spread)):
+            units = 1 if end_here - place <= spread else (end_here - 1 - place) // spread + 1
+            planes = _planes(p, flash, place // spread, units)
+            part = PagePart(_die_of_page(p, flash, group * spread + place % spread), group, units, planes)
             ready = max(ready, _read_part(p, station, flash, now, at_ns, part))
-        unit = end_here
+        unit = group * group_units + end_here
     return ready
+
+
+@kernel
+def _planes(p: Plant, flash: int, first: int, units: int) -> int:
+    """Planes that units of a page lie on from the *first* on, a bit for each."""
+    f = p.flashes[flash]
+    if f["planes"] == 1:
+        return 1
+    plane_units = f["page_units"] // f["planes"]
+    return (2 << (first + units - 1) // plane_units) - (1 << first // plane_units)
 
 
 @kernel
@@ -315,18 +323,19 @@ def _read_mapped(p: Plant, station: int, flash: int, now: int, at_ns: int, unit:
 
 @kernel
 def placed_die(p: Plant, flash: int, unit: int) -> int:
-    """The die of a unit: groups of pages lie side by side over all dies, each row from another die on."""
+    """The die of a unit that lies where its address says."""
+    f = p.flashes[flash]
+    return _die_of_page(p, flash, unit // (f["page_units"] * f["spread"]) * f["spread"] + unit % f["spread"])
+
+
+@kernel
+def _die_of_page(p: Plant, flash: int, page: int) -> int:
+    """The die of a page: groups of pages lie side by side over all dies, each row from another die on."""
     f = p.flashes[flash]
     dies = f["dies"]
-    if dies == 1:
-        return 0
-    spread = f["spread"]
-    group = unit // (f["page_units"] * spread)
-    place = group * spread + unit % spread
     if f["held"]:  # as MQSim's static allocation: one after the other, in each row alike
-        return place % dies
-    shift = random_bits(p.seed[0], FLASH_PLACE, flash, place // dies)
-    return (place + shift) % dies
+        return page % dies
+    return (page % dies + bits_from(f["place_source"], page // dies)) % dies
 
 
 @kernel
