@@ -97,16 +97,13 @@ def meaning(summaries: Iterable[Summary]) -> str:
 
     given = list(summaries)
     figure = _unpaced(given)
-    found = next((one for summary in given if (one := expected_error(summary, figure)) not in ("", "unknown")), "")
-    if not found:
+    known = next((one for summary in given if (one := _known_error(summary, figure))), None)
+    if known is None:
         return ""
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
-    low, _, high = found.removeprefix("±").removesuffix(" %").partition(" … ")
-    between = f"between {low.removeprefix('-')} % below and {(high or low).removeprefix('+')} % above"
     return (
-        f"{found}: the prediction is {between} the measured value (which is the prediction"
-        f" ÷ {1 + float((high or low).removeprefix('+')) / 100:.2f} to ÷ {1 - float(low.removeprefix('-')) / 100:.2f})"
-        f" in {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks (docs/accuracy.md)."
+        f"{reach(known)}: in {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks the"
+        f" measured value was {known['low']:.2f} to {known['high']:.2f} times the predicted one (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'extrapolated'} else ''}"
         f"{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{_DOUBT if any(map(in_doubt, given)) else ''}"
@@ -242,11 +239,16 @@ def is_always_busy(summary: Summary) -> bool:
 
 def expected_error(summary: Summary, figure: str = "throughput") -> str:
     """Return the error of throughput to expect, or of the ``mean`` of latencies; nothing if the result does not say."""
-    found = summary.get("model_error")
-    if not found:
+    if not summary.get("model_error"):
         return ""
-    known = found["figures"].get(figure) or found["figures"].get("other")
+    known = _known_error(summary, figure)
     return "unknown" if known is None else reach(known)
+
+
+def _known_error(summary: Summary, figure: str) -> Mapping[str, float] | None:
+    """Return between which multiples of a predicted figure measured ones are expected; None if nobody knows."""
+    figures: Mapping[str, Mapping[str, float]] = (summary.get("model_error") or {}).get("figures", {})
+    return figures.get(figure) or figures.get("other")
 
 
 def expected_error_of_tail(summary: Summary) -> str:

@@ -429,8 +429,8 @@ def test_it_is_said_once_for_all_results() -> None:
     assert "Expected error of disks (not calibrated): throughput" in first
     assert second.startswith("Expected error of flash (calibrated): throughput")
     assert ["in nearly 4 of 5 checks" in line for line in (first, second)] == [True, False]
-    high = said.expected_error(one).removesuffix(" %").split()[-1].removeprefix("+")
-    assert f" % below and {high} % above the measured value" in first
+    low, high = (one["model_error"]["figures"]["throughput"][end] for end in ("low", "high"))
+    assert f"the measured value was {low:.2f} to {high:.2f} times the predicted one" in first
     assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version
 
 
