@@ -149,6 +149,12 @@ def text(page: Any, selector: str) -> str:
     return " ".join(page.locator(selector).inner_text().split())
 
 
+def unfolded(page: Any) -> str:
+    """Text of where each figure comes from, with all its parts opened."""
+    page.eval_on_selector_all("#known .fold", "all => all.forEach(one => { one.open = true; })")
+    return text(page, "#known")
+
+
 def numbers(page: Any, chart: str) -> list[list[list[str]]]:
     """The tables of a chart, opened: rows of cells, the head first."""
     details = page.locator(f"#{chart} ~ details")

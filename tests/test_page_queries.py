@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.examples import first
-from tests.page_browser import Open, drawn, numbers, reload, text
+from tests.page_browser import Open, drawn, numbers, reload, text, unfolded
 from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, checked, sample
 from tests.page_statements import HOSTILE_TEXTS, POOLS, QUERIES, RECORDED, pool_samples, statement_sample
 from tiersim.cli import plots
@@ -234,12 +234,12 @@ def test_cards_speak_of_transactions(html: str, read_page: Open, results: list[R
     assert "Mean of transactions: " in text(page, "#lead")
     for said in ("Only totals were recorded", "Row locks are not simulated."):
         assert said in text(page, "#lead")
-        assert said in text(page, "#known")
+        assert said in unfolded(page)
     assert "Extrapolated" not in text(page, "#lead")
     assert "By size of the pool: 15k-raid10: carries the load from 64 MiB to 4 GiB." in text(page, "#lead")
-    assert "Engine: buffer pool 64 MiB scenario" in text(page, "#known")
-    assert "Rows that a statement looks up were drawn" in text(page, "#known")
-    assert "Counters over 2 min: 73,148 executions in 23,983 transactions." in text(page, "#known")
+    assert "Engine: buffer pool 64 MiB scenario" in unfolded(page)
+    assert "Rows that a statement looks up were drawn" in unfolded(page)
+    assert "Counters over 2 min: 73,148 executions in 23,983 transactions." in unfolded(page)
 
 
 @pytest.mark.browser
@@ -259,7 +259,7 @@ def test_a_busy_cpu_is_divided_between_queries_and_the_rest(open_page: Open) -> 
     most = max(explanation(busiest.summary, None)["changes"], key=lambda one: one["at_most_share"])
     helps = f"{most['change']} ({100 * most['at_most_share']:.2g} % of the mean"
     assert f"The most that a change can save: {helps}" in text(page, "#lead")
-    assert "Recorded hardware, as you described it (--recorded-on): two disks in a desk." in text(page, "#known")
+    assert "Recorded hardware, as you described it (--recorded-on): two disks in a desk." in unfolded(page)
 
 
 @pytest.mark.browser

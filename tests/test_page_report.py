@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.examples import first
-from tests.page_browser import Open, drawn, numbers, reload, text
+from tests.page_browser import Open, drawn, numbers, reload, text, unfolded
 from tests.page_large import large_result
 from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SSDS, TOO_FEW_DISKS, sample, samples
 from tiersim.cli.page import build_page
@@ -235,7 +235,7 @@ def test_checkpoints_are_shaded_and_told(open_page: Open) -> None:
     said = text(page, "#latency-time-reading")
     assert f"Mean on {DISKS.name}: {means['inside'] / 1e3:.3g} ms during the checkpoint" in said
     assert f"checkpoint, {means['outside'] / 1e3:.3g} ms otherwise." in said
-    assert "A checkpoint, shaded in the charts. inferred from the trace" in text(page, "#known")
+    assert "A checkpoint, shaded in the charts. inferred from the trace" in unfolded(page)
 
 
 @pytest.mark.browser
@@ -350,7 +350,10 @@ def test_caveats_caches_and_burst_credits_are_said(open_page: Open) -> None:
     stations = {**base.summary["stations"], "fast": {**next(iter(base.summary["stations"].values())), "cache": cache}}
     caveats = ["host has no effect here"]
     summary = {**base.summary, "stations": stations, "credits": [emptied, falling], "caveats": caveats}
-    known = text(open_page(build_page([replace(base, summary=summary)], "t")), "#known")
+    page = open_page(build_page([replace(base, summary=summary)], "t"))
+    opened = page.locator("#known .fold[open] h3").all_inner_texts()
+    assert "Simulated" in opened and not any("Assumed" in title for title in opened)  # only warnings open a part
+    known = unfolded(page)
     assert "Host has no effect here" in known
     assert "Cache fast: 25 % of what is read comes from it, 50 % since it is full." in known
     assert "75 % of what is written meets a block that it holds. It holds 1 GiB (full after 3 s), 1 MiB of it" in known
@@ -382,9 +385,10 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
     }
     result.summary["synthesised"] = [{"what": "addresses", "value": "uniform", "source": "no offsets in the trace"}]
     page = open_page(build_page([result], "x"))
+    unfolded(page)
     known = {
         node.locator("h3").inner_text(): " ".join(node.inner_text().split())
-        for node in page.locator("#known > div").all()
+        for node in page.locator("#known > details").all()
     }
     assert list(known) == [
         "Measured",
@@ -392,6 +396,7 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
         "Simulated",
         "Replay",
         "Assumed for pcie-p3700",
+        "Scenario file as it was run",
     ]
     recorded = "Sessions, order and think times are as recorded. trace pgbench, blktrace"
     assert recorded in known["Measured"]
@@ -429,11 +434,12 @@ def test_tables_open_from_the_keyboard(html: str, open_page: Open) -> None:
 def test_paper_is_light_with_open_tables(html: str, open_page: Open, tmp_path: Path, scheme: str) -> None:
     page = open_page(html, scheme=scheme)
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    opened = page.locator("details[open] > summary").all_inner_texts()
     page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
     pages = re.findall(rb"/Type\s*/Page[^s]", (tmp_path / "page.pdf").read_bytes())
     assert 5 <= len(pages) <= 16
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == before
-    assert page.locator("details[open]").count() == 0
+    assert page.locator("details[open] > summary").all_inner_texts() == opened
     page.set_viewport_size({"width": 688, "height": 900})
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

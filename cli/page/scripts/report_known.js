@@ -169,19 +169,28 @@ function settingsTable(scenario) {
   return table(['What', 'Value', 'Source'], rows, { className: 'numbers words' });
 }
 
+/** Opens at a click, and by itself where something in it is a warning; `key` names it in every scenario. */
+function fold(key, title, count, opened, ...content) {
+  const node = element('details', { className: 'fold' }, element('summary', {}, element('h3', {}, title), known(count) ? ` ${count}` : null), content);
+  node.dataset.key = key;
+  node.open = opened.has(key) || Boolean(node.querySelector('li > svg'));
+  return node;
+}
+
 function drawKnown() {
+  const opened = new Set([...document.querySelectorAll('#known .fold[open]')].map(one => one.dataset.key));
   const scenario = selected();
   const trace = traceOf(scenario);
   const assumed = scenario.assumed ?? [];
   const lists = Object.entries(knownLists(scenario)).map(([title, entries]) => {
     const there = entries.filter(known);
-    return element('div', {}, element('h3', {}, title), items(there.length ? there : [['Nothing.', null]]));
+    return there.length ? fold(title, title, there.length, opened, items(there)) : null;
   });
-  const settings = ofStatements(scenario) ? [element('div', { className: 'wide' }, element('h3', {}, `Host and engine of ${scenario.name}`), element('div', { className: 'scroll', tabIndex: 0 }, settingsTable(scenario)))] : [];
-  $('known').replaceChildren(...lists, ...settings,
-    element('div', { className: 'wide' }, element('h3', {}, `Assumed for ${scenario.name}`),
-      assumed.length ? element('div', { className: 'scroll', tabIndex: 0 }, assumedTable(assumed)) : element('p', {}, 'Nothing beyond the scenario file.'),
-      assumed.length ? element('p', {}, 'What each key means: docs/device-reference.md and docs/scenario-reference.md.') : null,
-      element('details', {}, element('summary', {}, 'Scenario file as it was run'), element('pre', { tabIndex: 0 }, scenario.toml))));
+  const settings = ofStatements(scenario) ? [fold('settings', `Host and engine of ${scenario.name}`, null, opened, element('div', { className: 'scroll', tabIndex: 0 }, settingsTable(scenario)))] : [];
+  $('known').replaceChildren(...lists.filter(known), ...settings,
+    assumed.length ? fold('assumed', `Assumed for ${scenario.name}`, assumed.length, opened,
+      element('div', { className: 'scroll', tabIndex: 0 }, assumedTable(assumed)),
+      element('p', {}, 'What each key means: docs/device-reference.md and docs/scenario-reference.md.')) : element('p', {}, `Nothing is assumed for ${scenario.name} beyond the scenario file.`),
+    fold('toml', 'Scenario file as it was run', null, opened, element('pre', { tabIndex: 0 }, scenario.toml)));
   $('footer').textContent = `tiersim ${scenario.tool_version} · seed ${scenario.seed} · trace ${trace.name} ${trace.hash.slice(0, 12)} · this page contains all its data and loads nothing from a network`;
 }

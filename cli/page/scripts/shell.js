@@ -45,12 +45,17 @@ function toggleTheme() {
 /** Paper is white and narrow, and nobody can open anything on it: draw for it, and come back. */
 function preparePrint(redraw) {
   let opened = [];
+  const open = selector => {
+    const closed = [...document.querySelectorAll(`${selector}:not([open])`)];
+    closed.forEach(one => { one.open = true; });
+    return closed;
+  };
   addEventListener('beforeprint', () => {
     root.classList.add('printing');
     applyTheme();
-    opened = [...document.querySelectorAll('details.numbers-of:not([open])')];
-    opened.forEach(one => { one.open = true; });
-    redraw();
+    opened = open('details.numbers-of');
+    redraw(); // fills the numbers, and makes the folds anew
+    opened.push(...open('.fold'));
   });
   addEventListener('afterprint', () => {
     root.classList.remove('printing');
