@@ -11,8 +11,8 @@ _ALIKE_PCT = 0.5
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " A calibration is known to make the error smaller only on the recorded kind of storage, so these limits are"
-    " those without one."
+    " Nobody showed that a calibration makes the error smaller on another kind of storage: these limits are those"
+    " without one."
 )
 _DOUBT = " In doubt: within these limits the verdict on load may be the other one."
 _ENGINE = "unknown for this engine (docs/innodb.md)"

@@ -236,7 +236,10 @@ def test_cards_speak_of_transactions(html: str, read_page: Open, results: list[R
         assert said in text(page, "#lead")
         assert said in unfolded(page)
     assert "Extrapolated" not in text(page, "#lead")
-    assert "By size of the pool: 15k-raid10: carries the load from 64 MiB to 4 GiB." in text(page, "#lead")
+    sizes = page.locator("#lead .sizes tbody tr").all_inner_texts()
+    assert [" ".join(row.split()) for row in sizes] == [
+        f"{size}{3 * ' Carries the load'}" for size in ("64 MiB", "256 MiB", "1 GiB", "4 GiB")
+    ]
     assert "Engine: buffer pool 64 MiB scenario" in unfolded(page)
     assert "Rows that a statement looks up were drawn" in unfolded(page)
     assert "Counters over 2 min: 73,148 executions in 23,983 transactions." in unfolded(page)
@@ -257,8 +260,8 @@ def test_a_busy_cpu_is_divided_between_queries_and_the_rest(open_page: Open) -> 
     said = "25 % of this CPU time for queries, the rest for the clients (on the same cores), reads and writes"
     assert said in text(page, "#lead")
     most = max(explanation(busiest.summary, None)["changes"], key=lambda one: one["at_most_share"])
-    helps = f"{most['change']} ({100 * most['at_most_share']:.2g} % of the mean"
-    assert f"The most that a change can save: {helps}" in text(page, "#lead")
+    helps = f"{100 * most['at_most_share']:.2g} % of the mean by {most['change']}"
+    assert f"A change saves at most: {helps}" in text(page, "#lead")
     assert "Recorded hardware, as you described it (--recorded-on): two disks in a desk." in unfolded(page)
 
 

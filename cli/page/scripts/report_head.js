@@ -98,8 +98,8 @@ function shareOfQueries(scenario) {
 function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
-  const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${change} (${percent(share)}${unit}${full ? ', as the CPU is full then' : ''})`;
-  return `. The most that a change can save: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
+  const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (the CPU is full then)' : ''}`;
+  return `. A change saves at most: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
 /** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
@@ -114,9 +114,9 @@ function sentencesOfBlame() {
     const worst = known(peak) && peak > PEAK * bottleneck.utilisation ? ` (${percent(peak)} in the busiest ${lengthOfInterval(scenario)})` : '';
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
     const always = bottleneck.utilisation >= ALWAYS_BUSY;
-    const busy = `${always ? '' : known(wait) ? 'the busiest part, ' : 'no part is full; the busiest, '}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${shareOfQueries(scenario)}${worst}`;
-    const waits = wait && (scenario.verdict.load === 'behind' || scenario.replay?.keeps === 'clients') ? '. No part is full: the clients spend their time waiting for answers, so latency limits the throughput' : '';
-    return { text: `${scenario.name}: ${[wait, busy].filter(known).join('; ')}${waits}${sentenceOfHelp(scenario)}` };
+    const busy = `${always ? '' : `${known(wait) ? 'No' : 'no'} part is full: the busiest, `}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${shareOfQueries(scenario)}${worst}`;
+    const waits = wait && (scenario.verdict.load === 'behind' || scenario.replay?.keeps === 'clients') ? '. Clients wait for answers, so latency limits the throughput' : '';
+    return { text: `${scenario.name}: ${[wait, busy].filter(known).join('. ')}${waits}${sentenceOfHelp(scenario)}` };
   });
   const idle = parts.filter(part => part.idle);
   const most = Math.max(...idle.map(part => part.peak));
@@ -165,7 +165,7 @@ function drawHead() {
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const rates = sentenceOfRates();
   const answers = [
-    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), sentenceOfSlowness(), ...(rates ? [rates] : shortOnes), sentenceOfSizes()].filter(Boolean).join(' ')),
+    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), sentenceOfSlowness(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' '), verdictsBySize()),
     main ? answer('How slow is it?', [...new Set(scenarios().length < MOST_NAMED ? [main, told.at(-1)] : [main])].map(sentenceOfLatency).join(' ')) : null,
     answer('What limits it?', sentencesOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),

@@ -81,20 +81,14 @@ function poolReading(tiers) {
     ? ' Hollow points are extrapolated: the pool is more than four times as large, or less than a quarter as large, as the recorded one.' : ''}`;
 }
 
-/** The verdict at each size of the pool: neighbours of the same verdict together. */
-function sentenceOfSizes() {
-  if (!POOLS.length) return '';
-  const told = TIERS.filter(tier => withPool(tier).length > 1).map(tier => {
-    const runs = [];
-    withPool(tier).toSorted((a, b) => poolOf(a) - poolOf(b)).forEach(one => {
-      const word = verdictWord(one).replace(/^./, letter => letter.toLowerCase());
-      if (runs.at(-1)?.word === word) runs.at(-1).last = one;
-      else runs.push({ word, first: one, last: one });
-    });
-    const sizes = ({ first, last }) => (first === last ? `at ${bytes(poolOf(first))}` : `from ${bytes(poolOf(first))} to ${bytes(poolOf(last))}`);
-    return `${tier[0].name}: ${runs.map(run => `${run.word.replace(', in doubt', ' (in doubt)')} ${sizes(run)}`).join(', ')}.`;
-  });
-  return told.length ? `By size of the pool: ${told.join(' ')}` : '';
+/** The verdict on each storage at each size of the pool; null on a page without sizes. */
+function verdictsBySize() {
+  if (POOLS.length < 2) return null;
+  const tiers = TIERS.map(withPool);
+  const verdictAt = (tier, size) => tier.find(one => poolOf(one) === size);
+  const rows = POOLS.map(size => [bytes(size), ...tiers.map(tier => verdictAt(tier, size)).map(one => (one ? verdictWord(one) : null))]);
+  return element('div', { className: 'scroll', tabIndex: 0, role: 'group', ariaLabel: 'Verdict by size of the buffer pool' },
+    table(['Buffer pool', ...tiers.map(([one]) => one.name)], rows, { className: 'numbers sizes' }));
 }
 
 function poolNumbers(tiers) {
