@@ -308,6 +308,18 @@ function logSyncs() {
   ].filter(known);
 }
 
+/** What the ranges that a table shows in place of one value mean. */
+function wordsOfRanges({ textContent: shown }) {
+  const checked = shown.includes('error of the model');
+  const unchecked = shown.includes('not checked');
+  return [
+    /not resolved|few of them/.test(shown) ? 'Not resolved: the run has too few requests for one value, or the error of a p99.9 is unknown. The range is how much repeated simulations differ.' : '',
+    checked || unchecked ? 'A range in place of a p99: the model may be wrong by more than a factor of 2. The range never begins below the predicted p95.' : '',
+    checked ? 'Error of the model: 80 % of measured p99s lay within such ranges.' : '',
+    unchecked ? 'Not checked: nobody compared such a p99 with a measured one.' : '',
+  ];
+}
+
 function drawComparison() {
   const head = (text, className) => element('th', { scope: 'col', className }, text);
   const purposes = data.purposes.map(purpose => head(capital(plural(purpose)), purpose === state.purpose ? 'chosen' : ''));
@@ -322,9 +334,7 @@ function drawComparison() {
   labelCells($('comparison'));
   $('comparison-note').textContent = [
     `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). They leave out the error of the model; ranges that are called expected hold both. No small figure: it rounds to the same value.`,
-    'Not resolved: a range or a bound (>) stands in place of one value.',
-    'In place of a mean, or of any figure of block requests: the run has too few requests for one value. The range is how much repeated simulations differ.',
-    !scenarios().some(scenario => scenario.has_tails) ? '' : 'In place of the p99 of transactions, commits or queries: the model may be wrong by more than a factor of 2, or (not checked) nobody compared such predictions with measurements. On the recorded kind of storage, 80 % of measured p99s lay within these ranges. They never begin below the predicted p95.',
+    ...wordsOfRanges($('comparison')),
     isMean(state.statistic) || tailsKnown() ? '' : `${list(scenarios().filter(one => !tailKnown(one)).map(one => one.name))}: nobody checked percentiles of such predictions, so how wrong the ${state.statistic} may be is unknown.`,
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),

@@ -110,7 +110,7 @@ function queriesNote() {
   const by = selected().queries ? selected().name : queryScenarios()[0].name;
   return [
     `Sorted by the figures of ${by}.`, 'Share of time: of the time of queries and commits, without the client.', 'Reads per call: pages that missed the buffer pool.',
-    kinds.length ? `Executions: ${list(kinds)}.` : '',
+    kinds.length ? `Executions: ${list(kinds)}.` : '', ...wordsOfRanges($('query-table')),
     queryScenarios().some(scenario => scenario.extrapolated) ? 'With this size of the buffer pool all figures are extrapolated.' : '',
   ].filter(Boolean).join('\n');
 }
