@@ -59,7 +59,7 @@ def demo(
         )
     show(replayed, everything=everything)
     show(updated, everything=everything)
-    terminal.notice(f"open {blocks}, {queries} and {pools} in a browser")
+    terminal.notice(f"open {blocks} (block trace), {queries} (updates) and {pools} (reads, four sizes of the pool) in a browser")
 
 
 def _blocks(

@@ -391,7 +391,14 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     return " ".join(sentences)
 
 
-_UNCHECKED = " Nobody checked them on another kind, or without a passed calibration: p99s here may be further off."
+_CHECKED = (
+    "A range in place of a p99 of statements holds the error of the model: on the recorded kind of storage, 80 % of"
+    " measured p99s lay within such ranges."
+)
+_UNCHECKED = (
+    "A range in place of a p99 of statements is a guide only: nobody checked such ranges on another kind of storage than"
+    " recorded, or without a passed calibration."
+)
 
 
 def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingProxyType({})) -> list[str]:
@@ -404,11 +411,7 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     notes += verdicts.notes(summaries)
     tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
     if any(map(range_of_tail, tails)):
-        notes.append(
-            "A range in place of a p99 of statements holds the error of the model where it was checked: on the recorded"
-            " kind of storage, 80 % of measured p99s lay within such ranges."
-            + (_UNCHECKED if any(one["verdict"] == "not checked" for one in tails) else "")
-        )
+        notes.append(_UNCHECKED if any(one["verdict"] == "not checked" for one in tails) else _CHECKED)
     notes += _ranges(summaries)
     notes += verdicts.caveats(summaries)
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):

@@ -35,7 +35,7 @@ _NOTES = 5
 
 #: Where output goes to a file or another program, a line is as long as it has to be.
 _UNBOUNDED = 10_000
-#: A cell of at most so many characters is one range, such as -18 … +22 %, or one figure with its unit, such as 97.4 ms.
+#: A cell of at most so many characters is one range, such as 0.82–1.22 ×, or one figure with its unit, such as 97.4 ms.
 _LONGEST_RANGE, _LONGEST_FIGURE = 11, 9
 #: Blanks between two columns, and where there is little room.
 _GAP, _NARROW_GAP = 3, 2

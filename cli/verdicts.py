@@ -6,13 +6,11 @@ from typing import Any
 Summary = Mapping[str, Any]
 
 _EXPECTED = "Expected error"
-#: Ends that differ by less are shown as one.
-_ALIKE_PCT = 0.5
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " Nobody showed that a calibration makes the error smaller on another kind of storage: these limits are those"
-    " without one."
+    " The calibration passed. Nobody showed that this makes the error smaller on another kind of storage, so these"
+    " limits are those without one."
 )
 _DOUBT = " In doubt: within these limits the verdict on load may be the other one."
 _ENGINE = "unknown for this engine (docs/innodb.md)"
@@ -74,7 +72,7 @@ def sentence(summary: Summary) -> str | None:
     if without:
         parts.append("unknown for percentiles")
     more = " A range holds that, and what the recording leaves open." if summary.get("range") else ""
-    return f"{_EXPECTED} ({_basis(summary)}): {', '.join(parts)}.{more}"
+    return f"{_EXPECTED} ({_basis(summary)}), measured ÷ predicted: {', '.join(parts)}.{more}"
 
 
 def _basis(summary: Summary) -> str:
@@ -90,20 +88,16 @@ def _basis(summary: Summary) -> str:
 
 
 def meaning(summaries: Iterable[Summary]) -> str:
-    """Return what an expected error is, by the example of the first one in the table, and where it comes from: the
-    share of measurements that it held is in docs/accuracy.md. Nothing where no result has one.
-    """
+    """Return how often such limits held, and where they come from. Nothing where no result has any."""
     from tiersim.scenarios.caveats import in_doubt
 
     given = list(summaries)
-    figure = _unpaced(given)
-    known = next((one for summary in given if (one := _known_error(summary, figure))), None)
-    if known is None:
+    if not any(_known_error(summary, _unpaced(given)) for summary in given):
         return ""
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     return (
-        f"{reach(known)}: in {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks the"
-        f" measured value was {known['low']:.2f} to {known['high']:.2f} times the predicted one (docs/accuracy.md)."
+        f"In {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks measured figures lay within such"
+        " limits (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'extrapolated'} else ''}"
         f"{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{_DOUBT if any(map(in_doubt, given)) else ''}"
@@ -178,13 +172,8 @@ def caveats(summaries: Iterable[Summary]) -> list[str]:
 
 
 def reach(one: Mapping[str, Any]) -> str:
-    """Return the errors of predictions, predicted against measured in percent; ± where both are alike.
-
-    ``low`` and ``high`` are multiples of a predicted figure, so a measured one at ``high`` is the lowest error.
-    """
-    low_pct, high_pct = (100 * (1 / one[end] - 1) for end in ("high", "low"))
-    alike = abs(low_pct + high_pct) < _ALIKE_PCT
-    return f"±{max(-low_pct, high_pct):.0f} %" if alike else f"{low_pct:+.0f} … {high_pct:+.0f} %"
+    """Return between which multiples of a predicted figure, ``low`` and ``high``, the measured one is expected."""
+    return f"{one['low']:.2f}–{one['high']:.2f} ×"
 
 
 def percent(error: float, digits: int = 0) -> str:

@@ -227,11 +227,11 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     below = sum("holds" in line for line in left_out)
     said = {
         (
-            f"smaller than DiskSim's on {smaller} drives (by up to {-against[0]:.0f} %), {against[-1]:.1f} % larger"
-            f" (within the scatter) on one | {below} drives |"
+            f"on {smaller} of the {below} drives the distribution of response times that tiersim predicts is closer to"
+            f" the measured one (*demerit figure* up to {-against[0]:.0f} % smaller), on one {against[-1]:.1f} % farther"
         ),
         *("| " + ", ".join(f"{error:+.0f}" for error in sorted(errors)) + " % |" for errors in (small, chosen)),
-        *(f"**: {' and '.join(f'{error:+.0f}' for error in errors)} %; between" for errors in wide),
+        *(f"**: {' and '.join(f'{error:+.0f}' for error in errors)} %; with other" for errors in wide),
         f"| mean: at most {flash[-1]:.0f} %; p99: off by {tails[0]:.0f} to {tails[-1]:.0f} % |",
         f"| {len(flash)} means and {len(tails)} p99s, one drive |",
         f"{min(alone):+.0f} to {max(alone):+.0f} %: **fails** | {len(alone)} measurements",

@@ -91,7 +91,7 @@ function shareOfQueries(scenario) {
   if (bottleneck.resource !== 'cores' || !us || !known(host?.cores) || !known(perS)) return '';
   const queries = us[data.parts.indexOf('cpu')] * perS / (1e6 * host.cores * bottleneck.utilisation);
   if (queries > 0.97) return '';
-  return `: ${percent(queries)} of this CPU time for queries, the rest for ${host.clients_on_cores ? 'the clients (on the same cores), ' : ''}reads and writes`;
+  return ` (${percent(queries)} of that by queries, the rest by ${host.clients_on_cores ? 'the clients on the same cores, ' : ''}reads and writes)`;
 }
 
 /** What would shorten the mean of transactions most, and next. */
@@ -99,7 +99,7 @@ function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
   const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (the CPU is full then)' : ''}`;
-  return `. A change saves at most: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
+  return `. One change alone saves at most: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
 /** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
@@ -137,7 +137,7 @@ function doubtsOfStatements() {
 }
 
 /** Figures with their sign stay on one line: no break before %, nor inside a range. */
-const unbroken = text => text.replace(/ (?=[%…])|(?<=…) /g, NBSP);
+const unbroken = text => text.replace(/ (?=[%–×÷])|(?<=[–÷]) /g, NBSP);
 
 function sentencesOfDoubt([purpose, statistic]) {
   const calibrations = [...new Set(scenarios().filter(one => one.verdict.calibration !== 'calibrated').map(one => meaning(one, 'calibration')))];
@@ -153,7 +153,7 @@ function sentencesOfDoubt([purpose, statistic]) {
     [
       ...errors.map(whose), errors.length ? data.meaning_of_error : null,
       resolved.length < counted.length ? `On ${counted.length - resolved.length} of ${counted.length} scenarios the ${statistic} of ${plural(purpose)} is not one value: the slow ones came in too few bursts.` : null,
-      Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed below, by scenario).` : null,
+      Math.max(...guesses) ? `${Math.min(...guesses) === Math.max(...guesses) ? guesses[0] : `${Math.min(...guesses)} to ${Math.max(...guesses)}`} parameters of each scenario are assumed or fitted (listed at the end).` : null,
     ].filter(known).map(text => element('span', { className: 'doubt' }, unbroken(text))),
   ].flat();
 }
@@ -175,7 +175,7 @@ function drawHead() {
   const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
   const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}; format: ${trace.source_format}`;
   const warmups = scenarios().map(one => one.replay?.counted_ns?.from ?? 0);
-  const warmup = Math.max(...warmups) ? [`the first ${span(Math.max(...warmups) / 1e9)} of a run are warm-up: figures leave it out unless they say so`] : [];
+  const warmup = Math.max(...warmups) ? [`the first ${span(Math.max(...warmups) / 1e9)} of a run are warm-up, which figures leave out unless they say so`] : [];
   $('facts').textContent = [...data.traces.map(about), ...warmup].join(' · ');
 }
 
@@ -184,7 +184,7 @@ const isMean = statistic => statistic === 'mean' || statistic === 'p50';
 /** The limits between which a measured latency is expected: the error of the model, and the scatter of the simulation. */
 function expectedLatency({ expected }, figure, us, kind) {
   if (!expected) return spread(figure, us);
-  if (!(kind in expected)) return ' error unknown';
+  if (!(kind in expected)) return kind === 'tail' ? ' not checked' : ' error unknown';
   const [low, high] = expected[kind];
   return ` expected ${spread({ low: (figure.low ?? us * 1e3) * low, high: (figure.high ?? us * 1e3) * high }, us)}`;
 }

@@ -66,7 +66,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A session waits for its own ${what}s: what began after an earlier ${what} had ended begins after that one ends here, too, with the recorded pause (think time) between. After a pause longer than replay.dependency_window (100 ms unless set), the next one starts at its recorded time. Latency counts from the start in this run; how late it starts is a figure of its own.`,
+  'partly-open': what => `A session waits for its own ${what}s: a ${what} that waited for an earlier one in the recording waits for it here, too, and for the recorded pause (think time) after it. After a pause longer than replay.dependency_window (100 ms unless set), the next one starts at its recorded time. Latency counts from the start in this run; how late it starts is a figure of its own.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');

@@ -69,13 +69,17 @@ function poolTraces(tier, index, top) {
   ].filter(known);
 }
 
+/** With the largest pool latency is below this share of that with the next smaller one: a larger one may help more. */
+const STILL_FALLS = 0.95;
+
 function poolReading(tiers) {
   const told = tiers.map(tier => {
     const resolved = withPool(tier).map(pointOf).filter(({ us }) => known(us));
     const [first, last] = [resolved[0], resolved.at(-1)];
     if (!first) return `${tier[0].name}: not resolved.`;
     const most = `${duration(first.us)} at ${bytes(first.size)}`;
-    return `${tier[0].name}: ${most}${first === last ? '' : `, ${duration(last.us)} at ${bytes(last.size)}`}.`;
+    const falls = resolved.length > 1 && last.us < STILL_FALLS * resolved.at(-2).us ? ' and still falling' : '';
+    return `${tier[0].name}: ${most}${first === last ? '' : `, ${duration(last.us)} at ${bytes(last.size)}${falls}`}.`;
   });
   return `${capital(STATISTICS[state.statistic])} of ${queryName(state.query)}. ${told.join(' ')}${tiers.flat().some(one => one.extrapolated)
     ? ' Hollow points are extrapolated: the pool is more than four times as large, or less than a quarter as large, as the recorded one.' : ''}`;
