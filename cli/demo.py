@@ -59,7 +59,8 @@ def demo(
         )
     show(replayed, everything=everything)
     show(updated, everything=everything)
-    terminal.notice(f"open {blocks} (block trace), {queries} (updates) and {pools} (reads, four sizes of the pool) in a browser")
+    made = f"{blocks} (block trace), {queries} (updates) and {pools} (reads, four sizes of the pool)"
+    terminal.notice(f"open {made} in a browser")
 
 
 def _blocks(

@@ -396,8 +396,8 @@ _CHECKED = (
     " measured p99s lay within such ranges."
 )
 _UNCHECKED = (
-    "A range in place of a p99 of statements is a guide only: nobody checked such ranges on another kind of storage than"
-    " recorded, or without a passed calibration."
+    "A range in place of a p99 of statements is a guide only: nobody checked such ranges on another kind of storage"
+    " than recorded, or without a passed calibration."
 )
 
 

@@ -228,7 +228,8 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     said = {
         (
             f"on {smaller} of the {below} drives the distribution of response times that tiersim predicts is closer to"
-            f" the measured one (*demerit figure* up to {-against[0]:.0f} % smaller), on one {against[-1]:.1f} % farther"
+            f" the measured one (*demerit figure* up to {-against[0]:.0f} % smaller), on one"
+            f" {against[-1]:.1f} % farther"
         ),
         *("| " + ", ".join(f"{error:+.0f}" for error in sorted(errors)) + " % |" for errors in (small, chosen)),
         *(f"**: {' and '.join(f'{error:+.0f}' for error in errors)} %; with other" for errors in wide),
