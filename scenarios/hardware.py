@@ -33,6 +33,7 @@ from tiersim.devices.tiering.tiers import Migration, add_tiers
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.model import (
     HardwareModel,
+    HostModel,
     InstanceModel,
     PoolModel,
     QueueModel,
@@ -106,6 +107,17 @@ class NamedScenario:
         """Return the same scenario without a warm-up, which may outlast a part of a recording."""
         rules = self.model.replay.model_copy(update={"warmup": 0})
         return self.played_as(self.model.placement, rules, {})
+
+    def on_recorded_host(self, cores: int) -> "NamedScenario":
+        """Return the same devices under the recorded host of so many *cores*, on which the clients ran, too, with the
+        engine and the load as recorded.
+        """
+        other = copy(self)
+        kept = self.model.replay
+        replay = ReplayModel().model_copy(update={"seed": kept.seed, "since_checkpoint": kept.since_checkpoint})
+        update = {"host": HostModel(cores=cores, clients="here"), "engine": None, "replay": replay}
+        other.model = self.model.model_copy(update=update)
+        return other
 
     def with_devices(self, volumes: Mapping[str, Volume], pools: Mapping[str, StoragePool]) -> "NamedScenario":
         """Return the same scenario with other *volumes* and *pools* of the same names in their place."""

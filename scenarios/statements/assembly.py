@@ -176,6 +176,13 @@ class Shared:
         self.pools = WarmPools()
         # beside a program, what its key names by its address stays alive
         self._programs: Newest[tuple[StatementLoad, ProcessorCosts | None, Program]] = Newest(_MOST_PROGRAMS)
+        self._costs: Newest[tuple[StatementLoad, ProcessorCosts | None]] = Newest(_MOST_PROGRAMS)
+
+    def costs(
+        self, load: StatementLoad, hardware: str, find: Callable[[], ProcessorCosts | None]
+    ) -> ProcessorCosts | None:
+        """Return what the statements of *load* cost on *hardware*, as *find* finds it once."""
+        return self._costs.get((id(load), hardware), lambda: (load, find()))[-1]
 
     def program(
         self,

@@ -49,7 +49,7 @@ from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Shared, assemble, cache_state_of
 from tiersim.scenarios.statements.programs import Program, spread
-from tiersim.scenarios.statements.settings import settings_of_load
+from tiersim.scenarios.statements.settings import recorded_cores, settings_of_load
 from tiersim.scenarios.statements.statement_load import StatementLoad, begins
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
@@ -136,6 +136,35 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
     own_ns = statement_ns(load, found.costs, model.not_cpu_ns, model.hot)
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
+
+
+def costs_of_recording(
+    load: StatementLoad, scenario: NamedScenario, shared: Shared | None = None
+) -> ProcessorCosts | None:
+    """Return what the statements of *load* cost the processors of the recorded host, where nobody described that: what
+    these were counted to do, on the devices of *scenario* in place of the recorded ones.
+
+    Of what is counted devices decide little: how often sessions slept, and what a write of the log costs; also how
+    clients and log divide what busy processors did, unless these devices do not carry the recorded load. None where
+    clients did not run on that host, or nobody counted which processes used its processors.
+    """
+    recorded, cores = recorded_pace(load.counters.found), recorded_cores(load)
+    host = scenario.model.host
+    elsewhere = host is not None and "clients" in host.model_fields_set and host.clients == "elsewhere"
+    wanted = recorded.transactions_per_s
+    if load.logical_reads is not None or cores is None or wanted is None or recorded.pause_ns is None:
+        return None
+    time = recorded_host_time(load.counters.found, cores)
+    if elsewhere or time is None or time.backends is None or time.clients is None:
+        return None
+    there = scenario.on_recorded_host(cores)
+    model = _Model(part_of(load, there), there.counted_whole(), recorded.pause_ns, shared)
+    found = _by_host_time(load, model, recorded, time)
+    had = None if found.simulated is None else found.simulated.transactions_per_s
+    if time.share >= LIMITING and had is not None and had < (1 - _SLACK) * wanted:
+        found = _as_counted(load, model, recorded, time, 0.0)
+    own_ns = statement_ns(load, found.costs, model.not_cpu_ns, model.hot)
+    return replace(found, statement_ns=own_ns, basis=found.basis.replace(f", on scenario '{scenario.name}'", ""))
 
 
 def _said_cores(recorded_on: NamedScenario, load: StatementLoad) -> int | None:

@@ -20,17 +20,18 @@ from tiersim.scenarios.calibration.popularity.recorded import page_cache, record
 from tiersim.scenarios.calibration.popularity.recorded_files import recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
-from tiersim.scenarios.caveats import WAITS
+from tiersim.scenarios.caveats import CLIENTS, FLUSHES, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS, PlayedRecording, entries_of, streams_on
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
-from tiersim.scenarios.statements.calibration import calibrate, part_of
+from tiersim.scenarios.statements.calibration import calibrate, costs_of_recording, part_of
 from tiersim.scenarios.statements.calibration_verdict import stamped
 from tiersim.scenarios.statements.queries import changing_queries
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range, with_waits
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.statements.statement_load import (
     LEAST_WAITS,
+    LIKELY_WAITS,
     MOST_WAITS,
     StatementLoad,
     committing,
@@ -59,6 +60,10 @@ _ON_INNODB = ("mysql", "mariadb")
 #: they seem to need, and no more statements than these. When they will be through shows once they have done this share.
 _THROUGH, _SPARE, _MOST_STATEMENTS = 0.95, 1.1, 2_000_000
 _TOLD = 0.5
+_COUNTED = (
+    "CPU of queries, reads and clients is what the processors of the recorded host were counted to do; where its"
+    " storage was slower, what long waits add to that is taken off"
+)
 
 
 def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> StatementLoad:
@@ -281,11 +286,50 @@ def replay_statements(
         assembled = going.assembled
         further = _further_rounds(assembled, outcome.end_ns, going.rounds) if goes_on else 0
         rounds = going.rounds + further
-        if not further and tap is not None and not tap(assembled, metrics):
+        if further:
+            continue
+        trace = trace_of(load) if trace is None else trace
+        result = summarise_statements(scenario, assembled, plant, metrics, outcome, trace)
+        counted = _counted_costs(result, load, scenario, shared) if processor is None else None
+        if counted is not None:
+            again = replay_statements(
+                path,
+                scenario,
+                processor=counted,
+                seed=seed,
+                load=load,
+                shared=shared,
+                trace=trace,
+                goes_on=goes_on,
+                tap=tap,
+                beside=beside,
+            )
+            return _by_counted_cpu(again)
+        if tap is not None and not tap(assembled, metrics):
             rows, further = int(metrics.tap_count[0]), 1  # once more, with room for all
-    return summarise_statements(
-        scenario, assembled, plant, metrics, outcome, trace_of(load) if trace is None else trace
-    )
+    return result
+
+
+def _counted_costs(
+    result: Result, load: StatementLoad, scenario: NamedScenario, shared: Shared | None
+) -> ProcessorCosts | None:
+    """Return what the recorded processors were counted to do, where a *result* is decided by CPU that it assumes, or by
+    pauses of clients that may hold waits.
+    """
+    if result.summary["verdict"].get("error") not in (CLIENTS, FLUSHES, WAITS) or load.waits != LIKELY_WAITS:
+        return None
+    shared = shared or Shared()
+    hardware = scenario.on_recorded_host(1).to_toml()
+    return shared.costs(load, hardware, lambda: costs_of_recording(load, scenario, shared))
+
+
+def _by_counted_cpu(result: Result) -> Result:
+    """Return a *result* that says that its CPU was counted on the recorded host, and has the errors of such ones."""
+    summary = result.summary
+    verdict = summary["verdict"] | {"error": CLIENTS}
+    inferred = [*summary["inferred"], _COUNTED]
+    found = {"verdict": verdict, "model_error": model_error_of(verdict), "inferred": inferred}
+    return replace(result, summary=summary | found)
 
 
 class _GoingRound:

@@ -112,6 +112,12 @@ def with_assumed_costs(settings: Settings, scenario: NamedScenario) -> Settings:
     )
 
 
+def recorded_cores(load: StatementLoad) -> int | None:
+    """Return how many cores the recorded host had, where that was recorded."""
+    known = with_variables(load.manifest, load.counters.found).host.get("cores")
+    return known if isinstance(known, int) and known > 0 else None
+
+
 def with_variables(manifest: Manifest, found: Differences) -> Manifest:
     """Return a manifest whose host has its cores, and InnoDB's variables, too, where they were recorded."""
     counted = [cores for one in found.of("processor").values() if (cores := one.last.get("cores"))]

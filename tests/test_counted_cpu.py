@@ -1,0 +1,75 @@
+"""A recording whose hardware nobody described, but of whose host it was counted which processes used the processors."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.runs import needs_jit
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.statements.calibration import costs_of_recording
+from tiersim.scenarios.statements.replay import load_of, replay_statements
+from tiersim.scenarios.statements.statement_load import StatementLoad
+from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, cells_of
+from tiersim.traces.readers import import_trace
+from tiersim.traces.samples import matrix
+
+pytestmark = needs_jit
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Cell]:
+    folder = tmp_path_factory.mktemp("cells")
+    matrix(folder)
+    return {cell.name: cell for cell in cells_of(folder)}
+
+
+def recorded(cell: Cell, folder: Path, *, without: str = "nothing") -> StatementLoad:
+    """What was recorded of a cell, but for the files that begin with *without*."""
+    files = [file for file in (cell.folder / COUNTERS).iterdir() if not file.name.startswith(without)]
+    import_trace(files, folder / "recorded.trace")
+    return load_of(folder / "recorded.trace", 1)
+
+
+@pytest.fixture(scope="module")
+def saturated(cells: dict[str, Cell], tmp_path_factory: pytest.TempPathFactory) -> StatementLoad:
+    """Lookups behind a cap of 250 reads a second: 1.5 % of the transactions that the device carries without."""
+    return recorded(cells["reads-128-r250"], tmp_path_factory.mktemp("recorded"))
+
+
+def on(scenario: str, *keys: str) -> NamedScenario:
+    return load_scenario(scenario, ["host.cores=2", *keys])
+
+
+def test_cpu_is_what_the_recorded_processors_did_though_nobody_described_their_storage(
+    saturated: StatementLoad, cells: dict[str, Cell]
+) -> None:
+    """No wait for the recorded cap has become CPU: 60 times as many transactions end on a fast device."""
+    result = replay_statements(saturated.path, on("pcie-flash"), load=saturated)
+    measured = cells["reads-128-free"].figures["tps"]
+    assert result.summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(measured, rel=0.2)
+    assert result.summary["verdict"]["error"] == "clients"
+    assert result.summary["model_error"]["basis"] == "clients"
+    assert any(said.startswith("CPU of queries, reads and clients is what the") for said in result.summary["inferred"])
+    assert result.summary["settings_from"]["host.costs"].startswith("CPU time that recorded.trace recorded: ")
+
+
+def test_clients_elsewhere_or_processors_that_nobody_counted_leave_costs_assumed(
+    saturated: StatementLoad, cells: dict[str, Cell], tmp_path: Path
+) -> None:
+    assert costs_of_recording(saturated, on("pcie-flash")) is not None
+    assert costs_of_recording(saturated, on("pcie-flash", "host.clients=here")) is not None
+    assert costs_of_recording(saturated, on("pcie-flash", "host.clients=elsewhere")) is None
+    uncounted = recorded(cells["reads-128-r250"], tmp_path, without="processes")
+    assert costs_of_recording(uncounted, on("pcie-flash")) is None
+
+
+def test_a_device_that_does_not_carry_the_recorded_load_takes_no_cpu_away(
+    cells: dict[str, Cell], tmp_path: Path
+) -> None:
+    """A disk would give so few transactions that clients had to need no CPU at all; the counted one stays."""
+    load = recorded(cells["reads-32-free"], tmp_path)
+    fast, slow = (costs_of_recording(load, on(name)) for name in ("pcie-flash", "15k-raid10-bare"))
+    assert fast is not None
+    assert slow is not None
+    assert slow.client_ns > fast.client_ns / 2 > 5_000
