@@ -31,6 +31,7 @@ _BASES = {
     "assumed": "not calibrated",
     "storage": "storage of another kind than recorded",
     "clients": "not calibrated; CPU and clients decide",
+    "counted": "not calibrated; CPU as it was counted",
     "innodb": "InnoDB",
 }
 #: In what a result goes beyond its recording, by the first words of its reasons.
@@ -63,7 +64,7 @@ def sentence(summary: Summary) -> str | None:
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
     # nobody measured percentiles of them (docs/accuracy.md)
-    without = found["basis"] in ("assumed", "clients", "storage")
+    without = found["basis"] in ("assumed", "clients", "counted", "storage")
     if without:
         names = names | {"other": "mean latency" if "throughput" in figures else "throughput and mean latency"}
     parts = [f"{words} {reach(figures[key])}" for key, words in names.items() if key in figures]
@@ -98,7 +99,7 @@ def meaning(summaries: Iterable[Summary]) -> str:
     return (
         f"In {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks measured figures lay within such"
         " limits (docs/accuracy.md)."
-        f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'extrapolated'} else ''}"
+        f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'counted', 'extrapolated'} else ''}"
         f"{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{_DOUBT if any(map(in_doubt, given)) else ''}"
     )

@@ -44,6 +44,9 @@ FLUSHES = "flushes"
 #: The same where CPU and clients decide that nobody recorded; such results have errors of their own.
 CLIENTS = "clients"
 
+#: The same where these decide, or waits for the WAL did, and it was counted what the recorded processors did.
+COUNTED = "counted"
+
 
 def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Return between which multiples (``low``, ``high``) of a predicted figure 80 % of the measured ones lay, by kind
@@ -51,14 +54,17 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
 
     *verdict* is that of a result. A failed calibration has the errors of none; if it failed for single queries alone,
     throughput keeps those of a passed one. What goes beyond its recording has errors of its own; so has InnoDB. Nobody
-    measured what a calibration is worth on storage of another kind: such a result has the errors of none. ``basis``
-    says what the hardware of those predictions was taken from; ``other`` stands for each figure that is not named.
-    Where nothing was measured, a basis has no ``other``, and where it is ``unknown`` there are no figures.
+    measured what a calibration is worth on storage of another kind: such a result has the errors of none. So has one
+    with counted CPU: its own errors are smaller, but were measured on one server. ``basis`` says what the hardware of
+    those predictions was taken from; ``other`` stands for each figure that is not named. Where nothing was measured, a
+    basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
     if verdict.get("error") in ("unknown", WAITS, FLUSHES):  # the first: results of InnoDB of older versions
         return {"basis": "unknown", "figures": {}}
     if (own := verdict.get("error")) in (INNODB, CLIENTS):
         return {"basis": own, "figures": _learned()[own]}
+    if own == COUNTED:
+        return {"basis": COUNTED, "figures": _learned()["assumed"]}
     is_calibrated = verdict["calibration"] == "calibrated"
     if not is_calibrated and verdict.get("transactions") != MET:
         return {"basis": "assumed", "figures": _learned()["assumed"]}
@@ -81,7 +87,7 @@ def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] |
     a latency, such as ``p99``; None where nothing like it was measured, as no percentile of ``assumed`` ones.
     """
     kind = figure if figure == "throughput" else "mean" if figure in ("mean", "p50") else "tail"
-    without = kind == "tail" and error["basis"] in ("assumed", CLIENTS, "storage")
+    without = kind == "tail" and error["basis"] in ("assumed", CLIENTS, COUNTED, "storage")
     other = None if without else error["figures"].get("other")
     found = error["figures"].get(kind) or other
     return None if found is None else (found["low"], found["high"])

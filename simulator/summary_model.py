@@ -42,12 +42,13 @@ class VerdictSaid(_Said):
         description="Burst credits; while they are `falling`, `steady` holds only as long as they last. `load` says "
         "when they run out.",
     )
-    error: Literal["innodb", "waits", "flushes", "clients", "unknown"] | None = Field(
+    error: Literal["innodb", "waits", "flushes", "clients", "counted", "unknown"] | None = Field(
         default=None,
         description="`innodb`: of MySQL and MariaDB, whose predictions have errors of their own; `waits`: clients "
         "waited for the recorded storage, or may have, so the error is unknown; `flushes`: so it is where clients "
         "mostly wait for the WAL and CPU was not recorded; `clients`: CPU and clients decide, neither recorded, so "
-        "the error is their own; `unknown`: that of InnoDB in results of older versions.",
+        "the error is their own; `counted`: CPU is what the recorded processors were counted to do; `unknown`: that of "
+        "InnoDB in results of older versions.",
     )
     reach: str | None = Field(
         default=None,
@@ -126,10 +127,12 @@ class ConservationSaid(_Said):
 class ModelErrorSaid(_Said):
     """Between which multiples of a predicted figure 80 % of the measured ones lay, by kind of figure."""
 
-    basis: Literal["calibrated", "extrapolated", "storage", "assumed", "clients", "innodb", "unknown"] = Field(
-        description="`extrapolated`: beyond the recording; `storage`: of another kind; `assumed`: data sheets and "
-        "guesses; `clients`: CPU and clients decide, and were not recorded; `innodb`: of MySQL and MariaDB; "
-        "`unknown`: the same in results of older versions."
+    basis: Literal["calibrated", "extrapolated", "storage", "assumed", "clients", "counted", "innodb", "unknown"] = (
+        Field(
+            description="`extrapolated`: beyond the recording; `storage`: of another kind; `assumed`: data sheets and "
+            "guesses; `clients`, `counted`: CPU and clients decide; `innodb`: of MySQL and MariaDB; "
+            "`unknown`: the same in results of older versions."
+        )
     )
     figures: dict[str, dict[str, float]] = Field(
         description="By kind (`throughput`, `mean`, `tail`: percentiles from the 95th on, `count`: pages, WAL, "

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.runs import needs_jit
+from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.calibration import costs_of_recording
@@ -48,8 +49,8 @@ def test_cpu_is_what_the_recorded_processors_did_though_nobody_described_their_s
     result = replay_statements(saturated.path, on("pcie-flash"), load=saturated)
     measured = cells["reads-128-free"].figures["tps"]
     assert result.summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(measured, rel=0.2)
-    assert result.summary["verdict"]["error"] == "clients"
-    assert result.summary["model_error"]["basis"] == "clients"
+    assert result.summary["verdict"]["error"] == "counted"
+    assert result.summary["model_error"]["basis"] == "counted"
     assert any(said.startswith("CPU of queries, reads and clients is what the") for said in result.summary["inferred"])
     assert result.summary["settings_from"]["host.costs"].startswith("CPU time that recorded.trace recorded: ")
 
@@ -73,3 +74,13 @@ def test_a_device_that_does_not_carry_the_recorded_load_takes_no_cpu_away(
     assert fast is not None
     assert slow is not None
     assert slow.client_ns > fast.client_ns / 2 > 5_000
+
+
+def test_a_slower_log_tells_nothing_of_its_cpu(cells: dict[str, Cell], tmp_path: Path) -> None:
+    """Disks write the log more slowly than was recorded; what is assumed of a write is then no part of the clients."""
+    load = recorded(cells["updates-32-free"], tmp_path)
+    fast, slow = (costs_of_recording(load, on(name)) for name in ("pcie-flash", "15k-raid10-bare"))
+    assert fast is not None
+    assert slow is not None
+    assert slow.costs.log_io_ns == LOG_NS
+    assert 0 < slow.client_ns

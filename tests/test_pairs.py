@@ -118,7 +118,9 @@ def test_without_a_calibration_a_map_has_the_cells_without_a_cap_above(tmp_path:
     """Each has a row, and so has the lowest cap; what a result does not call its own error is left out."""
     large = replace(named("large", cell(2000)), pool_mib=384)
     cells = [large, *CELLS]
-    found = uncalibrated.judged(cells, {("slow", "free"): 1300, ("slow", "large"): 1800, ("free", "large"): 2100})
+    found = uncalibrated.judged(
+        cells, {("slow", "free"): 1300, ("slow", "large"): 1800, ("free", "large"): 2100}, counted=False
+    )
     drawn = found.maps[0]
     assert drawn.labels == ("128 MiB, free", "128 MiB, 200/s", "384 MiB, free")
     assert drawn.columns == ("128 MiB, free", "384 MiB, free")
@@ -137,15 +139,17 @@ def test_without_a_calibration_a_map_has_the_cells_without_a_cap_above(tmp_path:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["updates-32-d300", "tpcb-384-free"])
-def test_a_row_without_a_calibration_is_what_is_predicted(name: str, tmp_path: Path) -> None:
-    """``tiersim validate uncalibrated`` writes all rows."""
+@pytest.mark.parametrize(
+    ("name", "counted"), [("updates-32-d300", True), ("updates-32-d300", False), ("tpcb-384-free", True)]
+)
+def test_a_row_without_a_calibration_is_what_is_predicted(name: str, tmp_path: Path, *, counted: bool) -> None:
+    """``tiersim validate counted uncalibrated`` writes all rows."""
     matrix(tmp_path)
     cells = cells_of(tmp_path)
     (source,) = [one for one in cells if one.name == name]
-    found = uncalibrated.predicted_of(source, cells)
+    found = uncalibrated.predicted_of(source, cells, counted=counted)
     assert found
-    header, row = documented(source, " without a calibration")
+    header, row = documented(source, " with CPU as it was counted" if counted else " without a calibration")
     of_label = {one.label: one for one in others_of(source, cells)}
     for label, off in zip(header, row, strict=True):
         target = of_label.get(label)

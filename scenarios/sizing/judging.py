@@ -196,6 +196,7 @@ def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Itera
         where, remedy = {
             "assumed": ("without a calibration", "measure before you decide"),
             "clients": ("without a calibration", "measure before you decide"),
+            "counted": ("without a calibration", "measure before you decide"),
             "storage": ("on storage of another kind than recorded", "measure before you decide"),
         }.get(
             error["basis"], ("beyond the recording", "record with a pool and a load nearer to those that you ask for")

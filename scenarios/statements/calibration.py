@@ -163,8 +163,20 @@ def costs_of_recording(
     had = None if found.simulated is None else found.simulated.transactions_per_s
     if time.share >= LIMITING and had is not None and had < (1 - _SLACK) * wanted:
         found = _as_counted(load, model, recorded, time, 0.0)
+    found = _with_log_writes(found, recorded_flushes(load.counters.found) / max(len(load), 1))
     own_ns = statement_ns(load, found.costs, model.not_cpu_ns, model.hot)
     return replace(found, statement_ns=own_ns, basis=found.basis.replace(f", on scenario '{scenario.name}'", ""))
+
+
+def _with_log_writes(found: ProcessorCosts, flushes: float) -> ProcessorCosts:
+    """Return costs whose writes of the log take what is assumed of them, if this log, of which each statement needs so
+    many *flushes*, is slower than the recorded one, or much faster, and so tells nothing of their CPU. Clients take as
+    much less: the sum was counted.
+    """
+    if found.costs.log_io_ns or not flushes:
+        return found
+    client_ns = max(round(found.client_ns - 2 * flushes * LOG_NS), 0)
+    return replace(found, client_ns=client_ns, costs=found.costs._replace(log_io_ns=LOG_NS))
 
 
 def _said_cores(recorded_on: NamedScenario, load: StatementLoad) -> int | None:

@@ -20,7 +20,7 @@ from tiersim.scenarios.calibration.popularity.recorded import page_cache, record
 from tiersim.scenarios.calibration.popularity.recorded_files import recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
-from tiersim.scenarios.caveats import CLIENTS, FLUSHES, WAITS, model_error_of
+from tiersim.scenarios.caveats import CLIENTS, COUNTED, FLUSHES, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS, PlayedRecording, entries_of, streams_on
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
@@ -60,7 +60,7 @@ _ON_INNODB = ("mysql", "mariadb")
 #: they seem to need, and no more statements than these. When they will be through shows once they have done this share.
 _THROUGH, _SPARE, _MOST_STATEMENTS = 0.95, 1.1, 2_000_000
 _TOLD = 0.5
-_COUNTED = (
+_COUNTED_SAID = (
     "CPU of queries, reads and clients is what the processors of the recorded host were counted to do; where its"
     " storage was slower, what long waits add to that is taken off"
 )
@@ -326,8 +326,8 @@ def _counted_costs(
 def _by_counted_cpu(result: Result) -> Result:
     """Return a *result* that says that its CPU was counted on the recorded host, and has the errors of such ones."""
     summary = result.summary
-    verdict = summary["verdict"] | {"error": CLIENTS}
-    inferred = [*summary["inferred"], _COUNTED]
+    verdict = summary["verdict"] | {"error": COUNTED}
+    inferred = [*summary["inferred"], _COUNTED_SAID]
     found = {"verdict": verdict, "model_error": model_error_of(verdict), "inferred": inferred}
     return replace(result, summary=summary | found)
 

@@ -13,7 +13,7 @@ Figure = Literal["throughput", "mean", "tail", "count"]
 #: What a prediction stands on: numbers fitted to or measured on the very hardware; such of a recording that does not
 #: reach as far; those of data sheets and guesses; what counters of statements say of CPU and clients, where these
 #: decide; or, whatever they are, a model of InnoDB, whose errors are its own.
-Basis = Literal["calibrated", "extrapolated", "assumed", "clients", "innodb"]
+Basis = Literal["calibrated", "extrapolated", "assumed", "clients", "counted", "innodb"]
 Verdict = Literal["exact", "holds", "fails", "underdetermined", "qualitative holds", "qualitative fails"]
 
 

@@ -88,7 +88,7 @@ def of_map(
                 beyond = basis == "calibrated" and _goes_beyond(label, asked)
                 error = -log1p(_number(cell) / 100)
                 load = title.partition(":")[0]
-                experiment = load if basis == "clients" else f"{load}, from {label}"
+                experiment = load if basis in ("clients", "counted") else f"{load}, from {label}"
                 yield Measurement(experiment, "extrapolated" if beyond else basis, "throughput", error)
 
 

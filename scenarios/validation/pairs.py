@@ -48,13 +48,16 @@ def predict(source: Cell, targets: Sequence[Cell], *, ranges: bool) -> dict[str,
     return {name: Predicted.of(result) for name, result in results_of(source, targets, ranges=ranges).items()}
 
 
-def results_of(source: Cell, targets: Sequence[Cell], *, ranges: bool, calibrated: bool = True) -> dict[str, Result]:
+def results_of(
+    source: Cell, targets: Sequence[Cell], *, ranges: bool, calibrated: bool = True, counted: bool = True
+) -> dict[str, Result]:
     """Return the results of *targets* by name, predicted from *source*, whose hardware is described unless they are not
-    to be *calibrated*.
+    to be *calibrated*; without what its processors did for whom unless that was *counted*.
     """
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         folder = Path(name)
-        shutil.copytree(source.folder / COUNTERS, folder / "recorded")
+        left_out = None if counted else shutil.ignore_patterns("processes.*")
+        shutil.copytree(source.folder / COUNTERS, folder / "recorded", ignore=left_out)
         import_trace([folder / "recorded"], folder / "recorded.trace")
         recorded_on = _scenario(folder / "source", source, source) if calibrated else None
         scenarios = [_scenario(folder / target.name, source, target) for target in targets]

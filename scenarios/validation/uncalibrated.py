@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from tiersim.scenarios.caveats import CLIENTS
+from tiersim.scenarios.caveats import CLIENTS, COUNTED
 from tiersim.scenarios.validation.claims import Claim, Experiment, HeatMap
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
 from tiersim.scenarios.validation.pair_figures import FAR
@@ -21,42 +21,45 @@ from tiersim.traces.samples import matrix
 _NEAR_PCT = 80.0
 
 
-def experiment() -> Experiment:
-    """How far off throughput is, of each load and of each pair."""
+def experiment(*, counted: bool) -> Experiment:
+    """How far off throughput is, of each load and of each pair; with *counted* processors, or without."""
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         matrix(Path(name))
         cells = cells_of(Path(name))
         predicted = {
             (source.name, target): tps
             for source in _recorded(cells)
-            for target, tps in predicted_of(source, cells).items()
+            for target, tps in predicted_of(source, cells, counted=counted).items()
         }
-    return judged(cells, predicted)
+    return judged(cells, predicted, counted=counted)
 
 
-def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -> Experiment:
+def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], *, counted: bool) -> Experiment:
     """Return the experiment of transactions/s that were *predicted*, by source and target."""
+    known = "with CPU as it was counted" if counted else "without a calibration"
     return Experiment(
-        "uncalibrated",
-        "PostgreSQL 18 from anywhere to no cap, without a calibration",
+        "counted" if counted else "uncalibrated",
+        "PostgreSQL 18 from anywhere to no cap, without a calibration"
+        + (": CPU as it was counted on the recorded host" if counted else ""),
         "cells of the experiment before, without a cap and with the lowest one of reads and writes",
-        "nothing of the recorded hardware; popularity to the misses of the recorded cell",
+        ("CPU to what the recorded processors did" if counted else "nothing of the recorded hardware")
+        + "; popularity to the misses of the recorded cell",
         tuple(_claims(cells, predicted)),
-        basis="clients",
-        maps=tuple(_maps(cells, predicted)),
+        basis="counted" if counted else "clients",
+        maps=tuple(_maps(cells, predicted, known)),
     )
 
 
-def predicted_of(source: Cell, cells: Sequence[Cell]) -> dict[str, float]:
+def predicted_of(source: Cell, cells: Sequence[Cell], *, counted: bool) -> dict[str, float]:
     """Return the predicted transactions/s of its load's other cells without a cap, where CPU and clients decide them,
     by name.
     """
     targets = [one for one in others_of(source, cells) if _is_free(one)]
-    results = results_of(source, targets, ranges=False, calibrated=False)
+    results = results_of(source, targets, ranges=False, calibrated=False, counted=counted)
     return {
         name: one.summary["throughput_per_s"]["transactions"]["value"]
         for name, one in results.items()
-        if one.summary["verdict"].get("error") == CLIENTS
+        if one.summary["verdict"].get("error") == (COUNTED if counted else CLIENTS)
     }
 
 
@@ -101,7 +104,7 @@ def _claims(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -
     )
 
 
-def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -> Iterator[HeatMap]:
+def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], known: str) -> Iterator[HeatMap]:
     for load, title in LOADS.items():
         own = sorted((one for one in cells if one.load == load), key=place)
         asked = [one for one in own if _is_free(one)]
@@ -116,4 +119,4 @@ def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -> 
             for source in recorded
         )
         labels, columns = (tuple(one.label for one in some) for some in (recorded, asked))
-        yield HeatMap(f"{title} without a calibration: predicted transactions/s", labels, off_pct, asked=columns)
+        yield HeatMap(f"{title} {known}: predicted transactions/s", labels, off_pct, asked=columns)
