@@ -21,6 +21,7 @@ from tiersim.traces.readers.blktrace import read_blktrace
 from tiersim.traces.readers.bpftrace_csv import looks_like_bpftrace, read_bpftrace
 from tiersim.traces.readers.clock import looks_like_clock, read_clock
 from tiersim.traces.readers.cloudphysics import CloudPhysicsCsv, looks_like_vscsi, read_vscsi
+from tiersim.traces.readers.counters_bundle import add_counters, holds_counters
 from tiersim.traces.readers.disksim import DiskSim, DiskSimValidate, MqSim
 from tiersim.traces.readers.etw import Etw
 from tiersim.traces.readers.fio_iolog import FioIolog
@@ -166,6 +167,7 @@ class RecordingFiles(NamedTuple):
     format: str
     others: Sequence[tuple[Path, str]]
     warnings: Sequence[str]
+    counters: Sequence[Path] = ()  # bundles of counters alone
 
 
 def sort_files(paths: Sequence[Path], format: str | None = None) -> RecordingFiles:
@@ -181,10 +183,13 @@ def sort_files(paths: Sequence[Path], format: str | None = None) -> RecordingFil
         raise TraceError(f"the format {format!r} is not known{hint}; known are {_few_formats()}")
     requests: dict[Path, str] = {}
     others: list[tuple[Path, str]] = []
+    counters: list[Path] = []
     of_folders: dict[Path, str] = {}
     unknown: list[str] = []
     for path in paths:
-        if format not in FORMATS and path.is_dir() and not _is_bundle(path):
+        if format is None and path.is_dir() and _is_bundle(path) and holds_counters(path):
+            counters.append(path)
+        elif format not in FORMATS and path.is_dir() and not _is_bundle(path):
             for file in sorted(file for file in path.rglob("*") if file.is_file()):
                 key = _known(file)
                 if key in SOURCES:
@@ -212,9 +217,9 @@ def sort_files(paths: Sequence[Path], format: str | None = None) -> RecordingFil
     if unknown:
         more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
         warnings.append(f"of no known format, and not read: {', '.join(unknown[:3])}{more}")
-    if not requests and not others:
+    if not requests and not others and not counters:
         raise TraceError(f"{paths[0]}: no file in it is of a known format; give the files of the recording")
-    return RecordingFiles(paths[0], list(requests), next(iter(requests.values()), ""), others, warnings)
+    return RecordingFiles(paths[0], list(requests), next(iter(requests.values()), ""), others, warnings, counters)
 
 
 def detect_format(path: Path) -> str:
@@ -346,11 +351,13 @@ def import_files(
             fields.update(FORMATS[files.format].read(files.requests, writer, progress))
             # what is imported again has some of them already
             fields["warnings"] = list(dict.fromkeys([*fields.get("warnings", ()), *plausibility.warnings()]))
-        if files.others:
+        if files.others or files.counters:
             with tempfile.TemporaryDirectory(dir=writer.folder) as scratch:
                 recorded = read_sources(
                     files.others, keep_literals=keep_literals, scratch=Path(scratch), progress=progress
                 )
+                for bundle in files.counters:
+                    add_counters(bundle, recorded)
                 _join(files.named, fields, recorded, writer)
         fields["warnings"] = [*fields.get("warnings", ()), *files.warnings, *watched.changes()]
         if amend is not None:
