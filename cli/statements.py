@@ -383,7 +383,6 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     sentences = [
         f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware).",
         *(f"{reason}." for reason in found.get("reasons", ())),
-        *(f"{doubt[0].upper()}{doubt[1:]}." for doubt in found.get("doubts", ())),
         f"Simulated there minus recorded: mean latency: {', '.join(means) or 'nothing to compare'}"
         f" (allowed: ±{limits['mean']:.0f} %)"
         + (f"; pages read: {', '.join(reads)} (allowed: ±{limits['reads']:.0f} %)." if reads else "."),

@@ -202,7 +202,7 @@ class Summary(_Said):
     calibration: dict[str, Any] | None = Field(
         default=None,
         description="With `--recorded-on`: measured and simulated means of `classes`; `read_error_pct`; `reasons` why "
-        "nothing is calibrated; `beyond`; `doubts`.",
+        "nothing is calibrated; `beyond`.",
     )
     relative_latency_ns: dict[str, dict[str, FigureSaid]] | None = Field(
         default=None, description="With `--recorded-on`: latencies corrected by the recorded ones."

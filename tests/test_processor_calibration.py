@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from tiersim.scenarios.calibration.cpu_and_waits import ASSUMED_RANGE, READ_NS, idle_factor
+from tiersim.scenarios.calibration.cpu_and_waits import ASSUMED_RANGE, LOG_NS, READ_NS, idle_factor
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
 from tiersim.scenarios.statements import calibration
 from tiersim.simulator.database.sessions.processors import Costs
@@ -77,6 +77,18 @@ def test_a_search_that_is_too_fast_and_too_slow_in_turn_takes_smaller_steps() ->
 def test_what_was_not_recorded_is_not_looked_for() -> None:
     found = calibrate_processor(Pace(None, None), _costs(1, 26_000), Loop().run)
     assert (found.client_ns, found.costs.read_ns) == (1, 26_000)
+
+
+def test_writes_of_the_log_that_take_more_than_any_were_the_recorded_device() -> None:
+    """Half a write or flush a statement: what they no longer take, clients do where their CPU is known in sum."""
+    found = _costs(20_000, 40_000)
+    slow, usual = (replace(found, costs=found.costs._replace(log_io_ns=ns)) for ns in (125_000, 63_000))
+    assert calibration._with_log_bounded(usual, 0.5) == usual
+    bounded = calibration._with_log_bounded(slow, 0.5)
+    assert (bounded.costs.log_io_ns, bounded.client_ns) == (LOG_NS, 70_000)
+    (said,) = bounded.assumed
+    assert "took 250 µs longer than a simulated one, and CPU explains at most 126 µs" in said
+    assert calibration._with_log_bounded(slow, 0.0).client_ns == 20_000
 
 
 def test_clients_take_their_least_from_reads() -> None:

@@ -11,10 +11,8 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.test_statements import run, scenario
 from tiersim.cli import verdicts
-from tiersim.cli.statements import notes_of
-from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, MOST_LOG_NS, most_client_ns
+from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, most_client_ns
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.statements import calibration_verdict
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.programs import Program
 from tiersim.scenarios.statements.ranges import WIDE, with_waits
@@ -253,19 +251,6 @@ def test_a_calibration_with_clients_elsewhere_says_nothing_of_waits_that_were_in
     known = load_of(path, made.model.replay.seed)
     costs = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)
     assert "error" not in replay_statements(path, made, load=known, processor=costs).summary["verdict"]
-
-
-def test_more_cpu_of_a_log_write_than_anybody_measured_is_a_doubt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = counted_database(tmp_path / "counted.trace")
-    made = scenario(tmp_path, "replay.cache_state=cold")
-    said = "A write of the WAL takes "
-    for most_ns, doubted in ((MOST_LOG_NS, False), (-1, True)):
-        monkeypatch.setattr(calibration_verdict, "MOST_LOG_NS", most_ns)
-        (found,) = replay_statements_all(Bundle(path), [made], recorded_on=made, ranges=False)
-        assert bool(found.summary["calibration"]["doubts"]) == doubted
-        assert any(said in note for note in notes_of([found.summary])) == doubted
 
 
 def test_waits_that_no_pause_holds_are_said_and_in_doubt(load: StatementLoad, tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "recorded_on": {key: summary.get("calibration", {}).get(key) for key in ("baseline", "described")},
         "in_doubt": in_doubt(summary),
         "has_tails": bool(summary.get("tails")),
-        "caveats": [*(summary.get("calibration") or {}).get("doubts", ()), *summary.get("caveats", ())],
+        "caveats": list(summary.get("caveats", ())),
         "curves": {} if saturated else curves(result),
         "bottleneck": _with_part(finite(summary.get("bottleneck"))),
         "helps": finite(helpful(summary)),

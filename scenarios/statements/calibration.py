@@ -17,6 +17,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     COUNTED_RANGE,
     LOG_NS,
     LONG_NS,
+    MOST_LOG_NS,
     READ_COUNTED_RANGE,
     READ_NS,
     READ_RANGE_NS,
@@ -81,9 +82,9 @@ _NO_CLIENT = (
     " sessions also waited for something else"
 )
 _NO_LOG = (
-    "The described log device is too fast: a recorded log write took {1:,.0f} µs longer than a simulated one,"
-    " and CPU explains at most {2:g} µs of that; correct the device. Until then the CPU time of a log write is unknown,"
-    " and {0} are assumed"
+    "The described log device is too fast: a recorded WAL write took {:,.0f} µs longer than a simulated one,"
+    " and CPU explains at most {:g} µs of that: measure the device with fio and correct it. Until then the CPU time of"
+    " a WAL write is unknown, and {:g} µs are assumed"
 )
 _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"
@@ -202,13 +203,11 @@ def _by_host_time(load: StatementLoad, model: "_Model", recorded: Pace, time: Ho
     wanted = replace(recorded, read_ns=None)
     asked = wanted if limits else replace(wanted, transactions_per_s=None)
     found = calibrate_processor(asked, start, model.run)
-    if found.costs.log_io_ns > READ_RANGE_NS[1]:
-        said = _no_log(found, 0)
-        return replace(start, assumed=(*start.assumed, said), recorded=recorded, simulated=found.simulated)
+    log_ios = 2 * recorded_flushes(load.counters.found) / max(len(load), 1)
+    found = _with_log_bounded(found, log_ios)
     if limits:
         return found
-    flushes = recorded_flushes(load.counters.found) / max(len(load), 1)
-    client_ns = max(round(start.client_ns - 2 * flushes * found.costs.log_io_ns), 0)
+    client_ns = max(round(start.client_ns - log_ios * found.costs.log_io_ns), 0)
     return replace(found, client_ns=client_ns, recorded=recorded)
 
 
@@ -285,7 +284,7 @@ def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTim
         found = calibrate_processor(recorded, model.start, model.run)
         said = _waits(found, mean_ns)
         if not said:
-            return _as_fast(model, recorded, found)
+            return _with_log_bounded(_as_fast(model, recorded, found), 0.0)
     if time is not None:
         return _by_host_time(load, model, recorded, time)
     return _by_guess(model, recorded, mean_ns, found, said)
@@ -396,7 +395,7 @@ def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
         return [_NO_STORAGE.format(READ_NS / 1e3, found.costs.read_ns / 1e3)]
     said = _waits_of_clients(found, mean_ns)
     if found.costs.log_io_ns > most_ns:
-        said.append(_no_log(found, READ_NS))
+        said.append(_no_log(found.costs.log_io_ns))
     return said
 
 
@@ -407,8 +406,20 @@ def _waits_of_clients(found: ProcessorCosts, mean_ns: float) -> list[str]:
     return [_NO_CLIENT.format(assumed_client_ns(mean_ns) / 1e3, found.client_ns / 1e3)]
 
 
-def _no_log(found: ProcessorCosts, assumed_ns: float) -> str:
-    return _NO_LOG.format(f"{assumed_ns / 1e3:g} µs", found.costs.log_io_ns / 1e3, READ_RANGE_NS[1] / 1e3)
+def _no_log(each_ns: float) -> str:
+    return _NO_LOG.format(2 * each_ns / 1e3, 2 * MOST_LOG_NS / 1e3, LOG_NS / 1e3)
+
+
+def _with_log_bounded(found: ProcessorCosts, log_ios: float) -> ProcessorCosts:
+    """Return costs whose writes of the log take what is assumed, if they came out with more CPU than any: the rest was
+    the recorded device. Clients take it where their CPU is known in sum, for so many *log_ios* a statement.
+    """
+    each_ns = found.costs.log_io_ns
+    if each_ns <= MOST_LOG_NS:
+        return found
+    client_ns = found.client_ns + round(log_ios * (each_ns - LOG_NS))
+    costs = found.costs._replace(log_io_ns=LOG_NS)
+    return replace(found, costs=costs, client_ns=client_ns, assumed=(*found.assumed, _no_log(each_ns)))
 
 
 def _as_recorded(load: StatementLoad, recorded_on: NamedScenario) -> ProcessorCosts:

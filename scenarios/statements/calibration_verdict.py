@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from tiersim.scenarios.calibration.cpu_and_waits import MOST_LOG_NS
 from tiersim.scenarios.calibration.processor import ProcessorCosts, recorded_flushes
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
 from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, MET, model_error_of, with_storage
@@ -26,7 +25,6 @@ from tiersim.scenarios.statements.statement_load import (
     recorded_means,
 )
 from tiersim.simulator.result import Figure, Result
-from tiersim.units import format_ns
 
 #: Among the classes that are compared; the others are queries.
 _NO_QUERIES = (TRANSACTIONS, READS, LOG_WRITES)
@@ -137,19 +135,6 @@ def _chance_pct(measured_pages: float, simulated_pages: float) -> float | None:
     return float(200 * np.sqrt(1 / measured_pages + 1 / simulated_pages))
 
 
-def _doubts(processor: ProcessorCosts) -> list[str]:
-    """Say that a write of the log takes more CPU than anybody measured."""
-    log_ns = processor.costs.log_io_ns
-    if log_ns <= MOST_LOG_NS:
-        return []
-    said = (
-        f"a write of the WAL takes {format_ns(log_ns)} of CPU by this calibration; at most {format_ns(MOST_LOG_NS)}"
-        " were seen elsewhere: the recorded log device may be slower than described, and commits faster than"
-        " predicted; compare it with fio"
-    )
-    return [said]
-
-
 def _stamped(
     result: Result,
     baseline: Result,
@@ -165,7 +150,7 @@ def _stamped(
         said["transactions"] = MET
     summary["verdict"] = with_storage(summary["verdict"] | said, summary, baseline.summary)
     summary["model_error"] = model_error_of(summary["verdict"])
-    summary["calibration"] = found | {"beyond": beyond, "doubts": _doubts(processor)}
+    summary["calibration"] = found | {"beyond": beyond}
     relative: dict[str, dict[str, Figure]] = {}
     for name, one in measured.items():
         here, there = _of(summary, name), _of(baseline.summary, name)
