@@ -3,6 +3,7 @@
 from tests.mutations.fault import Fault
 
 _WAITS = "tests/test_recorded_waits.py::"
+_COUNTED = "tests/test_counted_cpu.py::"
 SCENARIOS = (
     Fault(
         "waits-of-commits-for-an-idle-log",
@@ -147,6 +148,30 @@ SCENARIOS = (
         "kept_ns = 0.0",
         "Waits for commits that no pause holds are left out, and nothing says so.",
         (f"{_WAITS}test_waits_that_no_pause_holds_are_said_and_in_doubt",),
+    ),
+    Fault(
+        "counted-cpu-of-clients-elsewhere",
+        "scenarios/statements/calibration.py",
+        "if elsewhere or time is None or time.backends is None or time.clients is None:",
+        "if time is None or time.backends is None or time.clients is None:",
+        "CPU that a load generator took on the recorded host is charged where clients run elsewhere.",
+        (f"{_COUNTED}test_clients_elsewhere_or_processors_that_nobody_counted_leave_costs_assumed",),
+    ),
+    Fault(
+        "counted-cpu-of-a-device-too-slow",
+        "scenarios/statements/calibration.py",
+        "if time.share >= LIMITING and had is not None and had < (1 - _SLACK) * wanted:",
+        "if wanted < 0:",
+        "Clients lose their CPU where the asked devices do not carry the recorded load.",
+        (f"{_COUNTED}test_a_device_that_does_not_carry_the_recorded_load_takes_no_cpu_away",),
+    ),
+    Fault(
+        "counted-cpu-of-a-slower-log",
+        "scenarios/statements/calibration.py",
+        "if found.costs.log_io_ns or not flushes:",
+        "if flushes >= 0:",
+        "A log slower than the recorded one takes no CPU for its writes.",
+        (f"{_COUNTED}test_a_slower_log_tells_nothing_of_its_cpu",),
     ),
     Fault(
         "waits-kept-by-measured-pauses",
