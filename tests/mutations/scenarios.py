@@ -493,7 +493,7 @@ SCENARIOS = (
         "slope = np.stack([(off(best + step) - at_best) / _WIDTH for step in steps], axis=1)",
         "slope = np.stack([(off(best + step) - at_best) / _WIDTH for step in steps], axis=0)",
         "Slopes stand in rows where columns are meant.",
-        ("tests/test_popularity.py::test_rows_that_moved_are_found_by_how_misses_divide",),
+        ("tests/test_popularity.py::test_least_squares_finds_the_bottom_of_a_bent_valley",),
     ),
     Fault(
         "verdict-utilisation",
