@@ -91,7 +91,7 @@ function shareOfQueries(scenario) {
   if (bottleneck.resource !== 'cores' || !us || !known(host?.cores) || !known(perS)) return '';
   const queries = us[data.parts.indexOf('cpu')] * perS / (1e6 * host.cores * bottleneck.utilisation);
   if (queries > 0.97) return '';
-  return ` (${percent(queries)} of that by queries, the rest by ${host.clients_on_cores ? 'the clients on the same cores, ' : ''}reads and writes)`;
+  return ` (${percent(queries)} of that by queries, the rest by ${host.clients_on_cores ? 'clients on the same cores and ' : ''}IO)`;
 }
 
 /** What would shorten the mean of transactions most, and next. */
@@ -314,9 +314,8 @@ function wordsOfRanges({ textContent: shown }) {
   const unchecked = shown.includes('not checked');
   return [
     /not resolved|few of them/.test(shown) ? 'Not resolved: the run has too few requests for one value, or the error of a p99.9 is unknown. The range is how much repeated simulations differ.' : '',
-    checked || unchecked ? 'A range in place of a p99: the model may be wrong by more than a factor of 2. The range never begins below the predicted p95.' : '',
-    checked ? 'Error of the model: 80 % of measured p99s lay within such ranges.' : '',
-    unchecked ? 'Not checked: nobody compared such a p99 with a measured one.' : '',
+    checked ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
+    unchecked ? 'Not checked: nobody compared such a p99 with a measured one, which may lie outside of the range.' : '',
   ];
 }
 

@@ -89,7 +89,7 @@ function drawPercentiles() {
   const traces = [measuredTrace(), intervalsTrace(), ...scenarios().flatMap(curveTraces)].filter(known);
   const doubtful = scenarios().some(scenario => scenario.curves[state.purpose]?.resolved.includes(0));
   const legend = scenarios().map((scenario, i) => legendItem(swatch(style(i)), `${scenario.name}${isSaturated(scenario) ? ' (saturated: no curve)' : ''}`));
-  if (intervalsTrace()) legend.push(legendItem(stroke(alpha(style(state.scenario).colour, 0.4)), ofStatements(selected()) ? '80 % interval, of p99 with the error of the model' : '80 % interval of repeated runs'));
+  if (intervalsTrace()) legend.push(legendItem(stroke(alpha(style(state.scenario).colour, 0.4)), ofStatements(selected()) ? '80 % interval, or the range of a p99' : '80 % interval of repeated runs'));
   if (doubtful) legend.push(legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'not resolved'));
   if (measuredTrace()) legend.unshift(legendItem(swatch(measuredStyle()), 'recorded hardware'));
   const far = Math.max(100, ...traces.flatMap(trace => trace.x.filter(known)));
@@ -147,7 +147,7 @@ function latencyTimeReading() {
   const of = own.requests < FEW_REQUESTS ? `the slowest of about ${own.requests} ${what}` : `p99 of ${what}`;
   const said = (one, name) => ` ${name}: median of these ${duration(one.typical)}, largest ${duration(one.worst)} (at ${moment(one.when)}).`;
   const p99 = one => latency(one, state.purpose, 'p99'); // where the whole has a range, single intervals are not told to three digits
-  const range = (one, name) => ` ${name}: the p99 of the run is ${p99(one).range} (not resolved); the line leaves out the error of the model.`;
+  const range = (one, name) => ` ${name}: the p99 of the run is ${p99(one).range} (${p99(one).why ?? 'not resolved'}); the line leaves out the error of the model.`;
   const sentence = (one, found) => (ofStatements(one) && p99(one).range ? range(one, one.name) : said(found, one.name));
   const host = state.purpose === 'log sync' && !ofStatements(scenario)
     ? 'A log sync includes the server’s own time, which no storage changes: a peak that all storage shares can come from it. Log syncs on the device leave it out. ' : '';
