@@ -9,9 +9,10 @@ from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.calibration import costs_of_recording
-from tiersim.scenarios.statements.replay import load_of, replay_statements
+from tiersim.scenarios.statements.replay import load_of, replay_statements, replay_statements_all
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, cells_of
+from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import matrix
 
@@ -26,7 +27,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Cell]:
 
 
 def recorded(cell: Cell, folder: Path, *, without: str = "nothing") -> StatementLoad:
-    """What was recorded of a cell, but for the files that begin with *without*."""
+    """Import the counters of a cell; files whose names begin with *without* are left out."""
     files = [file for file in (cell.folder / COUNTERS).iterdir() if not file.name.startswith(without)]
     import_trace(files, folder / "recorded.trace")
     return load_of(folder / "recorded.trace", 1)
@@ -51,7 +52,9 @@ def test_cpu_is_what_the_recorded_processors_did_though_nobody_described_their_s
     assert result.summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(measured, rel=0.2)
     assert result.summary["verdict"]["error"] == "counted"
     assert result.summary["model_error"]["basis"] == "counted"
-    assert any(said.startswith("CPU of queries, reads and clients is what the") for said in result.summary["inferred"])
+    assert any(
+        said.startswith("CPU of queries, reads and clients is what they used") for said in result.summary["inferred"]
+    )
     assert result.summary["settings_from"]["host.costs"].startswith("CPU time that recorded.trace recorded: ")
 
 
@@ -63,6 +66,14 @@ def test_clients_elsewhere_or_processors_that_nobody_counted_leave_costs_assumed
     assert costs_of_recording(saturated, on("pcie-flash", "host.clients=elsewhere")) is None
     uncounted = recorded(cells["reads-128-r250"], tmp_path, without="processes")
     assert costs_of_recording(uncounted, on("pcie-flash")) is None
+
+
+def test_clients_here_and_elsewhere_do_not_share_their_costs(saturated: StatementLoad) -> None:
+    """One recording on the same hardware, twice in one run."""
+    asked = [on("pcie-flash"), on("pcie-flash", "host.clients=elsewhere")]
+    here, elsewhere = replay_statements_all(Bundle(saturated.path), asked, ranges=False)
+    assert here.summary["verdict"]["error"] == "counted"
+    assert elsewhere.summary["verdict"]["error"] == "clients"
 
 
 def test_a_device_that_does_not_carry_the_recorded_load_takes_no_cpu_away(

@@ -223,8 +223,8 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     left_out = [line for line in accuracy.splitlines() if "with what is chosen on other families: demerit" in line]
     left_out = [line for line in left_out if line.startswith("|")]
     against = sorted(float(line.split("|")[-4].split()[0]) for line in left_out)
-    smaller = ["no", "one", "two", "three", "four", "five", "six", "seven"][sum(one < 0 for one in against)]
-    below = sum("holds" in line for line in left_out)
+    numbers = ["no", "one", "two", "three", "four", "five", "six", "seven"]
+    smaller, below = (numbers[sum(them)] for them in ((e < 0 for e in against), ("holds" in line for line in left_out)))
     said = {
         (
             f"on {smaller} of the {below} drives the distribution of response times that tiersim predicts is closer to"

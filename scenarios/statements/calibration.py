@@ -150,13 +150,11 @@ def costs_of_recording(
     clients did not run on that host, or nobody counted which processes used its processors.
     """
     recorded, cores = recorded_pace(load.counters.found), recorded_cores(load)
-    host = scenario.model.host
-    elsewhere = host is not None and "clients" in host.model_fields_set and host.clients == "elsewhere"
     wanted = recorded.transactions_per_s
     if load.logical_reads is not None or cores is None or wanted is None or recorded.pause_ns is None:
         return None
     time = recorded_host_time(load.counters.found, cores)
-    if elsewhere or time is None or time.backends is None or time.clients is None:
+    if are_elsewhere(scenario) or time is None or time.backends is None or time.clients is None:
         return None
     there = scenario.on_recorded_host(cores)
     model = _Model(part_of(load, there), there.counted_whole(), recorded.pause_ns, shared)
@@ -164,19 +162,28 @@ def costs_of_recording(
     had = None if found.simulated is None else found.simulated.transactions_per_s
     if time.share >= LIMITING and had is not None and had < (1 - _SLACK) * wanted:
         found = _as_counted(load, model, recorded, time, 0.0)
-    found = _with_log_writes(found, recorded_flushes(load.counters.found) / max(len(load), 1))
+    if log_ios := _log_ios(load) if not found.costs.log_io_ns else 0.0:  # a slower log tells nothing of their CPU
+        found = _with_assumed_log(found, log_ios)
     own_ns = statement_ns(load, found.costs, model.not_cpu_ns, model.hot)
     return replace(found, statement_ns=own_ns, basis=found.basis.replace(f", on scenario '{scenario.name}'", ""))
 
 
-def _with_log_writes(found: ProcessorCosts, flushes: float) -> ProcessorCosts:
-    """Return costs whose writes of the log take what is assumed of them, if this log, of which each statement needs so
-    many *flushes*, is slower than the recorded one, or much faster, and so tells nothing of their CPU. Clients take as
-    much less: the sum was counted.
+def are_elsewhere(scenario: NamedScenario) -> bool:
+    """Tell whether a scenario says that clients run on another host."""
+    host = scenario.model.host
+    return host is not None and "clients" in host.model_fields_set and host.clients == "elsewhere"
+
+
+def _log_ios(load: StatementLoad) -> float:
+    """Return the writes and flushes of the log a statement, of as many writes as flushes."""
+    return 2 * recorded_flushes(load.counters.found) / max(len(load), 1)
+
+
+def _with_assumed_log(found: ProcessorCosts, log_ios: float) -> ProcessorCosts:
+    """Return costs whose writes of the log take what is assumed; clients take the difference, of so many *log_ios* a
+    statement.
     """
-    if found.costs.log_io_ns or not flushes:
-        return found
-    client_ns = max(round(found.client_ns - 2 * flushes * LOG_NS), 0)
+    client_ns = max(found.client_ns + round(log_ios * (found.costs.log_io_ns - LOG_NS)), 0)
     return replace(found, client_ns=client_ns, costs=found.costs._replace(log_io_ns=LOG_NS))
 
 
@@ -203,7 +210,7 @@ def _by_host_time(load: StatementLoad, model: "_Model", recorded: Pace, time: Ho
     wanted = replace(recorded, read_ns=None)
     asked = wanted if limits else replace(wanted, transactions_per_s=None)
     found = calibrate_processor(asked, start, model.run)
-    log_ios = 2 * recorded_flushes(load.counters.found) / max(len(load), 1)
+    log_ios = _log_ios(load)
     found = _with_log_bounded(found, log_ios)
     if limits:
         return found
@@ -417,9 +424,7 @@ def _with_log_bounded(found: ProcessorCosts, log_ios: float) -> ProcessorCosts:
     each_ns = found.costs.log_io_ns
     if each_ns <= MOST_LOG_NS:
         return found
-    client_ns = found.client_ns + round(log_ios * (each_ns - LOG_NS))
-    costs = found.costs._replace(log_io_ns=LOG_NS)
-    return replace(found, costs=costs, client_ns=client_ns, assumed=(*found.assumed, _no_log(each_ns)))
+    return replace(_with_assumed_log(found, log_ios), assumed=(*found.assumed, _no_log(each_ns)))
 
 
 def _as_recorded(load: StatementLoad, recorded_on: NamedScenario) -> ProcessorCosts:

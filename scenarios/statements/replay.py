@@ -24,7 +24,7 @@ from tiersim.scenarios.caveats import CLIENTS, COUNTED, FLUSHES, WAITS, model_er
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS, PlayedRecording, entries_of, streams_on
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
-from tiersim.scenarios.statements.calibration import calibrate, costs_of_recording, part_of
+from tiersim.scenarios.statements.calibration import are_elsewhere, calibrate, costs_of_recording, part_of
 from tiersim.scenarios.statements.calibration_verdict import stamped
 from tiersim.scenarios.statements.queries import changing_queries
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range, with_waits
@@ -61,8 +61,8 @@ _ON_INNODB = ("mysql", "mariadb")
 _THROUGH, _SPARE, _MOST_STATEMENTS = 0.95, 1.1, 2_000_000
 _TOLD = 0.5
 _COUNTED_SAID = (
-    "CPU of queries, reads and clients is what the processors of the recorded host were counted to do; where its"
-    " storage was slower, what long waits add to that is taken off"
+    "CPU of queries, reads and clients is what they used on the recorded host; where its storage was slower, the extra"
+    " CPU after long waits is taken off"
 )
 
 
@@ -318,8 +318,10 @@ def _counted_costs(
     """
     if result.summary["verdict"].get("error") not in (CLIENTS, FLUSHES, WAITS) or load.waits != LIKELY_WAITS:
         return None
+    if are_elsewhere(scenario):
+        return None
     shared = shared or Shared()
-    hardware = scenario.on_recorded_host(1).to_toml()
+    hardware = scenario.on_recorded_host(1).to_toml()  # that host is the same for all, whatever its cores
     return shared.costs(load, hardware, lambda: costs_of_recording(load, scenario, shared))
 
 

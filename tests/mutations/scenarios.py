@@ -152,10 +152,18 @@ SCENARIOS = (
     Fault(
         "counted-cpu-of-clients-elsewhere",
         "scenarios/statements/calibration.py",
-        "if elsewhere or time is None or time.backends is None or time.clients is None:",
+        "if are_elsewhere(scenario) or time is None or time.backends is None or time.clients is None:",
         "if time is None or time.backends is None or time.clients is None:",
         "CPU that a load generator took on the recorded host is charged where clients run elsewhere.",
         (f"{_COUNTED}test_clients_elsewhere_or_processors_that_nobody_counted_leave_costs_assumed",),
+    ),
+    Fault(
+        "counted-cpu-is-shared",
+        "scenarios/statements/replay.py",
+        "if are_elsewhere(scenario):",
+        "if not scenario.name:",
+        "Scenarios whose clients run elsewhere take the costs of those whose clients run on the recorded host.",
+        (f"{_COUNTED}test_clients_here_and_elsewhere_do_not_share_their_costs",),
     ),
     Fault(
         "counted-cpu-of-a-device-too-slow",
@@ -168,8 +176,8 @@ SCENARIOS = (
     Fault(
         "counted-cpu-of-a-slower-log",
         "scenarios/statements/calibration.py",
-        "if found.costs.log_io_ns or not flushes:",
-        "if flushes >= 0:",
+        "if log_ios := _log_ios(load) if not found.costs.log_io_ns else 0.0:",
+        "if log_ios := 0.0:",
         "A log slower than the recorded one takes no CPU for its writes.",
         (f"{_COUNTED}test_a_slower_log_tells_nothing_of_its_cpu",),
     ),

@@ -28,7 +28,7 @@ def add_counters(folder: Path, recorded: Recorded) -> None:
     names = ("query", "entity", "text", "database", "user")
     for values in zip(*(queries.texts(name) for name in names), strict=True):
         found = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-        recorded.queries[found["query"], found.get("entity")] = dict(found)
+        recorded.queries[str(found["query"]), found.get("entity")] = {**found}
     recorded.host.update({key: value for key, value in manifest.host.items() if key != "clock_start_unix_ns"})
     recorded.inferred += manifest.inferred
     recorded.warnings += manifest.warnings

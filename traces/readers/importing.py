@@ -187,7 +187,7 @@ def sort_files(paths: Sequence[Path], format: str | None = None) -> RecordingFil
     of_folders: dict[Path, str] = {}
     unknown: list[str] = []
     for path in paths:
-        if format is None and path.is_dir() and _is_bundle(path) and holds_counters(path):
+        if format is None and _is_bundle(path) and holds_counters(path):
             counters.append(path)
         elif format not in FORMATS and path.is_dir() and not _is_bundle(path):
             for file in sorted(file for file in path.rglob("*") if file.is_file()):

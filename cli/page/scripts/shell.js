@@ -45,7 +45,7 @@ function toggleTheme() {
 /** Paper is white and narrow, and nobody can open anything on it: draw for it, and come back. */
 function preparePrint(redraw) {
   let opened = [];
-  const open = selector => {
+  const openAll = selector => {
     const closed = [...document.querySelectorAll(`${selector}:not([open])`)];
     closed.forEach(one => { one.open = true; });
     return closed;
@@ -53,9 +53,9 @@ function preparePrint(redraw) {
   addEventListener('beforeprint', () => {
     root.classList.add('printing');
     applyTheme();
-    opened = open('details.numbers-of');
+    opened = openAll('details.numbers-of');
     redraw(); // fills the numbers, and makes the folds anew
-    opened.push(...open('.fold'));
+    opened.push(...openAll('.fold'));
   });
   addEventListener('afterprint', () => {
     root.classList.remove('printing');
