@@ -136,8 +136,8 @@ function doubtsOfStatements() {
   ].filter(known);
 }
 
-/** Figures with their sign stay on one line: no break before %, nor inside a range. */
-const unbroken = text => text.replace(/ (?=[%–×÷])|(?<=[–÷]) /g, NBSP);
+/** A figure stays on one line: no break before % or ×, nor inside a range. */
+const unbroken = text => text.replace(/ (?=[%×])/g, NBSP).split(/([\d.]+–[\d.]+)/).map((part, i) => (i % 2 ? element('span', { className: 'whole' }, part) : part));
 
 function sentencesOfDoubt([purpose, statistic]) {
   const calibrations = [...new Set(scenarios().filter(one => one.verdict.calibration !== 'calibrated').map(one => meaning(one, 'calibration')))];
