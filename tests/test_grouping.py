@@ -1,5 +1,5 @@
-"""Rows of each code by one sort are those that a mask for each finds; tables by their words those that a search for
-each finds.
+"""Rows of each code by one sort are those that a mask for each finds; rows in order those of numpy's sort by several
+columns; tables by their words those that a search for each finds.
 """
 
 import re
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiersim.grouping import rows_of_each
+from tiersim.grouping import order_by, rows_of_each
 from tiersim.traces.query_text import NamedTables
 
 
@@ -18,6 +18,14 @@ def test_rows_of_each_are_those_of_a_mask(codes: list[int]) -> None:
     column = np.array(codes, np.int32)
     found = [(code, rows.tolist()) for code, rows in rows_of_each(column)]
     assert found == [(code, np.flatnonzero(column == code).tolist()) for code in sorted(set(codes))]
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3) | st.sampled_from([2**62, -(2**62)]), st.integers(0, 2)), max_size=60))
+def test_rows_in_order_are_those_of_a_stable_sort_by_every_column(rows: list[tuple[int, int]]) -> None:
+    first, other = np.array(rows, np.int64).reshape(-1, 2).T
+    assert order_by(first).tolist() == np.argsort(first, kind="stable").tolist()
+    assert order_by(first, other).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
+    assert order_by(first, other, -other).tolist() == np.lexsort((-other, other, first)).tolist()
 
 
 _WORDS = st.text("abAB1_é-. $", min_size=1, max_size=6)

@@ -22,7 +22,6 @@ from tiersim.scenarios.statements.statement_load import (
     RecordedMean,
     StatementLoad,
     begins,
-    recorded_means,
 )
 from tiersim.simulator.result import Figure, Result
 
@@ -43,7 +42,7 @@ def stamped(
     """Say in *results* how well *baseline*, a run of *load* with the costs *processor* on the model of the recorded
     hardware, agrees with the recording.
     """
-    measured = recorded_means(load)
+    measured = load.recorded_means
     found = _compared(measured, baseline.summary, _read_error_pct(load, baseline.summary), processor.assumed)
     shared = _commits_per_flush(load)
     return [_with_log(_stamped(result, baseline, measured, found, processor), baseline, shared) for result in results]

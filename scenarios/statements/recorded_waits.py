@@ -150,7 +150,7 @@ class _Times:
         ended_ns = np.repeat(found.start_ns + found.length_ns, found.rows)
         after_ns = np.bincount(load.query, ended_ns - load.start_ns - load.duration_ns, len(load.queries))
         held_ns = after_ns / np.maximum(self._calls, 1) + commit_ns
-        sessions = len(np.unique(load.session))
+        sessions = load.sessions
         a_second = self._calls / (load.span_ns / NS_PER_S) * (1 - 1 / sessions)  # of others
         locks = [code for code, asked in enumerate(load.asked) if asked.locks and asked.changes > 0]
         locked_ns = np.zeros(len(load.queries))

@@ -34,7 +34,7 @@ from tiersim.scenarios.caveats import CLIENTS, FLUSHES, INNODB, WAITS, model_err
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import OTHERS, Program
-from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, by_the_clock, recorded_means
+from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, by_the_clock
 from tiersim.simulator import verdict
 from tiersim.simulator.categories import (
     CATEGORIES,
@@ -382,7 +382,7 @@ def summarise_statements(
         "stalls": stalls_of(course.ends_ns, course.from_ns, course.until_ns),
         "log": log_of(assembled.database, transactions),
         "measured_latency_ns": {},
-        "recorded_mean_ns": {} if load.described else {name: one.mean_ns for name, one in recorded_means(load).items()},
+        "recorded_mean_ns": {} if load.described else {name: one.mean_ns for name, one in load.recorded_means.items()},
         "assumed": caveats.parameters_assumed(scenario),
         "caveats": _caveats(scenario, assembled),
         "conservation": conservation(plant, stations, outcome),
@@ -718,7 +718,7 @@ def _waits_without_pauses(assembled: Assembled) -> Iterator[str]:
         if assembled.clients is None
         else 'write host.clients = "here" if they ran on the same host'
     )
-    share = program.kept_waits_ns * load.transactions / max(len(np.unique(load.session)) * load.span_ns, 1)
+    share = program.kept_waits_ns * load.transactions / max(load.sessions * load.span_ns, 1)
     if share > _SAID:
         yield (
             f"commits waited {format_ns(program.kept_waits_ns)} a transaction longer than clients paused, {share:.0%}"

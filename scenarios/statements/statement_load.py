@@ -11,7 +11,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -205,10 +207,20 @@ class StatementLoad:
         """Count the executions."""
         return len(self.query)
 
-    @property
+    @cached_property
     def transactions(self) -> int:
         """Count the transactions."""
         return int(np.count_nonzero(begins(self.session, self.transaction)))
+
+    @cached_property
+    def sessions(self) -> int:
+        """Count the sessions."""
+        return len(np.unique(self.session))
+
+    @cached_property
+    def recorded_means(self) -> "Mapping[str, RecordedMean]":
+        """Return the means of transactions, if a load generator measured them, and of queries by id."""
+        return MappingProxyType(_recorded_means(self))
 
 
 def begins(session: Column, transaction: Column) -> NDArray[np.bool_]:
@@ -641,8 +653,7 @@ class RecordedMean:
     reads: float | None  # None: nobody noted
 
 
-def recorded_means(load: StatementLoad) -> dict[str, RecordedMean]:
-    """Return the means of transactions, if a load generator measured them, and of queries by id."""
+def _recorded_means(load: StatementLoad) -> dict[str, RecordedMean]:
     found: dict[str, RecordedMean] = {}
     clients = list(load.counters.found.of("client").values())
     mean_ms = clients[0].number("mean_ms") if len(clients) == 1 else None

@@ -1,4 +1,4 @@
-"""Rows that belong together: those of each file, each query, each stream."""
+"""Rows in order, and those that belong together: of each file, each query, each stream."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +13,26 @@ _SHORT = 1 << 16
 def order_by_code(codes: NDArray[Any]) -> NDArray[np.int64]:
     """Return the rows in order of their *codes* (from 0 on), those of one code in their order."""
     return np.argsort(codes.astype(np.uint16) if codes.max(initial=0) < _SHORT else codes, kind="stable")
+
+
+def order_by(first: NDArray[np.int64], *others: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows in order of *first*, where that is equal of the *others*, the earlier one before; rows that are
+    equal in all in their order.
+
+    Where *first* seldom repeats, it takes a tenth of the time of ``np.lexsort``: numpy sorts integers with vector
+    instructions if equal ones need not keep their order.
+
+    >>> order_by(np.array([7, 5, 7, 5]), np.array([2, 0, 1, 0])).tolist()
+    [1, 3, 2, 0]
+    """
+    order: NDArray[np.int64] = np.argsort(first)
+    ordered = first[order]
+    repeats = ordered[1:] == ordered[:-1]
+    if repeats.any():
+        places = np.flatnonzero(np.append(False, repeats) | np.append(repeats, False))
+        rows = np.sort(order[places])
+        order[places] = rows[np.lexsort([column[rows] for column in (*reversed(others), first)])]
+    return order
 
 
 def rows_of_each(codes: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.grouping import order_by
 from tiersim.scenarios.calibration.synthesis.counted import CountedQuery, Interval, QueryNames, Role, Samples
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.traces.differences import Differences, EntityChange
@@ -359,7 +360,10 @@ class Timetable:
         owner = _owners(work_ns, room_ns, draws)
         turn = draws.order(count, "turn")
         session = owner[transaction]
-        order = np.lexsort((np.arange(len(place)), place, turn[transaction], session))
+        rank = np.empty(count, np.int64)
+        rank[np.argsort(owner * count + turn)] = np.arange(count)
+        within = place - place.min()  # what opens a transaction may be at a place below 0
+        order = order_by(rank[transaction] * (int(within.max()) + 1) + within)
         session_of = session[order]
         took_ns = duration_ns[order]
         first, behind = (np.searchsorted(session_of, np.arange(len(room_ns)), side) for side in ("left", "right"))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
+from tiersim.grouping import order_by
 from tiersim.scenarios.calibration.synthesis.counted import (
     CountedQuery,
     QueryIntervals,
@@ -577,7 +578,7 @@ class Assembly:
         *queries* and *kinds* are by code of the entity; *sessions* are names of the first sessions, others are
         numbered.
         """
-        order = np.lexsort([np.concatenate(self._pieces[name]) for name in ("sequence", "session", "time_ns")])
+        order = order_by(*(np.concatenate(self._pieces[name]) for name in ("time_ns", "session", "sequence")))
         columns = {name: np.concatenate(self._pieces.pop(name))[order] for name in list(self._pieces)}
         words = list(dict.fromkeys(queries))
         places = {query: place for place, query in enumerate(words)}
@@ -585,7 +586,8 @@ class Assembly:
         columns["query"] = np.array([places[query] for query in queries])[entities]
         columns["kind"] = np.array([STATEMENT_KINDS.index(kind) for kind in kinds])[entities]
         columns["transaction"] = _by_appearance(columns["transaction"])
-        used, columns["session"] = np.unique(columns["session"], return_inverse=True)
+        there = np.bincount(columns["session"]) > 0
+        used, columns["session"] = np.flatnonzero(there), (np.cumsum(there) - 1)[columns["session"]]
         numbered = (code - len(sessions) for code in used.tolist())
         names = [f"session {number + 1}" if number >= 0 else sessions[number] for number in numbered]
         table = Table(
@@ -596,8 +598,10 @@ class Assembly:
 
 
 def _by_appearance(numbers: Column) -> Column:
-    """Return numbers renamed to 0, 1, 2 … in the order in which they first come."""
-    _, first, place = np.unique(numbers, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[place]
+    """Return numbers, from 0 on, renamed to 0, 1, 2 … in the order in which they first come."""
+    comes = np.zeros(len(numbers), np.bool_)
+    first = np.full(int(numbers.max(initial=-1)) + 1, len(numbers))
+    np.minimum.at(first, numbers, np.arange(len(numbers)))
+    comes[first[first < len(numbers)]] = True
+    rank: Column = (np.cumsum(comes) - 1)[first[numbers]]
+    return rank
