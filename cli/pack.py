@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -75,6 +74,8 @@ def find_arrays(
     """Return the document of the arrays that carry the tenants of a file, and write it to *output*, if it is given;
     *how* is as in :class:`tiersim.scenarios.packing.pack.PackingOptions`.
     """
+    from tempfile import TemporaryDirectory
+
     from tiersim.scenarios.packing.pack import PackingOptions, pack_tenants
     from tiersim.scenarios.sizing.candidates import combinations
     from tiersim.scenarios.sizing.targets import parse_target

@@ -5,7 +5,6 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli import terminal
@@ -27,6 +26,8 @@ def replay_tenants(
     """Run the tenants of the file at *path* on every scenario; write two result bundles for each tenant, alone and
     together with the others; returns them by tenant.
     """
+    from tempfile import TemporaryDirectory
+
     from tiersim.scenarios.tenants.model import read_tenants
     from tiersim.scenarios.tenants.shared_runs import run_tenants
     from tiersim.simulator.result import save_result
@@ -65,6 +66,8 @@ def replay_tenants(
 
 def sweep_tenants(path: Path, on: str, axes: "Sequence[Axis]", workers: int, *, json: bool) -> None:
     """Run the tenants of the file at *path* together, once for each combination of values; print what each gets."""
+    from tempfile import TemporaryDirectory
+
     from tiersim.scenarios.tenants.variants import sweep_document
 
     with ExitStack() as stack:

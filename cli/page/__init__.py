@@ -3,13 +3,10 @@
 Studies are sweeps, miss-ratio curves, load curves and searches for hardware; their schema tells them apart.
 """
 
-import base64
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
@@ -323,6 +320,8 @@ def build_explore_page(explored: dict[str, Any], title: str) -> str:
 
 def asset(name: str) -> str:
     """Return the text of a file of this folder."""
+    from importlib.resources import files
+
     return files(__package__).joinpath(*name.split("/")).read_text(encoding="utf-8")
 
 
@@ -379,6 +378,9 @@ def _normalised(script: str) -> str:
 
 
 def _csp_hash(script: str) -> str:
+    import base64
+    import hashlib
+
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 

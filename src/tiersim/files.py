@@ -10,7 +10,6 @@ one.
 """
 
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -217,6 +216,8 @@ _OPEN = "0" * 64
 
 def checksum(path: Path) -> str:
     """Return the SHA-256 of a file, hexadecimal; raises OSError."""
+    import hashlib
+
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -264,6 +265,8 @@ def sealed_files(text: bytes) -> dict[str, str] | None:
 
 
 def _digest(text: bytes) -> str:
+    import hashlib
+
     return hashlib.sha256(text).hexdigest()
 
 
