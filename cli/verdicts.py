@@ -22,6 +22,11 @@ _FLUSHES = (
     "unknown. Clients mostly wait for the WAL, and CPU that was not recorded decides how many commits share a flush:"
     " there may be more transactions/s than predicted. "
 )
+_ARRIVALS = (
+    "unknown. Transactions come by the clock, as no load generator's output was recorded. It was checked on one server,"
+    " mostly idle: the measured mean was 0.7 to 1.8 times the predicted one. Idle storage answers late: measure yours"
+    " at the recorded rate (fio --rate_iops)"
+)
 _DESCRIBE = "Describe the recorded hardware (--recorded-on)"
 _CLIENTS_HERE = 'Record what the clients print, with the clients on the server\'s host (host.clients = "here")'
 _NO_EFFECT = " has no effect here: "
@@ -59,8 +64,8 @@ def sentence(summary: Summary) -> str | None:
         return None
     if found["basis"] == "unknown":
         remedy = _DESCRIBE if summary["verdict"]["calibration"] == "none" else _CLIENTS_HERE
-        reason = {"waits": _WAITS, "flushes": _FLUSHES}.get(summary["verdict"].get("error"))
-        return f"{_EXPECTED}: {reason + remedy if reason else _ENGINE}."
+        reasons = {"waits": _WAITS + remedy, "flushes": _FLUSHES + remedy, "arrivals": _ARRIVALS}
+        return f"{_EXPECTED}: {reasons.get(summary['verdict'].get('error'), _ENGINE)}."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
     # nobody measured percentiles of them (docs/accuracy.md)

@@ -17,7 +17,7 @@ from importlib.resources import files
 from math import exp, hypot, inf, log
 from typing import Any
 
-from tiersim.scenarios.caveats import CLIENTS, COUNTED, FLUSHES, INNODB, WAITS, model_error_of, multiples_of
+from tiersim.scenarios.caveats import ARRIVALS, CLIENTS, COUNTED, FLUSHES, INNODB, WAITS, model_error_of, multiples_of
 from tiersim.simulator.result import Result
 
 #: A 99th percentile of more than so many medians is that of transactions which waited for a device.
@@ -25,7 +25,7 @@ HUMPS_APART = 10.0
 #: Share of recorded percentiles that an interval is to hold.
 SHARE = 0.8
 #: Errors of predictions of which nobody recorded percentiles.
-_NOT_RECORDED = (CLIENTS, COUNTED, FLUSHES, INNODB, WAITS)
+_NOT_RECORDED = (ARRIVALS, CLIENTS, COUNTED, FLUSHES, INNODB, WAITS)
 #: An interval whose ends are further apart decides nothing.
 WIDE = 2.0
 

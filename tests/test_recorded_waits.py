@@ -11,7 +11,7 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.test_statements import run, scenario
 from tiersim.cli import verdicts
-from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, most_client_ns
+from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, READ_NS, most_client_ns
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.programs import Program
@@ -305,22 +305,31 @@ def test_pauses_that_clients_need_for_themselves_are_no_waits(load: StatementLoa
     assert waits(long).unseen_ns > 0
 
 
-def test_writes_of_the_log_take_cpu_that_is_assumed_where_nothing_tells(load: StatementLoad, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("key", "other", "ns"), [("log_io", "read", LOG_NS), ("read", "log_io", READ_NS)])
+def test_reads_and_writes_of_the_log_take_cpu_that_is_assumed_where_nothing_tells(
+    key: str, other: str, ns: int, load: StatementLoad, tmp_path: Path
+) -> None:
+    def cost_ns(*settings: str, processor: ProcessorCosts | None = None) -> int:
+        summary = run(load, tmp_path, *settings, processor=processor).summary
+        return int(summary["host"]["costs_ns"][f"{key}_ns"])
+
     plain = run(load, tmp_path).summary
-    assert plain["host"]["costs_ns"]["log_io_ns"] == LOG_NS
-    assert "log_io 25 µs assumed (1 to 150)" in plain["settings_from"]["host.costs"]
-    given = run(load, tmp_path, "host.costs.log_io=0 s").summary
-    assert given["host"]["costs_ns"]["log_io_ns"] == 0
-    assert "assumed" not in given["settings_from"]["host.costs"]
-    assert run(load, tmp_path, "host.core_speed=2").summary["host"]["costs_ns"]["log_io_ns"] == LOG_NS // 2
-    costs = ProcessorCosts({}, 0, Costs(log_io_ns=7), "a test")
-    assert run(load, tmp_path, processor=costs).summary["host"]["costs_ns"]["log_io_ns"] == 7
+    assert plain["host"]["costs_ns"][f"{key}_ns"] == ns
+    assert "read and log_io 25 µs assumed (1 to 150)" in plain["settings_from"]["host.costs"]
+    assert not [one for one in plain["caveats"] if "CPU cost of a read is unknown" in one]
+    given = run(load, tmp_path, f"host.costs.{key}=0 s").summary
+    assert given["host"]["costs_ns"][f"{key}_ns"] == 0
+    assert f"; {other} 25 µs assumed" in given["settings_from"]["host.costs"]
+    both = run(load, tmp_path, "host.costs.read=0 s", "host.costs.log_io=0 s").summary
+    assert "assumed" not in both["settings_from"]["host.costs"]
+    assert cost_ns("host.core_speed=2") == ns // 2
+    assert cost_ns(processor=ProcessorCosts({}, 0, Costs(**{f"{key}_ns": 7}), "a test")) == 7
 
 
 def test_how_many_commits_share_a_flush_is_unknown_where_clients_mostly_wait_for_the_log(
     load: StatementLoad, tmp_path: Path
 ) -> None:
-    """CPU decides it that was not recorded; a run by the clock, or of one client, does not hang on it."""
+    """CPU decides it that was not recorded; a run of one client does not hang on it."""
     known = replace(load, active=None, log_busy=0.0)
     slow = run(known, tmp_path, latency="50 ms").summary
     assert slow["verdict"]["error"] == "flushes"
@@ -330,11 +339,10 @@ def test_how_many_commits_share_a_flush_is_unknown_where_clients_mostly_wait_for
     costs = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)
     assert run(known, tmp_path).summary["verdict"]["error"] == "clients"
     others = [
-        run(known, tmp_path, "replay.mode=open", latency="50 ms").summary,
         run(replace(known, session=np.zeros_like(known.session)), tmp_path, latency="50 ms").summary,
         run(known, tmp_path, latency="50 ms", processor=costs).summary,
     ]
-    assert ["error" in one["verdict"] for one in others] == [False] * 3
+    assert ["error" in one["verdict"] for one in others] == [False] * 2
 
 
 def test_who_waits_for_a_row_waits_for_what_its_holder_does(load: StatementLoad, tmp_path: Path) -> None:
@@ -357,8 +365,21 @@ def test_where_cpu_and_clients_decide_that_nobody_recorded_errors_are_their_own(
     read = replace(known, asked=tuple(replace(one, durable=False) for one in known.asked))
     slow = run(read, tmp_path, latency="100 ms").summary
     costs = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)
-    others = [slow, run(known, tmp_path, "replay.mode=open").summary, run(known, tmp_path, processor=costs).summary]
-    assert ["error" in one["verdict"] for one in others] == [False] * 3
+    others = [slow, run(known, tmp_path, processor=costs).summary]
+    assert ["error" in one["verdict"] for one in others] == [False] * 2
+
+
+def test_nobody_knows_the_error_where_transactions_come_by_the_clock(load: StatementLoad, tmp_path: Path) -> None:
+    """Whether costs were calibrated or not: measured means of a real server were 0.7 to 1.8 times the predicted ones
+    (docs/reach.md).
+    """
+    calibrated = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)
+    for processor in (None, calibrated):
+        found = run(load, tmp_path, "replay.mode=open", processor=processor).summary
+        assert found["verdict"]["error"] == "arrivals"
+        assert found["model_error"] == {"basis": "unknown", "figures": {}}
+        assert "fio --rate_iops" in str(verdicts.sentence(found))
+        assert not verdicts.expected_multiples(found)
 
 
 @pytest.mark.parametrize(

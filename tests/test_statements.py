@@ -19,6 +19,7 @@ from tiersim.devices.host.processor import core_speed
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.library import load_scenario, refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.statements.assembly import Assembled, assemble
@@ -195,16 +196,22 @@ def test_the_error_is_unknown_where_clients_may_have_waited_for_the_log(load: St
 
 
 def test_what_was_counted_as_cpu_is_used_once(load: StatementLoad, tmp_path: Path) -> None:
-    """A cost that the model charges by itself is taken off the statements."""
+    """A cost that the model charges by itself is taken off statements whose CPU was measured, which holds it; what
+    reads leave of the time of an execution does not.
+    """
 
-    def cpu_ns(*settings: str) -> Any:
-        return assemble(load, scenario(tmp_path, "replay.cache_state=cold", *settings)).program.statements.cpu_ns
+    def cpu_ns(load: StatementLoad, read: str, *settings: str) -> Any:
+        made = scenario(tmp_path, "replay.cache_state=cold", f'host.costs.read="{read}"', *settings)
+        return assemble(load, made).program.statements.cpu_ns
 
-    plain, charged = cpu_ns(), cpu_ns('host.costs.read="20 us"')
+    assert not any(MEASURED in load.cpu_basis[query] for query in load.queries)
+    np.testing.assert_array_equal(cpu_ns(load, "20 us"), cpu_ns(load, "0 s"))
+    measured = replace(load, cpu_basis={})
+    plain, charged = cpu_ns(measured, "0 s"), cpu_ns(measured, "20 us")
     taken = load.physical_reads.sum() * 20_000
     assert plain.sum() - taken <= charged.sum() < plain.sum()
     assert charged.min() >= 0
-    faster = cpu_ns("host.core_speed=2")
+    faster = cpu_ns(measured, "0 s", "host.core_speed=2")
     assert faster.sum() == pytest.approx(plain.sum() / 2, rel=1e-3)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
+from tiersim.scenarios.calibration.synthesis.counted import MEASURED, Role, role_of
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.statements.queries import NO_ENTRIES, IndexEntries, QueryWork, pages_of
 from tiersim.scenarios.statements.recorded_waits import RecordedWaits, between_ns, gaps, waits_of
@@ -338,7 +338,8 @@ def _executions(
         own_ns = np.rint(own_ns * share).astype(np.int64)
         costs_ns = np.zeros(len(rows))
         if fixed is None:  # it holds what the model charges by itself
-            read_ns = rules.costs.read_ns + rules.costs.evict_clean_ns
+            holds_reads = MEASURED in load.cpu_basis.get(name, MEASURED)  # not what reads left of the time
+            read_ns = (rules.costs.read_ns if holds_reads else 0) + rules.costs.evict_clean_ns
             charged_ns = [_charge(demands, load, rules) for demands in variants.demands]
             reads = np.array(variants.reads)[variants.chosen]
             reads = load.physical_reads[execution[rows]] if load.logical_reads is None else reads

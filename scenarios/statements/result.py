@@ -30,7 +30,7 @@ from tiersim.devices.station_records import NEVER, Plant
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import CLIENTS, FLUSHES, INNODB, WAITS, model_error_of
+from tiersim.scenarios.caveats import ARRIVALS, CLIENTS, FLUSHES, INNODB, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.programs import OTHERS, Program
@@ -330,6 +330,8 @@ def summarise_statements(
         believed["error"] = INNODB
     elif _may_keep_waits(program, rates["transactions"]["value"] or 0.0):
         believed["error"] = WAITS
+    elif load.synthetic and by_the_clock(load, scenario.model.replay.mode):
+        believed["error"] = ARRIVALS
     elif (whose := _uncalibrated_error(scenario, assembled, until_ns - from_ns)) is not None:
         believed["error"] = whose
     summary: dict[str, Any] = {

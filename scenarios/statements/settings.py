@@ -10,7 +10,7 @@ from typing import Any
 from tiersim.devices.catalogue import load_processor
 from tiersim.devices.host.processor import Processor, core_speed
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, READ_RANGE_NS
+from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, READ_NS, READ_RANGE_NS
 from tiersim.scenarios.calibration.popularity.recorded import PageCache
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.database_models import OTHERS_KEYS, EngineModel
@@ -46,6 +46,10 @@ _ENGINES = {
 _NAMES = {"postgresql": "PostgreSQL", "sqlserver": "SQL Server", "mysql": "MySQL", "mariadb": "MariaDB"}
 #: Bytes that the log goes round in; what lies there is never read.
 LOG_FILE_BYTES = 1 << 30
+_UNKNOWN_READ = (
+    "the CPU cost of a read is unknown for {}: the CPU time of a statement stays the same if it reads more or fewer"
+    " pages; set read under [host.costs], or calibrate"
+)
 
 
 @dataclass(frozen=True)
@@ -96,19 +100,27 @@ def settings_of_load(scenario: NamedScenario, load: StatementLoad, processor: Pr
 
 
 def with_assumed_costs(settings: Settings, scenario: NamedScenario) -> Settings:
-    """Return *settings* of a recorded load without a calibration whose PostgreSQL takes CPU to write its log: what is
-    assumed, as no table has it, unless the *scenario* says it.
+    """Return *settings* of a recorded load without a calibration whose PostgreSQL takes CPU to read a page and to write
+    its log: what is assumed, as no table has it, unless the *scenario* says it. What it writes takes as much as what it
+    reads.
     """
-    host = scenario.model.host
-    is_said = host is not None and host.costs is not None and host.costs.log_io is not None
-    if settings.kind != "postgresql" or is_said:
+    if settings.kind != "postgresql":
         return settings
+    host = scenario.model.host
+    given = {} if host is None or host.costs is None else host.costs.model_dump(exclude_none=True)
+    keys = [key for key in ("read", "log_io") if key not in given]
+    if not keys:
+        return settings
+    assumed_ns = {"read_ns": READ_NS, "evict_dirty_ns": READ_NS} if "read" in keys else {}
+    assumed_ns |= {"log_io_ns": LOG_NS} if "log_io" in keys else {}
+    new_ns = {name: round(ns / settings.core_speed) for name, ns in assumed_ns.items() if name[:-3] not in given}
     lowest, highest = (end_ns / NS_PER_US for end_ns in READ_RANGE_NS)
-    said = f"; log_io {LOG_NS / NS_PER_US:g} µs assumed ({lowest:g} to {highest:g})"
+    said = f"; {' and '.join(keys)} {READ_NS / NS_PER_US:g} µs assumed ({lowest:g} to {highest:g})"
     return replace(
         settings,
-        costs=settings.costs._replace(log_io_ns=round(LOG_NS / settings.core_speed)),
+        costs=settings.costs._replace(**new_ns),
         basis={**settings.basis, "host.costs": settings.basis["host.costs"] + said},
+        caveats=tuple(one for one in settings.caveats if one != _UNKNOWN_READ.format(settings.kind)),
     )
 
 
@@ -324,7 +336,4 @@ def _costs(
 
 def _caveats(kind: str, costs: Costs, processor: ProcessorCosts | None) -> Iterator[str]:
     if processor is None and not costs.read_ns and "read_ns" in UNKNOWN.get(kind, ()):
-        yield (
-            f"the CPU cost of a read is unknown for {kind}: the CPU time of a statement stays the same if it reads more"
-            " or fewer pages; set read under [host.costs], or calibrate"
-        )
+        yield _UNKNOWN_READ.format(kind)

@@ -91,7 +91,7 @@ function shareOfQueries(scenario) {
   if (bottleneck.resource !== 'cores' || !us || !known(host?.cores) || !known(perS)) return '';
   const queries = us[data.parts.indexOf('cpu')] * perS / (1e6 * host.cores * bottleneck.utilisation);
   if (queries > 0.97) return '';
-  return ` (${percent(queries)} of that by queries, the rest by ${host.clients_on_cores ? 'clients on the same cores and ' : ''}IO)`;
+  return ` (${percent(queries)} of that by queries, the rest ${host.clients_on_cores ? 'by clients on the same cores, and ' : ''}by IO)`;
 }
 
 /** What would shorten the mean of transactions most, and next. */
