@@ -43,18 +43,21 @@ class Tabs:
     def __init__(self, browser: Any, folder: Path) -> None:
         self.folder = folder
         self.complaints: list[str] = []
-        self.free: list[tuple[Any, Path]] = []
+        self.free: dict[bool, list[tuple[Any, Path]]] = {True: [], False: []}
         self.read: dict[tuple[object, ...], tuple[Any, Path]] = {}  # the last page that was asked for
         self.count = 0
         self.context = browser.new_context(offline=True)
         self.context.set_default_timeout(120_000)  # where others are at work on the machine, a page opens slowly
         self.context.grant_permissions(["clipboard-read", "clipboard-write"])
 
-    def take(self) -> tuple[Any, Path]:
-        return self.free.pop() if self.free else self._new()
+    def take(self, *, whole: bool = True) -> tuple[Any, Path]:
+        """Where a page is not drawn whole, only charts in view are: the others wait for an idle browser."""
+        return self.free[whole].pop() if self.free[whole] else self._new(whole=whole)
 
-    def _new(self) -> tuple[Any, Path]:
+    def _new(self, *, whole: bool) -> tuple[Any, Path]:
         page = self.context.new_page()
+        if not whole:
+            page.add_init_script("window.requestIdleCallback = () => 0")
         page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", self._dismissed)
@@ -79,24 +82,22 @@ def tabs(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab
 
 @pytest.fixture
 def open_page(tabs: Tabs) -> Iterator[Open]:
-    """Opens a page offline and anew, all of it drawn; afterwards asserts that nothing complained
-    and nothing went out.
+    """Opens a page offline and anew, all of it drawn, or only what is in view; afterwards asserts that nothing
+    complained and nothing went out.
     """
-    taken: list[tuple[Any, Path]] = []
+    taken: list[tuple[bool, tuple[Any, Path]]] = []
     tabs.complaints.clear()
 
-    def opened(
-        html: str, fragment: str = "", *, width: int = 1240, scheme: str = "light", wait_for: str = _DRAWN
-    ) -> Any:
-        page, file = tabs.take()
-        taken.append((page, file))
-        _open(page, file, html, fragment, width, scheme, wait_for)
+    def opened(html: str, fragment: str = "", *, width: int = 1240, scheme: str = "light", whole: bool = True) -> Any:
+        page, file = tabs.take(whole=whole)
+        taken.append((whole, (page, file)))
+        _open(page, file, html, fragment, width, scheme, _DRAWN if whole else "")
         return page
 
     yield opened
-    for page, _ in taken:
-        page.goto("about:blank")
-    tabs.free += reversed(taken)  # the first comes first again
+    for whole, place in reversed(taken):  # the first comes first again
+        place[0].goto("about:blank")
+        tabs.free[whole].append(place)
     assert tabs.complaints == []
 
 

@@ -503,7 +503,7 @@ def test_no_button_offers_to_send_a_chart_away(html: str, read_page: Open) -> No
 
 @pytest.mark.browser
 def test_it_works_from_the_keyboard(html: str, open_page: Open) -> None:
-    page = open_page(html)
+    page = open_page(html, whole=False)
     page.locator("#scenario").focus()
     page.keyboard.press("ArrowDown")
     assert page.locator("#scenario").input_value() == "1"

@@ -282,7 +282,7 @@ def test_a_slider_goes_from_the_least_value_to_the_largest(open_page: Open, tmp_
 
 @pytest.mark.browser
 def test_whiskers_reach_to_the_ends_of_intervals(files: list[Path], html: str, open_page: Open) -> None:
-    rows, page = rows_of(files[0]), open_page(html)
+    rows, page = rows_of(files[0]), open_page(html, whole=False)
     page.locator("[id='axis-of-volumes.data.device']").select_option(index=1)
     _slide(page, "replay.load", 0)
     page.wait_for_timeout(50)
@@ -343,7 +343,7 @@ def test_curves_without_an_error_have_no_band(open_page: Open, tmp_path: Path) -
 @pytest.mark.browser
 def test_candidates_stand_at_their_price_and_latency(html: str, files: list[Path], open_page: Open) -> None:
     document = json.loads(files[3].read_text())
-    page = open_page(html)
+    page = open_page(html, whole=False)
     traces = {trace["name"]: trace for trace in drawn(page, "price")}
     for status in ("chosen", "meets", "fails"):
         own = [one for one in document["candidates"] if one["status"] == status]
@@ -365,7 +365,7 @@ def test_candidates_stand_at_their_price_and_latency(html: str, files: list[Path
 
 @pytest.mark.browser
 def test_a_point_that_failed_says_so_and_one_that_was_screened_shows_its_like(html: str, open_page: Open) -> None:
-    page = open_page(html)
+    page = open_page(html, whole=False)
     _slide(page, "engine.buffer_pool", 3)
     page.locator("[id='axis-of-volumes.data.device']").select_option(index=2)
     _slide(page, "replay.load", 3)
@@ -493,7 +493,7 @@ def test_a_verdict_in_doubt_is_said_of_points_and_loads(open_page: Open, tmp_pat
 
 @pytest.mark.browser
 def test_the_data_behind_a_chart_are_downloaded(html: str, files: list[Path], open_page: Open) -> None:
-    page = open_page(html, "#replay.load=1")
+    page = open_page(html, "#replay.load=1", whole=False)
     assert text(page, "#study-controls output >> nth=1") == "1 ×"
     table = numbers(page, "axis-0")[0]
     with page.expect_download() as download:

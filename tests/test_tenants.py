@@ -559,7 +559,10 @@ def test_a_server_of_which_statements_were_recorded_asks_alone_what_its_run_aske
     assert rates["basis"].endswith("a run of them beside the others' requests")
     said = one.together.summary["shared"]["not_modelled"]
     assert any("its statements ran beside the requests that the others asked for" in text for text in said)
-    later = shared(tmp_path, said_of_two + 'shift = "1 s"\n', "hdd-100")[1].together.summary["shared"]
+    (tmp_path / "idle").mkdir()
+    write_trace(tmp_path / "idle", 20, 1.0).rename(tmp_path / "idle.trace")
+    said_of_later = '[tenants.idle]\nrecording = "idle.trace"\n[tenants.later]\nrecording = "db.trace"\nshift = "1 s"\n'
+    later = shared(tmp_path, said_of_later, "hdd-100")[1].together.summary["shared"]
     assert any("do not answer to the others" in text for text in later["not_modelled"])
     assert later["transactions_per_s"]["basis"].endswith("times requests/s together over alone")
 
