@@ -135,7 +135,7 @@ function ratioTraces(purposes) {
   const open = found.flat().filter(row => !known(row.value) && known(row.low) && known(row.high)); // only a range is known
   const ranges = {
     x: open.flatMap(row => [row.low, row.high, null]), y: open.flatMap(row => [row.y, row.y, null]), name: 'range', mode: 'lines', line: { color: alpha(colour, 0.45), width: 5 },
-    text: open.flatMap(row => { const text = plain(`${STATISTICS[row.statistic]} of ${plural(row.purpose)}: ${timesRange(row)} ×, not resolved`); return [text, text, '']; }), hovertemplate: '%{text}<extra></extra>',
+    text: open.flatMap(row => { const text = plain(`${STATISTICS[row.statistic]} of ${plural(row.purpose)}: ${timesRange(row)} ×, only a range`); return [text, text, '']; }), hovertemplate: '%{text}<extra></extra>',
   };
   const marks = keys.map((statistic, k) => {
     const rows = found[k].filter(row => known(row.value));
@@ -165,7 +165,7 @@ function drawRatios() {
   }];
   show('ratios', {
     title: `Latency of ${selected().name} ÷ latency of ${otherName()}`, traces, reading: pairReading(), numbers, height: Math.max(220, 46 * purposes.length + 70),
-    legend: Object.entries(STATISTICS).map(([key, text]) => legendItem(swatch({ colour: style(state.scenario).colour, dash: 'solid', symbol: STATISTIC_SYMBOLS[key] }, 20), text)).concat(traces.some(trace => trace.name === 'range') ? [legendItem(stroke(alpha(style(state.scenario).colour, 0.45)), 'only a range: not resolved')] : []),
+    legend: Object.entries(STATISTICS).map(([key, text]) => legendItem(swatch({ colour: style(state.scenario).colour, dash: 'solid', symbol: STATISTIC_SYMBOLS[key] }, 20), text)).concat(traces.some(trace => trace.name === 'range') ? [legendItem(stroke(alpha(style(state.scenario).colour, 0.45)), 'only a range')] : []),
     layout: values.length ? layout({
       hovermode: 'closest', dragmode: false, margin: { l: 58, r: 20, t: 10, b: 40 },
       xaxis: axis({ type: 'log', range: shown, ...logTicks(shown, value => `${trimmed(value)} ×`), fixedrange: true }),

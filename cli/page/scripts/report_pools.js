@@ -124,7 +124,7 @@ function drawPool() {
     legend: [
       ...tiers.map(tier => legendItem(swatch(style(TIERS.indexOf(tier))), tier[0].name)),
       tiers.flat().some(one => one.extrapolated) ? legendItem(there('circle-open'), 'extrapolated') : null,
-      traces.some(trace => trace.name === 'range') ? legendItem(stroke(alpha(css('--soft'), 0.4)), 'only a range: not resolved') : null,
+      traces.some(trace => trace.name === 'range') ? legendItem(stroke(alpha(css('--soft'), 0.4)), 'only a range') : null,
       traces.some(trace => trace.name === 'saturated') ? legendItem('×', 'saturated: no steady latency') : null,
     ].filter(known),
     layout: values.length ? layout({

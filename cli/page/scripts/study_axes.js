@@ -137,7 +137,7 @@ function drawAxis(axis, i) {
   const x = now.points.find(one => one.i === place(axis))?.x;
   const legend = lines ? drawn.map(({ line }) => legendItem(swatch(styleOf(line)), nameOf(line))) : [];
   const states = [
-    traces.some(trace => trace.name === 'range') ? legendItem(stroke(alpha(css('--soft'), 0.4)), 'only a range: not resolved') : null,
+    traces.some(trace => trace.name === 'range') ? legendItem(stroke(alpha(css('--soft'), 0.4)), 'only a range') : null,
     traces.some(trace => trace.name === 'without a steady latency') ? legendItem(sign('×'), 'saturated or failed') : null,
     all.some(({ point }) => standsFor(point)?.extrapolated) ? legendItem(swatch({ colour: css('--soft'), dash: 'solid', symbol: 'circle-open' }), 'extrapolated') : null,
   ].filter(known);

@@ -54,7 +54,7 @@ function drawLoad() {
       ...loads.map((load, i) => legendItem(swatch(style(i)), load.name)), traces.some(trace => trace.name === 'knee') ? legendItem(sign('★'), 'knee') : null,
       limits.length ? legendItem(stroke(alpha(css('--series-0'), 0.5)), 'largest load that is sustained') : null,
       traces.some(trace => trace.name === 'without a steady latency') ? legendItem(sign('×'), 'saturated or failed') : null,
-      traces.some(trace => trace.name === 'range') ? legendItem(stroke(alpha(css('--soft'), 0.4)), 'only a range: not resolved') : null,
+      traces.some(trace => trace.name === 'range') ? legendItem(stroke(alpha(css('--soft'), 0.4)), 'only a range') : null,
     ].filter(known),
     layout: layout({
       hovermode: 'closest', dragmode: false, margin: { l: 70, r: 20, t: 22, b: 40 }, xaxis: axis({ type: logged ? 'log' : 'linear', range, tickvals, ticktext: tickvals.map(times), tickangle: 0, fixedrange: true, anchor: 'y2' }),

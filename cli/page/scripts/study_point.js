@@ -58,7 +58,7 @@ function drawPointLatency(shown) {
   show('point-latency', {
     title: 'Latency by class', traces: values.length ? traces : [], height: Math.max(240, 46 * names.length + 70),
     reading: main ? `99${NBSP}% of ${plural(main)} end within ${known(first.us) ? duration(first.us) : first.range ? `${first.range} (not resolved)` : `a time that is ${first.word}`}.` : 'Nothing was simulated here.',
-    legend: values.length ? [...Object.keys(STATISTICS).map((key, i) => legendItem(swatch({ ...style(i), symbol: STATISTIC_SYMBOLS[key], dash: 'solid' }, 14), STATISTICS[key])), open.length ? legendItem(area(alpha(css('--faint'), 0.6)), 'only a range: not resolved') : null].filter(known) : [],
+    legend: values.length ? [...Object.keys(STATISTICS).map((key, i) => legendItem(swatch({ ...style(i), symbol: STATISTIC_SYMBOLS[key], dash: 'solid' }, 14), STATISTICS[key])), open.length ? legendItem(area(alpha(css('--faint'), 0.6)), 'only a range') : null].filter(known) : [],
     layout: values.length ? layout({ hovermode: 'closest', dragmode: false, margin: { l: 70, r: 20, t: 6, b: 36 }, xaxis: latencyAcross(values), yaxis: yLook })
       : nothing(shown?.status === 'done' ? 'Saturated: there is no steady latency.' : 'No latencies: the point was not simulated.'),
     numbers: () => [{
