@@ -29,7 +29,7 @@ def load(
     on: Annotated[str, typer.Option("--on", help="A scenario: a .toml file, a ready one, or a catalogue device.")],
     slo: Annotated[
         list[str] | None,
-        typer.Option("--slo", help="What a load has to meet to be sustained: 'p99(query) < 20 ms'. Repeat it."),
+        typer.Option("--slo", help="What a load has to meet to be sustained: 'mean(query) < 20 ms'. Repeat it."),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Change a key of the scenario: --set replay.mode=open. Repeat it.")

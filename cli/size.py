@@ -34,7 +34,7 @@ def size(
         typer.Option(
             "--slo",
             help=(
-                "A target: 'p99(query) < 20 ms', 'throughput >= 1.5x', 'capacity growth 40%/year for 3 years',"
+                "A target: 'mean(query) < 20 ms', 'throughput >= 1.5x', 'capacity growth 40%/year for 3 years',"
                 " 'survives drive failure'. Repeat it."
             ),
         ),

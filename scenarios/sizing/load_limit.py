@@ -85,8 +85,8 @@ def check_load_targets(targets: Sequence[Target], subject: Any) -> None:
     for target in targets:
         if target.kind != "latency":
             raise ScenarioError(
-                f"--slo {target.text!r}: a load is judged by latencies, such as p99(query) < 20 ms; leave it to tiersim"
-                " size"
+                f"--slo {target.text!r}: a load is judged by latencies, such as mean(query) < 20 ms; leave it to"
+                " tiersim size"
             )
     check_targets(targets, subject)
 

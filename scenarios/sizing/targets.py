@@ -26,7 +26,7 @@ _STATISTICS = {
 #: Latency classes besides those of single queries; "query" is each query.
 _CLASSES = ("transaction", "commit", "query", *(name for name in (*CATEGORIES, *OF_DATABASES) if name != "processor"))
 _AT_MOST, _AT_LEAST = ("<", "<=", "≤"), (">", ">=", "≥")
-_FORMS = "p99(query) < 20 ms, throughput >= 1.5x, capacity >= 2 TB, survives drive failure or endurance >= 5 years"
+_FORMS = "mean(query) < 20 ms, throughput >= 1.5x, capacity >= 2 TB, survives drive failure or endurance >= 5 years"
 
 
 @dataclass(frozen=True)
