@@ -454,7 +454,7 @@ def test_without_psycopg_a_sentence_says_how_to_install_it(tmp_path: Path) -> No
     command = [sys.executable, "-c", hidden + COMMAND[2], *COMMAND[3:], "-o", str(tmp_path / "r.trace")]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 1
-    assert "pip install 'tiersim[postgres]'" in done.stderr
+    assert "pip install 'psycopg[binary]'" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

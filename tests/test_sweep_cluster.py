@@ -27,7 +27,7 @@ from tiersim.scenarios.sweeps.grid import Point
 from tiersim.scenarios.sweeps.runner import Done
 
 needs_dask = pytest.mark.skipif(
-    importlib.util.find_spec("distributed") is None, reason="Dask is not installed: pip install 'tiersim[cluster]'"
+    importlib.util.find_spec("distributed") is None, reason="Dask is not installed: pip install distributed"
 )
 SETTINGS = (
     "volumes.data.device=intel-p3700-800,nosuch,micron-s650dc-800",
@@ -173,7 +173,7 @@ def test_nobody_answers(trace: Path, tmp_path: Path) -> None:
 
 def test_without_dask_it_says_what_to_install(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ScenarioError, match=r"--cluster: needs Dask.*pip install 'tiersim\[cluster\]'"):
+    with pytest.raises(ScenarioError, match=r"--cluster: needs Dask.*pip install distributed"):
         Cluster("tcp://x:1", trace, load_scenario("pcie-flash"), "", None, keep=False)
 
 

@@ -61,7 +61,7 @@ class Cluster:
         *like* is one of the scenarios. Raises ScenarioError when Dask is not installed.
         """
         if find_spec("distributed") is None:
-            raise ScenarioError("--cluster: needs Dask, which is not installed; pip install 'tiersim[cluster]'")
+            raise ScenarioError("--cluster: needs Dask, which is not installed; pip install distributed")
         self._address = address
         self._job = _Job(str(path.absolute()), trace_hash, like, recorded_on, keep)
 

@@ -18,7 +18,7 @@ from tiersim.traces.recorders.rounds import NotShownError
 STATEMENT_TIMEOUT_S, LOCK_TIMEOUT_S, CONNECT_TIMEOUT_S = 10, 1, 10
 OLDEST = {"mysql": (5, 7), "mariadb": (10, 6)}
 NOT_INSTALLED = (
-    "recording MySQL needs the package PyMySQL, which is not installed; pip install 'tiersim[mysql]', or record by hand"
+    "recording MySQL needs the package PyMySQL, which is not installed; pip install 'PyMySQL[rsa]', or record by hand"
     " as --dry-run says"
 )
 _NO_DSN = "--dsn: {} is not understood; write it as 'host=db1 user=recorder' or 'mysql://recorder@db1:3306'"

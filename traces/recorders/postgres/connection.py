@@ -16,7 +16,7 @@ STATEMENT_TIMEOUT_S, LOCK_TIMEOUT_S, CONNECT_TIMEOUT_S = 10, 1, 10
 OLDEST_VERSION = 100_000
 #: Said when psycopg is not installed.
 NOT_INSTALLED = (
-    "recording PostgreSQL needs the package psycopg, which is not installed; pip install 'tiersim[postgres]', or record"
+    "recording PostgreSQL needs the package psycopg, which is not installed; pip install 'psycopg[binary]', or record"
     " by hand as --dry-run says"
 )
 
