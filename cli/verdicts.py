@@ -23,9 +23,9 @@ _FLUSHES = (
     " there may be more transactions/s than predicted. "
 )
 _ARRIVALS = (
-    "unknown. Transactions come by the clock, as no load generator's output was recorded. It was checked on one server,"
-    " mostly idle: the measured mean was 0.7 to 1.8 times the predicted one. Idle storage answers late: measure yours"
-    " at the recorded rate (fio --rate_iops)"
+    "unknown, as transactions come by the clock. It was checked on one server, mostly idle: the measured mean was 0.7"
+    " to 1.8 times the predicted one (docs/reach.md). Idle storage answers late: measure yours at the recorded rate"
+    " (fio --rate_iops)"
 )
 _DESCRIBE = "Describe the recorded hardware (--recorded-on)"
 _CLIENTS_HERE = 'Record what the clients print, with the clients on the server\'s host (host.clients = "here")'
