@@ -22,6 +22,7 @@ from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MY
 from tiersim.simulator.database.buffer_pool.flush_list import checkpoint_age
 from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
+from tiersim.simulator.database.buffer_pool.warm import settle, warm
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (
     COMPUTE,
@@ -128,8 +129,12 @@ def run(
     binary_log: BinaryLog | None = None,
     tables: int = 1,
     os_cache_pages: int = 0,
+    aged: tuple[int, int] | None = None,
 ) -> tuple[Database, int, int]:
-    """Sessions do the same again and again; returns requests of the disk (1 ms each) and of the log's (0.1 ms), too."""
+    """Sessions do the same again and again; returns requests of the disk (1 ms each) and of the log's (0.1 ms), too.
+
+    The pool is full with so many changed pages over so many bytes of the log, *aged*, or empty.
+    """
     builder = PlantBuilder(1)
     disk, volume = add_server(builder, "disk", 16, _MS), add_server(builder, "log volume", 1, _MS // 10)
     count = sessions * statements
@@ -147,6 +152,9 @@ def run(
     database = add_database(
         builder, host, [Relation(pages, (pages,), exponent, station=disk, tables=tables)], [does], loads
     )
+    if aged is not None:
+        warm(database, builder.build(16), transaction_ns=_MS, most_references=20_000)
+        settle(database, 0, *aged)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
     plant, _ = engine.run_database(builder.build(16), database, metrics, progress=goes_on())
     return database, int(plant.work_ns[disk, 0]) // _MS, int(plant.work_ns[volume, 0]) // (_MS // 10)
@@ -217,6 +225,18 @@ def test_a_pool_that_is_changed_all_over_writes_each_page_twice(form: int, flush
         missed + written + int(c["batches"]) + int(c["single_pages"]) + flushes, abs=40
     )  # the last are under way
     assert (int(c["single_pages"]) > 0) <= (form == MYSQL)
+
+
+def test_who_waits_for_room_in_the_log_of_an_idle_server_waits_round_after_round() -> None:
+    """100 changed pages lie over 5 MB of a log of 3 MB: 41 must be written, two in a round, the first one at once."""
+    cleaner = PageCleaner(
+        MYSQL, interval_ns=50 * _MS, scan_depth=0, io_capacity=1, io_capacity_max=1, low_bytes=0,
+        async_bytes=1_000_000, sync_bytes=2_000_000, most_bytes=3_000_000,
+    )  # fmt: skip
+    d, _, _ = run(CHANGE, 1, frames=1000, cleaner=cleaner, aged=(100, 5_000_000))
+    assert int(d.page_cleaner[0]["log_waits"]) == 1
+    assert int(d.log[0]["flushed"]) == 110  # of the statement that waited
+    assert int(d.page_cleaner[0]["written_pages"]) == 42
 
 
 @needs_jit

@@ -204,7 +204,8 @@ def finish_cleaner(p: Plant, d: Database, slot: int) -> int:
         return 0
     if op == AWAIT:
         c["log_waits"] += 1
-        made = add_background(p, 0, c["station"], FLUSH, _FOR_LOG, 0)
+        made = arm_cleaner(p, d, 0)  # one round may not make room
+        made = add_background(p, made, c["station"], FLUSH, _FOR_LOG, 0)
         return add_child(p, made, c["station"], READ, 0, 0)
     if op == WRITE:
         return _begin_batch(p, d, slot, 0)
