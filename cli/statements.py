@@ -56,9 +56,11 @@ def _recorded(summary: Summary, queries: Mapping[str, str]) -> dict[str, str]:
     if summary["verdict"]["arrivals"] == "described" or not trace["span_ns"]:
         return {}
     means = {f"{name}, mean": known.get(key) for key, name in {"transaction": "transaction", **queries}.items()}
-    rest_ns = _recorded_rest_ns(summary)
+    rest_ns, in_transaction_ns = _recorded_rest_ns(summary), summary.get("in_transaction_ns")
+    counted = {"transaction, mean": f"about {format_ns(in_transaction_ns)}"} if in_transaction_ns else {}
     return {
         "transactions/s": f"{trace['transactions'] / trace['span_ns'] * NS_PER_S:,.0f}",
+        **counted,
         **{row: format_ns(mean_ns) for row, mean_ns in means.items() if mean_ns},
         **({} if rest_ns is None else {_REST: format_ns(rest_ns)}),
     }
@@ -417,6 +419,11 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
         notes.append(
             "Only totals were recorded. Order and overlap of executions are simulated, so percentiles are less sure"
             " than means."
+        )
+    if summaries[0].get("in_transaction_ns") and "transaction" not in summaries[0]["recorded_mean_ns"]:
+        notes.append(
+            "The recorded mean of transactions: how long sessions were active or in a transaction, as the server counts"
+            " it, divided by the transactions."
         )
     return [*notes, *_assumed(summaries)]
 

@@ -13,7 +13,7 @@ from tiersim.kernel import table_set
 
 #: Kinds of station; a station's ``kind`` selects its four functions.
 DRIVE, FLASH, BUCKET, ARRAY, SERVER, PARITY, STRIPES, GATE, PORT, FILES = range(10)
-NEIGHBOUR, REBUILD, FLASH_CACHE, TIERS, ROUTE, WRITE_CACHE, SHARES, HELD_FLASH = range(10, 18)
+NEIGHBOUR, REBUILD, FLASH_CACHE, TIERS, ROUTE, WRITE_CACHE, SHARES, HELD_FLASH, UPKEEP = range(10, 19)
 KIND_NAMES = (
     "hdd",
     "flash",
@@ -33,6 +33,7 @@ KIND_NAMES = (
     "write cache",
     "shares",
     "flash",  # whose commands are held back
+    "upkeep",
 )
 
 NONE = (1 << 32) - 1  # no slot, no station: indices are unsigned
@@ -561,6 +562,19 @@ TIERS_ROW = _record(
     indices=("fast", "slow"),
 )
 
+UPKEEP_ROW = _record(
+    "below",  # station that requests go on to
+    "reads",  # pages of the upkeep for a million that clients read
+    "writes",  # and for a million that are written
+    "size_bytes",  # of a page
+    "places",  # that there is room for
+    "entity",
+    "owed_reads",  # bytes, times a million
+    "owed_writes",
+    "asked",  # pages so far
+    indices=("below",),
+)
+
 NEIGHBOUR_ROW = _record(
     "below",  # station that requests go on to
     "gaps",  # index into the pool: times between arrivals that are equally likely
@@ -675,6 +689,7 @@ class Plant(NamedTuple):
     clients: NDArray[Any]  # of shares
     files: NDArray[Any]
     neighbours: NDArray[Any]
+    upkeeps: NDArray[Any]
     routes: NDArray[Any]
     write_caches: NDArray[Any]
     cached: NDArray[Any]  # volumes of write caches
@@ -711,6 +726,7 @@ TABLES: dict[str, np.dtype[Any]] = {
     "clients": CLIENT_ROW,
     "files": FILES_ROW,
     "neighbours": NEIGHBOUR_ROW,
+    "upkeeps": UPKEEP_ROW,
     "routes": ROUTE_ROW,
     "write_caches": WRITE_CACHE_ROW,
     "cached": CACHED_ROW,

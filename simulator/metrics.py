@@ -51,7 +51,7 @@ class Metrics(NamedTuple):
     interval_ns: NDArray[np.int64]  # (1,) length of an interval
     first_counted: NDArray[np.int64]  # (1,) interval; requests that arrive before it are part of a warm-up
     latency: NDArray[np.int64]  # (categories, fine bins)
-    latency_over_time: NDArray[np.int32]  # (categories, intervals, coarse bins), by intended start
+    latency_over_time: NDArray[np.int32]  # (intervals, categories, coarse bins), by intended start: now is one place
     latency_sum_ns: NDArray[np.int64]  # (intervals, categories), by intended start
     latency_max_ns: NDArray[np.int64]  # (categories,)
     arrivals: NDArray[np.int64]  # (intervals, categories)
@@ -96,7 +96,7 @@ def new_metrics(
         interval_ns=np.array([interval_ns], np.int64),
         first_counted=np.array([counted_from_ns // interval_ns], np.int64),
         latency=np.zeros((categories, bins(FINE_BITS)), np.int64),
-        latency_over_time=np.zeros((categories, intervals, bins(COARSE_BITS)), np.int32),
+        latency_over_time=np.zeros((intervals, categories, bins(COARSE_BITS)), np.int32),
         latency_sum_ns=np.zeros((intervals, categories), np.int64),
         latency_max_ns=np.zeros(categories, np.int64),
         arrivals=np.zeros((intervals, categories), np.int64),
@@ -130,7 +130,7 @@ def of_columns(m: Metrics, own: slice) -> Metrics:
     """Return what was measured of some categories."""
     return m._replace(
         latency=m.latency[own],
-        latency_over_time=m.latency_over_time[own],
+        latency_over_time=m.latency_over_time[:, own],
         latency_sum_ns=m.latency_sum_ns[:, own],
         latency_max_ns=m.latency_max_ns[own],
         arrivals=m.arrivals[:, own],
@@ -150,12 +150,11 @@ def within(m: Metrics, first: int, end: int) -> Metrics:
         after = by_interval[end:].sum(axis=0, keepdims=True, dtype=by_interval.dtype)
         return np.concatenate([by_interval[first:end], after])
 
-    names = ("latency_sum_ns", "arrivals", "completions", "completed_bytes")
+    names = ("latency_over_time", "latency_sum_ns", "arrivals", "completions", "completed_bytes")
     kept = [*range(first, end), len(m.arrivals) - 1]
     before = m.work_ns[first - 1] if first else np.zeros_like(m.work_ns[0])
     return m._replace(
         **{name: counted(getattr(m, name)) for name in names},
-        latency_over_time=counted(m.latency_over_time.swapaxes(0, 1)).swapaxes(0, 1),
         outstanding=m.outstanding[kept],
         work_ns=m.work_ns[kept] - before,
     )
@@ -182,7 +181,7 @@ def record_completion(
         return
     fine = bin_of(latency_ns, FINE_BITS)
     m.latency[category, fine] += 1
-    m.latency_over_time[category, arrival_interval, fine >> (FINE_BITS - COARSE_BITS)] += 1
+    m.latency_over_time[arrival_interval, category, fine >> (FINE_BITS - COARSE_BITS)] += 1
     m.latency_sum_ns[arrival_interval, category] += latency_ns
     m.latency_max_ns[category] = max(m.latency_max_ns[category], latency_ns)
     m.completions[now_interval, category] += 1

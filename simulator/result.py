@@ -329,7 +329,7 @@ def latencies(metrics: Metrics, load: LoadVerdict, names: Sequence[str]) -> dict
         count = int(metrics.latency[index].sum())
         if not count or not category:
             continue
-        over_time = Clusters(metrics.latency_over_time[index])
+        over_time = Clusters(metrics.latency_over_time[:, index])
         by_key: dict[str, Figure] = {"mean": mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])} | {
             key: percentile(metrics.latency[index], over_time, probability) for key, probability in PERCENTILES.items()
         }
@@ -394,11 +394,11 @@ def timeline(metrics: Metrics, names: Sequence[str]) -> pa.Table:
     there = [c for c in range(categories) if names[c] and metrics.arrivals[:, c].any()]
     tables = []
     for c in there:
-        counts = metrics.latency_over_time[c].sum(axis=1)
+        counts = metrics.latency_over_time[:, c].sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             means = metrics.latency_sum_ns[:, c] / counts
         quantiles = {
-            key: coarse_quantiles_ns(metrics.latency_over_time[c], metrics.latency[c], PERCENTILES[key])
+            key: coarse_quantiles_ns(metrics.latency_over_time[:, c], metrics.latency[c], PERCENTILES[key])
             for key in ("p50", "p99")
         }
         columns: dict[str, Any] = {

@@ -189,6 +189,11 @@ class Summary(_Said):
         default={},
         description="Of statements: recorded means of transactions, queries, and reads and writes of counted files.",
     )
+    in_transaction_ns: float | None = Field(
+        default=None,
+        description="Of statements: how long a session was active or in a transaction, for each recorded transaction, "
+        "by the server's counters.",
+    )
     assumed: list[dict[str, str]] = Field(description="Every assumed or fitted number of a device, with its source.")
     caveats: list[str] = Field(
         description="Known faults of the description, each with its reason: a datasheet's seek curve with deep queues, "

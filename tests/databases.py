@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 from hypothesis import strategies as st
 
+from tiersim.devices.host.upkeep import Upkeep, add_upkeep
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
@@ -103,6 +104,9 @@ class DatabaseCase:
     def fresh(self, log_law: Literal["fixed", "exponential"] = "exponential") -> tuple[PlantBuilder, Database, Metrics]:
         builder = PlantBuilder(self.seed)
         disk = add_server(builder, "disk", self.disks, 40 * self.tick_ns)
+        if self.seed & 64:
+            upkeep = Upkeep(reads=0.4 * (1 + self.seed % 7), writes=0.3)
+            disk = add_upkeep(builder, "upkeep", upkeep, 8192, 1 << 20, disk)
         log = add_server(builder, "log", 1, 10 * self.tick_ns, log_law)
         rng = np.random.default_rng(self.seed)
         count = self.sessions * self.statements

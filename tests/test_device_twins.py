@@ -1,5 +1,6 @@
 """Each station of devices against its twin in plain Python, in both engines: every request ends at the same ns."""
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.twins.server import Server
 from tests.twins.stand_in import DISCARD, FLUSH, NONE, READ, WRITE, Built, Twin, agree, draw_commands
 from tests.twins.stripes import RowLocks, Stripes
 from tests.twins.token_bucket import Bucket
+from tests.twins.upkeep import Upkeep
 from tests.twins.write_cache import Behind, WriteCache
 from tiersim.devices.array.storage_pool import Neighbour as Load
 from tiersim.devices.array.storage_pool import add_neighbour
@@ -32,6 +34,8 @@ from tiersim.devices.controller.raid_controller import Controller, add_front
 from tiersim.devices.hdd.disk_drive import add_drive
 from tiersim.devices.host.file_system import add_files
 from tiersim.devices.host.gate import add_gate, add_port
+from tiersim.devices.host.upkeep import Upkeep as Keeping
+from tiersim.devices.host.upkeep import add_upkeep
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.random_numbers import ROTATION_PHASE, random_below
@@ -321,6 +325,20 @@ def test_neighbour(seed: int, reads: float, writes: float, size: int) -> None:
         station = add_neighbour(builder, "others", load, 1 << 30, 1 << 28, below)
         twin = Neighbour(station, builder.seed, load, 1 << 30, 1 << 28, below)
         return add_port(builder, "host", station), {station: twin}
+
+    agree(build, draw_commands(seed, 100, 1 << 20, ops=ALL, apart_ns=20_000_000))
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(seed=SEEDS, reads=pick(0.0, 0.13, 0.6, 7.5), writes=pick(0.0, 0.1, 1.4), size=pick(8192, 16384))
+def test_upkeep(seed: int, reads: float, writes: float, size: int) -> None:
+    def build(builder: PlantBuilder) -> Built:
+        below = add_drive(builder, hdd(buffer_segments=None, buffer_segment=None), "disk")
+        station = add_upkeep(builder, "vacuum", Keeping(reads, writes), size, 1 << 28, below)
+        shares = {READ: Fraction(str(reads)), WRITE: Fraction(str(writes))}
+        return add_port(builder, "host", station), {
+            station: Upkeep(station, builder.seed, shares, size, 1 << 28, below)
+        }
 
     agree(build, draw_commands(seed, 100, 1 << 20, ops=ALL, apart_ns=20_000_000))
 

@@ -1,5 +1,8 @@
-"""``describe`` counts VACUUM that ran during a recording apart from the statements; a replay says when it is due."""
+"""``describe`` counts VACUUM that ran during a recording apart from the statements; a replay reads and writes as many
+pages for each of theirs, and says when it is due.
+"""
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -8,7 +11,11 @@ import pytest
 from tests.counted_bundles import synthesised
 from tests.counted_databases import RELATIONS, counted_database, law
 from tests.test_cli import Shell, shell  # noqa: F401 - a fixture
-from tiersim.scenarios.statements.autovacuum import due_after_s, pages_per_s, said_of_vacuum
+from tests.test_statements import scenario
+from tiersim.devices.host.upkeep import Upkeep
+from tiersim.scenarios.calibration.popularity.recorded import recorded_accesses
+from tiersim.scenarios.statements.autovacuum import due_after_s, pages_per_s, said_of_vacuum, upkeep_of
+from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.statement_load import read_load
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.description import describe
@@ -51,6 +58,61 @@ def test_a_replay_says_that_it_does_not_vacuum(ran: bool, tmp_path: Path) -> Non
     path = recorded(tmp_path / "v.trace") if ran else counted_database(tmp_path / "v.trace")
     load = read_load(read_counters(path), synthesised(path, 1), law())
     assert sum("tables were vacuumed 3 times" in said for said in load.inferred) == ran
+
+
+def _io(**bytes_: tuple[int, int]) -> Differences:
+    """Pages of a page read and written, by who and what."""
+    changes = {
+        entity.replace("__", "/").replace("_", " "): EntityChange(
+            {"read_bytes": Decimal(read * 8192), "written_bytes": Decimal(written * 8192)}
+        )
+        for entity, (read, written) in bytes_.items()
+    }
+    return Differences({"io": changes})
+
+
+def test_upkeep_is_what_autovacuum_and_sessions_that_vacuum_do_for_each_page_of_others() -> None:
+    found = upkeep_of(
+        _io(
+            client_backend__relation__normal=(1000, 100),
+            client_backend__relation__vacuum=(50, 0),
+            client_backend__wal__normal=(0, 10_000),
+            autovacuum_worker__relation__normal=(10, 10),
+            autovacuum_worker__relation__vacuum=(40, 80),
+            background_writer__relation__normal=(0, 200),
+        )
+    )
+    assert found == Upkeep(reads=0.1, writes=0.3)
+    assert upkeep_of(_io(client_backend__relation__normal=(1000, 100))) is None
+
+
+def test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements(tmp_path: Path) -> None:
+    path = counted_database(tmp_path / "v.trace")
+    load = read_load(read_counters(path), synthesised(path, 1), law())
+    where = scenario(tmp_path, "replay.cache_state=cold")
+    alone, beside = (
+        replay_statements(path, where, load=replace(load, upkeep=upkeep)).summary
+        for upkeep in (None, Upkeep(reads=0.5, writes=0.0))
+    )
+    (name,) = (key for key in beside["stations"] if key.endswith(".upkeep"))
+    volume = name.removesuffix(".upkeep")
+    reads = beside["latency_ns"]["data read"]["count"]
+    assert beside["stations"][volume]["requests"] - alone["stations"][volume]["requests"] == pytest.approx(
+        0.5 * reads, rel=0.05
+    )
+    assert beside["latency_ns"]["data read"]["count"] == alone["latency_ns"]["data read"]["count"]
+
+
+def test_pages_that_vacuum_missed_are_none_of_the_lookups(tmp_path: Path) -> None:
+    missed = int(RELATIONS[TABLE]["pages_read"])
+    own = {"read_bytes": missed // 4 * 8192, "written_bytes": 0}
+    more = {("io", "autovacuum worker/relation/vacuum"): own, ("relation", TABLE): {**RELATIONS[TABLE], **RUNS}}
+    plain, vacuumed = (
+        recorded_accesses(read_counters(counted_database(tmp_path / f"{number}.trace", more=given))).tables[0]
+        for number, given in enumerate(({}, more))
+    )
+    assert vacuumed.heap_missed == plain.heap_missed - missed // 4
+    assert vacuumed.index_missed == plain.index_missed
 
 
 def _table(

@@ -376,6 +376,19 @@ def _differ(both: list[float], counts: list[float]) -> bool:
     return apart > max(_CHANGED, _DEVIATIONS * sqrt(sum(1 / max(count, 1) for count in counts)))
 
 
+def of_upkeep(found: Differences, counter: str) -> tuple[float, float]:
+    """Return an io *counter* of tables and indexes for VACUUM and ANALYZE, and for everybody else (pg_stat_io)."""
+    own = others = 0.0
+    for entity, change in found.of("io").items():
+        who, what, context = entity.split("/")
+        value = float(change.number(counter) or 0) if what == "relation" else 0.0
+        if who == "autovacuum worker" or context == "vacuum":
+            own += value
+        else:
+            others += value
+    return own, others
+
+
 def of_log(found: Differences, name: str) -> float:
     """Return how much a counter of the log grew, whichever view had it: pg_stat_wal, or pg_stat_io
     from version 18 on.

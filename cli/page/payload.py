@@ -202,10 +202,12 @@ def _measured_queries(summary: dict[str, Any]) -> dict[str, float]:
 
 
 def _measured(summary: dict[str, Any]) -> dict[str, Any]:
-    """Latencies of the recorded hardware: of block requests, or of counted transactions the mean alone."""
+    """Latencies of the recorded hardware: of block requests, or of counted transactions the mean alone, by whoever made
+    them come or else by the server.
+    """
     if summary.get("level") != "statements":
         return summary.get("measured_latency_ns") or {}
-    mean_ns = summary.get("recorded_mean_ns", {}).get("transaction")
+    mean_ns = summary.get("recorded_mean_ns", {}).get("transaction") or summary.get("in_transaction_ns")
     return {"transaction": {"mean": mean_ns}} if mean_ns else {}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.host.upkeep import add_upkeep
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, Plant
@@ -264,7 +265,7 @@ def assemble(
     entry = volumes_of(scenario, builder)
     if enter is not None:
         entry = dict(enter(builder, entry))
-    relations, volumes, log_volume = _place(scenario, load, settings.page_bytes, entry)
+    relations, volumes, log_volume = _place(builder, scenario, load, settings.page_bytes, entry)
     frames = frames_of(load, settings)
     database = add_database(
         builder,
@@ -430,10 +431,10 @@ def _held(scenario: NamedScenario, load: StatementLoad, frames: int) -> int:
 
 
 def _place(
-    scenario: NamedScenario, load: StatementLoad, page_bytes: int, entry: dict[str, int]
+    builder: PlantBuilder, scenario: NamedScenario, load: StatementLoad, page_bytes: int, entry: dict[str, int]
 ) -> tuple[list[Relation], list[str], str]:
-    """Return the tables on their volumes, all volumes used, and that of the log; raises ScenarioError when they do not
-    fit.
+    """Return the tables on their volumes, behind the server's upkeep, all volumes used, and that of the log; raises
+    ScenarioError when they do not fit.
     """
     rules = scenario.model.placement
     _check_names(scenario, load)
@@ -454,6 +455,12 @@ def _place(
                 f"{scenario.name}: volume {volume!r} holds {format_bytes(capacity)}, tables and log need"
                 f" {format_bytes(needed)}; choose more capacity"
             )
+    if load.upkeep is not None:
+        room = pages * page_bytes
+        entry = entry | {
+            volume: add_upkeep(builder, f"{volume}.upkeep", load.upkeep, page_bytes, room, entry[volume])
+            for volume in dict.fromkeys(volumes)
+        }
     relations = [
         Relation(
             rows=t.rows,

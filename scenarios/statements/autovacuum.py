@@ -1,5 +1,5 @@
-"""VACUUM beside a load of PostgreSQL: that it ran while the load was recorded, and when autovacuum is due if the load
-goes on. A run does not vacuum.
+"""VACUUM and ANALYZE beside a load of PostgreSQL: how many pages they read and wrote while it was recorded, and when
+autovacuum is due if the load goes on. A run reads and writes as many pages for each of the load's; no row goes.
 
 A table is due when its dead rows exceed a threshold and a share of its rows (postmaster/autovacuum.c,
 relation_needs_vacanalyze). Deletions leave dead rows, and so do updates whose new version lies on another page; of
@@ -9,21 +9,36 @@ what its pages cost, and sleeps for the delay whenever that comes to the limit (
 
 from collections.abc import Mapping
 
-from tiersim.traces.differences import Differences, EntityChange
+from tiersim.devices.host.upkeep import MOST_AT_ONCE, Upkeep
+from tiersim.traces.differences import Differences, EntityChange, of_upkeep
 from tiersim.units import NS_PER_S
 
 #: Defaults: autovacuum_vacuum_threshold, autovacuum_vacuum_scale_factor (utils/misc/guc_tables.c).
 _THRESHOLD_ROWS, _SCALE_FACTOR = 50, 0.2
 
 
+def upkeep_of(found: Differences) -> Upkeep | None:
+    """Return what VACUUM and ANALYZE read and wrote for each page of all others (pg_stat_io, PostgreSQL 16); None where
+    nothing was counted.
+    """
+    sides = [of_upkeep(found, counter) for counter in ("read_bytes", "written_bytes")]
+    shares = [min(own / others, MOST_AT_ONCE) if others else 0.0 for own, others in sides]
+    return Upkeep(*shares) if any(shares) else None
+
+
 def said_of_vacuum(found: Differences) -> list[str]:
-    """Say that tables were vacuumed while a load was recorded, and which are due before it has gone on for as long
-    again.
+    """Say what VACUUM and ANALYZE did while a load was recorded, and which tables are due before it has gone on for as
+    long again.
     """
     relations = found.of("relation")
     runs = sum(_count(change, name) for change in relations.values() for name in ("vacuums", "autovacuums"))
-    said = []
-    if runs:
+    said, upkeep = [], upkeep_of(found)
+    if upkeep is not None:
+        said.append(
+            f"VACUUM and ANALYZE read {upkeep.reads:.1%} as many pages as statements while this was recorded, and wrote"
+            f" {upkeep.writes:.1%} as many as all others; so they do in a run, at random places and without CPU time"
+        )
+    elif runs:
         said.append(
             f"tables were vacuumed {runs:,} times while this was recorded: pages that VACUUM reads and writes, and its"
             " WAL, are not simulated; what they cost statements is in the recorded times alone"

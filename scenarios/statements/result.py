@@ -270,7 +270,7 @@ def _side(course: Course, intervals: NDArray[np.bool_], duration_ns: int, ended:
 def _latency(course: Course, column: int, intervals: NDArray[np.bool_]) -> dict[str, Any]:
     """Return count, mean and p95 of a class over *intervals*; what too few samples tell is None."""
     metrics = course.metrics
-    histogram = metrics.latency_over_time[column, :-1][intervals].sum(axis=0, dtype=np.int64)
+    histogram = metrics.latency_over_time[:-1, column][intervals].sum(axis=0, dtype=np.int64)
     count = int(histogram.sum())
     sum_ns = int(metrics.latency_sum_ns[:-1, column][intervals].sum())
     resolved = count * (1 - PERCENTILES["p95"]) >= _FEWEST_BEYOND
@@ -385,6 +385,7 @@ def summarise_statements(
         "log": log_of(assembled.database, transactions),
         "measured_latency_ns": {},
         "recorded_mean_ns": {} if load.described else {name: one.mean_ns for name, one in load.recorded_means.items()},
+        "in_transaction_ns": load.in_transaction_ns,
         "assumed": caveats.parameters_assumed(scenario),
         "caveats": _caveats(scenario, assembled),
         "conservation": conservation(plant, stations, outcome),

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.host.upkeep import Upkeep
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, fill_random_bits, random_below
 from tiersim.scenarios.calibration.popularity import Fitted
@@ -28,7 +29,7 @@ from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.counted import Role, is_nested, is_of_the_recording, role_of
 from tiersim.scenarios.calibration.synthesis.synthesise import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.autovacuum import said_of_vacuum
+from tiersim.scenarios.statements.autovacuum import said_of_vacuum, upkeep_of
 from tiersim.scenarios.statements.queries import (
     IndexEntries,
     QueryWork,
@@ -194,6 +195,8 @@ class StatementLoad:
     log_busy: float = 1.0  # share of the time in which the log was written or flushed, one after the other; at most
     waits: str = LIKELY_WAITS
     active: float | None = None  # sessions at work on average, executing or not; None: not counted
+    inside_ns: float | None = None  # that sessions were at work or in a transaction
+    upkeep: Upkeep | None = None  # what VACUUM and ANALYZE did beside them
     all_tracked: bool = True  # what they executed was counted, all of it
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
@@ -221,6 +224,11 @@ class StatementLoad:
     def recorded_means(self) -> "Mapping[str, RecordedMean]":
         """Return the means of transactions, if a load generator measured them, and of queries by id."""
         return MappingProxyType(_recorded_means(self))
+
+    @property
+    def in_transaction_ns(self) -> float | None:
+        """How long a session was at work or in a transaction, for each transaction; None where nobody counted that."""
+        return self.inside_ns / self.transactions if self.inside_ns and self.transactions else None
 
 
 def begins(session: Column, transaction: Column) -> NDArray[np.bool_]:
@@ -287,7 +295,7 @@ def read_load(
     if unknown.any():
         said.append(f"CPU time of {int(unknown.sum()):,} executions is unknown and assumed to be 0")
     span_ns = int((columns["time_ns"] + duration_ns).max()) - first_ns
-    active = _active(counters.found, span_ns, _texts_by_entity(path))
+    active, inside_ns = _active(counters.found, span_ns, _texts_by_entity(path))
     untracked = [] if active is None or synthesis is None or not synthesis.closed else _untracked(counters.found)
     said += untracked
     return StatementLoad(
@@ -318,6 +326,8 @@ def read_load(
         commit_wait_ns=_commit_wait_ns(counters.found, queries, texts, columns),
         log_busy=_log_busy(counters.found, span_ns),
         active=active,
+        inside_ns=inside_ns,
+        upkeep=upkeep_of(counters.found),
         all_tracked=not untracked,
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
@@ -362,21 +372,25 @@ def _log_busy(found: Differences, span_ns: int) -> float:
     return min((flush_ms + write_ms) * NS_PER_MS / span_ns, 1.0) if flush_ms else 1.0
 
 
-def _active(found: Differences, span_ns: int, texts: Mapping[str, str]) -> float | None:
-    """Return how many sessions were at work on average, where databases count that, and pauses within transactions;
-    without what executions leave out, too: statements that took statistics, by the *texts* of counted ones.
+def _active(found: Differences, span_ns: int, texts: Mapping[str, str]) -> tuple[float | None, float | None]:
+    """Return how many sessions were at work on average, and how long they were that or in a transaction, where
+    databases count both; without what executions leave out, too: statements that took statistics, by the *texts* of
+    counted ones.
     """
     databases = found.of("database").values()
     active_ms, idle_ms = (
         [one for change in databases if (one := change.number(name)) is not None]
         for name in ("active_ms", "idle_in_transaction_ms")
     )
+    if not active_ms or not idle_ms:
+        return None, None
     own_ms = sum(
         float(change.number("exec_ms") or 0)
         for entity, change in found.of("query").items()
         if entity in texts and is_of_the_recording(texts[entity]) and not is_nested(entity)
     )
-    return (float(sum(active_ms)) - own_ms) * NS_PER_MS / span_ns if active_ms and idle_ms else None
+    active_ns = (float(sum(active_ms)) - own_ms) * NS_PER_MS
+    return active_ns / span_ns, active_ns + float(sum(idle_ms)) * NS_PER_MS
 
 
 def _untracked(found: Differences) -> list[str]:

@@ -130,7 +130,7 @@ def simulate(storage: str, data_luns: int = LUNS.taken) -> SpindleRun:
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, bins + 1, bin_ns)
     engine.run_database(plant, database, metrics)
     done = np.bincount(database.done_ns[database.done_ns > 0] // bin_ns, minlength=bins)[:bins]
-    syncs = metrics.latency_sum_ns[:bins, LOG_SYNC] / metrics.latency_over_time[LOG_SYNC, :bins].sum(axis=1)
+    syncs = metrics.latency_sum_ns[:bins, LOG_SYNC] / metrics.latency_over_time[:bins, LOG_SYNC].sum(axis=1)
     before = slice(_INTERVAL_S // bin_s // 2, _INTERVAL_S // bin_s)
     reads_per_s = float(metrics.completions[before, DATA_READ].mean()) / bin_s
     return SpindleRun(bin_s, tuple((done / done.mean()).tolist()), tuple(syncs.tolist()), reads_per_s)

@@ -4,6 +4,14 @@ from tests.mutations.fault import Fault
 
 ENGINE = (
     Fault(
+        "innodb-one-round-for-who-waits",
+        "simulator/database/buffer_pool/page_cleaner.py",
+        "made = arm_cleaner(p, d, 0)  # one round may not make room",
+        "made = 0",
+        "A session that waits for room in the log of an idle server gets one round of the page cleaner, and no other.",
+        ("tests/test_innodb_engine.py::test_who_waits_for_room_in_the_log_of_an_idle_server_waits_round_after_round",),
+    ),
+    Fault(
         "sharing-all-to-the-last",
         "simulator/sharing.py",
         "alone = started == 0 or m.started[station, last] == started",
@@ -126,8 +134,8 @@ ENGINE = (
     Fault(
         "latency-over-time-by-end",
         "simulator/metrics.py",
-        "m.latency_over_time[category, arrival_interval",
-        "m.latency_over_time[category, now_interval",
+        "m.latency_over_time[arrival_interval, category",
+        "m.latency_over_time[now_interval, category",
         "Latencies over time stand where requests end, not where they begin.",
         ("tests/test_verdict.py::test_a_result_of_four_requests_by_hand",),
     ),

@@ -562,6 +562,20 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "Long gaps never come.",
         ),
     ],
+    f"{_DEVICES}::test_upkeep": [
+        (
+            "devices/host/upkeep_kernels.py",
+            'u["owed_reads"] += request["length_bytes"] * u["reads"]',
+            'u["owed_reads"] += u["size_bytes"] * u["reads"]',
+            "A read of many pages counts as one.",
+        ),
+        (
+            "devices/host/upkeep_kernels.py",
+            'u["owed_writes"] -= page',
+            'u["owed_writes"] = 0',
+            "What is left behind a whole page of the upkeep is forgotten.",
+        ),
+    ],
     f"{_READS}::test_rings": [
         (
             "simulator/database/buffer_pool/rings.py",

@@ -26,12 +26,18 @@ function sentenceOfVerdicts() {
 const lateWord = ({ replay }) => (replay?.late_sessions ? `, ${whole.format(replay.late_sessions)} session${replay.late_sessions === 1 ? ' ends' : 's end'} late` : '');
 const sentenceOfLateSessions = () => scenarios().filter(one => one.replay?.late_sessions).map(({ name, replay: { late_sessions: late, sessions } }) => `On ${name}, ${whole.format(late)} of ${whole.format(sessions)} sessions ${late === 1 ? 'ends' : 'end'} late.`).join(' ');
 
-/** What the verdict leaves out: a load can be carried with every request many times as slow as recorded. */
-function sentenceOfSlowness() {
-  const slow = scenarios().filter(one => one.verdict.load === 'steady').flatMap(one => Object.entries(traceOf(one).measured_latency_ns).map(([purpose, { mean }]) => ({ name: one.name, purpose, mean, us: latency(one, purpose, 'mean').us })))
-    .filter(({ mean, us }) => mean > 0 && us * 1e3 > MUCH_SLOWER * mean).sort((a, b) => b.us / b.mean - a.us / a.mean)[0];
-  return slow ? `Latency is not part of this verdict: on ${slow.name}, ${plural(slow.purpose)} take ${significant(slow.us * 1e3 / slow.mean)}${NBSP}× as long as recorded.` : '';
+/** What the verdict leaves out: a load can be carried with every request many times as slow as recorded. The slowest kind of request; undefined where none is much slower. */
+function slowestOf(scenario) {
+  if (scenario.verdict.load !== 'steady') return undefined;
+  return Object.entries(traceOf(scenario).measured_latency_ns).map(([purpose, { mean }]) => ({ name: scenario.name, purpose, times: latency(scenario, purpose, 'mean').us * 1e3 / mean }))
+    .filter(({ times }) => Number.isFinite(times) && times > MUCH_SLOWER).sort((a, b) => b.times - a.times)[0];
 }
+const timesAsLong = ({ purpose, times }) => `${plural(purpose)} take ${significant(times)}${NBSP}× as long`;
+function sentenceOfSlowness() {
+  const slow = scenarios().map(slowestOf).filter(known).sort((a, b) => b.times - a.times)[0];
+  return slow ? `Latency is not part of this verdict: on ${slow.name}, ${timesAsLong(slow)} as recorded.` : '';
+}
+const slowWord = scenario => { const slow = slowestOf(scenario); return slow ? `; ${timesAsLong(slow)}` : ''; };
 
 /** A figure of each scenario, of many the fastest and the slowest, and the recorded one. */
 function sentenceOfLatency([purpose, statistic]) {
@@ -181,12 +187,20 @@ function drawHead() {
 
 const isMean = statistic => statistic === 'mean' || statistic === 'p50';
 
-/** The limits between which a measured latency is expected: the error of the model, and the scatter of the simulation. */
-function expectedLatency({ expected }, figure, us, kind) {
-  if (!expected) return spread(figure, us);
-  if (!(kind in expected)) return kind === 'tail' ? ' not checked' : ' error unknown';
-  const [low, high] = expected[kind];
-  return ` expected ${spread({ low: (figure.low ?? us * 1e3) * low, high: (figure.high ?? us * 1e3) * high }, us)}`;
+const errorOf = ({ expected }, statistic) => expected[isMean(statistic) ? 'mean' : 'tail'];
+
+/** A figure whose ends hold the error of the model, and the scatter of the simulation; it has none where nobody knows that error. */
+function expectedFigure(scenario, figure, us, statistic) {
+  if (!scenario.expected || !known(us)) return figure;
+  const error = errorOf(scenario, statistic);
+  return { ...figure, low: error ? (figure.low ?? us * 1e3) * error[0] : null, high: error ? (figure.high ?? us * 1e3) * error[1] : null };
+}
+
+/** The limits between which a measured latency is expected, or a word where nobody knows the error of the model. */
+function expectedLatency(scenario, figure, us, statistic, before = '') {
+  if (!scenario.expected) return spread(figure, us);
+  if (!errorOf(scenario, statistic)) return isMean(statistic) ? 'error unknown' : 'not checked';
+  return before + spread(expectedFigure(scenario, figure, us, statistic), us);
 }
 
 /** The same of transactions, or requests, a second. */
@@ -200,7 +214,7 @@ function headlineFigure(scenario, [purpose, statistic], big) {
   const { us, figure, range, word, why } = latency(scenario, purpose, statistic);
   const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
   const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
-  const shown = known(us) ? [value(duration(us), ''), beside(expectedLatency(scenario, figure, us, isMean(statistic) ? 'mean' : 'tail'))]
+  const shown = known(us) ? [value(duration(us), ''), beside(` ${expectedLatency(scenario, figure, us, statistic, 'expected ')}`)]
     : range ? [value(range, 'range'), beside(why ?? word)] : [value(word, 'word')];
   return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `${statistic} of ${plural(purpose)}`), element('dd', {}, shown));
 }
@@ -225,11 +239,11 @@ function card(scenario, index) {
   const busiest = bottleneck?.station ? `${bottleneck.part} ${percent(bottleneck.utilisation)}` : null;
   const choose = element('button', { type: 'button', className: 'choose', onclick: () => select({ scenario: index }) },
     element('span', { className: 'name' }, scenario.name), swatch(style(index)));
-  return element('article', { className: `card ${verdictClass(scenario)}`, 'aria-label': scenario.name },
+  return element('article', { className: `card ${verdictClass(scenario)}${slowestOf(scenario) ? ' in-doubt' : ''}`, 'aria-label': scenario.name },
     element('div', { className: 'card-head' },
       element('h2', {}, choose),
       element('p', { className: 'description' }, scenario.description ?? '')),
-    element('p', { className: 'verdict' }, verdictIcon(scenario.verdict.load), element('strong', {}, verdictWord(scenario) + lateWord(scenario))),
+    element('p', { className: 'verdict' }, verdictIcon(scenario.verdict.load), element('strong', {}, verdictWord(scenario) + lateWord(scenario) + slowWord(scenario))),
     element('dl', { className: 'headline' }, first ? headlineFigure(scenario, first, true) : null),
     element('dl', {},
       others.map(one => headlineFigure(scenario, one, false)),
@@ -262,7 +276,7 @@ const rateHead = () => (ALL_STATEMENTS ? 'Transactions/s' : data.scenarios.some(
 
 function comparisonCell(scenario, purpose) {
   const { us, figure, range, word, why } = latency(scenario, purpose, state.statistic);
-  if (known(us)) return element('td', {}, duration(us), element('small', {}, spread(figure, us)));
+  if (known(us)) return element('td', {}, duration(us), element('small', {}, expectedLatency(scenario, figure, us, state.statistic)));
   if (range) return element('td', { className: 'range' }, range, element('small', {}, why ?? word));
   return element('td', { className: 'word' }, word);
 }
@@ -315,9 +329,11 @@ function wordsOfRanges({ textContent: shown }) {
   return [
     /not resolved|few of them/.test(shown) ? 'Not resolved: the run has too few requests for one value, or the error of a p99.9 is unknown. The range is how much repeated simulations differ.' : '',
     checked ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
-    unchecked ? 'Not checked: nobody compared such a p99 with a measured one, which may lie outside of the range.' : '',
+    unchecked ? 'Not checked: nobody compared such percentiles with measured ones, which may be far away, outside of a range, too.' : '',
+    shown.includes('error unknown') ? 'Error unknown: nobody compared such predictions with measurements.' : '',
   ];
 }
+const SMALL_FIGURES = `Small figures: the expected range. 80${NBSP}% of measurements should lie in it.`;
 
 function drawComparison() {
   const head = (text, className) => element('th', { scope: 'col', className }, text);
@@ -332,9 +348,9 @@ function drawComparison() {
   $('comparison').classList.toggle('many', data.purposes.length > 6);
   labelCells($('comparison'));
   $('comparison-note').textContent = [
-    `Small figures: how much the value changes when the simulation is repeated (80${NBSP}% interval). They leave out the error of the model; ranges that are called expected hold both. No small figure: it rounds to the same value.`,
+    SMALL_FIGURES,
     ...wordsOfRanges($('comparison')),
-    isMean(state.statistic) || tailsKnown() ? '' : `${list(scenarios().filter(one => !tailKnown(one)).map(one => one.name))}: nobody checked percentiles of such predictions, so how wrong the ${state.statistic} may be is unknown.`,
+    scenarios().every(ofStatements) ? '' : 'Of a block trace it is not computed whether a verdict is in doubt.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',

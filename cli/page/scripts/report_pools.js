@@ -26,7 +26,10 @@ function syncPool() {
 }
 
 const withPool = tier => tier.filter(scenario => known(poolOf(scenario)));
-const pointOf = scenario => ({ scenario, size: poolOf(scenario), ...queryLatency(scenario, state.query, state.statistic) });
+function pointOf(scenario) {
+  const found = queryLatency(scenario, state.query, state.statistic);
+  return { scenario, size: poolOf(scenario), ...found, figure: expectedFigure(scenario, found.figure, found.us, state.statistic) };
+}
 
 function poolText({ scenario, size, us, figure, range, word }) {
   const value = known(us) ? [duration(us), spread(figure, us)].filter(Boolean).join(', ') : range ? `${range}, ${word}` : word;
@@ -81,7 +84,7 @@ function poolReading(tiers) {
     const falls = resolved.length > 1 && last.us < STILL_FALLS * resolved.at(-2).us ? ' and still falling' : '';
     return `${tier[0].name}: ${most}${first === last ? '' : `, ${duration(last.us)} at ${bytes(last.size)}${falls}`}.`;
   });
-  return `${capital(STATISTICS[state.statistic])} of ${queryName(state.query)}. ${told.join(' ')}${tiers.flat().some(one => one.extrapolated)
+  return `${capital(STATISTICS[state.statistic])} of ${queryName(state.query)}. ${told.join(' ')}${tiers.flat().some(one => one.expected && errorOf(one, state.statistic)) ? ' Bars: the expected range.' : ''}${tiers.flat().some(one => one.extrapolated)
     ? ' Hollow points are extrapolated: the pool is more than four times as large, or less than a quarter as large, as the recorded one.' : ''}`;
 }
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity.occupancy import MOST, AccessedTable, Pool, levels
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.differences import Counters, Differences, EntityChange
+from tiersim.traces.differences import Counters, Differences, EntityChange, of_upkeep
 from tiersim.traces.statistics import Values, read_queries
 from tiersim.units import format_bytes
 
@@ -68,11 +68,12 @@ def recorded_accesses(counters: Counters) -> Accesses:
     said: list[str] = []
     least = _MATTERS * sum(_count(change, "pages_read") for change in found.of("relation").values())
     indexes = _indexes(found)
+    kept_up = _misses_of_upkeep(found, page_bytes)
     tables = [
         table
         for name, change in sorted(found.of("relation").items())
         if change.last.get("kind") == "table"
-        and (table := _table(name, change, indexes.get(name), least, found, texts, said)) is not None
+        and (table := _table(name, change, indexes.get(name), least, kept_up.get(name, 0), found, texts, said))
     ]
     if not tables:
         raise TraceError(
@@ -117,15 +118,18 @@ def _table(
     change: EntityChange,
     of_index: str | None,
     least: float,
+    kept_up: int,
     found: Differences,
     texts: dict[str, str],
     said: list[str],
 ) -> AccessedTable | None:
-    """Return a table that more than *least* pages were missed of; None for others, and where its size is not known."""
+    """Return a table that more than *least* pages were missed of; None for others, and where its size is not known.
+    VACUUM and ANALYZE missed *kept_up* of them.
+    """
     rows, heap_pages = _count(change, "rows"), _count(change, "pages")
     index = None if of_index is None else found.of("relation")[of_index]
     index_pages = 0 if index is None else _count(index, "pages")
-    heap_missed = _count(change, "pages_read")
+    heap_missed = _count(change, "pages_read") - kept_up
     index_missed = 0 if index is None else _count(index, "pages_read")
     if rows < 1 or heap_pages < 1 or heap_missed + index_missed <= least:
         return None
@@ -158,6 +162,23 @@ def _table(
         grows=_count(change, "rows_inserted") > 0,
         updated=_count(change, "rows_updated") > 0,
     )
+
+
+#: Counts of VACUUM and ANALYZE over a table.
+_RUNS = ("vacuums", "autovacuums", "analyzes", "autoanalyzes")
+
+
+def _misses_of_upkeep(found: Differences, page_bytes: int) -> dict[str, int]:
+    """Return how many pages VACUUM and ANALYZE missed of the tables that they ran over, shared by what was missed of
+    each: tables count misses of everybody (pg_statio_all_tables).
+    """
+    ran = {
+        name: _count(change, "pages_read")
+        for name, change in found.of("relation").items()
+        if any(change.number(run) for run in _RUNS)
+    }
+    missed, pages = sum(ran.values()), of_upkeep(found, "read_bytes")[0] / page_bytes
+    return {name: round(count * min(pages / missed, 1)) for name, count in ran.items() if count}
 
 
 def _lookups(index: EntityChange, pages: int) -> float:
