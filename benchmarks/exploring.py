@@ -23,7 +23,7 @@ from tiersim.traces.parquet import keep_freed
 from tiersim.traces.schema import CHECKPOINT_WRITE, DATA_READ, LOG_WRITE, NOT_MEASURED, READ, WRITE
 
 _BLOCK = 1_000_000
-_PROCESSES, _PER_S = 64, 4_000.0
+_PROCESSES, PER_S = 64, 4_000.0
 _CHANGES: tuple[dict[str, Any], ...] = (
     {"volumes.data.count": 2},
     {"replay.load": 1.5},
@@ -34,7 +34,7 @@ _CHANGES: tuple[dict[str, Any], ...] = (
 )
 
 
-def write_recording(target: Path, count: int, *, measured: bool = True) -> Path:
+def write_recording(target: Path, count: int, *, measured: bool = True, per_s: float = PER_S) -> Path:
     """Write a bundle: processes that read, write and log at random places, and a checkpointer; without latencies
     commands come by the clock.
     """
@@ -45,7 +45,7 @@ def write_recording(target: Path, count: int, *, measured: bool = True) -> Path:
         for seed in range(-(-count // _BLOCK)):
             rows = min(_BLOCK, count - seed * _BLOCK)
             generator = np.random.default_rng(seed)
-            times = now_ns + np.cumsum(generator.exponential(1e9 / _PER_S, rows)).astype(np.int64)
+            times = now_ns + np.cumsum(generator.exponential(1e9 / per_s, rows)).astype(np.int64)
             now_ns = int(times[-1])
             kind = generator.choice(3, rows, p=[0.7, 0.2, 0.1])
             log = kind == 2

@@ -1,8 +1,8 @@
 """Measure how fast recordings run side by side: ``python -m benchmarks.tenants``.
 
-One recording alone, and so many of it (16) that each ask for their part of the same load, in turns; a row for each
-scenario: requests a CPU second of the one and of the many, and the ratio with its least and most. Recordings are made
-up (:func:`benchmarks.exploring.write_recording`), a million requests each unless told otherwise.
+One recording alone, and so many (16) side by side that each ask for their part of the same load, in turns; a row for
+each scenario: requests a CPU second of the one and of the many, and the ratio with its least and most. Recordings are
+made up (:func:`benchmarks.exploring.write_recording`), a million requests each unless told otherwise.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from benchmarks.exploring import write_recording
+from benchmarks.exploring import PER_S, write_recording
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import PlayedRecording, Playback, play
 from tiersim.scenarios.survey import survey
@@ -31,6 +31,10 @@ def per_cpu_s(parts: Sequence[PlayedRecording]) -> float:
     return sum(part.found.requests for part in parts) / (time.process_time() - began)
 
 
+def _playback(target: Path, requests: int, measured: bool, per_s: float) -> Playback:
+    return Playback(survey(Bundle(write_recording(target, requests, measured=measured, per_s=per_s))), keep=True)
+
+
 def main() -> int:
     """Print the rows; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tenants", description=__doc__)
@@ -40,12 +44,13 @@ def main() -> int:
     tenants, requests = arguments.tenants, arguments.requests
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         for measured in (True, False):
-            recording = write_recording(Path(name) / f"{measured}.trace", requests, measured=measured)
-            playback = Playback(survey(Bundle(recording)), keep=True)
+            whole, part = (
+                _playback(Path(name) / f"{measured}-{per_s:.0f}.trace", requests, measured, per_s)
+                for per_s in (PER_S, PER_S / tenants)
+            )
             for scenario in _SCENARIOS:
-                one = PlayedRecording(playback, load_scenario(scenario, []))
-                part = replace(one, scenario=load_scenario(scenario, [f"replay.load={1 / tenants}"]))
-                many = [replace(part, name=str(number)) for number in range(tenants)]
+                one = PlayedRecording(whole, load_scenario(scenario))
+                many = [replace(one, playback=part, name=str(number)) for number in range(tenants)]
                 rates = [(per_cpu_s([one]), per_cpu_s(many)) for _ in range(_ROUNDS)]
                 ratios = [together / alone for alone, together in rates]
                 print(

@@ -39,7 +39,7 @@ from tiersim.devices.hdd.hdd_measured import MeasuredDrive
 from tiersim.devices.host.file_system_kernels import accept_files, choose_files, finish_files, resume_files
 from tiersim.devices.host.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
 from tiersim.devices.host.port_kernels import accept_port, finish_port, resume_port
-from tiersim.devices.host.upkeep_kernels import accept_upkeep, finish_upkeep
+from tiersim.devices.host.upkeep_kernels import accept_upkeep, finish_upkeep, resume_upkeep
 from tiersim.devices.plant import Balance
 from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
 from tiersim.devices.ssd.flash import Flash, flash_figures
@@ -120,7 +120,7 @@ STATIONS: dict[int, StationKind] = {
     PORT: StationKind(accept_port, finish_port, resume=resume_port),
     FILES: StationKind(accept_files, finish_files, choose_files, resume_files),
     NEIGHBOUR: StationKind(accept_neighbour, finish_neighbour),
-    UPKEEP: StationKind(accept_upkeep, finish_upkeep),
+    UPKEEP: StationKind(accept_upkeep, finish_upkeep, resume=resume_upkeep),
     REBUILD: StationKind(accept_rebuild, finish_rebuild, choose_rebuild, resume_rebuild),
     FLASH_CACHE: StationKind(
         accept_flash_cache, finish_flash_cache, resume=resume_flash_cache, figures=("cache", cache_figures)

@@ -565,12 +565,15 @@ TIERS_ROW = _record(
 UPKEEP_ROW = _record(
     "below",  # station that requests go on to
     "reads",  # pages of the upkeep for a million that clients read
-    "writes",  # and for a million that are written
+    "writes",  # for a million of these
+    "run",  # pages that are read behind each other
+    "depth",  # of these at a time
+    "left",  # of the run that goes on
     "size_bytes",  # of a page
     "places",  # that there is room for
     "entity",
     "owed_reads",  # bytes, times a million
-    "owed_writes",
+    "owed_writes",  # pages, times a million
     "asked",  # pages so far
     indices=("below",),
 )

@@ -1,6 +1,5 @@
 """Each station of devices against its twin in plain Python, in both engines: every request ends at the same ns."""
 
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -330,15 +329,19 @@ def test_neighbour(seed: int, reads: float, writes: float, size: int) -> None:
 
 
 @settings(max_examples=examples(20), deadline=None)
-@given(seed=SEEDS, reads=pick(0.0, 0.13, 0.6, 7.5), writes=pick(0.0, 0.1, 1.4), size=pick(8192, 16384))
-def test_upkeep(seed: int, reads: float, writes: float, size: int) -> None:
+@given(
+    seed=SEEDS,
+    keeping=st.builds(
+        Keeping, reads=pick(0.0, 0.13, 0.6, 7.5), writes=pick(0.0, 0.1, 1.4), run_pages=pick(1, 5, 60), depth=pick(1, 4)
+    ),
+    size=pick(8192, 16384),
+)
+def test_upkeep(seed: int, keeping: Keeping, size: int) -> None:
     def build(builder: PlantBuilder) -> Built:
         below = add_drive(builder, hdd(buffer_segments=None, buffer_segment=None), "disk")
-        station = add_upkeep(builder, "vacuum", Keeping(reads, writes), size, 1 << 28, below)
-        shares = {READ: Fraction(str(reads)), WRITE: Fraction(str(writes))}
-        return add_port(builder, "host", station), {
-            station: Upkeep(station, builder.seed, shares, size, 1 << 28, below)
-        }
+        station = add_upkeep(builder, "vacuum", keeping, size, 1 << 28, below)
+        twin = Upkeep(station, builder.seed, keeping, size, 1 << 28, below)
+        return add_port(builder, "host", station), {station: twin}
 
     agree(build, draw_commands(seed, 100, 1 << 20, ops=ALL, apart_ns=20_000_000))
 

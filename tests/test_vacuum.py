@@ -72,18 +72,23 @@ def _io(**bytes_: tuple[int, int]) -> Differences:
 
 
 def test_upkeep_is_what_autovacuum_and_sessions_that_vacuum_do_for_each_page_of_others() -> None:
-    found = upkeep_of(
-        _io(
-            client_backend__relation__normal=(1000, 100),
-            client_backend__relation__vacuum=(50, 0),
-            client_backend__wal__normal=(0, 10_000),
-            autovacuum_worker__relation__normal=(10, 10),
-            autovacuum_worker__relation__vacuum=(40, 80),
-            background_writer__relation__normal=(0, 200),
-        )
+    io = _io(
+        client_backend__relation__normal=(1000, 100),
+        client_backend__relation__vacuum=(50, 0),
+        client_backend__wal__normal=(0, 10_000),
+        autovacuum_worker__relation__normal=(10, 10),
+        autovacuum_worker__relation__vacuum=(40, 80),
+        background_writer__relation__normal=(0, 200),
     )
-    assert found == Upkeep(reads=0.1, writes=0.3)
-    assert upkeep_of(_io(client_backend__relation__normal=(1000, 100))) is None
+    assert upkeep_of(io, 8192) == Upkeep(reads=0.1, writes=0.9, run_pages=100, depth=10)
+    io.changes["relation"] = {  # four runs over the large table, which missed four fifths of the pages
+        "large": EntityChange({"autoanalyzes": Decimal(3), "vacuums": Decimal(1), "pages_read": Decimal(400)}),
+        "small": EntityChange({"autovacuums": Decimal(9), "pages_read": Decimal(100)}),
+        "other": EntityChange({"pages_read": Decimal(9000)}),
+    }
+    io.changes["setting"] = {"maintenance_io_concurrency": EntityChange(last={"setting": "16"})}
+    assert upkeep_of(io, 8192) == Upkeep(reads=0.1, writes=0.9, run_pages=20, depth=16)
+    assert upkeep_of(_io(client_backend__relation__normal=(1000, 100)), 8192) is None
 
 
 def test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements(tmp_path: Path) -> None:

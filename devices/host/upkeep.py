@@ -2,33 +2,42 @@
 
 from dataclasses import dataclass
 
-from tiersim.devices.host.upkeep_kernels import MILLION, MOST_AT_ONCE
+from tiersim.devices.host.upkeep_kernels import MILLION
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import UPKEEP
+
+#: At most so many pages of a run are read at once.
+MOST_DEPTH = 64
 
 
 @dataclass(frozen=True)
 class Upkeep:
-    """So many pages are read for each that clients read, and written for each that the server writes for them."""
+    """So many pages are read for each that clients read, *run_pages* behind each other and *depth* at a time, and so
+    many are written for each of these.
+    """
 
     reads: float
     writes: float
+    run_pages: int = 1
+    depth: int = 1
 
 
-def add_upkeep(
-    builder: PlantBuilder, name: str, upkeep: Upkeep, page_bytes: int, room_bytes: int, below: int
-) -> int:
+def add_upkeep(builder: PlantBuilder, name: str, upkeep: Upkeep, page_bytes: int, room_bytes: int, below: int) -> int:
     """Put the upkeep of a server before station *below* into the plant and return the station that requests pass.
 
-    Its pages lie anywhere in the first *room_bytes*.
+    Its pages lie anywhere in the first *room_bytes*. Half a run is owed at the start.
     """
+    depth, writes = min(upkeep.depth, MOST_DEPTH), round(upkeep.writes * MILLION)
     row = builder.row(
         "upkeeps",
         below=below,
         reads=round(upkeep.reads * MILLION),
-        writes=round(upkeep.writes * MILLION),
+        writes=writes,
+        run=upkeep.run_pages,
+        depth=depth,
         size_bytes=page_bytes,
         places=max(room_bytes // page_bytes, 1),
         entity=len(builder.stations),
+        owed_reads=upkeep.run_pages * page_bytes * MILLION // 2,
     )
-    return builder.station(UPKEEP, row, name, {}, children=MOST_AT_ONCE + 1)
+    return builder.station(UPKEEP, row, name, {}, children=2 + max(depth, writes // MILLION))

@@ -1,8 +1,10 @@
-"""Upkeep as a passive machine: pages that a server asks for beside those of its clients, so many for each of theirs.
+"""Upkeep as a passive machine: pages that a server asks for beside those of its clients, so many for each of theirs, in
+runs.
 
-PostgreSQL's VACUUM and ANALYZE begin when so many rows have changed (postmaster/autovacuum.c), so what they read and
-write goes with the work of the clients, and slows down with it. A request passes at once. Pages of the upkeep are
-background requests at random places; what a request makes is owed until a whole page is.
+PostgreSQL's VACUUM and ANALYZE begin when so many rows have changed (postmaster/autovacuum.c), so what they read goes
+with the work of the clients. A request passes at once. What clients read adds up to what the upkeep owes; when that is
+a run of *run* pages, these are read, *depth* at a time, at random places, and so many are written for each. These are
+background requests.
 """
 
 from tiersim.devices.requests import add_background, add_child, is_background
@@ -13,8 +15,6 @@ from tiersim.random_numbers import UPKEEP_PLACE, random_below
 
 #: Shares are of so much.
 MILLION = 1_000_000
-#: One request makes no more pages of the upkeep; others stay owed.
-MOST_AT_ONCE = 8
 
 
 @kernel
@@ -25,23 +25,41 @@ def accept_upkeep(now: int) -> int:
 
 @kernel
 def finish_upkeep(p: Plant, station: int, upkeep: int, slot: int) -> int:
-    """Send a request on, and make the pages of the upkeep that are owed; send one of these on."""
+    """Send a request on, and begin a run of the upkeep if one is owed; send a page of the upkeep on, and write one if
+    that is owed.
+    """
     u, request = p.upkeeps[upkeep], p.requests[slot]
-    op = request["op"]
     if is_background(p, slot):
         u["asked"] += 1
         place = random_below(u["places"], p.seed[0], UPKEEP_PLACE, u["entity"], u["asked"])
-        return add_child(p, 0, u["below"], op, place * u["size_bytes"], u["size_bytes"])
-    made = add_child(p, 0, u["below"], op, request["offset_bytes"], request["length_bytes"])
-    if op == READ:
+        made = add_child(p, 0, u["below"], request["op"], place * u["size_bytes"], u["size_bytes"])
+        if request["op"] == READ:
+            u["owed_writes"] += u["writes"]
+            while u["owed_writes"] >= MILLION and made < p.children.size:
+                u["owed_writes"] -= MILLION
+                made = add_background(p, made, station, WRITE, 0, 0)
+        return made
+    made = add_child(p, 0, u["below"], request["op"], request["offset_bytes"], request["length_bytes"])
+    if request["op"] == READ:
         u["owed_reads"] += request["length_bytes"] * u["reads"]
-    elif op == WRITE:
-        u["owed_writes"] += request["length_bytes"] * u["writes"]
     page = u["size_bytes"] * MILLION
-    while u["owed_reads"] >= page and made <= MOST_AT_ONCE:
-        u["owed_reads"] -= page
-        made = add_background(p, made, station, READ, 0, 0)
-    while u["owed_writes"] >= page and made <= MOST_AT_ONCE:
-        u["owed_writes"] -= page
-        made = add_background(p, made, station, WRITE, 0, 0)
+    if u["left"] == 0 and u["owed_reads"] >= u["run"] * page:
+        u["owed_reads"] -= u["run"] * page
+        u["left"] = u["run"]
+        for _ in range(min(u["depth"], u["run"])):
+            made = _read_next(p, station, upkeep, made)
     return made
+
+
+@kernel
+def _read_next(p: Plant, station: int, upkeep: int, made: int) -> int:
+    p.upkeeps[upkeep]["left"] -= 1
+    return add_background(p, made, station, READ, 0, 0)
+
+
+@kernel
+def resume_upkeep(p: Plant, station: int, upkeep: int, slot: int) -> int:
+    """Go on with a run behind a page that was read."""
+    if is_background(p, slot) and p.requests[slot]["op"] == READ and p.upkeeps[upkeep]["left"] > 0:
+        return _read_next(p, station, upkeep, 0)
+    return 0

@@ -9,34 +9,43 @@ what its pages cost, and sleeps for the delay whenever that comes to the limit (
 
 from collections.abc import Mapping
 
-from tiersim.devices.host.upkeep import MOST_AT_ONCE, Upkeep
+from tiersim.devices.host.upkeep import Upkeep
+from tiersim.scenarios.calibration.popularity.recorded import RUNS
 from tiersim.traces.differences import Differences, EntityChange, of_upkeep
 from tiersim.units import NS_PER_S
 
 #: Defaults: autovacuum_vacuum_threshold, autovacuum_vacuum_scale_factor (utils/misc/guc_tables.c).
 _THRESHOLD_ROWS, _SCALE_FACTOR = 50, 0.2
+#: maintenance_io_concurrency of versions before 18.
+_DEPTH = 10
 
 
-def upkeep_of(found: Differences) -> Upkeep | None:
-    """Return what VACUUM and ANALYZE read and wrote for each page of all others (pg_stat_io, PostgreSQL 16); None where
-    nothing was counted.
+def upkeep_of(found: Differences, page_bytes: int) -> Upkeep | None:
+    """Return what VACUUM and ANALYZE read for each page of all others, and wrote for each of these (pg_stat_io,
+    PostgreSQL 16), in runs as long as those over the table that they missed most of; None where they read nothing.
     """
-    sides = [of_upkeep(found, counter) for counter in ("read_bytes", "written_bytes")]
-    shares = [min(own / others, MOST_AT_ONCE) if others else 0.0 for own, others in sides]
-    return Upkeep(*shares) if any(shares) else None
+    (own, others), (written, _) = (of_upkeep(found, counter) for counter in ("read_bytes", "written_bytes"))
+    if not own or not others:
+        return None
+    runs = {name: sum(_count(change, run) for run in RUNS) for name, change in found.of("relation").items()}
+    missed = {name: _count(change, "pages_read") for name, change in found.of("relation").items() if runs[name]}
+    largest = max(missed, key=missed.__getitem__, default="")
+    pages = own / page_bytes * missed[largest] / max(sum(missed.values()), 1) if largest else own / page_bytes
+    depth = found.of("setting").get("maintenance_io_concurrency", EntityChange()).last.get("setting", _DEPTH)
+    return Upkeep(own / others, written / own, max(round(pages / max(runs.get(largest, 1), 1)), 1), max(int(depth), 1))
 
 
-def said_of_vacuum(found: Differences) -> list[str]:
-    """Say what VACUUM and ANALYZE did while a load was recorded, and which tables are due before it has gone on for as
-    long again.
+def said_of_vacuum(found: Differences, upkeep: Upkeep | None = None) -> list[str]:
+    """Say what VACUUM and ANALYZE did while a load was recorded, *upkeep*, and which tables are due before it has gone
+    on for as long again.
     """
     relations = found.of("relation")
     runs = sum(_count(change, name) for change in relations.values() for name in ("vacuums", "autovacuums"))
-    said, upkeep = [], upkeep_of(found)
+    said = []
     if upkeep is not None:
         said.append(
-            f"VACUUM and ANALYZE read {upkeep.reads:.1%} as many pages as statements while this was recorded, and wrote"
-            f" {upkeep.writes:.1%} as many as all others; so they do in a run, at random places and without CPU time"
+            f"VACUUM and ANALYZE read {upkeep.reads:.1%} as many pages as statements while this was recorded, some"
+            f" {upkeep.run_pages:,} at a time; so they do in a run, at random places and without CPU time"
         )
     elif runs:
         said.append(

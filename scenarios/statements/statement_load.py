@@ -270,12 +270,14 @@ def read_load(
     texts = texts_of(path)
     manifest = Bundle(path).manifest
     entries: tuple[IndexEntries, ...] = ()
+    upkeep = None
     if files is None:
         record_bytes, image_bytes = log_volume(counters, int(manifest.host.get("page_bytes", 8192)))
         entries = index_entries(counters.found, fitted, _texts_by_entity(path))
         asked, said = asked_of(counters.found, fitted, queries, texts, columns, dirtied, record_bytes)
         said += said_of(fitted.tables, entries)
-        said += said_of_vacuum(counters.found)
+        upkeep = upkeep_of(counters.found, int(manifest.host.get("page_bytes", 8192)))
+        said += said_of_vacuum(counters.found, upkeep)
         said += said_of_earlier_changes(counters.found, [texts.get(query) for query in queries])
     else:
         image_bytes = None
@@ -327,7 +329,7 @@ def read_load(
         log_busy=_log_busy(counters.found, span_ns),
         active=active,
         inside_ns=inside_ns,
-        upkeep=upkeep_of(counters.found),
+        upkeep=upkeep,
         all_tracked=not untracked,
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,

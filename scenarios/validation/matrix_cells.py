@@ -70,8 +70,12 @@ class Cell:
     @property
     def label(self) -> str:
         """Return its pool and its caps in short."""
-        cap = f"{self.iops:,}/s" if self.iops else f"log {self.log_iops:,}/s" if self.log_iops else "free"
-        return f"{self.pool_mib} MiB, {cap}"
+        return f"{self.pool_mib} MiB, {self.cap}"
+
+    @property
+    def cap(self) -> str:
+        """Return its caps in short."""
+        return f"{self.iops:,}/s" if self.iops else f"log {self.log_iops:,}/s" if self.log_iops else "free"
 
 
 def cells_of(folder: Path) -> list[Cell]:

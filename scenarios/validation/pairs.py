@@ -49,31 +49,37 @@ def predict(source: Cell, targets: Sequence[Cell], *, ranges: bool) -> dict[str,
 
 
 def results_of(
-    source: Cell, targets: Sequence[Cell], *, ranges: bool, calibrated: bool = True, counted: bool = True
+    source: Cell,
+    targets: Sequence[Cell],
+    *,
+    ranges: bool,
+    calibrated: bool = True,
+    counted: bool = True,
+    changes: Sequence[str] = (),
 ) -> dict[str, Result]:
     """Return the results of *targets* by name, predicted from *source*, whose hardware is described unless they are not
-    to be *calibrated*; without what its processors did for whom unless that was *counted*.
+    to be *calibrated*; without what its processors did for whom unless that was *counted*; *changes* of all scenarios.
     """
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         folder = Path(name)
         left_out = None if counted else shutil.ignore_patterns("processes.*")
         shutil.copytree(source.folder / COUNTERS, folder / "recorded", ignore=left_out)
         import_trace([folder / "recorded"], folder / "recorded.trace")
-        recorded_on = _scenario(folder / "source", source, source) if calibrated else None
-        scenarios = [_scenario(folder / target.name, source, target) for target in targets]
+        recorded_on = _scenario(folder / "source", source, source, changes) if calibrated else None
+        scenarios = [_scenario(folder / target.name, source, target, changes) for target in targets]
         bundle = Bundle(folder / "recorded.trace")
         results = replay_statements_all(bundle, scenarios, recorded_on=recorded_on, ranges=ranges)
     return {target.name: result for target, result in zip(targets, results, strict=True)}
 
 
-def _scenario(folder: Path, source: Cell, target: Cell) -> NamedScenario:
+def _scenario(folder: Path, source: Cell, target: Cell, changes: Sequence[str]) -> NamedScenario:
     folder.mkdir()
     for name, iops in (("data", target.iops), ("log", target.log_iops)):
         text = capped_device(iops, iops, source.device_latency_ns, "the median of 4,000 reads, one after the other")
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")
     path = folder / f"{folder.name}.toml"
     path.write_text(_HOST.format(pool=target.pool_mib), encoding="utf-8")
-    return load_scenario(str(path), [f"replay.since_checkpoint={source.since_checkpoint_s} s"])
+    return load_scenario(str(path), [f"replay.since_checkpoint={source.since_checkpoint_s} s", *changes])
 
 
 def experiment() -> Experiment:

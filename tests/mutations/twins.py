@@ -571,9 +571,15 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/host/upkeep_kernels.py",
-            'u["owed_writes"] -= page',
+            'u["owed_writes"] -= MILLION',
             'u["owed_writes"] = 0',
             "What is left behind a whole page of the upkeep is forgotten.",
+        ),
+        (
+            "devices/host/upkeep_kernels.py",
+            'if u["left"] == 0 and u',
+            "if u",
+            "A run of the upkeep begins within another.",
         ),
     ],
     f"{_READS}::test_rings": [

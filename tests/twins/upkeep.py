@@ -1,35 +1,52 @@
-"""The upkeep of a server: for each page that clients read or have written so many of its own (docs/statements.md)."""
+"""The upkeep of a server: for each page that clients read so many of its own, in runs (docs/statements.md)."""
 
 from collections.abc import Sequence
 from fractions import Fraction
 
 from tests.twins.stand_in import NONE, READ, WRITE, Part, Twin
+from tiersim.devices.host.upkeep import Upkeep as Keeping
 from tiersim.random_numbers import UPKEEP_PLACE, random_below
 
 
 class Upkeep(Twin):
-    """It adds up what it owes; its own pages wait here as requests of nobody, reads before writes."""
+    """It adds up what it owes; its own pages wait here as requests of nobody."""
 
-    def __init__(self, station: int, seed: int, shares: dict[int, Fraction], page: int, room: int, below: int) -> None:
-        self.station, self.seed, self.below = station, seed, below
-        self.shares, self.page, self.places = shares, page, room // page
-        self.owed = dict.fromkeys(shares, Fraction(0))
-        self.asked_pages = 0
+    def __init__(self, station: int, seed: int, keeping: Keeping, page: int, room: int, below: int) -> None:
+        self.station, self.seed, self.below, self.keeping = station, seed, below, keeping
+        self.page, self.places = page, room // page
+        self.reads, self.writes = (Fraction(str(share)) for share in (keeping.reads, keeping.writes))
+        self.owed_reads, self.owed_writes = Fraction(keeping.run_pages, 2), Fraction(0)
+        self.left = self.asked_pages = 0
 
     def accept(self, now: int, slot: int) -> int:
         return now + 1
+
+    def next_read(self) -> Part:
+        self.left -= 1
+        return Part(self.station, READ, 0, 0, background=1)
 
     def finish(self, slot: int, now: int) -> Sequence[Part]:
         asked = self.asked(slot)
         if asked.parent == NONE:
             self.asked_pages += 1
             place = random_below(self.places, self.seed, UPKEEP_PLACE, self.station, self.asked_pages)
-            return [Part(self.below, asked.op, place * self.page, self.page)]
-        if asked.op in self.shares:
-            self.owed[asked.op] += self.shares[asked.op] * asked.length / self.page
+            made = [Part(self.below, asked.op, place * self.page, self.page)]
+            if asked.op == READ:
+                self.owed_writes += self.writes
+                whole = int(self.owed_writes)
+                self.owed_writes -= whole
+                made += [Part(self.station, WRITE, 0, 0, background=1)] * whole
+            return made
         made = [Part(self.below, asked.op, asked.offset, asked.length)]
-        for op in (READ, WRITE):
-            while self.owed[op] >= 1 and len(made) <= 8:
-                self.owed[op] -= 1
-                made.append(Part(self.station, op, 0, 0, background=1))
+        if asked.op == READ:
+            self.owed_reads += self.reads * asked.length / self.page
+        run = self.keeping.run_pages
+        if self.left == 0 and self.owed_reads >= run:
+            self.owed_reads -= run
+            self.left = run
+            made += [self.next_read() for _ in range(min(self.keeping.depth, run))]
         return made
+
+    def resume(self, slot: int, now: int) -> Sequence[Part]:
+        asked = self.asked(slot)
+        return [self.next_read()] if asked.parent == NONE and asked.op == READ and self.left else []

@@ -14,6 +14,7 @@ CELLS = Path(__file__).parent / "cells"
 RECORDINGS = "recordings.tar.xz"
 #: Runs of a real PostgreSQL from which others are predicted; :func:`matrix` unpacks them.
 MATRIX = Path(__file__).parent / "matrix.tar.xz"
+BIG_TABLES = Path(__file__).parent / "big-tables.tar.xz"
 #: Runs of a real MariaDB; :func:`innodb` unpacks them.
 INNODB = Path(__file__).parent / "innodb.tar.xz"
 
@@ -77,6 +78,15 @@ def matrix(folder: Path) -> None:
     with three. Recorded for this project by ``benchmarks/real_postgres``.
     """
     _extract(MATRIX.read_bytes(), folder)
+
+
+def big_tables(folder: Path) -> None:
+    """Unpack 4 cells of a real PostgreSQL whose tables are larger than its memory into *folder*, as :func:`matrix` does.
+
+    PostgreSQL 18.4 on 2 cores, the 8 clients of pgbench beside it, two loads without a cap and with one, autovacuum on.
+    Recorded for this project by ``benchmarks/real_postgres``.
+    """
+    _extract(BIG_TABLES.read_bytes(), folder)
 
 
 def innodb(folder: Path) -> None:

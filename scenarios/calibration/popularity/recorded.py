@@ -165,7 +165,7 @@ def _table(
 
 
 #: Counts of VACUUM and ANALYZE over a table.
-_RUNS = ("vacuums", "autovacuums", "analyzes", "autoanalyzes")
+RUNS = ("vacuums", "autovacuums", "analyzes", "autoanalyzes")
 
 
 def _misses_of_upkeep(found: Differences, page_bytes: int) -> dict[str, int]:
@@ -175,7 +175,7 @@ def _misses_of_upkeep(found: Differences, page_bytes: int) -> dict[str, int]:
     ran = {
         name: _count(change, "pages_read")
         for name, change in found.of("relation").items()
-        if any(change.number(run) for run in _RUNS)
+        if any(change.number(run) for run in RUNS)
     }
     missed, pages = sum(ran.values()), of_upkeep(found, "read_bytes")[0] / page_bytes
     return {name: round(count * min(pages / missed, 1)) for name, count in ran.items() if count}

