@@ -16,7 +16,7 @@ from statistics import median
 
 from benchmarks.exploring import PER_S, write_recording
 from tiersim.scenarios.library import load_scenario
-from tiersim.scenarios.replay import PlayedRecording, Playback, play
+from tiersim.scenarios.replay import Playback, PlayedRecording, play
 from tiersim.scenarios.survey import survey
 from tiersim.traces.bundle import Bundle
 
@@ -53,13 +53,13 @@ def main() -> int:
                 many = [replace(one, playback=part, name=str(number)) for number in range(tenants)]
                 rates = [(per_cpu_s([one]), per_cpu_s(many)) for _ in range(_ROUNDS)]
                 ratios = [together / alone for alone, together in rates]
-                print(
+                sys.stdout.write(
                     f"{scenario}, {'as recorded' if measured else 'by the clock'}: alone"
                     f" {median(alone for alone, _ in rates):,.0f}/s, {tenants} together"
                     f" {median(together for _, together in rates):,.0f}/s,"
-                    f" {median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})",
-                    flush=True,
+                    f" {median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})\n"
                 )
+                sys.stdout.flush()
     return 0
 
 

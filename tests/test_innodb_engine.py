@@ -21,8 +21,8 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
 from tiersim.simulator.database.buffer_pool.flush_list import checkpoint_age
 from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.buffer_pool.warm import settle, warm
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (
     COMPUTE,

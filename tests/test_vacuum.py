@@ -110,11 +110,13 @@ def test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements(tmp_p
 
 def test_pages_that_vacuum_missed_are_none_of_the_lookups(tmp_path: Path) -> None:
     missed = int(RELATIONS[TABLE]["pages_read"])
-    own = {"read_bytes": missed // 4 * 8192, "written_bytes": 0}
-    more = {("io", "autovacuum worker/relation/vacuum"): own, ("relation", TABLE): {**RELATIONS[TABLE], **RUNS}}
+    more: dict[tuple[str, str], dict[str, int | str]] = {
+        ("io", "autovacuum worker/relation/vacuum"): {"read_bytes": missed // 4 * 8192, "written_bytes": 0},
+        ("relation", TABLE): {**RELATIONS[TABLE], **RUNS},
+    }
     plain, vacuumed = (
         recorded_accesses(read_counters(counted_database(tmp_path / f"{number}.trace", more=given))).tables[0]
-        for number, given in enumerate(({}, more))
+        for number, given in enumerate((None, more))
     )
     assert vacuumed.heap_missed == plain.heap_missed - missed // 4
     assert vacuumed.index_missed == plain.index_missed

@@ -58,7 +58,7 @@ def _repeats(cell: Cell) -> list[Mapping[str, Any]]:
 def _claims(source: Cell, target: Cell, result: Result) -> Iterator[Claim]:
     name = f"{LOADS[target.load]}, from {source.cap} to {target.cap}"
     found, summary, repeats = Predicted.of(result), result.summary, _repeats(target)
-    spread = f"repeats are {100 * target.figures['spread']:.1f} % apart"
+    spread = f"repeats are {100 * target.figures['spread']:.1f} % apart" if len(repeats) > 1 else ""
     yield Claim(f"{name}: transactions", "per s", target.figures["tps"], found.tps, _OFF_PCT, note=spread)
     yield Claim(f"{name}: mean", "ms", target.figures["mean_ms"], found.mean_ms, _OFF_PCT)
     yield _p95(name, target, found)

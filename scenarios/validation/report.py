@@ -117,6 +117,7 @@ SECONDS: Mapping[str, int] = {
     "pools-and-caps": 32,
     "pairs": 540,
     "start": 15,
+    "big-tables": 140,
     "innodb-pairs": 162,
     "innodb-sata": 55,
     "innodb-ebs": 93,

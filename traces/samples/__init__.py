@@ -81,7 +81,7 @@ def matrix(folder: Path) -> None:
 
 
 def big_tables(folder: Path) -> None:
-    """Unpack 4 cells of a real PostgreSQL whose tables are larger than its memory into *folder*, as :func:`matrix` does.
+    """Unpack 4 cells of a real PostgreSQL with tables larger than its memory into *folder*, as :func:`matrix` does.
 
     PostgreSQL 18.4 on 2 cores, the 8 clients of pgbench beside it, two loads without a cap and with one, autovacuum on.
     Recorded for this project by ``benchmarks/real_postgres``.
