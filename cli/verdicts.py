@@ -9,8 +9,8 @@ _EXPECTED = "Expected error"
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " The calibration passed. Nobody showed that this makes the error smaller on another kind of storage: these"
-    " are the limits without a calibration."
+    " The calibration passed on the recorded kind of storage, which proves nothing for another: the limits are those"
+    " without a calibration."
 )
 _DOUBT = " In doubt: within these limits the verdict on load may be the other one."
 _ENGINE = "unknown for this engine (docs/innodb.md)"

@@ -240,7 +240,7 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
             f"at most {max(map(abs, cells)):.1f} %; p95: {sum(abs(e) <= 25 for e in cell_tails)} of {len(cell_tails)}"
             f" within 25 %, worst {min(cell_tails):.0f} % | {len(cells) // 2} set-ups"
         ),
-        "99 % of the pairs within 25 % | 359 pairs",
+        "99 % within 25 % | 359 predictions",
         "78.0 % (target: 80 %) | 940 figures",
     }
     text = (ROOT / "README.md").read_text()

@@ -37,6 +37,7 @@ function sentenceOfSlowness() {
   const slow = scenarios().map(slowestOf).filter(known).sort((a, b) => b.times - a.times)[0];
   return slow ? `Latency is not part of this verdict: on ${slow.name}, ${timesAsLong(slow)} as recorded.` : '';
 }
+const verdictColour = scenario => verdictClass(scenario) + (slowestOf(scenario) && !scenario.in_doubt ? ' in-doubt' : '');
 const slowWord = scenario => { const slow = slowestOf(scenario); return slow ? `; ${timesAsLong(slow)}` : ''; };
 
 /** A figure of each scenario, of many the fastest and the slowest, and the recorded one. */
@@ -48,7 +49,8 @@ function sentenceOfLatency([purpose, statistic]) {
   const few = numbers.length <= MOST_NAMED ? numbers : [numbers[0], numbers.at(-1)];
   const measured = data.traces.length === 1 ? data.traces[0].measured_latency_ns[purpose]?.[statistic] : null;
   const word = i => (few === numbers ? '' : [' (fastest)', ' (slowest)'][i]);
-  return `${capital(statistic)} of ${plural(purpose)}: ${[
+  const unchecked = isMean(statistic) || scenarios().every(tailKnown) ? '' : ', not checked';
+  return `${capital(statistic)} of ${plural(purpose)}${unchecked}: ${[
     ...few.map((one, i) => `${duration(one.us)} on ${one.name}${word(i)}`), ...ranges.map(one => `${one.range} on ${one.name}`),
     ...(known(measured) ? [`${duration(measured / 1e3)} on the recorded hardware`] : []),
   ].join(', ')}.`;
@@ -239,7 +241,7 @@ function card(scenario, index) {
   const busiest = bottleneck?.station ? `${bottleneck.part} ${percent(bottleneck.utilisation)}` : null;
   const choose = element('button', { type: 'button', className: 'choose', onclick: () => select({ scenario: index }) },
     element('span', { className: 'name' }, scenario.name), swatch(style(index)));
-  return element('article', { className: `card ${verdictClass(scenario)}${slowestOf(scenario) ? ' in-doubt' : ''}`, 'aria-label': scenario.name },
+  return element('article', { className: `card ${verdictColour(scenario)}`, 'aria-label': scenario.name },
     element('div', { className: 'card-head' },
       element('h2', {}, choose),
       element('p', { className: 'description' }, scenario.description ?? '')),
@@ -301,7 +303,7 @@ function scenarioRow(scenario) {
   const { bottleneck } = scenario;
   return element('tr', { className: index === state.scenario ? 'selected' : '' },
     element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(style(index)), scenario.name),
-      element('small', { className: `state ${verdictClass(scenario)}` }, verdictIcon(scenario.verdict.load), verdictWord(scenario))),
+      element('small', { className: `state ${verdictColour(scenario)}` }, verdictIcon(scenario.verdict.load), verdictWord(scenario) + slowWord(scenario))),
     element('td', {}, rate && known(rate.value) ? count(rate.value) : '–',
       isShort(scenario) ? element('small', {}, shortfall(scenario)) : null,
       hasLag(scenario) ? element('small', {}, `late start ${lag(scenario)[0]}`) : null),
@@ -333,7 +335,7 @@ function wordsOfRanges({ textContent: shown }) {
     shown.includes('error unknown') ? 'Error unknown: nobody compared such predictions with measurements.' : '',
   ];
 }
-const SMALL_FIGURES = `Small figures: the expected range. 80${NBSP}% of measurements should lie in it.`;
+const SMALL_FIGURES = `Small figures: the expected range, from the error of the model and the scatter of the run. 80${NBSP}% of measurements should lie in it.`;
 
 function drawComparison() {
   const head = (text, className) => element('th', { scope: 'col', className }, text);
