@@ -11,6 +11,8 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.test_statements import run, scenario
 from tiersim.cli import verdicts
+from tiersim.cli.page.payload import page_payload
+from tiersim.cli.statements import notes_of
 from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, READ_NS, most_client_ns
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.statements.assembly import assemble
@@ -99,6 +101,19 @@ def test_sessions_that_took_statistics_are_no_clients(tmp_path: Path, monkeypatc
     path = counted_database(tmp_path / "made-up.trace", more=counted)
     found = read_load(read_counters(path), synthesised(path, 1), law())
     assert found.active == pytest.approx((300 - 40) / 1000 * NS_PER_S / found.span_ns)
+    assert found.in_transaction_ns == pytest.approx((300 - 40 + 200) * 1e6 / found.transactions)
+
+
+def test_where_no_load_generator_measured_transactions_the_server_tells_their_mean(
+    load: StatementLoad, tmp_path: Path
+) -> None:
+    result = run(load, tmp_path)
+    mean_ns = (60 + 200) * 1e6 / load.transactions
+    assert "transaction" not in result.summary["recorded_mean_ns"]
+    assert result.summary["in_transaction_ns"] == pytest.approx(mean_ns)
+    assert any(note.startswith("The recorded mean of transactions: how long") for note in notes_of([result.summary]))
+    (trace,) = page_payload([result], "made up")["traces"]
+    assert trace["measured_latency_ns"]["transaction"]["mean"] == pytest.approx(mean_ns)
 
 
 def test_nobody_waits_for_the_log_while_it_is_idle(load: StatementLoad) -> None:

@@ -4,7 +4,32 @@ from tests.mutations.fault import Fault
 
 _WAITS = "tests/test_recorded_waits.py::"
 _COUNTED = "tests/test_counted_cpu.py::"
+_VACUUM = "tests/test_vacuum.py::"
 SCENARIOS = (
+    Fault(
+        "recorded-mean-without-pauses",
+        "scenarios/statements/statement_load.py",
+        "active_ns + float(sum(idle_ms)) * NS_PER_MS",
+        "active_ns",
+        "The recorded mean of transactions leaves out what clients take between their statements.",
+        (f"{_WAITS}test_where_no_load_generator_measured_transactions_the_server_tells_their_mean",),
+    ),
+    Fault(
+        "misses-of-vacuum-are-lookups",
+        "scenarios/calibration/popularity/recorded.py",
+        '_count(change, "pages_read") - kept_up',
+        '_count(change, "pages_read")',
+        "What VACUUM and ANALYZE missed counts as misses of lookups.",
+        (f"{_VACUUM}test_pages_that_vacuum_missed_are_none_of_the_lookups",),
+    ),
+    Fault(
+        "vacuum-leaves-storage-alone",
+        "scenarios/statements/assembly.py",
+        "if load.upkeep is not None:",
+        "if False:",
+        "A run asks for no pages of VACUUM and ANALYZE.",
+        (f"{_VACUUM}test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements",),
+    ),
     Fault(
         "waits-of-commits-for-an-idle-log",
         "scenarios/statements/recorded_waits.py",
