@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.counted_bundles import synthesised
-from tests.counted_databases import RELATIONS, counted_database, law
+from tests.counted_databases import FRAMES, HEAP_PAGES, INDEX_PAGES, RELATIONS, counted_database, law
 from tests.test_cli import Shell, shell  # noqa: F401 - a fixture
 from tests.test_statements import scenario
 from tiersim.devices.host.upkeep import Upkeep
@@ -98,7 +98,7 @@ def test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements(tmp_p
     alone, beside = (
         replay_statements(path, where, load=replace(load, upkeep=upkeep)).summary
         for upkeep in (None, Upkeep(reads=0.5, writes=0.0))
-    )
+    )  # a pool that is empty at first: as many for each of the clients' as recorded
     (name,) = (key for key in beside["stations"] if key.endswith(".upkeep"))
     volume = name.removesuffix(".upkeep")
     reads = beside["latency_ns"]["data read"]["count"]
@@ -106,6 +106,22 @@ def test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements(tmp_p
         0.5 * reads, rel=0.05
     )
     assert beside["latency_ns"]["data read"]["count"] == alone["latency_ns"]["data read"]["count"]
+
+
+@pytest.mark.parametrize("part", [1, 2])
+def test_upkeep_reads_as_many_pages_a_transaction_with_a_smaller_pool_but_for_those_that_are_there(
+    tmp_path: Path, part: int
+) -> None:
+    path = counted_database(tmp_path / "v.trace")
+    load = read_load(read_counters(path), synthesised(path, 1), law())
+    load = replace(load, upkeep=Upkeep(reads=0.5, writes=0.0), upkeep_pages=3.0 * load.transactions)
+    pool = FRAMES // part
+    summary = replay_statements(path, scenario(tmp_path, f"engine.buffer_pool={pool * 8}KiB"), load=load).summary
+    (name,) = (key for key in summary["stations"] if key.endswith(".upkeep"))
+    volume, pages = summary["stations"][name.removesuffix(".upkeep")], HEAP_PAGES + INDEX_PAGES + 1
+    upkeep = volume["requests"] - summary["latency_ns"]["data read"]["count"]
+    each = 3.0 * (1 - pool / pages) / (1 - FRAMES / pages)
+    assert upkeep / summary["latency_ns"]["transaction"]["count"] == pytest.approx(each, rel=0.25)
 
 
 def test_pages_that_vacuum_missed_are_none_of_the_lookups(tmp_path: Path) -> None:

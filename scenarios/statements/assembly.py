@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.host.upkeep import add_upkeep
+from tiersim.devices.host.upkeep_kernels import MILLION
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, Plant
@@ -278,7 +279,10 @@ def assemble(
     )
     plant = builder.build(_SLOTS)
     state = cache_state_of(scenario, load)
-    warmed = _fill(scenario, state, load, database, plant, shared.pools)
+    filled = _fill(scenario, state, load, database, plant, shared.pools)
+    warmed = filled is not None and filled.stationary
+    if load.upkeep is not None and filled is not None:
+        plant.upkeeps["reads"] = round(upkeep_share(load, database, filled) * MILLION)
     if settings.of_engine.checkpoints is not None:
         clean_all(database)
     if settings.of_engine.page_cleaner is not None:
@@ -364,20 +368,34 @@ def _until_ns(load: StatementLoad, scenario: NamedScenario) -> int:
 
 def _fill(
     scenario: NamedScenario, state: str, load: StatementLoad, database: Database, plant: Plant, pools: WarmPools
-) -> bool:
-    """Fill the pool as *state* says, and the OS page cache with it if it is warm; tell whether they are as they are in
-    the long run.
-    """
+) -> Warmed | None:
+    """Fill the pool as *state* says, and the OS page cache with it if it is warm; return how, None where it is not full."""
     if state == "cold":
-        return False
+        return None
     frames = len(database.page_of)
     held = frames if state == "warm" else _held(scenario, load, frames)
     if held == frames:
         # InnoDB looks at the time between two uses of a page: transactions come as fast as they were recorded
         each_ns = load.span_ns // max(load.transactions, 1) if len(database.midpoint) and not load.described else 0
-        return pools.fill(database, plant, transaction_ns=each_ns).stationary
+        return pools.fill(database, plant, transaction_ns=each_ns)
     fill(database, held)
-    return False
+    return None
+
+
+#: At most so many pages of the upkeep are read for each that clients read.
+_MOST_UPKEEP = 1000.0
+
+
+def upkeep_share(load: StatementLoad, database: Database, filled: Warmed) -> float:
+    """Return how many pages VACUUM and ANALYZE read for each that clients read with the pool of a *database*: for each
+    transaction as many as recorded, fewer by the share of all pages that a larger pool holds.
+    """
+    pages, misses = len(database.frame_of), int(filled.missed.sum())
+    if load.upkeep_pages is None or not misses:
+        return 0.0
+    absent, recorded = (max(1 - frames / pages, 0.0) for frames in (len(database.page_of), load.fitted.frames))
+    each = load.upkeep_pages / load.transactions * (absent / recorded if recorded else 1.0)
+    return min(each * filled.transactions / misses, _MOST_UPKEEP)
 
 
 def _settle(database: Database, load: StatementLoad, settings: Settings, warmed: bool) -> None:

@@ -41,7 +41,7 @@ from tiersim.scenarios.statements.queries import (
 )
 from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.differences import Counters, Differences, of_log
+from tiersim.traces.differences import Counters, Differences, of_log, of_upkeep
 from tiersim.traces.query_text import tokens
 from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
 from tiersim.traces.statistics import Table, read_queries, read_statements
@@ -197,6 +197,7 @@ class StatementLoad:
     active: float | None = None  # sessions at work on average, executing or not; None: not counted
     inside_ns: float | None = None  # that sessions were at work or in a transaction
     upkeep: Upkeep | None = None  # what VACUUM and ANALYZE did beside them
+    upkeep_pages: float | None = None  # that these read
     all_tracked: bool = True  # what they executed was counted, all of it
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
@@ -269,14 +270,15 @@ def read_load(
     queries = tuple(table.words["query"])
     texts = texts_of(path)
     manifest = Bundle(path).manifest
+    page_bytes = int(manifest.host.get("page_bytes", 8192))
     entries: tuple[IndexEntries, ...] = ()
     upkeep = None
     if files is None:
-        record_bytes, image_bytes = log_volume(counters, int(manifest.host.get("page_bytes", 8192)))
+        record_bytes, image_bytes = log_volume(counters, page_bytes)
         entries = index_entries(counters.found, fitted, _texts_by_entity(path))
         asked, said = asked_of(counters.found, fitted, queries, texts, columns, dirtied, record_bytes)
         said += said_of(fitted.tables, entries)
-        upkeep = upkeep_of(counters.found, int(manifest.host.get("page_bytes", 8192)))
+        upkeep = upkeep_of(counters.found, page_bytes)
         said += said_of_vacuum(counters.found, upkeep)
         said += said_of_earlier_changes(counters.found, [texts.get(query) for query in queries])
     else:
@@ -330,6 +332,7 @@ def read_load(
         active=active,
         inside_ns=inside_ns,
         upkeep=upkeep,
+        upkeep_pages=None if upkeep is None else of_upkeep(counters.found, "read_bytes")[0] / page_bytes,
         all_tracked=not untracked,
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
