@@ -267,9 +267,10 @@ def conservation(plant: Plant, stations: Sequence[Station], outcome: Outcome) ->
     area_ns = table["area_ns"] + table["outstanding"] * (outcome.end_ns - table["changed_ns"])
     little = bool((area_ns == table["residence_ns"] + since_ns).all())
     accounted = bool((table["accepted"] - table["finished"] == count).all() and (table["outstanding"] == count).all())
-    # flash plans programs, and the collection behind them, beyond the last completion: its time runs until the last of
-    # them is done
-    end_ns = max([outcome.end_ns, *(_dies_free_ns(plant, flash) for flash in plant.flashes)])
+    # flash plans programs, and the collection behind them, beyond the last completion, and the arm of a drive with a
+    # buffer writes beyond it: their time runs until the last of them is done
+    arms_free_ns = int(plant.drives["arm_free_ns"].max(initial=0))
+    end_ns = max([outcome.end_ns, arms_free_ns, *(_dies_free_ns(plant, flash) for flash in plant.flashes)])
     busy = all(
         int(plant.work_ns[index, resource]) <= servers * end_ns
         for index, station in enumerate(stations)

@@ -369,7 +369,7 @@ def _until_ns(load: StatementLoad, scenario: NamedScenario) -> int:
 def _fill(
     scenario: NamedScenario, state: str, load: StatementLoad, database: Database, plant: Plant, pools: WarmPools
 ) -> Warmed | None:
-    """Fill the pool as *state* says, and the OS page cache with it if it is warm; return how, None where it is not full."""
+    """Fill the pool as *state* says, and the OS page cache with it if it is warm; return how; None: not full."""
     if state == "cold":
         return None
     frames = len(database.page_of)
