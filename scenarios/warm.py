@@ -15,6 +15,7 @@ from tiersim.devices.array.volume import Volume, VolumeHost, add_volume
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.controller.raid_controller import Controller, add_controller
 from tiersim.devices.host.gate import add_gate
+from tiersim.devices.host.upkeep import Upkeep, add_upkeep
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.ssd.flash import PageMapping, add_ftl
@@ -92,6 +93,7 @@ def _plant(*, usual: bool) -> tuple[Plant, int, list[int]]:
         link, cloud = entries[3], entries[2]
         entries.append(add_flash_cache(builder, "cache", caching, link, small, cloud, large))
         entries.append(add_tiers(builder, "tiers", migration, link, small, cloud, large))
+        entries.append(add_upkeep(builder, "upkeep", Upkeep(1.0, 1.0), 8192, small, link))
     return builder.build(), len(builder.stations), entries
 
 
