@@ -66,7 +66,8 @@ def watched(
 
     def fresh() -> tuple[PlantBuilder, Database, Any, int]:
         builder = PlantBuilder(seed % 1000)
-        disk, log = add_server(builder, "disk", 64, READ_NS), add_server(builder, "log", log_volumes, LOG_NS)
+        # more servers than a lazy writer writes pages at once, and a read
+        disk, log = add_server(builder, "disk", 128, READ_NS), add_server(builder, "log", log_volumes, LOG_NS)
         rows, level_pages, exponent = relation
         given_host = DatabaseHost(**{"log_station": log} | host)
         database = add_database(
