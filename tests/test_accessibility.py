@@ -44,6 +44,7 @@ def violations(page: Any, axe: str) -> list[str]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), WINDOWS)
 def test_the_offline_page_has_no_violations(axe: str, open_page: Open, width: int, scheme: str) -> None:
     page = open_page(build_page(samples((DISKS, CARD)), "two tiers"), width=width, scheme=scheme)
@@ -61,6 +62,7 @@ def explored(browser: Any, server: ExplorationServer) -> Iterator[Any]:
     context.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), WINDOWS)
 def test_the_page_of_an_exploration_has_no_violations(axe: str, explored: Any, width: int, scheme: str) -> None:
     explored.set_viewport_size({"width": width, "height": 900})
@@ -71,6 +73,7 @@ def test_the_page_of_an_exploration_has_no_violations(axe: str, explored: Any, w
     assert not found, "\n".join(found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), WINDOWS)
 def test_the_catalogue_of_an_exploration_has_no_violations(axe: str, explored: Any, width: int, scheme: str) -> None:
     explored.set_viewport_size({"width": width, "height": 900})

@@ -72,6 +72,7 @@ def test_folders_and_files_that_cannot_be_read_are_refused(tmp_path: Path) -> No
     writer.close()
 
 
+@pytest.mark.long
 def test_every_truncation_of_a_recording_is_read_or_refused(tmp_path: Path) -> None:
     named = process(900, 100, "fio") + GOOD[: 5 * 48]  # a request, and a part of the next
     for size in range(len(named)):

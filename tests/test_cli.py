@@ -177,6 +177,7 @@ def small_demo(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tiersim.cli.demo._POOLS", ("256MiB",))
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_demo")
 def test_the_demo_is_made_again_only_by_force(shell: Shell) -> None:
     (shell.folder / "demo").mkdir()
@@ -357,6 +358,7 @@ def test_a_list_is_sorted(shell: Shell, order: str, key: str, sign: int) -> None
     assert max(map(len, said.out.splitlines())) <= 100
 
 
+@pytest.mark.long
 def test_a_device_under_load(shell: Shell) -> None:
     said = shell("devices", "show", "aws-i3-local-1900", "--load", "--plot", "load.html")
     assert "\n 95% " in said.out
@@ -386,6 +388,7 @@ def test_the_schema_of_a_kind(shell: Shell) -> None:
     assert "'flsh' is not one of hdd, measured-hdd, flash" in shell.fails("devices", "schema", "flsh")
 
 
+@pytest.mark.long
 def test_warm_up(shell: Shell) -> None:
     assert re.fullmatch(r"tiersim: \d+ kernels ready\n", shell("warmup").err)
 
@@ -545,6 +548,7 @@ def test_the_four_required_columns_are_enough(shell: Shell) -> None:
     assert (shell.folder / "report.html").stat().st_size > 1_000_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("device", ["15k-raid10", "pcie-flash", "aws-gp3"])
 @pytest.mark.parametrize(
     "columns",

@@ -43,6 +43,7 @@ def on(scenario: str, *keys: str) -> NamedScenario:
     return load_scenario(scenario, ["host.cores=2", *keys])
 
 
+@pytest.mark.long
 def test_cpu_is_what_the_recorded_processors_did_though_nobody_described_their_storage(
     saturated: StatementLoad, cells: dict[str, Cell]
 ) -> None:

@@ -324,6 +324,7 @@ def test_of_two_processes_drawn_at_random_the_one_that_waits_longer_is_next() ->
     assert first / 19_000 == pytest.approx(1 - (63 / 64) ** 2, abs=0.005)
 
 
+@pytest.mark.long
 def test_of_three_processes_the_one_that_waits_longest_is_next_five_times_of_nine() -> None:
     first = [in_service_order(3, OLDER_OF_TWO, seed)[0] for seed in range(500)]
     assert np.bincount(first, minlength=3) / 500 == pytest.approx([5 / 9, 3 / 9, 1 / 9], abs=0.06)

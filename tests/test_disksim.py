@@ -413,6 +413,7 @@ def test_import_writes_a_device_file_that_is_the_same_drive(folder: Path) -> Non
     assert "is already there" in str(again.exception)
 
 
+@pytest.mark.long
 @pytest.mark.shared
 @pytest.mark.parametrize("drive", DISKSIM_MS)
 def test_at_its_word_a_drive_answers_as_disksim_does(shared: Path, drive: str) -> None:
@@ -444,6 +445,7 @@ _APART = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.shared
 @pytest.mark.parametrize("drive", DISKSIM_MS)
 def test_demerits_are_not_above_disksims_own(shared: Path, tmp_path: Path, drive: str) -> None:

@@ -460,6 +460,7 @@ def test_a_search_judges_by_the_whole_what_a_sample_cannot_tell(begin: Begin) ->
     assert any(one["status"] == "chosen" for one in search["document"]["candidates"])
 
 
+@pytest.mark.long
 def test_statements_are_replayed_as_replay_does(tmp_path: Path) -> None:
     from tiersim.scenarios.statements.replay import replay_statements_all
     from tiersim.traces.readers import import_trace

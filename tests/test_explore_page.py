@@ -292,6 +292,7 @@ def test_a_thousand_random_changes_end_in_the_figures_of_a_replay(own_tab: Tab) 
     assert own_tab.complaints == []
 
 
+@pytest.mark.long
 def test_the_cheapest_storage_for_commits_below_2_ms_takes_a_new_user_three_actions(
     tmp_path: Path, browser: Any
 ) -> None:
@@ -323,6 +324,7 @@ def test_the_cheapest_storage_for_commits_below_2_ms_takes_a_new_user_three_acti
         page.context.close()
 
 
+@pytest.mark.long
 def test_a_server_that_is_gone_is_said_and_the_figures_stay(tmp_path: Path, browser: Any) -> None:
     with serving(tmp_path, "pcie-flash", idle_s=8.0) as own:
         page = browser.new_context().new_page()
@@ -334,6 +336,7 @@ def test_a_server_that_is_gone_is_said_and_the_figures_stay(tmp_path: Path, brow
         page.context.close()
 
 
+@pytest.mark.long
 def test_a_server_that_is_killed_is_said_and_the_figures_stay(tmp_path: Path, browser: Any) -> None:
     command = [sys.executable, "-c", "from tiersim.cli.main import main; main()", "explore"]
     command += [str(small_recording(tmp_path)), "--on", "pcie-flash", "-o", str(tmp_path / "out")]

@@ -69,6 +69,7 @@ def is_whole(path: Path) -> bool:
     return check(path).verdict == "whole"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kills", KILLS)
 @pytest.mark.parametrize("target", COMMANDS)
 def test_killed_at_any_moment_what_is_there_is_whole(

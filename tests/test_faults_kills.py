@@ -75,6 +75,7 @@ def test_killed_at_any_line_there_is_nothing_or_all(folder: Path, command: str, 
     assert is_whole(target)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kills", KILLS)
 @pytest.mark.parametrize("command", ["import", "replay", "report"])
 def test_killed_at_any_line_while_it_replaces_there_is_the_old_or_the_new(

@@ -164,6 +164,7 @@ def test_flushes_leave_what_writes_have_told(tmp_path: Path) -> None:
     assert fit_loops(targets(found)[0]).values["write_ns"] == pytest.approx(KNOWN["write_ns"], rel=0.1)
 
 
+@pytest.mark.long
 def test_the_same_measurement_gives_the_same_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "points.csv").write_text(points(KNOWN, [random_reads(4096, 1)]))
     first = fit_loops(targets(measurements(tmp_path / "points.csv"))[0])

@@ -24,6 +24,7 @@ from tiersim.errors import TraceError
 from tiersim.traces.readers.importing import FORMATS, SOURCES
 
 
+@pytest.mark.long
 def test_damaged_files_end_in_a_sentence_at_worst() -> None:
     assert [found.fault for found in fuzz(sorted(TARGETS), 2500, seed=2) if found.fault] == []
 

@@ -393,6 +393,7 @@ needs_levels = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long
 @needs_jit
 @needs_own_way
 @needs_levels

@@ -99,6 +99,7 @@ def partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:
                 yield [[first, *chosen], *others]
 
 
+@pytest.mark.long
 def test_the_answer_is_the_cheapest_of_all_placements_that_hold_when_each_is_simulated(
     folder: Path, recordings: Any
 ) -> None:

@@ -37,6 +37,7 @@ def test_wheel_holds_exactly_the_tree(wheel: Path) -> None:
     assert packed == tree
 
 
+@pytest.mark.long
 @pytest.mark.packaging
 def test_wheel_with_machine_code_is_for_one_python_on_one_kind_of_processor(tmp_path: Path) -> None:
     made = tmp_path / "made" / "x86-64-v2" / "tiersim" / "kernels"

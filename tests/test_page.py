@@ -60,6 +60,7 @@ def test_page_is_small(html: str) -> None:
     assert len(embedded_json(page_payload(samples(), "x")).encode()) < 300_000
 
 
+@pytest.mark.long
 def test_many_large_scenarios_still_fit() -> None:
     shelves = [sample(replace(DISKS, name=f"shelf-{i}", stations=64)) for i in range(6)]
     payload = page_payload(shelves, "x")
@@ -236,6 +237,7 @@ def test_scenario_and_purpose_change_what_isdrawn(html: str, open_page: Open) ->
     assert page.locator("#scenario").input_value() == "0"
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_the_address_keeps_the_state(html: str, open_page: Open) -> None:
     page = open_page(html)
@@ -253,6 +255,7 @@ def test_the_address_keeps_the_state(html: str, open_page: Open) -> None:
     assert odd.locator("#scenario").input_value() == "0"
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_a_saturated_scenario_shows_no_latency(html: str, open_page: Open) -> None:
     page = open_page(html, "#scenario=7k2-raid1&against=nothing")
@@ -478,6 +481,7 @@ def test_light_and_dark_can_be_switched(html: str, open_page: Open) -> None:
     assert (before[0] != after[0], before[1] != after[1]) == (True, True)
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_every_chart_has_its_numbers(html: str, read_page: Open) -> None:
     page = read_page(html)
@@ -486,6 +490,7 @@ def test_every_chart_has_its_numbers(html: str, read_page: Open) -> None:
         page.locator(f"#{chart} ~ details tbody tr").nth(3).wait_for()
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_pointing_at_a_chart_tells_its_values(html: str, open_page: Open) -> None:
     page = open_page(html)

@@ -88,6 +88,7 @@ def test_a_plot_draws_the_same(results: list[Result]) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- browser
+@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1240, "light"), (390, "dark")])
 def test_the_database_is_drawn_with_its_checkpoints(
@@ -153,6 +154,7 @@ def test_many_checkpoints_are_folded(open_page: Open) -> None:
     assert not page.locator("#checkpoint-more").is_visible()
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_commits_stand_beside_the_queries(html: str, open_page: Open, results: list[Result]) -> None:
     page = open_page(html)

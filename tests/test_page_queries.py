@@ -265,6 +265,7 @@ def test_a_busy_cpu_is_divided_between_queries_and_the_rest(open_page: Open) -> 
     assert "Recorded hardware, as you described it (--recorded-on): two disks in a desk." in unfolded(page)
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_the_slider_moves_everything_from_the_keyboard(html: str, open_page: Open, results: list[Result]) -> None:
     page = open_page(html)
@@ -290,6 +291,7 @@ def test_the_slider_moves_everything_from_the_keyboard(html: str, open_page: Ope
     assert f"pool={POOLS[-2]}" in page.url
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_latency_against_the_pool(html: str, open_page: Open, results: list[Result]) -> None:
     page = open_page(html)
@@ -332,6 +334,7 @@ def test_saturated_and_unresolved_sizes_have_no_point(open_page: Open) -> None:
     assert said == ["resolved", "saturated", "not resolved"]
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_queries_are_found_sorted_and_chosen(
     html: str, open_page: Open, read_page: Open, results: list[Result]
@@ -372,6 +375,7 @@ def test_queries_are_found_sorted_and_chosen(
     assert odd.locator("#query-text h3").inner_text() == "Whole transactions"
 
 
+@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize("width", first(1, 390, 1240))
 def test_hostile_texts_are_shown_as_text(open_page: Open, width: int) -> None:
@@ -393,6 +397,7 @@ def test_hostile_texts_are_shown_as_text(open_page: Open, width: int) -> None:
     assert "990,007 more are not in this page." in text(page, "#query-text")
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_many_queries_are_folded(open_page: Open) -> None:
     result = statement_sample(CARD, texts={f"q{i}": f"SELECT {i}" for i in range(30)})

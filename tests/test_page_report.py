@@ -171,6 +171,7 @@ def test_the_other_way_round_is_the_inverse(html: str, open_page: Open, read_pag
             assert float(b[5]) <= float(b[4]) <= float(b[6])
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_a_scenario_against_what_was_recorded(html: str, open_page: Open) -> None:
     page = open_page(html, "#scenario=pcie-p3700&against=recorded")
@@ -238,6 +239,7 @@ def test_checkpoints_are_shaded_and_told(open_page: Open) -> None:
     assert "A checkpoint, shaded in the charts. inferred from the trace" in unfolded(page)
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_theme_and_zoom_survive_a_reload(html: str, open_page: Open) -> None:
     page = open_page(html)
@@ -255,6 +257,7 @@ def test_theme_and_zoom_survive_a_reload(html: str, open_page: Open) -> None:
     assert "range" not in page.url
 
 
+@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize(
     "fragment", first(2, "#range=9~3&theme=pink", "#compare=15k-raid10&scenario=15k-raid10", "#range=a~b", "#charts")

@@ -209,6 +209,7 @@ def _near(found: list[float | None], expected: list[float | None]) -> None:
     assert [a for a, _ in known] == pytest.approx([b for _, b in known], rel=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_every_slider_moves_every_chart_to_the_numbers_of_the_files(
     files: list[Path], html: str, open_page: Open
@@ -377,6 +378,7 @@ def test_a_point_that_failed_says_so_and_one_that_was_screened_shows_its_like(ht
     assert page.eval_on_selector("#point-latency", "e => e.data.find(t => t.name === 'p99').x[0]") == shown
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_the_state_is_in_the_address(html: str, open_page: Open) -> None:
     page = open_page(html)
@@ -455,6 +457,7 @@ def test_all_of_it_works_from_the_keyboard(html: str, open_page: Open) -> None:
     assert page.locator("#points tbody tr >> nth=0").get_attribute("class") == "selected"
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_tables_are_sorted_searched_and_whole(html: str, files: list[Path], open_page: Open) -> None:
     page = open_page(html)

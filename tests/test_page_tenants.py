@@ -66,6 +66,7 @@ def test_tenants_of_a_run_stand_together() -> None:
     assert page_payload([sample(SSDS)], "x")["sharing"] == []
 
 
+@pytest.mark.long
 def test_the_matrix_says_who_hurts_whom_and_the_minutes_when(open_page: Open) -> None:
     page = open_page(build_page(three(), "three on one array"))
     assert text(page, "#tenants-title") == "Who hurts whom on disks"

@@ -205,6 +205,7 @@ def test_opens_offline_in_every_shape(html: str, read_page: Open, width: int, sc
     assert "not recorded" in text(page, "#groups")
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_tables_hold_the_numbers_of_their_charts(html: str, read_page: Open) -> None:
     page = read_page(html)
@@ -220,6 +221,7 @@ def test_tables_hold_the_numbers_of_their_charts(html: str, read_page: Open) -> 
     assert float(numbers(page, "working-set")[0][-1][1]) == drawn(page, "working-set")[0]["y"][-1] == 4_194_304
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_zoom_and_theme_stand_in_the_address(html: str, open_page: Open) -> None:
     page = open_page(html)

@@ -200,6 +200,7 @@ def from_less(
     return found, cells[target].figures["tps"]
 
 
+@pytest.mark.long
 @needs_jit
 def test_where_nothing_says_what_was_cpu_it_is_assumed_and_said(tmp_path: Path) -> None:
     found, measured = from_less("updates-32-d300", "updates-128-d1500", tmp_path, ranges=False)
@@ -208,6 +209,7 @@ def test_where_nothing_says_what_was_cpu_it_is_assumed_and_said(tmp_path: Path) 
     assert "reads of pages were not timed" in found.reasons[0]
 
 
+@pytest.mark.long
 @needs_jit
 def test_a_log_that_was_slower_than_described_is_no_cpu(tmp_path: Path) -> None:
     """A recording whose log had a cap that the scenario of its hardware leaves out."""

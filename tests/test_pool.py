@@ -230,6 +230,7 @@ _RESIDENT = textwrap.dedent("""
     """)
 
 
+@pytest.mark.long
 @needs_jit
 @pytest.mark.parametrize("policy", first(1, LRU2, SWEEP))
 def test_a_huge_pool_costs_memory_for_the_pages_that_are_touched(policy: int) -> None:

@@ -147,6 +147,7 @@ def test_what_stood_in_a_literal_stands_nowhere(before: str, after: str) -> None
         assert SECRET not in without_literals(f"{before} '{SECRET}' {after}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "evil", ["/*", "'", '"', "$a$", "(", "1.", "[", "-", "(1,", "--", "in (1", "a[", "e'\\", "),(", "set a="]
 )

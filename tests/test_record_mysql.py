@@ -61,6 +61,7 @@ def as_watcher(server: MariadbServer) -> str:
     return f"host=127.0.0.1 port={server.port} user=watcher"
 
 
+@pytest.mark.long
 def test_on_an_idle_server_differences_are_those_of_global_status(
     server: MariadbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,7 @@ def log_of(server: PostgresServer) -> list[Decimal]:
     return [Decimal(value) for value in server.sql("SELECT wal_records, wal_bytes FROM pg_stat_wal")[0]]
 
 
+@pytest.mark.long
 def test_a_recording_says_what_the_server_counted(server: PostgresServer, tmp_path: Path) -> None:
     before, logs = statements_of(server), [log_of(server)]
     recorder = Recorder(tmp_path / "r.trace", server.dsn, "--interval", "2", "--sample", "0.1", "--buffercache").begun()
@@ -157,6 +158,7 @@ def test_a_recording_says_what_the_server_counted(server: PostgresServer, tmp_pa
     assert not [sentence for sentence in manifest.warnings if "not ended" in sentence]
 
 
+@pytest.mark.long
 def test_it_ends_when_its_time_is_over_and_says_what_it_took_as_json(server: PostgresServer, tmp_path: Path) -> None:
     target = tmp_path / "r.trace"
     code, out, _ = Recorder(
@@ -238,6 +240,7 @@ def test_killed_it_leaves_a_bundle_that_says_where_it_ends(server: PostgresServe
     assert max(calls) == 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["immediate", "fast"])
 def test_a_server_that_stops_ends_the_recording_in_a_sentence(
     server: PostgresServer, tmp_path: Path, mode: str
@@ -292,6 +295,7 @@ def test_a_url_with_a_password_is_not_repeated(server: PostgresServer, refused: 
         assert not [secret for secret in SECRETS if secret in notice]
 
 
+@pytest.mark.long
 def test_what_is_locked_is_left_out_of_a_snapshot(server: PostgresServer, tmp_path: Path) -> None:
     server.sql("SELECT count(*) FROM pgbench_tellers")
     recorder = Recorder(tmp_path / "r.trace", server.dsn, "--interval", "1").begun()
@@ -348,6 +352,7 @@ def test_what_is_off_or_not_installed_is_said_and_kept(server: PostgresServer, t
     assert "query" not in found_in(recorder.target).changes
 
 
+@pytest.mark.long
 def test_no_literal_and_no_password_is_kept(server: PostgresServer, tmp_path: Path) -> None:
     server.sql("SELECT count(*) FROM pgbench_accounts WHERE filler = 'planted-literal'")
     server.sql("ALTER ROLE nobody_special PASSWORD 'planted-password'")
@@ -394,6 +399,7 @@ def by_hand(folder: Path, server: PostgresServer, commands: list[str]) -> list[s
     return failed
 
 
+@pytest.mark.long
 def test_what_is_taken_by_hand_says_the_same(server: PostgresServer, tmp_path: Path) -> None:
     script = subprocess.run([*COMMAND, "--dry-run"], capture_output=True, text=True, check=True).stdout
     *commands, importing = [line for line in script.splitlines() if line and not line.startswith("#")]

@@ -86,6 +86,7 @@ def unpacked(path: Path, most: int = -1) -> bytes:
         return stream.read(most)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", first(len(REQUESTS) - len(LARGE), *sorted(REQUESTS, key=LARGE.__contains__)))
 def test_a_sample_is_read_as_its_twin_reads_it(tmp_path: Path, name: str) -> None:
     key, twin = REQUESTS[name]
@@ -97,6 +98,7 @@ def test_a_sample_is_read_as_its_twin_reads_it(tmp_path: Path, name: str) -> Non
     assert set(bundle.manifest.dropped) <= {"damaged lines"}
 
 
+@pytest.mark.long
 def test_figures_counted_by_other_tools(tmp_path: Path) -> None:
     """From awk over the files, and from what their makers say of them."""
     rows, _ = import_files(tmp_path, SHARED / "other/blkreplay/windows-mssql.load.gz")
@@ -124,6 +126,7 @@ def test_the_vm_trace_is_the_same_in_binary_and_in_csv(tmp_path: Path) -> None:
     assert any("ticks every 1 s" in sentence for sentence in bundle.manifest.warnings)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*REQUESTS, *REFERENCES])
 def test_a_sample_is_told_by_its_content_alone(tmp_path: Path, name: str) -> None:
     key = REQUESTS[name][0] if name in REQUESTS else REFERENCES[name]

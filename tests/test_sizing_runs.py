@@ -147,6 +147,7 @@ layout = ["raid10", "raid5"]
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "slo",
     first(

@@ -117,6 +117,7 @@ def test_a_tree_has_its_inner_levels_and_no_more(pages: int) -> None:
 WAYS = [{}, {"physical": True}, {"relations": True}]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS, ids=["profiler", "extended events", "with tables"])
 def test_laws_miss_what_the_files_were_read(way: dict[str, bool]) -> None:
     truth, found = hour(**way), load(**way)

@@ -145,6 +145,7 @@ def test_a_worker_is_killed_and_the_bytes_are_those_of_threads(trace: Path, dask
     assert contents(target) == contents(tmp_path / "a.sweep")
 
 
+@pytest.mark.long
 @needs_dask
 @needs_jit
 def test_a_worker_of_another_version_is_refused_before_any_work(trace: Path, dask: Dask, tmp_path: Path) -> None:
@@ -161,6 +162,7 @@ def test_a_worker_of_another_version_is_refused_before_any_work(trace: Path, das
     assert not list((tmp_path / "b.sweep" / "points").glob("0*"))
 
 
+@pytest.mark.long
 @needs_dask
 def test_nobody_answers(trace: Path, tmp_path: Path) -> None:
     command = sweep_command(trace, tmp_path / "b.sweep", "tcp://127.0.0.1:1")

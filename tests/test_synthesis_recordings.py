@@ -118,6 +118,7 @@ def test_a_transaction_of_the_lab_is_an_update_and_a_select(name: str, tmp_path:
     assert set(map(tuple, found.values())) == {("UPDATE", "SELECT")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize("logged", [False, True], ids=["sums alone", "with the log of transactions"])
 def test_pairs_of_snapshots(name: str, tmp_path: Path, logged: bool) -> None:

@@ -568,6 +568,7 @@ def test_a_server_of_which_statements_were_recorded_asks_alone_what_its_run_aske
     assert later["transactions_per_s"]["basis"].endswith("times requests/s together over alone")
 
 
+@pytest.mark.long
 @needs_jit
 def test_a_limit_of_a_tenant_s_own_is_no_doing_of_a_neighbour_that_hardly_asks(tmp_path: Path) -> None:
     (tmp_path / "sample").mkdir()
