@@ -824,6 +824,7 @@ def test_a_report_of_what_is_no_result(shell: Shell) -> None:
         assert f"{name}: is not a result bundle (no such file or directory); give" in shell.fails("report", name)
 
 
+@pytest.mark.long
 def test_an_error_in_one_run_stops_the_others(shell: Shell, slow: Path) -> None:
     shell.file("small.toml", '[volumes.data]\ndevice = "pcie.toml"\n')
     from tiersim.devices import catalogue

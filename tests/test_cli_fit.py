@@ -55,6 +55,7 @@ def refused(*arguments: object) -> str:
     return str(run.exception)
 
 
+@pytest.mark.long
 def test_a_fit_is_shown_and_its_file_is_a_device(table: str) -> None:
     Path("points.txt").write_text(table)  # the content tells, not the name
     run = fit("points.txt", "--capacity", "256 GB", "-o", "mine.toml", "--name", "Mine")

@@ -265,6 +265,7 @@ def test_a_burst_lasts_for_credits_over_burst_minus_baseline(share: float) -> No
     assert later == pytest.approx(100 * 300, abs=2 * 3)
 
 
+@pytest.mark.long
 def test_the_full_credits_of_gp2_last_as_documented() -> None:
     """AWS: 100 GiB, 2,000 s at 3,000 IOPS."""
     volume = order("aws-gp2", "100 GiB")

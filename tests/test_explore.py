@@ -291,6 +291,7 @@ CHANGES: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_figures_of_the_whole_are_those_of_a_replay_of_the_saved_scenario(begin: Begin, tmp_path: Path) -> None:
     explorer = begin("15k-raid10")
     bundle = Bundle(tmp_path / "made-up.trace")
@@ -446,6 +447,7 @@ def test_the_cheapest_hardware_is_found_and_can_be_used(begin: Begin) -> None:
         explorer.search("as fast as can be")
 
 
+@pytest.mark.long
 def test_a_search_judges_by_the_whole_what_a_sample_cannot_tell(begin: Begin) -> None:
     explorer = begin("15k-raid10")
     until(explorer, is_done(explorer))

@@ -100,6 +100,7 @@ def control(tab: Tab, key: str) -> Any:
     return tab.page.locator(f'[id="{key}"]')
 
 
+@pytest.mark.long
 def test_the_first_view_has_the_figures_of_the_first_scenario_and_the_pinned_one(tab: Tab) -> None:
     assert text(tab.page, "#status") == "Figures of the whole recording."
     assert [one.split()[0] for one in tab.page.locator(".card .name").all_inner_texts()] == ["Now", "A"]

@@ -255,6 +255,7 @@ def test_it_ends_when_nobody_asks(tmp_path: Path) -> None:
         assert own.why_ended.startswith("Nobody changed anything for 0.0167 minutes")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_prints_its_address_and_ends_at_an_interrupt(tmp_path: Path, number: signal.Signals) -> None:
     trace = small_recording(tmp_path, 2000)

@@ -262,6 +262,7 @@ def together(folder: Path, work: str, *, force: bool) -> dict[int, str]:
 ROUNDS = [2, pytest.param(15, marks=pytest.mark.long)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize("work", ["import", "replay", "report"])
 def test_of_two_that_write_the_same_one_is_told_that_it_is_there(tmp_path: Path, work: str, rounds: int) -> None:
@@ -442,6 +443,7 @@ def test_what_takes_more_than_memory_allows_ends_in_a_sentence(many_statements: 
     )
 
 
+@pytest.mark.long
 @linux
 @pytest.mark.parametrize("most", ["10 MiB", "half"])
 def test_a_limit_that_cannot_be_is_a_wrong_use(tmp_path: Path, most: str) -> None:

@@ -60,6 +60,7 @@ def remove(target: Path) -> None:
     target.unlink(missing_ok=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kills", KILLS)
 @pytest.mark.parametrize("command", ["import", "replay", "report"])
 def test_killed_at_any_line_there_is_nothing_or_all(folder: Path, command: str, kills: int) -> None:

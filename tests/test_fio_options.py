@@ -28,6 +28,7 @@ def test_kb_base_turns_units_round() -> None:
     assert setting({"bs": "8KiB", "kb_base": "1000"}).directions["read"].block_bytes == 8192
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("fio"), reason="fio is not installed")
 @pytest.mark.parametrize("text", ["8Ki", "4KiB", "4kb", "0x1000", "8k,16k", "8k,", ",8k", "16k,8k,4k", "2mib"])
 def test_block_sizes_are_those_of_fio(tmp_path: Path, text: str) -> None:

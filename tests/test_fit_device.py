@@ -90,6 +90,7 @@ def of_writes(tmp_path_factory: pytest.TempPathFactory) -> Fit:
         return fit_loops(targets(measurements(path))[0])
 
 
+@pytest.mark.long
 def test_a_read_from_memory_parts_the_flash_from_what_is_beside_it() -> None:
     """Sequential reads alone that the drive had read ahead."""
     setting = Setting("sequential", 4096, 1, 1, 1.0, 0)
@@ -157,6 +158,7 @@ def test_flushes_of_other_numbers_of_jobs_are_predicted(tmp_path: Path) -> None:
     assert {"sense_ns", "program_ns"} <= set(fit.unknown)
 
 
+@pytest.mark.long
 def test_flushes_leave_what_writes_have_told(tmp_path: Path) -> None:
     (tmp_path / "points.csv").write_text(points(KNOWN, [mix(1, 0.0), mix(4, 0.0)]))
     (tmp_path / "sync.json").write_text(flushes(KNOWN, [flushed(1), flushed(16)]))

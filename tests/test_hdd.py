@@ -145,6 +145,7 @@ def test_scattered_seeks_lose_and_save_a_turn_as_often_as_the_normal_law_says() 
         assert abs(np.count_nonzero(turns == turn) - expected) < 4 * expected**0.5
 
 
+@pytest.mark.long
 @needs_jit
 def test_deep_queues_suffer_most_from_scattered_seeks() -> None:
     """Choice takes the sectors that come just in time; a single command has as many turns to win as to lose."""
@@ -193,6 +194,7 @@ def test_a_command_far_away_goes_first_when_it_is_aged(own: dict[str, Any]) -> N
     assert 100_000_000 < found.latency_ns[0] < 130_000_000
 
 
+@pytest.mark.long
 @needs_jit
 @pytest.mark.parametrize(("depth", "measured_per_s"), [(1, 358), (4, 628), (8, 752), (16, 862), (32, 952), (64, 1015)])
 def test_reads_speed_up_with_depth_as_measured(depth: int, measured_per_s: int) -> None:

@@ -259,6 +259,7 @@ def test_a_table_that_unpacks_to_far_more_is_read_in_pieces(tmp_path: Path) -> N
 # Compressed files.
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("key", "start", "filler"),
     [

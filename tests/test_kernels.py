@@ -301,6 +301,7 @@ def _open_to_all(path: Path) -> None:
     path.chmod(0o666)
 
 
+@pytest.mark.long
 @needs_jit
 @pytest.mark.parametrize("harm", [_damage, _shorten, _open_to_all])
 def test_code_that_cannot_be_trusted_is_made_anew(compiled: Path, tmp_path: Path, harm: Any) -> None:
@@ -373,6 +374,7 @@ needs_own_way = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long
 @needs_jit
 @needs_own_way
 def test_machine_code_is_the_same_whatever_was_compiled_before(tmp_path: Path) -> None:

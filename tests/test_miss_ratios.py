@@ -397,6 +397,7 @@ def test_recorded_traces_miss_at_every_size_as_by_sorting(shared: Path, trace: s
     np.testing.assert_array_equal(np.rint(found * len(keys)).astype(np.int64), len(keys) - hits)
 
 
+@pytest.mark.long
 @needs_jit
 @pytest.mark.shared
 @pytest.mark.parametrize("trace", ["cpio", "oltp"])

@@ -193,6 +193,7 @@ def test_recordings_of_statements_are_refused_before_anything_runs(folder: Path,
         pack_tenants(PackingOptions(recordings(text), [], 0.0, False), candidates(folder))
 
 
+@pytest.mark.long
 def test_the_command_prints_and_writes_the_answer(folder: Path) -> None:
     (folder / "databases.toml").write_text(TWO)
     arguments = ["pack", str(folder / "databases.toml"), "--candidates", str(folder / "arrays.toml")]

@@ -217,6 +217,7 @@ def test_opens_offline_in_every_shape(html: str, read_page: Open, tmp_path: Path
     assert (tmp_path / "page.png").stat().st_size > 50_000
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_scenario_and_purpose_change_what_isdrawn(html: str, open_page: Open) -> None:
     page = open_page(html)
@@ -364,6 +365,7 @@ def test_an_interval_narrower_than_its_digits_is_left_out(open_page: Open) -> No
     assert "81.7–81.7" not in shown
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_cards_name_both_halves_of_a_commit(html: str, open_page: Open, read_page: Open) -> None:
     page = read_page(html)
@@ -515,6 +517,7 @@ def test_it_works_from_the_keyboard(html: str, open_page: Open) -> None:
     assert "scenario=sas-ssd-x4" in page.url
 
 
+@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize(
     ("stations", "width"), first(2, (64, 390), (1, 1240), (64, 1240), (1, 390), (2, 1240), (2, 390))

@@ -118,6 +118,7 @@ def test_writers_wait_while_a_fifth_is_dirty() -> None:
     assert int(metrics.latency_max_ns[STATEMENT]) > MS // 2
 
 
+@pytest.mark.long
 def test_neighbours_that_are_missing_are_read_together() -> None:
     builder, database, disk = database_of(1000, 500, 1)
     plant, database = builder.build(16), with_slots(database, 16)

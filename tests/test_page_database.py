@@ -143,6 +143,7 @@ def test_checkpoints_stand_in_tables(html: str, read_page: Open, results: list[R
     assert "Checkpoints 2 worst dip 22 %" in text(page, ".card >> nth=0")
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_many_checkpoints_are_folded(open_page: Open) -> None:
     result = statement_sample(CARD)
@@ -173,6 +174,7 @@ def test_commits_stand_beside_the_queries(html: str, open_page: Open, results: l
     assert page.locator("#query-text h3").inner_text() == "Whole transactions"
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_without_checkpoints_or_a_database_less_is_shown(open_page: Open) -> None:
     quiet = statement_sample(CARD)

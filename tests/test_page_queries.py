@@ -317,6 +317,7 @@ def test_latency_against_the_pool(html: str, open_page: Open, results: list[Resu
     assert page.locator("#statistic").input_value() == "p95"
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_saturated_and_unresolved_sizes_have_no_point(open_page: Open) -> None:
     small, large = (statement_sample(DISKS, size) for size in (POOLS[0], POOLS[2]))
@@ -418,6 +419,7 @@ def test_what_a_query_took_when_it_was_recorded_stands_above_its_predictions(ope
     assert ["4.25\u00a0ms" in row for row in rows] == [True]
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_a_page_of_requests_has_no_queries(open_page: Open) -> None:
     page = open_page(build_page([sample(CARD), sample(DISKS)], "x"))

@@ -137,6 +137,7 @@ def test_the_first_screen_answers_four_questions(html: str, read_page: Open) -> 
 AGAINST_DISKS = "#scenario=sas-ssd-x4&compare=15k-raid10&purpose=data+read"
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_two_scenarios_side_by_side(html: str, read_page: Open) -> None:
     page = read_page(html, AGAINST_DISKS)
@@ -184,6 +185,7 @@ def test_a_scenario_against_what_was_recorded(html: str, open_page: Open) -> Non
     assert not unmeasured.locator("#pair").is_visible()
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_a_saturated_side_is_not_compared(html: str, open_page: Open) -> None:
     page = open_page(html, "#scenario=15k-raid10&compare=7k2-raid1")
@@ -203,6 +205,7 @@ def test_choosing_the_other_one_changes_places(html: str, open_page: Open) -> No
     assert text(page, "#pair-title") == "sas-ssd-x4 against 15k-raid10"
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_lag_and_shortfall_stand_beside_the_latency(open_page: Open) -> None:
     late = sample(DISKS)

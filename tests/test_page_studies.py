@@ -394,6 +394,7 @@ def test_the_state_is_in_the_address(html: str, open_page: Open) -> None:
     assert again.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize(
     "fragment", first(1, "#engine.buffer_pool=3PiB&of=nothing&figure=p12&details=x&candidate=y", "#=", "#content")
@@ -514,6 +515,7 @@ def test_the_data_behind_a_chart_are_downloaded(html: str, files: list[Path], op
         assert value == pytest.approx(wanted * 1e3, rel=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_hostile_texts_are_shown_as_text(open_page: Open, tmp_path: Path) -> None:
     sweep = write_sweep(tmp_path, pools=POOLS[:2], loads=(1.0, 2.0), texts=HOSTILE_TEXTS)
@@ -593,6 +595,7 @@ def test_a_placement_is_a_card_for_each_array_with_a_bar_of_what_each_database_t
     assert "its data do not fit" in page.locator("#pack-section").inner_text()
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_results_stand_below_studies_on_one_page(files: list[Path], open_page: Open, tmp_path: Path) -> None:
     found = open_inputs(files)

@@ -246,6 +246,7 @@ def agree(found: Fitted, table: AccessedTable, law: Law, frames: int, rel: float
 LAWS = [Law(), Law(0.8), Law(1.2), Law(0.5, HOT, 0.9), Law(1.1, recent=True)]
 
 
+@pytest.mark.long
 @needs_jit
 @pytest.mark.parametrize(
     ("law", "ordered", "touches"),
@@ -477,6 +478,7 @@ def test_usage_counts_that_zipf_s_law_explains_leave_it(exponent: float) -> None
     }  # fmt: skip
 
 
+@pytest.mark.long
 @needs_jit
 def test_usage_counts_tell_a_hot_set_from_zipf_s_law() -> None:
     """90 % of the accesses to 1 % of the rows, fitted at one size."""
@@ -552,6 +554,7 @@ def test_two_figures_are_too_few_to_find_a_hot_set_by() -> None:
     assert any("not explained by the fitted access distribution" in line for line in found.said)
 
 
+@pytest.mark.long
 @needs_jit
 @pytest.mark.parametrize(("cold", "told"), [(0.4, 0.0), (0.8, 0.8)])
 def test_tables_that_share_a_pool_are_fitted_together(cold: float, told: float) -> None:

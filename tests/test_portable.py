@@ -172,6 +172,7 @@ def faults(path: str) -> list[str]:
     return [*found, *(() if path in LINUX else texts_without_encoding(nodes))]
 
 
+@pytest.mark.long
 def test_nothing_but_the_linux_recorders_needs_posix() -> None:
     assert {path: wrong for path in sources() if (wrong := faults(path))} == {}
 

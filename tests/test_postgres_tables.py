@@ -130,6 +130,7 @@ def test_no_text_breaks_it(data: st.DataObject) -> None:
         assert all(row is None or isinstance(row, dict) for _, row in table.rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

@@ -53,6 +53,7 @@ def test_mmc(servers: int, load: float) -> None:
     assert mean_latency_ns(servers, "M", load, 3) == pytest.approx(expected, rel=0.01)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("depth", "load"), first(1, (4, 0.7), (1, 0.6), (16, 0.8)))
 def test_a_gate_of_depth_n_before_more_servers_is_mmn(depth: int, load: float) -> None:
     builder = PlantBuilder(3)

@@ -47,6 +47,7 @@ def recorded(law: Law, frames: int, *, counts: bool = True) -> Fitted:
     return fit([replace(TABLE, **missed, **(held if counts else {}))], frames)
 
 
+@pytest.mark.long
 def test_each_unknown_takes_each_part_of_its_range_once(load: StatementLoad) -> None:
     draws = draws_of(load, processor(), 1)
     assert len(draws) == DRAWS

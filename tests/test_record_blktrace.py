@@ -187,6 +187,7 @@ pathlib.Path({started!r}).touch()
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("works", [True, False])
 def test_blktrace_is_used_where_it_works(record: Record, device: Path, tmp_path: Path, works: bool) -> None:
     # this machine's kernel may refuse it: what is started is a program that does as blktrace does

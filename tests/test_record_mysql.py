@@ -241,6 +241,7 @@ def test_a_dsn_is_understood_or_refused_in_a_sentence(
             options_of(dsn)
 
 
+@pytest.mark.long
 def test_a_server_that_is_killed_ends_the_recording_in_a_sentence(server: MariadbServer, tmp_path: Path) -> None:
     class Ended(Event):
         """Kills the server when the first snapshot has been taken."""

@@ -214,6 +214,7 @@ def test_it_asks_little_of_the_server(
     assert 0 < own < everything * 0.01, said
 
 
+@pytest.mark.long
 def test_killed_it_leaves_a_bundle_that_says_where_it_ends(server: PostgresServer, tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "r.trace", server.dsn, "--interval", "1").begun()
     server.pgbench("-n", "-t", "100")
@@ -374,6 +375,7 @@ def test_no_literal_and_no_password_is_kept(server: PostgresServer, tmp_path: Pa
     assert any(text and text.startswith("ALTER ROLE nobody_special PASSWORD") for text in texts)
 
 
+@pytest.mark.long
 def test_it_only_reads(server: PostgresServer, tmp_path: Path) -> None:
     start = len(server.log)
     code, _, err = Recorder(

@@ -56,6 +56,7 @@ def queue_at(servers: int, base: float, requests: int = 200_000) -> Any:
     return at
 
 
+@pytest.mark.long
 @needs_jit
 def test_the_knee_of_one_server_is_at_half_of_its_rate() -> None:
     # power = throughput / response = rho (1 - rho) / S² is largest at rho = 1/2 (Kleinrock, 1979)

@@ -433,6 +433,7 @@ def test_the_recorded_hardware_runs_as_it_did(way: dict[str, bool], seconds: int
             assert relative["mean"]["value"] < mean_ns
 
 
+@pytest.mark.long
 def test_a_trace_file_and_counters_of_files_say_what_was_made_up(tmp_path: Path) -> None:
     truth = sql_server_hour(tmp_path / "hour.trace", statements=3_000, seconds=60)
     write_trc(tmp_path / "hour.trc", truth.path)

@@ -266,6 +266,7 @@ def test_most_of_a_file_must_be_readable(tmp_path: Path) -> None:
         read_text(tmp_path, trace_table().replace('"', ""))
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     peaks = []
     for many in (200, 2_000):

@@ -127,6 +127,7 @@ def test_factors_are_exact_to_the_digits_written(first: object, factor: object) 
         assert abs(Fraction(value) - wanted) <= wanted / 10**11
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.text(max_size=40))
 def test_whatever_is_written_gives_values_or_a_sentence(text: str) -> None:

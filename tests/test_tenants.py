@@ -659,6 +659,7 @@ def test_waiting_at_several_servers_is_divided_among_those_that_are_served(
     np.testing.assert_allclose(metrics.behind_ns[station, :3, :3], expected, atol=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("laws", ["MM", "DM"])
 def test_two_classes_at_one_server_wait_behind_each_other_as_pollaczek_and_khinchine_say(laws: str) -> None:
     """A request of either class waits the rest of the service that it finds, and the services of those before it:

@@ -433,6 +433,7 @@ def test_a_sql_server_host_goes_from_its_recording_to_a_page(shared: Path, tmp_p
     assert "pcie-flash" in build_page(results, "SQL Server host")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("load", [0.5, 1.0, 1.5, 2.25])
 def test_streams_of_copies_are_those_of_all_copies_in_order_of_time(
