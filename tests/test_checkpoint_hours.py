@@ -38,6 +38,7 @@ def hours() -> dict[int, Shape]:
     return {part: shape_of(*simulate(25, part, 237e6, 1.25, TAKEN)) for part in (320, 160)}
 
 
+@pytest.mark.long
 def test_half_of_a_part_does_what_the_part_does(hours: dict[int, Shape]) -> None:
     small, large = hours[320], hours[160]
     assert small.mean == pytest.approx(large.mean, rel=0.06)

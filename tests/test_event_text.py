@@ -91,6 +91,7 @@ def recordings(draw: st.DrawFn) -> list[Line]:
     return lines
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("printed", PRINTED)
 @given(lines=recordings())
 @settings(max_examples=examples(40), deadline=None)

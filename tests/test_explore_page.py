@@ -108,6 +108,7 @@ def test_the_first_view_has_the_figures_of_the_first_scenario_and_the_pinned_one
     assert "16 × 15K" in text(tab.page, ".card >> nth=0")
 
 
+@pytest.mark.long
 def test_a_slider_is_moved_by_the_keyboard_and_the_figures_follow(tab: Tab) -> None:
     count = control(tab, "volumes.data.count")
     count.focus()

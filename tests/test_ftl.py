@@ -101,6 +101,7 @@ def small_mappings(draw: st.DrawFn) -> PageMapping:
     return mapping
 
 
+@pytest.mark.long
 @given(
     small_mappings().filter(lambda mapping: mapping.problem() is None),
     st.booleans(),

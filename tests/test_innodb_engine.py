@@ -82,6 +82,7 @@ def test_engines_agree_on_innodb(case: DatabaseCase) -> None:
             np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
 
 
+@pytest.mark.long
 @settings(max_examples=examples(400), deadline=None)
 @given(innodb_cases)
 def test_lists_hold_what_the_frames_say(case: DatabaseCase) -> None:

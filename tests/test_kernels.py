@@ -239,6 +239,7 @@ def test_an_edited_helper_of_another_module_gives_the_new_answer(tmp_path: Path)
     assert int(second.stdout) == int(first.stdout) + 2, first.stderr + second.stderr
 
 
+@pytest.mark.long
 @needs_jit
 @pytest.mark.parametrize(
     ("edits", "stays"),
@@ -325,6 +326,7 @@ def test_a_folder_that_others_can_write_is_not_used(tmp_path: Path) -> None:
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.long
 @needs_jit
 def test_two_processes_at_once_and_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "XDG_"))}

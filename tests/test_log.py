@@ -100,6 +100,7 @@ def test_a_segment_without_a_file_is_filled_and_synced_first() -> None:
     assert made["sync_ns"] - there["sync_ns"] == pytest.approx(segment + 5 * _IO_NS, abs=20)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most_segments", first(1, 7, 2, 40, 1000))
 def test_old_files_become_those_of_segments_to_come(most_segments: int) -> None:
     """Beside a list of files, from which each checkpoint takes the old ones, one after the other."""

@@ -161,6 +161,7 @@ def test_pages_redo_and_processors_are_divided_among_digests(with_rows: Path) ->
     assert policy.old_accesses == pytest.approx(sum(table.accesses for table in accesses.tables) / 31)
 
 
+@pytest.mark.long
 def test_a_recording_is_replayed_with_what_was_inferred(with_rows: Path) -> None:
     load = load_of(with_rows, 1)
     assert load.transactions == pytest.approx(6000, abs=10)

@@ -148,6 +148,7 @@ def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Pa
     assert all("not below 1 µs" in why for one in document["does_not_fit"] for why in one["why"].values())
 
 
+@pytest.mark.long
 def test_growth_and_a_failed_drive_cost_more_or_the_same(folder: Path, recordings: Any) -> None:
     plain = pack_tenants(PackingOptions(recordings(TWO), [], 0.0, False), candidates(folder))
     spare = pack_tenants(PackingOptions(recordings(TWO), [], 0.5, True), candidates(folder))
@@ -229,6 +230,7 @@ def test_size_finds_the_cheapest_array_that_holds_all(folder: Path, recordings: 
         pack_tenants(asked, candidates(folder))
 
 
+@pytest.mark.long
 def test_size_takes_a_file_of_tenants(folder: Path) -> None:
     (folder / "databases.toml").write_text(TWO)
     arguments = ["size", str(folder / "databases.toml"), "--candidates", str(folder / "arrays.toml")]

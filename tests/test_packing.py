@@ -77,6 +77,7 @@ def planted(seed: int, boxes: int, each: int, kinds: int, resources: int = 4) ->
     return Packing(cost, scaled, np.zeros((count, count), bool)), float(boxes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(6))
 def test_a_planted_optimum_is_found(seed: int) -> None:
     packing, cost = planted(seed, 3, 3, 4)

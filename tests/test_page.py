@@ -333,6 +333,7 @@ def test_a_range_stands_where_a_figure_is_not_resolved(
     assert f", {shown} on 15k-raid10" in text(page, "#percentiles-reading")
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_a_range_has_the_digits_of_its_unit(open_page: Open) -> None:
     hardware = [replace(DISKS, name=kind) for kind in RANGES]

@@ -431,6 +431,7 @@ def test_a_page_of_requests_has_no_queries(open_page: Open) -> None:
     assert "mean of transactions" in text(mixed, ".card >> nth=0")
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_queries_fit_on_paper(html: str, open_page: Open) -> None:
     page = open_page(html, "#query=902", width=688)

@@ -198,6 +198,7 @@ def test_a_saturated_side_is_not_compared(html: str, open_page: Open) -> None:
     assert "Throughput shortfall < 0.1 % 17 %" in text(page, "#pair-facts").replace("0 % 17", "< 0.1 % 17")
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_choosing_the_other_one_changes_places(html: str, open_page: Open) -> None:
     page = open_page(html, "#scenario=15k-raid10&compare=sas-ssd-x4")
@@ -436,6 +437,7 @@ def test_tables_open_from_the_keyboard(html: str, open_page: Open) -> None:
     assert page.evaluate("document.activeElement.getAttribute('aria-label')").startswith("Requests of")
 
 
+@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", first(1, "dark", "light"))
 def test_paper_is_light_with_open_tables(html: str, open_page: Open, tmp_path: Path, scheme: str) -> None:

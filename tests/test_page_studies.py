@@ -407,6 +407,7 @@ def test_a_broken_address_is_the_usual_view(html: str, open_page: Open, read_pag
 NO_REST = "window.rest = []; window.requestIdleCallback = work => { window.rest.push(work); };"
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_what_is_in_view_is_drawn_first_and_all_of_it_on_paper(html: str, open_page: Open, tabs: Tabs) -> None:
     page = tabs.context.new_page()
@@ -434,6 +435,7 @@ def test_what_is_in_view_is_drawn_first_and_all_of_it_on_paper(html: str, open_p
     page.close()
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_all_of_it_works_from_the_keyboard(html: str, open_page: Open) -> None:
     page = open_page(html)

@@ -253,6 +253,7 @@ def _lines(logs: list[Path]) -> Iterator[list[str]]:
             yield line.split(" ")
 
 
+@pytest.mark.long
 @pytest.mark.shared
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the sample traces are not beside this checkout")
 @pytest.mark.parametrize("run", RUNS)

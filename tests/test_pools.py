@@ -57,6 +57,7 @@ def test_the_neighbour_is_in_the_utilisation_and_in_no_latency_of_ours() -> None
     assert checked == {"requests_in": COUNT, "requests_out": COUNT, "accounted_for": True, "little": True, "busy": True}
 
 
+@pytest.mark.long
 def test_arrivals_are_poisson_at_uniform_places_and_seeded() -> None:
     """Seen one by one at a station in plain Python."""
     from tiersim.simulator.metrics import new_metrics

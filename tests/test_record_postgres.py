@@ -310,6 +310,7 @@ def test_what_is_locked_is_left_out_of_a_snapshot(server: PostgresServer, tmp_pa
     assert "snapshots of pg_class: it waited for a lock longer than 1 s" in dropped
 
 
+@pytest.mark.long
 def test_a_member_of_pg_monitor_sees_everything(server: PostgresServer, tmp_path: Path) -> None:
     server.pgbench("-n", "-t", "10")
     dsn = f"host=127.0.0.1 port={server.port} user=watcher dbname=postgres password='{PASSWORD}'"

@@ -143,6 +143,7 @@ def test_long_requests_count_by_their_units() -> None:
     assert until(done, 1000 * MS + MS // 2) == [pytest.approx(200, abs=1), pytest.approx(800, abs=1)]
 
 
+@pytest.mark.long
 @settings(max_examples=examples(60), deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

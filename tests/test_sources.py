@@ -74,6 +74,7 @@ def test_every_view_is_told_by_its_columns_alone(key: str, heading: str) -> None
     assert looks_like(text) == (key in formats_like(text.encode()))
 
 
+@pytest.mark.long
 def test_the_mark_of_a_kind_is_in_every_file_that_its_reader_takes() -> None:
     taken = set()
     for path in DATA.parent.rglob("*"):

@@ -202,6 +202,7 @@ def test_a_file_that_is_mostly_damaged_is_refused_with_the_remedy(tmp_path: Path
         saved(tmp_path, "query_hash,text,execution_count,total_worker_time\n" + "0x1,select a,b,1,2\n" * 9)
 
 
+@pytest.mark.long
 def test_a_quote_that_never_ends_loses_its_rows_alone(tmp_path: Path) -> None:
     good = "".join(f"W{number},{number}\n" for number in range(5))
     recorded = saved(tmp_path, f'wait_type,wait_time_ms\n{good}"never,1\n' + "x,1\n" * 400_000)

@@ -328,6 +328,7 @@ def test_few_points_are_a_table_and_failures_are_said(
     assert "micron-s650dc-800" in said.output
 
 
+@pytest.mark.long
 def test_of_many_points_the_best_and_the_worst_are_shown(trace: Path, tmp_path: Path) -> None:
     target = tmp_path / "many.sweep"
     arguments = (trace, "--on", "pcie-flash", "--set", "volumes.data.queue_depth=1..40+1", "-o", target)

@@ -443,6 +443,7 @@ def test_engines_agree_on_who_waits_when_all_come_by_the_clock(case: Case, recor
     assert_same_metrics(*found)
 
 
+@pytest.mark.long
 @settings(max_examples=examples(60), deadline=None)
 @given(database_cases)
 def test_engines_note_the_same_requests_of_a_database(case: DatabaseCase) -> None:

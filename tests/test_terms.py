@@ -74,6 +74,7 @@ def test_a_term_has_its_row_in_the_glossary_and_is_used_elsewhere(term: str) -> 
     assert any(_has(path.read_text(encoding="utf-8"), term) for path in others)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("term", "folder"), TERMS.items())
 def test_a_term_is_found_in_the_docstring_of_the_module_that_does_it(term: str, folder: str) -> None:
     assert any(_has(doc, term) for doc in _docstrings(folder))
