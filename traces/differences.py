@@ -376,6 +376,10 @@ def _differ(both: list[float], counts: list[float]) -> bool:
     return apart > max(_CHANGED, _DEVIATIONS * sqrt(sum(1 / max(count, 1) for count in counts)))
 
 
+#: Counts of VACUUM and ANALYZE over a table, by a session or by autovacuum.
+UPKEEP_RUNS = ("vacuums", "autovacuums", "analyzes", "autoanalyzes")
+
+
 def of_upkeep(found: Differences, counter: str) -> tuple[float, float]:
     """Return an io *counter* of tables and indexes for VACUUM and ANALYZE, and for everybody else (pg_stat_io)."""
     own = others = 0.0

@@ -202,8 +202,8 @@ def _measured_queries(summary: dict[str, Any]) -> dict[str, float]:
 
 
 def _measured(summary: dict[str, Any]) -> dict[str, Any]:
-    """Latencies of the recorded hardware: of block requests, or of counted transactions the mean alone, by whoever made
-    them come or else by the server.
+    """Latencies of the recorded hardware: of block requests; or the mean of transactions, as the load generator
+    measured it, else as the server counted it.
     """
     if summary.get("level") != "statements":
         return summary.get("measured_latency_ns") or {}

@@ -1,5 +1,5 @@
 """VACUUM and ANALYZE beside a load of PostgreSQL: how many pages they read and wrote while it was recorded, and when
-autovacuum is due if the load goes on. A run reads and writes as many pages for each of the load's; no row goes.
+autovacuum is due if the load goes on. A run reads and writes as many for each transaction; no row goes.
 
 A table is due when its dead rows exceed a threshold and a share of its rows (postmaster/autovacuum.c,
 relation_needs_vacanalyze). Deletions leave dead rows, and so do updates whose new version lies on another page; of
@@ -10,8 +10,7 @@ what its pages cost, and sleeps for the delay whenever that comes to the limit (
 from collections.abc import Mapping
 
 from tiersim.devices.host.upkeep import Upkeep
-from tiersim.scenarios.calibration.popularity.recorded import RUNS
-from tiersim.traces.differences import Differences, EntityChange, of_upkeep
+from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, of_upkeep
 from tiersim.units import NS_PER_S
 
 #: Defaults: autovacuum_vacuum_threshold, autovacuum_vacuum_scale_factor (utils/misc/guc_tables.c).
@@ -27,7 +26,7 @@ def upkeep_of(found: Differences, page_bytes: int) -> Upkeep | None:
     (own, others), (written, _) = (of_upkeep(found, counter) for counter in ("read_bytes", "written_bytes"))
     if not own or not others:
         return None
-    runs = {name: sum(_count(change, run) for run in RUNS) for name, change in found.of("relation").items()}
+    runs = {name: sum(_count(change, run) for run in UPKEEP_RUNS) for name, change in found.of("relation").items()}
     missed = {name: _count(change, "pages_read") for name, change in found.of("relation").items() if runs[name]}
     largest = max(missed, key=missed.__getitem__, default="")
     pages = own / page_bytes * missed[largest] / max(sum(missed.values()), 1) if largest else own / page_bytes
@@ -45,7 +44,8 @@ def said_of_vacuum(found: Differences, upkeep: Upkeep | None = None) -> list[str
     if upkeep is not None:
         said.append(
             f"VACUUM and ANALYZE read {upkeep.reads:.1%} as many pages as statements while this was recorded, some"
-            f" {upkeep.run_pages:,} at a time; so they do in a run, at random places and without CPU time"
+            f" {upkeep.run_pages:,} at a time; a replay asks for as many for each transaction, at random places"
+            " and without CPU time"
         )
     elif runs:
         said.append(

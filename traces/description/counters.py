@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tiersim.grouping import rows_of_each
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.description.missing import missing
-from tiersim.traces.differences import Differences, EntityChange, differences
+from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, differences
 from tiersim.traces.statistics import Table, read_queries, read_snapshots, read_statements
 from tiersim.units import NS_PER_S
 
@@ -278,17 +278,13 @@ def _pool(found: Differences) -> dict[str, Any] | None:
     }
 
 
-#: Runs over a table, by a session or by autovacuum.
-_RUNS = ("vacuums", "autovacuums", "analyzes", "autoanalyzes")
-
-
 def _vacuum(found: Differences) -> dict[str, Any] | None:
     """Return how often tables were vacuumed and analyzed, and the pages that VACUUM read and wrote as nobody's
     statements; None where nothing ran.
     """
     tables = []
     for name, change in sorted(found.of("relation").items()):
-        runs = {key: number(change.number(key)) or 0 for key in _RUNS}
+        runs = {key: number(change.number(key)) or 0 for key in UPKEEP_RUNS}
         if any(runs.values()):
             tables.append({"name": name, **runs, "rows_dead": number(change.number("rows_dead"))})
     workers = [change for entity, change in found.of("io").items() if entity.startswith("autovacuum worker/relation/")]

@@ -49,7 +49,7 @@ function sentenceOfLatency([purpose, statistic]) {
   const few = numbers.length <= MOST_NAMED ? numbers : [numbers[0], numbers.at(-1)];
   const measured = data.traces.length === 1 ? data.traces[0].measured_latency_ns[purpose]?.[statistic] : null;
   const word = i => (few === numbers ? '' : [' (fastest)', ' (slowest)'][i]);
-  const unchecked = isMean(statistic) || scenarios().every(tailKnown) ? '' : ', not checked';
+  const unchecked = isMean(statistic) || tailsKnown() ? '' : ', not checked';
   return `${capital(statistic)} of ${plural(purpose)}${unchecked}: ${[
     ...few.map((one, i) => `${duration(one.us)} on ${one.name}${word(i)}`), ...ranges.map(one => `${one.range} on ${one.name}`),
     ...(known(measured) ? [`${duration(measured / 1e3)} on the recorded hardware`] : []),
@@ -331,8 +331,8 @@ function wordsOfRanges({ textContent: shown }) {
   return [
     /not resolved|few of them/.test(shown) ? 'Not resolved: the run has too few requests for one value, or the error of a p99.9 is unknown. The range is how much repeated simulations differ.' : '',
     checked ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
-    unchecked ? 'Not checked: nobody compared such percentiles with measured ones, which may be far away, outside of a range, too.' : '',
-    shown.includes('error unknown') ? 'Error unknown: nobody compared such predictions with measurements.' : '',
+    unchecked ? 'Not checked: nobody compared such percentiles with measurements. Measured ones may lie outside of a range that is shown.' : '',
+    shown.includes('error unknown') ? 'Error unknown: “How sure is that?” above says why.' : '',
   ];
 }
 const SMALL_FIGURES = `Small figures: the expected range, from the error of the model and the scatter of the run. 80${NBSP}% of measurements should lie in it.`;

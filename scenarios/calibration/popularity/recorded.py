@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity.occupancy import MOST, AccessedTable, Pool, levels
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.differences import Counters, Differences, EntityChange, of_upkeep
+from tiersim.traces.differences import UPKEEP_RUNS, Counters, Differences, EntityChange, of_upkeep
 from tiersim.traces.statistics import Values, read_queries
 from tiersim.units import format_bytes
 
@@ -164,10 +164,6 @@ def _table(
     )
 
 
-#: Counts of VACUUM and ANALYZE over a table.
-RUNS = ("vacuums", "autovacuums", "analyzes", "autoanalyzes")
-
-
 def _misses_of_upkeep(found: Differences, page_bytes: int) -> dict[str, int]:
     """Return how many pages VACUUM and ANALYZE missed of the tables that they ran over, shared by what was missed of
     each: tables count misses of everybody (pg_statio_all_tables).
@@ -175,7 +171,7 @@ def _misses_of_upkeep(found: Differences, page_bytes: int) -> dict[str, int]:
     ran = {
         name: _count(change, "pages_read")
         for name, change in found.of("relation").items()
-        if any(change.number(run) for run in RUNS)
+        if any(change.number(run) for run in UPKEEP_RUNS)
     }
     missed, pages = sum(ran.values()), of_upkeep(found, "read_bytes")[0] / page_bytes
     return {name: round(count * min(pages / missed, 1)) for name, count in ran.items() if count}
