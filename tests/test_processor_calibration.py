@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tiersim.scenarios.calibration.cpu_and_waits import ASSUMED_RANGE, LOG_NS, READ_NS, idle_factor
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
@@ -85,10 +87,82 @@ def test_writes_of_the_log_that_take_more_than_any_were_the_recorded_device() ->
     slow, usual = (replace(found, costs=found.costs._replace(log_io_ns=ns)) for ns in (125_000, 63_000))
     assert calibration._with_log_bounded(usual, 0.5) == usual
     bounded = calibration._with_log_bounded(slow, 0.5)
-    assert (bounded.costs.log_io_ns, bounded.client_ns) == (LOG_NS, 70_000)
+    log_io_ns = LOG_NS + (71_000 - LOG_NS) * 71 // 125
+    assert (bounded.costs.log_io_ns, bounded.client_ns) == (log_io_ns, 20_000 + (125_000 - log_io_ns) // 2)
     (said,) = bounded.assumed
     assert "took 250 µs longer than a simulated one, and CPU explains at most 142 µs" in said
+    assert "51 µs are assumed" in said
     assert calibration._with_log_bounded(slow, 0.0).client_ns == 20_000
+
+
+def test_a_little_more_than_any_cost_of_the_log_is_assumed_to_be_a_little_less() -> None:
+    """No jump where the most ends, and far above it what is assumed where nothing tells."""
+    found = _costs(20_000, 40_000)
+    assumed = [
+        calibration._with_log_bounded(replace(found, costs=found.costs._replace(log_io_ns=ns)), 0.5).costs.log_io_ns
+        for ns in (71_000, 71_100, 1_000_000, 100_000_000)
+    ]
+    assert assumed == sorted(assumed, reverse=True)
+    assert assumed[:2] == pytest.approx([71_000, 70_935], abs=1)
+    assert assumed[-1] == pytest.approx(LOG_NS, abs=50)
+
+
+def test_what_is_less_than_logs_vary_by_is_no_wrong_description() -> None:
+    """A flush behind a cap took 4.9 ms: 0.2 ms more than simulated is a share of 4 %."""
+    found = replace(_costs(20_000, 40_000), recorded=Pace(None, None, None, 4_900_000))
+    unsure, sure = (
+        calibration._with_log_bounded(replace(found, costs=found.costs._replace(log_io_ns=ns)), 0.5)
+        for ns in (100_000, 130_000)
+    )
+    assert (len(unsure.assumed), len(sure.assumed)) == (0, 1)
+    assert unsure.costs.log_io_ns < 71_000
+
+
+@pytest.mark.parametrize("sessions", [1, 3, 8])
+def test_a_search_takes_few_runs(sessions: int) -> None:
+    """Where reads wait for processors behind reads, a plain search creeps: it takes 9 runs and more."""
+    loop, runs = Loop(sessions=sessions), 0
+
+    def counted(costs: ProcessorCosts) -> CalibrationRun:
+        nonlocal runs
+        runs += 1
+        return loop.run(costs)
+
+    calibrate_processor(loop.run(_costs(70_000, 90_000)).pace, _costs(0, 26_000), counted)
+    assert runs <= 5
+
+
+@given(st.lists(st.floats(0.9, 1.1), min_size=24, max_size=24))
+def test_the_nearest_run_is_the_answer(noise: list[float]) -> None:
+    """Of a simulation that answers like a die the last run is as likely to be far off as any."""
+    loop, ran = Loop(), list[Pace]()
+
+    def erratic(costs: ProcessorCosts) -> CalibrationRun:
+        run = loop.run(costs)
+        rate = (run.pace.transactions_per_s or 0) * noise[len(ran)]
+        ran.append(replace(run.pace, transactions_per_s=rate))
+        return replace(run, pace=ran[-1])
+
+    recorded = loop.run(_costs(20_000, 0)).pace
+    found = calibrate_processor(replace(recorded, read_ns=None), _costs(0, 0), erratic)
+
+    def late(pace: Pace) -> float:
+        return abs((recorded.transactions_per_s or 0) / (pace.transactions_per_s or 1) - 1)
+
+    assert found.simulated is not None
+    assert late(found.simulated) == min(map(late, ran))
+
+
+def test_who_flushed_the_log_waits_for_a_processor_however_little_that_costs() -> None:
+    """A flush is longer than recorded even if it costs next to nothing; with a cost of 0 it would have no wait."""
+
+    def run(costs: ProcessorCosts) -> CalibrationRun:
+        pace = Pace(None, None, None, 100_000 + 4 * costs.costs.log_io_ns)
+        return replace(Loop().run(costs), pace=pace)
+
+    found = calibrate_processor(Pace(None, None, None, 90_000), _costs(0, 0), run)
+    assert found.costs.log_io_ns == 1
+    assert calibrate_processor(Pace(None, None), _costs(0, 0), run).costs.log_io_ns == 0
 
 
 def test_clients_take_their_least_from_reads() -> None:

@@ -7,8 +7,9 @@ the log. ``client_ns``, what a statement costs besides itself where clients shar
 that as many transactions end in a second as were recorded. What it costs by itself is known (``docs/synthesis.md``).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,11 @@ from tiersim.traces.differences import Differences, of_log
 from tiersim.traces.schema import DATA_READ
 from tiersim.units import NS_PER_MS, NS_PER_S
 
-#: Most simulations; fewer when transactions a second and reads are met so closely.
+#: Most simulations; fewer when all times that were recorded are met so closely.
 _MOST_RUNS, _NEAR = 24, 0.002
+#: So many changes correct the next; one that leads so many times as far away is taken back. What two changes achieved
+#: is the same up to such a share: runs whose costs differ by a nanosecond are some thousandths apart.
+_REMEMBERED, _WORSE, _SAME = 3, 2.0, 0.05
 #: What sessions do, among the entities of ``io``, and what is done with tables.
 _OF_SESSIONS, _OF_TABLES = "client backend/", "/relation/"
 #: A session with less than this share of the statements of the busiest one is none of those that the load was measured
@@ -33,8 +37,8 @@ _TAKES_PART = 0.1
 #: Processors that are busy for so much of the time limit what is done in a second: in a simulation, and as recorded,
 #: where clients pause a little.
 _BUSY, LIMITING = 0.95, 0.9
-#: Who has read a page waits for a processor to go on, however little it costs.
-_LEAST_READ_NS = 1
+#: Who has read a page, or written the log, waits for a processor to go on, however little that costs.
+LEAST_NS = 1
 
 
 @dataclass(frozen=True)
@@ -208,47 +212,114 @@ def _transactions_per_s(database: Database) -> float | None:
 def calibrate_processor(
     recorded: Pace, start: ProcessorCosts, simulate: Callable[[ProcessorCosts], CalibrationRun]
 ) -> ProcessorCosts:
-    """Return the costs with which *simulate* runs as *recorded*, beginning at *start*.
+    """Return the costs with which *simulate* runs as *recorded*, beginning at *start*: of all runs the nearest.
 
     What was not recorded is not looked for: *start* has it. A page that takes longer to read than recorded even if it
     costs no CPU at all, or transactions that are too few even if clients need none, leave a difference between
     ``recorded`` and ``simulated`` of the answer.
     """
-    found, run = start, simulate(start)
-    share, late_before_ns = 1.0, 0.0
+    tried: list[_Tried] = []
+    nearest: _Tried | None = None
+    costs, share = _within(_costs_of(start), recorded, start), 1.0
     for _ in range(_MOST_RUNS):
-        read_change = _read_change(recorded, run, found)
-        client_change = 0.0 if found.pause_ns is None else _client_change(recorded, run, found, read_change)
-        late_ns = 0.0 if found.pause_ns is None else _late_ns(recorded, run)
-        log_change = _log_change(recorded, run, found)
-        near = _near(recorded.read_ns, read_change) and _near(recorded.log_sync_ns, log_change)
-        if near and _near(_per_transaction_ns(recorded), late_ns):
+        one = _tried(recorded, _with_costs(start, costs), simulate)
+        if nearest is None or one.far < nearest.far:
+            nearest, share = one, min(2 * share, 1.0)
+        elif one.far > _WORSE * nearest.far:  # a step that led away: a smaller one, from where it began
+            tried, one, share = [], nearest, share / 2
+        if nearest.far <= 1:
             break
-        if late_ns * late_before_ns < 0 and abs(late_ns) > abs(late_before_ns) / 2:  # too fast and too slow in turn
-            share /= 2
-        late_before_ns = late_ns
-        costs = found.costs._replace(
-            read_ns=found.costs.read_ns + round(share * read_change),
-            log_io_ns=found.costs.log_io_ns + round(share * log_change),
-        )
-        found = replace(found, costs=costs, client_ns=found.client_ns + round(share * client_change))
-        run = simulate(found)
-    return replace(found, recorded=recorded, simulated=run.pace)
+        tried = [*(before for before in tried[-_REMEMBERED:] if before.sharing == one.sharing), one]
+        costs = _within(_costs_of(one.found) + share * _step(tried), recorded, start)
+    assert nearest is not None
+    return replace(nearest.found, recorded=recorded, simulated=nearest.run.pace)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """A run with costs of reads, of writes of the log and of clients, and what to change after it."""
+
+    found: ProcessorCosts
+    run: CalibrationRun
+    change: NDArray[np.float64]  # ns that each cost lacks, if the others stay as they are
+    missing: NDArray[np.float64]  # of the three recorded times, in units of what counts as met
+    sharing: int  # by how many the time between transactions is shared: runs of other numbers tell nothing
+
+    @property
+    def far(self) -> float:
+        """Return what is missing most; up to 1 all times are met."""
+        return float(np.abs(self.missing).max())
+
+
+def _tried(recorded: Pace, found: ProcessorCosts, simulate: Callable[[ProcessorCosts], CalibrationRun]) -> _Tried:
+    run = simulate(found)
+    read, log = _read_change(recorded, run, found), _log_change(recorded, run, found)
+    client = 0.0 if found.pause_ns is None else _client_change(recorded, run, found, read)
+    late_ns = 0.0 if found.pause_ns is None else _late_ns(recorded, run)
+    missing = (
+        _missing(recorded.read_ns, _lacking_ns(recorded.read_ns, run.pace.read_ns), read),
+        _missing(recorded.log_sync_ns, _lacking_ns(recorded.log_sync_ns, run.pace.log_sync_ns), log),
+        _missing(_per_transaction_ns(recorded), -late_ns, client),
+    )
+    return _Tried(found, run, np.array([read, log, client]), np.array(missing), _sharing(recorded, run))
+
+
+def _missing(wanted_ns: float | None, lacking_ns: float, change_ns: float) -> float:
+    """Return what a time lacks, in units of the share ``_NEAR`` of it; none where its cost should be less and is as
+    little as any.
+    """
+    return lacking_ns / (_NEAR * wanted_ns) if wanted_ns and (lacking_ns > 0 or change_ns) else 0.0
+
+
+def _step(tried: Sequence[_Tried]) -> NDArray[np.float64]:
+    """Return by how much costs change next: as the last run says, corrected by what the changes before it achieved.
+
+    Anderson, "Iterative procedures for nonlinear integral equations", Journal of the ACM 12(4), 1965.
+    """
+    last = tried[-1]
+    if len(tried) == 1:
+        return last.change
+    achieved = np.array([after.missing - before.missing for before, after in pairwise(tried)]).T
+    led_to = np.array([_led_to(after) - _led_to(before) for before, after in pairwise(tried)]).T
+    weights = np.linalg.lstsq(achieved, last.missing, rcond=_SAME)[0]
+    step: NDArray[np.float64] = last.change - led_to @ weights
+    return step
+
+
+def _led_to(one: _Tried) -> NDArray[np.float64]:
+    return _costs_of(one.found) + one.change
+
+
+def _costs_of(found: ProcessorCosts) -> NDArray[np.float64]:
+    return np.array([found.costs.read_ns, found.costs.log_io_ns, found.client_ns], np.float64)
+
+
+def _with_costs(start: ProcessorCosts, costs: NDArray[np.float64]) -> ProcessorCosts:
+    read_ns, log_io_ns, client_ns = np.rint(costs).astype(np.int64).tolist()
+    return replace(start, costs=start.costs._replace(read_ns=read_ns, log_io_ns=log_io_ns), client_ns=client_ns)
+
+
+def _within(costs: NDArray[np.float64], recorded: Pace, start: ProcessorCosts) -> NDArray[np.float64]:
+    """Return costs of which none that is looked for is less than it can be."""
+    least = [0 if time is None else LEAST_NS for time in (recorded.read_ns, recorded.log_sync_ns)]
+    return np.maximum(costs, [*least, 0 if start.pause_ns is not None else start.client_ns])
+
+
+def _lacking_ns(recorded_ns: float | None, simulated_ns: float | None) -> float:
+    return 0.0 if recorded_ns is None or simulated_ns is None else recorded_ns - simulated_ns
 
 
 def _read_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts) -> float:
-    if recorded.read_ns is None or run.pace.read_ns is None:
-        return 0.0
-    return max((recorded.read_ns - run.pace.read_ns) / 2, _LEAST_READ_NS - found.costs.read_ns)
+    """Return half of what a read lacks: who has read waits for a processor behind others that have."""
+    return max(_lacking_ns(recorded.read_ns, run.pace.read_ns) / 2, min(LEAST_NS - found.costs.read_ns, 0))
 
 
 def _log_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts) -> float:
     """Return how much more CPU each of the two has to take, the write and the flush; half of what is missing, as of
     reads.
     """
-    if recorded.log_sync_ns is None or run.pace.log_sync_ns is None:
-        return 0.0
-    return max((recorded.log_sync_ns - run.pace.log_sync_ns) / 4, -found.costs.log_io_ns)
+    lacking_ns = _lacking_ns(recorded.log_sync_ns, run.pace.log_sync_ns)
+    return max(lacking_ns / 4, min(LEAST_NS - found.costs.log_io_ns, 0))
 
 
 def _client_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts, read_change: float) -> float:
@@ -258,10 +329,13 @@ def _client_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts, r
     Time between transactions falls by the cores where these are busy, and otherwise by the sessions; what reads take
     more is taken off.
     """
-    late_ns = _late_ns(recorded, run)
-    together = run.cores if run.busy >= _BUSY or late_ns > 0 else run.sessions
-    change = -late_ns * together - run.reads_per_transaction * read_change
+    change = -_late_ns(recorded, run) * _sharing(recorded, run) - run.reads_per_transaction * read_change
     return max(change / run.statements_per_transaction, -found.client_ns)
+
+
+def _sharing(recorded: Pace, run: CalibrationRun) -> int:
+    """Return by how many the time from one transaction to the next is shared: cores, where these limit it."""
+    return run.cores if run.busy >= _BUSY or _late_ns(recorded, run) > 0 else run.sessions
 
 
 def _late_ns(recorded: Pace, run: CalibrationRun) -> float:
@@ -272,7 +346,3 @@ def _late_ns(recorded: Pace, run: CalibrationRun) -> float:
 
 def _per_transaction_ns(pace: Pace) -> float | None:
     return NS_PER_S / pace.transactions_per_s if pace.transactions_per_s else None
-
-
-def _near(wanted: float | None, change: float) -> bool:
-    return wanted is None or abs(change) <= _NEAR * wanted

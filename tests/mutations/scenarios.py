@@ -3,6 +3,7 @@
 from tests.mutations.fault import Fault
 
 _WAITS = "tests/test_recorded_waits.py::"
+_CALIBRATION = "tests/test_processor_calibration.py::"
 _COUNTED = "tests/test_counted_cpu.py::"
 _VACUUM = "tests/test_vacuum.py::"
 SCENARIOS = (
@@ -201,7 +202,7 @@ SCENARIOS = (
     Fault(
         "counted-cpu-of-a-slower-log",
         "scenarios/statements/calibration.py",
-        "if log_ios := _log_ios(load) if not found.costs.log_io_ns else 0.0:",
+        "if found.costs.log_io_ns <= LEAST_NS and (log_ios := _log_ios(load)):",
         "if log_ios := 0.0:",
         "A log slower than the recorded one takes no CPU for its writes.",
         (f"{_COUNTED}test_a_slower_log_tells_nothing_of_its_cpu",),
@@ -271,12 +272,36 @@ SCENARIOS = (
         (f"{_WAITS}test_how_many_commits_share_a_flush_is_unknown_where_clients_mostly_wait_for_the_log",),
     ),
     Fault(
+        "last-run-of-a-calibration",
+        "scenarios/calibration/processor.py",
+        "if nearest is None or one.far < nearest.far:",
+        "if nearest is None or one.far > 0:",
+        "A calibration takes its last run, however far it led away.",
+        (f"{_CALIBRATION}test_the_nearest_run_is_the_answer",),
+    ),
+    Fault(
+        "creeping-calibration",
+        "scenarios/calibration/processor.py",
+        "if len(tried) == 1:",
+        "if tried:",
+        "A calibration forgets what its steps achieved, and ends before the recorded time of a read.",
+        (f"{_CALIBRATION}test_a_search_takes_few_runs[1]",),
+    ),
+    Fault(
+        "flush-without-a-wait",
+        "scenarios/calibration/processor.py",
+        "least = [0 if time is None else LEAST_NS for time in (recorded.read_ns, recorded.log_sync_ns)]",
+        "least = [0, 0]",
+        "Who has flushed the log on busy processors does not wait for one.",
+        (f"{_CALIBRATION}test_who_flushed_the_log_waits_for_a_processor_however_little_that_costs",),
+    ),
+    Fault(
         "waits-of-undescribed-cap",
         "scenarios/statements/calibration.py",
         "unseen_ns = run.sessions * NS_PER_S * (1 / wanted - 1 / had)",
         "unseen_ns = 0.0",
         "A cap that is not described made nobody wait.",
-        ("tests/test_processor_calibration.py::test_what_described_hardware_does_not_let_sessions_wait_is_long_waits",),
+        (f"{_CALIBRATION}test_what_described_hardware_does_not_let_sessions_wait_is_long_waits",),
     ),
     Fault(
         "cost-of-years",
