@@ -213,7 +213,7 @@ def busiest(summary: Summary) -> str:
     found = summary.get("bottleneck")
     if not found or found.get("utilisation") is None:
         return ""
-    return f"{busiest_name(summary)} {100 * found['utilisation']:.0f} %"
+    return f"{busiest_name(summary)} {100 * found['utilisation']:.0f} % busy"
 
 
 def busiest_name(summary: Summary) -> str:

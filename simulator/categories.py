@@ -44,7 +44,7 @@ def categorise(op: NDArray[np.uint8], purpose: NDArray[np.uint8]) -> NDArray[np.
 ELSEWHERE = "outside the queries"
 #: What the parts of a statement's time are called in tables, pages and sentences; JSON has the keys.
 WAIT_NAMES = {
-    "cpu": "CPU of queries",
+    "cpu": "CPU time of queries",
     "cpu queue": "waiting for a core",
     "data read": "waiting for data reads",
     "eviction": "waiting for evictions",

@@ -238,7 +238,7 @@ function card(scenario, index) {
   const rate = rateOf(scenario);
   const [first, ...others] = headlines(scenario);
   const row = (label, ...value) => element('div', { className: 'row' }, element('dt', {}, label), element('dd', {}, value.flat().filter(known)));
-  const busiest = bottleneck?.station ? `${bottleneck.part} ${percent(bottleneck.utilisation)}` : null;
+  const busiest = bottleneck?.station ? `${bottleneck.part} ${percent(bottleneck.utilisation)} busy` : null;
   const choose = element('button', { type: 'button', className: 'choose', onclick: () => select({ scenario: index }) },
     element('span', { className: 'name' }, scenario.name), swatch(style(index)));
   return element('article', { className: `card ${verdictColour(scenario)}`, 'aria-label': scenario.name },
@@ -310,7 +310,7 @@ function scenarioRow(scenario) {
     anyCached() ? element('td', {}, isCached(scenario) ? hitRatio(scenario.hit_ratio.pool) : '–') : null,
     data.purposes.map(purpose => comparisonCell(scenario, purpose)),
     element('td', { className: 'text' }, bottleneck?.part ?? '–', bottleneck?.part
-      ? element('small', {}, percent(bottleneck.utilisation)) : null));
+      ? element('small', {}, `${percent(bottleneck.utilisation)} busy`) : null));
 }
 
 /** What a log sync is, where block requests were replayed: both kinds are made of requests that have columns of their own. */

@@ -76,8 +76,8 @@ function factsOf(scenario) {
     rate: rate && known(rate.value) ? `${count(rate.value)}/s` : '–',
     shortfall: known(scenario.throughput_shortfall_pct) ? percent(Math.max(scenario.throughput_shortfall_pct, 0) / 100) : '–',
     lag: hasLag(scenario) ? list(lag(scenario)) : noLag(scenario),
-    busiest: bottleneck?.station ? `${bottleneck.part}: ${percent(bottleneck.utilisation)}` : '–',
-    load: verdictClass(scenario),
+    busiest: bottleneck?.station ? `${bottleneck.part}: ${percent(bottleneck.utilisation)} busy` : '–',
+    load: verdictColour(scenario),
   };
 }
 
