@@ -22,7 +22,7 @@ _TAILS = {"transaction": "transaction", "commit": "commit"}
 #: What of a transaction is in none of its queries; beside the recorded one.
 _REST = "rest of a transaction, mean"
 #: The row that says how far throughput falls in checkpoints.
-DIP = "throughput in checkpoint"
+DIP = "transactions/s in checkpoints"
 
 Summary = Mapping[str, Any]
 
@@ -295,11 +295,11 @@ def _mean_time(summary: Summary, key: str) -> str:
 
 
 def _dip(checkpoints: Sequence[Mapping[str, Any]]) -> str:
-    """Return by how much throughput falls at most."""
+    """Return how far transactions/s fall below the mean at most."""
     dips = [one["dip_pct"] for one in checkpoints if one["dip_pct"] is not None]
     if not dips:
         return ""
-    return f"-{max(dips):.0f} % (worst 5 s)" if max(dips) >= _LEAST_DIP_PCT else "no dip"
+    return f"{max(dips):.0f} % below mean (worst 5 s)" if max(dips) >= _LEAST_DIP_PCT else "not below mean"
 
 
 def _most_expensive(summaries: Sequence[Summary]) -> list[str]:

@@ -75,7 +75,7 @@ function databaseReading() {
   ].filter(Boolean).join(' ');
 }
 
-const dipSentence = dip => (dip < LEAST_DIP ? '' : `Worst 5${NBSP}s of a checkpoint: throughput ${percent(dip / 100)} below the mean of the run.`);
+const dipSentence = dip => (dip < LEAST_DIP ? '' : `Worst 5${NBSP}s of a checkpoint: transactions/s ${percent(dip / 100)} below the mean of the run.`);
 
 function databaseNumbers() {
   const { time, database, name } = selected();
@@ -153,7 +153,7 @@ function checkpointRow(scenario, one) {
   return element('tr', { className: scenario === selected() ? 'selected' : '' }, scenarioHead(scenario),
     cellOf(moment(one.start_ns / 1e9)), element('td', { className: 'word' }, { time: 'time', log: 'log' }[one.trigger] ?? one.trigger),
     cellOf(whole.format(one.pages), known(one.write_ns) && one.pages > one.written_pages ? `${whole.format(one.pages - one.written_pages)} written by others` : null), cellOf(bytes(one.bytes), `${whole.format(one.written_pages)} pages`), time(one.write_ns, one.start_ns), time(one.sync_ns, written), cellOf(bytes(one.log_bytes)),
-    known(one.dip_pct) ? cellOf(one.dip_pct >= LEAST_DIP ? `−${percent(one.dip_pct / 100)}` : 'no dip') : unknownCell(isSaturated(scenario) ? 'saturated' : 'too short'), felt('transaction'), felt('commit'));
+    known(one.dip_pct) ? cellOf(one.dip_pct >= LEAST_DIP ? `−${percent(one.dip_pct / 100)}` : 'not lower') : unknownCell(isSaturated(scenario) ? 'saturated' : 'too short'), felt('transaction'), felt('commit'));
 }
 
 function drawCheckpointTables() {
@@ -163,7 +163,7 @@ function drawCheckpointTables() {
   $('checkpoints').hidden = !rows.length;
   if (!rows.length) return;
   fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`), 'Stalls longer than 1 s'], there.map(impactRow));
-  fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'WAL since the one before', 'Worst 5 s', 'Transaction, mean', 'Commit, mean'],
+  fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'WAL since the one before', 'Transactions/s, worst 5 s', 'Transaction, mean', 'Commit, mean'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
   $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: those of this run; where there are some, also how many a run of this length has (90 % interval).';
   $('checkpoint-more').hidden = most >= rows.length;
@@ -172,7 +172,7 @@ function drawCheckpointTables() {
     'Because of: the time since the last checkpoint, or the log written since then.',
     'Dirty pages: at the beginning of the checkpoint. Written by others: sessions or the background writer wrote these pages, to evict them, before the checkpoint reached them. Which of them wrote a page is not known.',
     'Writes: what the checkpoint wrote itself.',
-    `Worst 5${NBSP}s: lowest throughput of any 5 seconds, against the mean of the run.`,
+    `Worst 5${NBSP}s: lowest transactions/s of any 5 seconds, against the mean of the run.`,
     'Transactions, Commits: mean latency during the checkpoint.',
     there.some(scenario => scenario.checkpoints?.left_out) ? 'Only the first of very many checkpoints are listed.' : '',
   ].filter(Boolean).join('\n');
