@@ -188,7 +188,7 @@ def test_what_draws_the_charts_is_as_it_was_published() -> None:
 def test_without_scripts_the_verdicts_can_be_read(html: str) -> None:
     spoken = html[html.index("<noscript>") : html.index("</noscript>")]
     assert "<b>7k2-raid1</b>: saturated." in spoken
-    assert "</b>: steady. Nothing waits longer" in spoken
+    assert "</b>: carries the load. Nothing waits longer" in spoken
     assert "saturated. data.drive-1 cannot keep up" in spoken  # a name stays as it is
 
 

@@ -386,4 +386,5 @@ def _csp_hash(script: str) -> str:
 
 def _verdict(scenario: dict[str, Any]) -> str:
     """The verdict for readers whose browser runs no scripts."""
-    return f"{scenario['verdict']['load']}. {scenario['load']['explanation']}"
+    load = scenario["verdict"]["load"].replace("steady", "carries the load")
+    return f"{load}{', in doubt' if scenario['in_doubt'] else ''}. {scenario['load']['explanation']}"

@@ -39,6 +39,7 @@ function sentenceOfSlowness() {
 }
 const verdictColour = scenario => verdictClass(scenario) + (slowestOf(scenario) && !scenario.in_doubt ? ' in-doubt' : '');
 const slowWord = scenario => { const slow = slowestOf(scenario); return slow ? `; ${timesAsLong(slow)}` : ''; };
+const fullVerdict = scenario => verdictWord(scenario) + lateWord(scenario) + slowWord(scenario);
 
 /** A figure of each scenario, of many the fastest and the slowest, and the recorded one. */
 function sentenceOfLatency([purpose, statistic]) {
@@ -245,7 +246,7 @@ function card(scenario, index) {
     element('div', { className: 'card-head' },
       element('h2', {}, choose),
       element('p', { className: 'description' }, scenario.description ?? '')),
-    element('p', { className: 'verdict' }, verdictIcon(scenario.verdict.load), element('strong', {}, verdictWord(scenario) + lateWord(scenario) + slowWord(scenario))),
+    element('p', { className: 'verdict' }, verdictIcon(scenario.verdict.load), element('strong', {}, fullVerdict(scenario))),
     element('dl', { className: 'headline' }, first ? headlineFigure(scenario, first, true) : null),
     element('dl', {},
       others.map(one => headlineFigure(scenario, one, false)),
@@ -303,7 +304,7 @@ function scenarioRow(scenario) {
   const { bottleneck } = scenario;
   return element('tr', { className: index === state.scenario ? 'selected' : '' },
     element('th', { scope: 'row' }, element('span', { className: 'who' }, swatch(style(index)), scenario.name),
-      element('small', { className: `state ${verdictColour(scenario)}` }, verdictIcon(scenario.verdict.load), verdictWord(scenario) + slowWord(scenario))),
+      element('small', { className: `state ${verdictColour(scenario)}` }, verdictIcon(scenario.verdict.load), fullVerdict(scenario))),
     element('td', {}, rate && known(rate.value) ? count(rate.value) : '–',
       isShort(scenario) ? element('small', {}, shortfall(scenario)) : null,
       hasLag(scenario) ? element('small', {}, `late start ${lag(scenario)[0]}`) : null),

@@ -72,7 +72,7 @@ function factsOf(scenario) {
   const rate = rateOf(scenario);
   const { bottleneck } = scenario;
   return {
-    verdict: [verdictIcon(scenario.verdict.load), ` ${verdictWord(scenario)}`],
+    verdict: [verdictIcon(scenario.verdict.load), ` ${fullVerdict(scenario)}`],
     rate: rate && known(rate.value) ? `${count(rate.value)}/s` : '–',
     shortfall: known(scenario.throughput_shortfall_pct) ? percent(Math.max(scenario.throughput_shortfall_pct, 0) / 100) : '–',
     lag: hasLag(scenario) ? list(lag(scenario)) : noLag(scenario),
