@@ -412,6 +412,6 @@ def _calibration(found: dict[str, Any]) -> str:
     ]
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     return (
-        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware). Simulated there, against the"
-        f" recording: mean latency (limit ±{found['tolerance_pct']['mean']:.0f} %) {', '.join(parts)}."
+        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware). Simulated there minus"
+        f" recorded: mean latency: {', '.join(parts)} (allowed: ±{found['tolerance_pct']['mean']:.0f} %)."
     )

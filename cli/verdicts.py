@@ -12,7 +12,8 @@ _OTHER_STORAGE = (
     " The calibration passed on the recorded kind of storage, which proves nothing for another: the limits are those"
     " without a calibration."
 )
-_DOUBT = " In doubt: within these limits the verdict on load may be the other one."
+_DOUBT = " In doubt: whether the load is carried. Within the expected range the answer may be the other one."
+_DOUBT_UNKNOWN = " In doubt: whether the load is carried, as the expected error is unknown."
 _ENGINE = "unknown for this engine (docs/innodb.md)"
 _WAITS = (
     "unknown. Clients waited for the recorded WAL, or may have, and no counter says exactly how long: faster storage"
@@ -94,19 +95,21 @@ def _basis(summary: Summary) -> str:
 
 
 def meaning(summaries: Iterable[Summary]) -> str:
-    """Return how often such limits held, and where they come from. Nothing where no result has any."""
+    """Return how often such limits held, and where they come from, where a result has any; and what is in doubt."""
     from tiersim.scenarios.caveats import in_doubt
 
     given = list(summaries)
+    doubts = {_DOUBT if _known_error(one, "throughput") else _DOUBT_UNKNOWN for one in given if in_doubt(one)}
     if not any(_known_error(summary, _unpaced(given)) for summary in given):
-        return ""
+        return "".join(sorted(doubts)).lstrip()
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     return (
-        f"In {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks measured figures lay within such"
+        "Measured ÷ predicted below 1: the prediction is too high."
+        f" In {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks measured figures lay within such"
         " limits (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'counted', 'extrapolated'} else ''}"
         f"{_OTHER_STORAGE if 'storage' in bases else ''}"
-        f"{_DOUBT if any(map(in_doubt, given)) else ''}"
+        f"{''.join(sorted(doubts))}"
     )
 
 

@@ -190,6 +190,10 @@ def test_a_result_of_before_innodbs_errors_were_learned_says_that_they_are_unkno
     assert summary["model_error"] == {"basis": "unknown", "figures": {}}
     assert verdicts.expected_error(summary) == "unknown"
     assert "unknown" in verdicts.notes([summary])[-1]
+    doubted = summary | {"in_doubt": True}
+    assert verdicts.notes([doubted])[-1].endswith(
+        "In doubt: whether the load is carried, as the expected error is unknown."
+    )
     (doubt,) = doubts_of(parse_target("p99(commit) < 1 s"), summary, "transactions")
     assert "unknown" in doubt
 

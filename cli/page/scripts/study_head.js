@@ -57,7 +57,7 @@ function drawStudyKnown() {
   ];
   const calibrations = [...new Set([...sweeps, ...loads].flatMap(one => one.points).map(point => point.verdict?.calibration).filter(Boolean))];
   if (calibrations.some(one => one !== 'calibrated')) entries.push([[verdictIcon('behind', 'warning'), ' Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.'], 'the verdict of the points']);
-  if ([...sweeps, ...loads].flatMap(one => one.points).some(point => point.in_doubt)) entries.push(['In doubt: the expected error of throughput reaches the other verdict on load.', 'the verdict of the points']);
+  if ([...sweeps, ...loads].flatMap(one => one.points).some(point => point.in_doubt)) entries.push(['In doubt: the expected error of throughput is unknown, or so large that the other verdict on load may be true.', 'the verdict of the points']);
   entries.push(['Every latency, rate and utilisation here is simulated. 80 % intervals show only the random variation of a run; the model error is not in them.', 'tiersim']);
   $('study-known').replaceChildren(...entries.map(([text, where]) => element('li', {}, text, element('small', { className: 'source' }, where))));
 }
