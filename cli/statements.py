@@ -22,7 +22,7 @@ _TAILS = {"transaction": "transaction", "commit": "commit"}
 #: What of a transaction is in none of its queries; beside the recorded one.
 _REST = "rest of a transaction, mean"
 #: The row that says how far throughput falls in checkpoints.
-DIP = "transactions/s in checkpoints"
+DIP = "transactions/s in a checkpoint"
 
 Summary = Mapping[str, Any]
 

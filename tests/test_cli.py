@@ -185,7 +185,7 @@ def test_the_demo_is_made_again_only_by_force(shell: Shell) -> None:
     assert "demo/pgbench.trace: is already there; choose another name or add --force" in shell.fails("demo")
     said = shell("demo", "--force")
     assert said.code == 0
-    for row in ("carries the load", "query 1, mean", "commit, mean", "commit, p99", "transactions/s in checkpoints"):
+    for row in ("carries the load", "query 1, mean", "commit, mean", "commit, p99", "transactions/s in a checkpoint"):
         assert f" {row} " in said.out
     recorded_us, predicted_us = re.findall(r" rest of a transaction, mean +(\d+) µs +(\d+) µs ", said.out)[0]
     assert int(recorded_us) == 587  # 1,455 µs a transaction - 864 µs and 3.5 µs of its two queries

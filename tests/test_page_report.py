@@ -154,7 +154,7 @@ def test_two_scenarios_side_by_side(html: str, read_page: Open) -> None:
             ]
     facts = text(page, "#pair-facts")
     assert "X: sas-ssd-x4 Y: 15k-raid10" in facts
-    assert re.search(r"Busiest part die of data\.drive-\d: \d+ % disk arm of data\.drive-\d+: \d+ %", facts)
+    assert re.search(r"Busiest part die of data\.drive-\d: \d+ % busy disk arm of data\.drive-\d+: \d+ % busy", facts)
     marks = {name: xs for name, xs in ((t["name"], t["x"]) for t in drawn(page, "ratios")) if name == "p99"}
     assert pair["data read"]["p99"]["value"] in marks["p99"]
     assert "Mean of data reads: 0." in text(page, "#ratios-reading")

@@ -231,7 +231,7 @@ const isCached = scenario => known(scenario.hit_ratio?.pool);
 function checkpointsOf({ checkpoints }) {
   if (!checkpoints?.rows) return ['none'];
   const dip = Math.max(...checkpoints.rows.map(one => one.dip_pct ?? 0), 0);
-  return [whole.format(checkpoints.rows.length + checkpoints.left_out), ' ', dip >= LEAST_DIP ? element('span', { className: 'interval' }, `transactions/s up to ${percent(dip / 100)} below mean`) : null];
+  return [whole.format(checkpoints.rows.length + checkpoints.left_out), ' ', dip >= LEAST_DIP ? element('span', { className: 'interval wraps' }, `transactions/s up to ${percent(dip / 100)} below mean`) : null];
 }
 
 function card(scenario, index) {
