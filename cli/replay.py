@@ -75,7 +75,7 @@ def replay(
         str | None,
         typer.Option(
             "--recorded-on",
-            help="Calibrate: compare the model with the recording, on this scenario of the recorded hardware.",
+            help="Calibrate: a scenario of the recorded hardware, simulated and compared with the recording.",
         ),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(),
@@ -98,8 +98,8 @@ def replay(
 ) -> None:
     """Predict how a recorded load runs on other hardware. Writes one result for each scenario.
 
-    tiersim replays the queries of a server recording, and the block requests of a block trace. Where a trace holds
-    both it replays the block requests; for the queries add --set engine.kind=postgresql.
+    tiersim replays the queries of a server recording, and the block requests of a block trace. If a trace has both,
+    it replays the block requests. For its queries add --set engine.kind=postgresql.
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
@@ -413,5 +413,5 @@ def _calibration(found: dict[str, Any]) -> str:
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     return (
         f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware). Simulated there minus"
-        f" recorded: mean latency: {', '.join(parts)} (allowed: ±{found['tolerance_pct']['mean']:.0f} %)."
+        f" recorded, mean latency: {', '.join(parts)} (allowed: ±{found['tolerance_pct']['mean']:.0f} %)."
     )

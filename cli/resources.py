@@ -30,14 +30,14 @@ def compile_if_cold() -> None:
         return
     from tiersim.scenarios.warm import compile_usual
 
-    terminal.notice("compiling the kernels (about half a minute, once for each version)")
+    terminal.notice("compiling the simulator (about half a minute, once for each version)")
     with terminal.progress_bar("compiling") as progress:
         compile_usual(progress)
     store.mark_ready()
 
 
 def warmup() -> None:
-    """Compile all kernels now, so that later commands need not wait.
+    """Compile the simulator now, so that later commands need not wait.
 
     Example: tiersim warmup
     """

@@ -47,7 +47,7 @@ def size(
         typer.Option(
             "--on",
             help=(
-                "Base scenario, whose devices each candidate replaces. Default: the key 'on' of the candidates file."
+                "Base scenario. Each candidate replaces its devices. Default: the key 'on' of the candidates file."
                 " Without that: a scenario of one volume."
             ),
         ),
@@ -60,7 +60,7 @@ def size(
         str | None,
         typer.Option(
             "--recorded-on",
-            help="Calibrate: compare the model with the recording, on this scenario of the recorded hardware.",
+            help="Calibrate: a scenario of the recorded hardware, simulated and compared with the recording.",
         ),
     ] = None,
     best_value: Annotated[
@@ -88,7 +88,7 @@ def size(
     """Find the cheapest hardware that meets every target.
 
     Also names the next cheapest candidates (runners-up), and says why each cheaper candidate fails. Repeated
-    simulations decide whether a target is met. Where the error of the model may break it, a doubt is printed.
+    simulations decide whether a target is met. If the error of the model could miss it, that is said: in doubt.
 
     Example: tiersim size prod.trace --slo 'mean(transaction) < 5 ms' --candidates candidates.toml
     """

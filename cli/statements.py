@@ -385,7 +385,7 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     sentences = [
         f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware).",
         *(f"{reason}." for reason in found.get("reasons", ())),
-        f"Simulated there minus recorded: mean latency: {', '.join(means) or 'nothing to compare'}"
+        f"Simulated there minus recorded, mean latency: {', '.join(means) or 'nothing to compare'}"
         f" (allowed: ±{limits['mean']:.0f} %)"
         + (f"; pages read: {', '.join(reads)} (allowed: ±{limits['reads']:.0f} %)." if reads else "."),
     ]
@@ -417,8 +417,8 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     notes += verdicts.caveats(summaries)
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
         notes.append(
-            "Only totals were recorded. Order and overlap of executions are simulated, so percentiles are less sure"
-            " than means."
+            "The server counts totals, not single executions. Their order and overlap are simulated, so percentiles"
+            " are less sure than means."
         )
     if summaries[0].get("in_transaction_ns") and "transaction" not in summaries[0]["recorded_mean_ns"]:
         notes.append(

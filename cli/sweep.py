@@ -59,7 +59,7 @@ def sweep(
         str | None,
         typer.Option(
             "--recorded-on",
-            help="Calibrate: compare the model with the recording, on this scenario of the recorded hardware.",
+            help="Calibrate: a scenario of the recorded hardware, simulated and compared with the recording.",
         ),
     ] = None,
     screen: Annotated[
@@ -69,8 +69,8 @@ def sweep(
             min=0,
             max=1,
             help=(
-                "Skip buffer-pool sizes that hardly help: 0.01 skips a size that saves less than 1 % of the misses"
-                " of the size before."
+                "Skip buffer-pool sizes that hardly help. 0.01: skip a size if it has less than 1 % fewer misses than"
+                " the size before."
             ),
         ),
     ] = None,

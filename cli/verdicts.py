@@ -9,10 +9,12 @@ _EXPECTED = "Expected error"
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " The calibration passed on the recorded kind of storage, which proves nothing for another: the limits are those"
-    " without a calibration."
+    " The calibration passed on the recorded kind of storage. This is another kind: nobody has shown that it makes the"
+    " error smaller, so the limits are those without a calibration."
 )
-_DOUBT = " In doubt: whether the load is carried. Within the expected range the answer may be the other one."
+_DOUBT = (
+    " In doubt: 95 % of the recorded transactions/s lie within the expected range, so the load may be carried or not."
+)
 _DOUBT_UNKNOWN = " In doubt: whether the load is carried, as the expected error is unknown."
 _ENGINE = "unknown for this engine (docs/innodb.md)"
 _WAITS = (
@@ -216,7 +218,7 @@ def busiest(summary: Summary) -> str:
     found = summary.get("bottleneck")
     if not found or found.get("utilisation") is None:
         return ""
-    return f"{busiest_name(summary)} {100 * found['utilisation']:.0f} % busy"
+    return f"{busiest_name(summary)}: {100 * found['utilisation']:.0f} % busy"
 
 
 def busiest_name(summary: Summary) -> str:

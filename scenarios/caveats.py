@@ -248,7 +248,7 @@ def empty_caches(scenario: NamedScenario, *, statements: bool) -> Iterator[str]:
             remedy = f"set replay.warmup = {first} to leave that time out" if statements else "record longer"
             yield (
                 f"the write cache of controllers.{name} starts empty: writes are faster in the first {first}"
-                f" (twice its flush interval) than later, and figures include that time; {remedy}"
+                f" (twice its flush interval) than later, and figures of a run include that time; {remedy}"
             )
 
 

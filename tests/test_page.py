@@ -444,7 +444,7 @@ def test_idle_stations_are_drawn_on_a_scale_that_says_so(open_page: Open) -> Non
     top = page.eval_on_selector("#stations", "e => e.data[0].zmax")
     assert max(max(row) for row in drawn(page, "stations")[0]["z"]) <= top < 40
     assert page.eval_on_selector("#stations", "e => e.data[0].colorbar.ticktext")[-1] == f"{top} %"
-    assert re.search(r"Busiest part die of data\.drive-\d \d\.\d %", text(page, ".card"))
+    assert re.search(r"Busiest part die of data\.drive-\d: \d\.\d %", text(page, ".card"))
 
 
 @pytest.mark.browser

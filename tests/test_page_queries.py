@@ -232,7 +232,7 @@ def test_cards_speak_of_transactions(html: str, read_page: Open, results: list[R
     hits = 100 * results[0].summary["hit_ratio"]["pool"]
     assert f"Pool hit ratio {hits:.1f} %" in text(page, ".card >> nth=0")
     assert "Mean of transactions: " in text(page, "#lead")
-    for said in ("Only totals were recorded", "Row locks are not simulated."):
+    for said in ("The server counts totals, not single executions.", "Row locks are not simulated."):
         assert said in text(page, "#lead")
         assert said in unfolded(page)
     assert "Extrapolated" not in text(page, "#lead")
@@ -257,7 +257,7 @@ def test_a_busy_cpu_is_divided_between_queries_and_the_rest(open_page: Open) -> 
     described = {"baseline": "old", "described": "two disks in a desk"}
     busiest = replace(result, summary=result.summary | {"bottleneck": found, "host": host, "calibration": described})
     page = open_page(build_page([busiest], "a busy CPU"))
-    said = "(25 % of that by queries, the rest by clients on the same cores, and by IO)"
+    said = "(queries use 25 % of that, clients on the same cores and IO the rest)"
     assert said in text(page, "#lead")
     most = max(explanation(busiest.summary, None)["changes"], key=lambda one: one["at_most_share"])
     helps = f"{100 * most['at_most_share']:.2g} % of the mean by {most['change']}"

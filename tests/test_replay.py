@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "c82d127bc0b691885204f7a02d2746736ee396efaae2a0ed81317ae1e5d27f42"
+GOLDEN = "502a8d572069624ce751938120fd86a338914b87dc9855558164b509bc880b21"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

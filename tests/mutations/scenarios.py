@@ -285,7 +285,7 @@ SCENARIOS = (
         "if len(tried) == 1:",
         "if tried:",
         "A calibration forgets what its steps achieved, and ends before the recorded time of a read.",
-        (f"{_CALIBRATION}test_a_search_takes_few_runs[1]",),
+        (f"{_CALIBRATION}test_a_search_takes_few_runs",),
     ),
     Fault(
         "flush-without-a-wait",

@@ -14,10 +14,9 @@ function sentenceOfVerdicts() {
     const found = scenarios().filter(scenario => scenario.verdict.load === load);
     const names = found.map(scenario => scenario.name);
     const doubtful = found.filter(scenario => scenario.in_doubt).map(scenario => scenario.name);
-    const doubt = doubtful.length ? ` (in doubt: ${list(doubtful)})` : '';
+    const doubt = !doubtful.length ? '' : doubtful.length < names.length ? `, in doubt for ${list(doubtful)}` : names.length === 1 ? ', in doubt' : names.length === 2 ? ', both in doubt' : ', all in doubt';
     if (!names.length) return null;
     if (load === 'steady' && total > 1 && names.length === total) return `All ${total} scenarios ${many}${doubt}`;
-    if (load === 'steady' && names.length > 1) return `${names.length} of ${total} scenarios ${many}${doubt}`;
     return `${list(names)} ${names.length > 1 ? many : one}${doubt}`;
   });
   return parts.filter(known).map(part => `${part}.`).join(' ');
@@ -100,14 +99,14 @@ function shareOfQueries(scenario) {
   if (bottleneck.resource !== 'cores' || !us || !known(host?.cores) || !known(perS)) return '';
   const queries = us[data.parts.indexOf('cpu')] * perS / (1e6 * host.cores * bottleneck.utilisation);
   if (queries > 0.97) return '';
-  return ` (${percent(queries)} of that by queries, the rest ${host.clients_on_cores ? 'by clients on the same cores, and ' : ''}by IO)`;
+  return ` (queries use ${percent(queries)} of that, ${host.clients_on_cores ? 'clients on the same cores and IO' : 'IO'} the rest)`;
 }
 
 /** What would shorten the mean of transactions most, and next. */
 function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
-  const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (not the whole wait: the CPU is full then)' : ''}`;
+  const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (then the CPU is full)' : ''}`;
   return `. One change alone saves at most: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
@@ -184,7 +183,7 @@ function drawHead() {
   const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
   const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}; format: ${trace.source_format}`;
   const warmups = scenarios().map(one => one.replay?.counted_ns?.from ?? 0);
-  const warmup = Math.max(...warmups) ? [`the first ${span(Math.max(...warmups) / 1e9)} of a run are warm-up, in no figure unless it says so`] : [];
+  const warmup = Math.max(...warmups) ? [`the first ${span(Math.max(...warmups) / 1e9)} of a run are warm-up: figures leave them out`] : [];
   $('facts').textContent = [...data.traces.map(about), ...warmup].join(' · ');
 }
 
@@ -239,7 +238,7 @@ function card(scenario, index) {
   const rate = rateOf(scenario);
   const [first, ...others] = headlines(scenario);
   const row = (label, ...value) => element('div', { className: 'row' }, element('dt', {}, label), element('dd', {}, value.flat().filter(known)));
-  const busiest = bottleneck?.station ? `${bottleneck.part} ${percent(bottleneck.utilisation)} busy` : null;
+  const busiest = bottleneck?.station ? `${bottleneck.part}: ${percent(bottleneck.utilisation)} busy` : null;
   const choose = element('button', { type: 'button', className: 'choose', onclick: () => select({ scenario: index }) },
     element('span', { className: 'name' }, scenario.name), swatch(style(index)));
   return element('article', { className: `card ${verdictColour(scenario)}`, 'aria-label': scenario.name },
@@ -330,9 +329,9 @@ function wordsOfRanges({ textContent: shown }) {
   const checked = shown.includes('error of the model');
   const unchecked = shown.includes('not checked');
   return [
-    /not resolved|few of them/.test(shown) ? 'Not resolved: the run has too few requests for one value, or the error of a p99.9 is unknown. The range is how much repeated simulations differ.' : '',
+    /not resolved|few of them/.test(shown) ? 'Not resolved: the run has too few requests for one value, or the error of a p99.9 is unknown. The range shows how much repeated simulations differ.' : '',
     checked ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
-    unchecked ? 'Not checked: nobody compared such percentiles with measurements. Measured ones may lie outside of a range that is shown.' : '',
+    unchecked ? 'Not checked: nobody measured such percentiles on storage of another kind than recorded. Measured ones may lie outside of a range that is shown.' : '',
     shown.includes('error unknown') ? 'Error unknown: “How sure is that?” above says why.' : '',
   ];
 }
@@ -353,7 +352,7 @@ function drawComparison() {
   $('comparison-note').textContent = [
     SMALL_FIGURES,
     ...wordsOfRanges($('comparison')),
-    scenarios().every(ofStatements) ? '' : 'Of a block trace it is not computed whether a verdict is in doubt.',
+    scenarios().every(ofStatements) ? '' : 'For a block trace tiersim cannot say whether a verdict is in doubt.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',

@@ -11,7 +11,7 @@ const MEANINGS = {
     'as recorded': 'The buffer pool starts as full as in the recording.',
   },
   arrivals: {
-    recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from the number of outstanding requests.', synthetic: 'Only totals were recorded. Order and overlap of executions are simulated, so percentiles are less sure than means.',
+    recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from the number of outstanding requests.', synthetic: 'The server counts totals, not single executions. Their order and overlap are simulated, so percentiles are less sure than means.',
   },
   reach: {
     'within the recording': 'Neither buffer pool nor CPU load is larger than recorded.',

@@ -150,7 +150,7 @@ function latencyTimeReading() {
   const range = (one, name) => ` ${name}: the p99 of the run is ${p99(one).range} (${p99(one).why ?? 'not resolved'}); the line leaves out the error of the model.`;
   const sentence = (one, found) => (ofStatements(one) && p99(one).range ? range(one, one.name) : said(found, one.name));
   const host = state.purpose === 'log sync' && !ofStatements(scenario)
-    ? 'A log sync includes the server’s own time, which no storage changes: a peak that all storage shares can come from it. Log syncs on the device leave it out. ' : '';
+    ? 'A log sync includes the server’s own time, which is the same on all storage: a peak on all of them can come from it. Log syncs on the device leave it out. ' : '';
   return `${host}Upper line: ${of} in each interval of ${lengthOfInterval(scenario)}.${sentence(scenario, own)}`
     + (other ? sentence(compared(), other) : '') + checkpointSentence();
 }

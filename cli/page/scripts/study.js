@@ -19,7 +19,7 @@ function buildPointsTable() {
       { head: 'Latency', text: point => textOf(latencyAt(point)), value: point => nsOrNull(latencyAt(point).us) },
       { head: 'A second', text: point => { const { kind, value } = rateAt(point); return kind ? `${count(value)} ${kind}` : '–'; }, value: point => rateAt(point).value },
       { head: 'In the pool', text: point => (known(hitAt(point)) ? `${(100 * hitAt(point)).toFixed(2)} %` : '–'), value: hitAt },
-      { head: 'Busiest part', text: point => { const busiest = standsFor(point).bottleneck; return busiest?.station ? `${busiest.station} ${percent(busiest.utilisation ?? 0)} busy` : (point.error ?? '–'); }, value: point => standsFor(point).bottleneck?.utilisation },
+      { head: 'Busiest part', text: point => { const busiest = standsFor(point).bottleneck; return busiest?.station ? `${busiest.station}: ${percent(busiest.utilisation ?? 0)} busy` : (point.error ?? '–'); }, value: point => standsFor(point).bottleneck?.utilisation },
     ],
     choose: point => choose({ at: Object.fromEntries(ownAxes().map((one, i) => [one.key, point.at[i]])), source: 'sweep' }),
     isChosen: point => point === sweepPoint(),
