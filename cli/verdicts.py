@@ -75,13 +75,13 @@ def sentence(summary: Summary) -> str | None:
     without = found["basis"] in ("assumed", "clients", "counted", "storage")
     if without:
         names = names | {"other": "mean latency" if "throughput" in figures else "throughput and mean latency"}
-    parts = [f"{words} {reach(figures[key])}" for key, words in names.items() if key in figures]
+    parts = [f"{words} {_reach(figures[key])}" for key, words in names.items() if key in figures]
     if "other" not in figures and not figures.keys() >= _NAMED:
         parts.append("unknown for other figures")
     if without:
         parts.append("unknown for percentiles")
     more = " A range holds that, and what the recording leaves open." if summary.get("range") else ""
-    return f"{_EXPECTED} ({_basis(summary)}), measured ÷ predicted: {', '.join(parts)}.{more}"
+    return f"{_EXPECTED} ({_basis(summary)}), measured against predicted: {', '.join(parts)}.{more}"
 
 
 def _basis(summary: Summary) -> str:
@@ -106,8 +106,7 @@ def meaning(summaries: Iterable[Summary]) -> str:
         return "".join(sorted(doubts)).lstrip()
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     return (
-        "Measured ÷ predicted below 1: the prediction is too high."
-        f" In {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks measured figures lay within such"
+        f"In {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks measured figures lay within such"
         " limits (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'counted', 'extrapolated'} else ''}"
         f"{_OTHER_STORAGE if 'storage' in bases else ''}"
@@ -182,9 +181,10 @@ def caveats(summaries: Iterable[Summary]) -> list[str]:
     return [f"{caveat[0].upper()}{caveat[1:]}." for caveat in found]
 
 
-def reach(one: Mapping[str, Any]) -> str:
-    """Return between which multiples of a predicted figure, ``low`` and ``high``, the measured one is expected."""
-    return f"{one['low']:.2f}–{one['high']:.2f} ×"
+def _reach(multiples: Mapping[str, float]) -> str:
+    """Return between how much less and more than the predicted figure the measured one is expected."""
+    low, high = (100 * (multiples[end] - 1) for end in ("low", "high"))
+    return f"{low:+.0f}/{high:+.0f} %"
 
 
 def percent(error: float, digits: int = 0) -> str:
@@ -242,7 +242,7 @@ def expected_error(summary: Summary, figure: str = "throughput") -> str:
     if not summary.get("model_error"):
         return ""
     known = _known_error(summary, figure)
-    return "unknown" if known is None else reach(known)
+    return "unknown" if known is None else _reach(known)
 
 
 def _known_error(summary: Summary, figure: str) -> Mapping[str, float] | None:

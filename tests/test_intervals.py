@@ -279,8 +279,11 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
     assert far["figures"]["throughput"]["high"] > near["figures"]["throughput"]["high"]
     (sentence,) = said.notes([{"verdict": verdict, "model_error": far}])
     told = {"verdict": verdict, "model_error": far, "calibration": {"beyond": ["processors that are busy for 97% …"]}}
-    assert "(CPU busier than recorded), measured ÷ predicted: throughput" in said.notes([told])[0]
-    assert "(buffer pool larger, CPU busier or reads more than recorded), measured ÷ predicted: throughput" in sentence
+    assert "(CPU busier than recorded), measured against predicted: throughput" in said.notes([told])[0]
+    assert (
+        "(buffer pool larger, CPU busier or reads more than recorded), measured against predicted: throughput"
+        in sentence
+    )
     assert "unknown for other figures" in sentence  # only throughput was measured there
     assert list(said.expected_multiples({"model_error": far})) == ["throughput"]
     assert list(said.expected_multiples({"model_error": near})) == ["throughput", "mean", "tail"]
@@ -323,7 +326,7 @@ def test_storage_of_another_kind_has_the_error_of_a_result_without_a_calibration
     caps["stations"]["idle"] = {"kind": "hdd", "requests": 0}
     assert with_storage({}, caps, {"stations": dict(list(caps["stations"].items())[:2])}) == {}
     (sentence,) = said.notes([{"verdict": verdict, "model_error": found}])
-    assert "(storage of another kind than recorded), measured ÷ predicted: throughput" in sentence
+    assert "(storage of another kind than recorded), measured against predicted: throughput" in sentence
     assert "unknown for percentiles" in sentence
 
 
@@ -337,7 +340,7 @@ def test_where_transactions_are_met_and_a_query_is_not_throughput_has_the_error_
     beyond = model_error_of(verdict | {"reach": BEYOND})
     assert beyond == model_error_of({"calibration": "calibrated", "reach": BEYOND})
     (sentence,) = said.notes([{"verdict": verdict, "model_error": model_error_of(verdict)}])
-    assert "(calibrated for transactions, not for each query), measured ÷ predicted: throughput" in sentence
+    assert "(calibrated for transactions, not for each query), measured against predicted: throughput" in sentence
     assert "range" not in sentence
     (wider,) = said.notes([{"verdict": verdict, "model_error": model_error_of(verdict), "range": {"share": 0.8}}])
     assert "A range holds that, and what the recording leaves open." in wider
@@ -385,7 +388,9 @@ def test_what_counters_say_of_cpu_is_farther_off_than_a_calibration() -> None:
         assert wide[1] > narrow[1]
     assert multiples_of(own, "p95") is None
     (sentence,) = said.notes([{"verdict": {"calibration": "none", "error": CLIENTS}, "model_error": own}])
-    assert "(not calibrated; CPU and clients decide), measured ÷ predicted: throughput and mean latency 0." in sentence
+    assert (
+        "(not calibrated; CPU and clients decide), measured against predicted: throughput and mean latency " in sentence
+    )
     assert "unknown for percentiles" in sentence
 
 
@@ -415,7 +420,7 @@ def test_it_is_said_once_for_all_results() -> None:
     (sentence,) = said.notes([one, one])
     assert sentence.startswith("Not calibrated")
     reach = one["model_error"]["figures"]["throughput"]
-    assert f"throughput {reach['low']:.2f}–{reach['high']:.2f} ×" in sentence
+    assert f"throughput {100 * (reach['low'] - 1):+.0f}/{100 * (reach['high'] - 1):+.0f} %" in sentence
     assert "docs/accuracy.md" in sentence
     kept = {**one, "model_error": json.loads(json.dumps(one["model_error"], sort_keys=True))}
     assert said.notes([one, kept]) == [sentence]  # in the same order when it was saved
@@ -425,8 +430,8 @@ def test_it_is_said_once_for_all_results() -> None:
     }
     assert len(said.notes([calibrated])) == 1
     first, second = said.notes([{**one, "name": "disks"}, {**calibrated, "name": "flash"}])
-    assert "Expected error of disks (not calibrated), measured ÷ predicted: throughput" in first
-    assert second.startswith("Expected error of flash (calibrated), measured ÷ predicted: throughput")
+    assert "Expected error of disks (not calibrated), measured against predicted: throughput" in first
+    assert second.startswith("Expected error of flash (calibrated), measured against predicted: throughput")
     assert ["In nearly 4 of 5 checks" in line for line in (first, second)] == [True, False]
     assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version
 

@@ -120,7 +120,10 @@ def test_the_first_screen_answers_four_questions(html: str, read_page: Open) -> 
         "Which carries the load?", "How slow is it?", "What limits it?", "How sure is that?",
     ]  # fmt: skip
     said = text(page, "#lead")
-    assert "15k-raid10, sas-ssd-x4, and pcie-p3700 carry the recorded load. 7k2-raid1 cannot carry the recorded load." in said
+    assert (
+        "15k-raid10, sas-ssd-x4, and pcie-p3700 carry the recorded load. 7k2-raid1 cannot carry the recorded load."
+        in said
+    )
     assert "7k2-raid1 completes 17 % fewer requests/s than recorded." in said
     assert "15k-raid10: no part is full: the busiest, disk arm of data.drive-" in said
     assert "7k2-raid1: disk arm of data.drive-1 cannot keep up." in said
