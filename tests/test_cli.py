@@ -1078,7 +1078,7 @@ def test_a_table_that_has_no_room_for_its_numbers_is_left_to_wrap() -> None:
 
 #: Three scenarios with the longest label that ``tiersim demo`` prints.
 _THREE = ["figure", "recorded", "15k-raid10", "sas-ssd-raid10", "pcie-flash"]
-_OF_THREE = [["expected error of throughput", "", *["-17/+20 %"] * 3], ["requests/s", "1,264", *["1,264"] * 3]]
+_OF_THREE = [["expected error of throughput", "", *["0.83–1.20 ×"] * 3], ["requests/s", "1,264", *["1,264"] * 3]]
 
 
 @pytest.mark.parametrize(("columns", "headings"), [(80, 2), (120, 1)])
@@ -1097,7 +1097,7 @@ def test_headings_and_ranges_of_three_scenarios_are_not_broken_in_mid_word(
     assert words == {"figure", "recorded", "15k-raid10", "pcie-flash"} | (
         {"sas-ssd-", "raid10"} if headings == 2 else {"sas-ssd-raid10"}
     )
-    assert lines[rule + 1].count("-17/+20 %") == 3
+    assert lines[rule + 1].count("0.83–1.20 ×") == 3
 
 
 def test_what_is_piped_is_as_wide_as_it_has_to_be_and_has_no_colour(

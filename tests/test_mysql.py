@@ -178,7 +178,7 @@ def test_a_recording_is_replayed_with_what_was_inferred(with_rows: Path) -> None
     assert summary["log"]["flushes"] > 0
     assert summary["log"]["pages_flushed"] >= 0
     assert summary["model_error"]["basis"] == "innodb"  # other engines' errors are not InnoDB's
-    assert verdicts.expected_error(summary) == verdicts.reach(summary["model_error"]["figures"]["throughput"])
+    assert verdicts.expected_error(summary) == verdicts._reach(summary["model_error"]["figures"]["throughput"])
     assert "Expected error (InnoDB), measured against predicted: throughput" in verdicts.notes([summary])[-1]
     with pytest.raises(ScenarioError, match=r"engine\.max_wal_size: is no setting of MariaDB; write redo_log_capacity"):
         settings_of_load(load_scenario("pcie-flash", ["engine.max_wal_size=1 GiB"]), load)
