@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -100,15 +100,10 @@ def _plant(*, usual: bool) -> tuple[Plant, int, list[int]]:
 def compile_all(progress: Progress | None = None) -> None:
     """Compile all kernels into the cache folder.
 
-    Where there is a second processor, a second process begins at the other end; what one of them has made the other
-    finds. *progress* is called with how many steps are done and how many there are.
+    Where there is a second processor, a second process begins at the other end, until they meet. *progress* is called
+    with how many steps are taken and how many there are.
     """
     _compile(_all_steps, progress)
-    _run(usual=False, reference=True)  # which calls kernels one by one that the loop of the other engine holds
-    _map_units()
-    _count_misses()
-    _run_sessions(reference=True)
-    compile_readers()
 
 
 def compile_usual(progress: Progress | None = None) -> None:
@@ -122,23 +117,38 @@ Steps = list[Callable[[], object]]
 
 
 def _compile(steps_of: Callable[[], Steps], progress: Progress | None) -> None:
-    beside = multiprocessing.get_context("spawn").Process(target=_compile_beside, args=(steps_of,), daemon=True)
+    context = multiprocessing.get_context("spawn")
+    taken = context.Value("i", 0)
+    beside = context.Process(target=_compile_beside, args=(steps_of, taken), daemon=True)
     if processors() > 1:
         beside.start()
     steps = steps_of()
-    for done, step in enumerate(steps, 1):
+    for step in _not_taken(steps, taken):
         step()
         if progress is not None:
-            progress(done, len(steps))
+            progress(taken.value, len(steps))
     if beside.pid is not None:
         beside.join()
+    if beside.exitcode:  # it was ended, and what it had taken may be missing
+        for step in steps:
+            step()
 
 
-def _compile_beside(steps_of: Callable[[], Steps]) -> None:
+def _compile_beside(steps_of: Callable[[], Steps], taken: Any) -> None:
     for number in ending_signals():
         signal.signal(number, signal.SIG_DFL)  # it ends without a word: the first process reports the interrupt
-    for step in reversed(steps_of()):
+    for step in _not_taken(steps_of()[::-1], taken):
         step()
+
+
+def _not_taken(steps: Steps, taken: Any) -> Iterator[Callable[[], object]]:
+    """Yield *steps* until as many are *taken*, a number that both processes share, as there are."""
+    for step in steps:
+        with taken.get_lock():
+            if taken.value == len(steps):
+                return
+            taken.value += 1
+        yield step
 
 
 def _usual_steps() -> Steps:
@@ -158,18 +168,24 @@ def _usual_steps() -> Steps:
 
 
 def _all_steps() -> Steps:
-    """Return what commands need, in parts: what takes longest first and last."""
+    """Return what commands need, in parts: what takes longest first and last. The reference engine calls kernels one by
+    one that the loop of the other holds, so that it comes behind that.
+    """
     plant, stations, _ = _plant(usual=False)
     metrics = new_metrics(1, stations, RESOURCES, 2, 1_000_000)
     places = [partial(addresses_of, place, plant, NO_DATABASE, metrics) for place in range(STEP + 1)]
     return [
         partial(_run, usual=False, reference=False),
-        *places[: STEP // 2],
+        partial(_run, usual=False, reference=True),
+        compile_readers,
+        _count_misses,
+        _map_units,
         _count_distances,
         _synthesise,
         partial(fill_random_bits, np.zeros(1, np.int64), 1, LOAD_GAP, 0),
         partial(random_bits, 1, LOAD_GAP, 0, 0),
-        *places[STEP // 2 :],
+        *places,
+        partial(_run_sessions, reference=True),
         partial(_run_sessions, reference=False),
         partial(_import_and_replay, 2),  # with a copy of what was recorded
         _describe,
