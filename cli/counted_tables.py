@@ -269,8 +269,12 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f", {_count(log['full_page_images'])} full-page images" if log.get("full_page_images") is not None else ""
         )
         flushes = f", {_count(log['flushes'])} flushes" if log.get("flushes") is not None else ""
-        mean = f" of {_ms(log['flush_ms'] / log['flushes'])}" if log.get("flush_ms") and log.get("flushes") else ""
-        yield "log", f"{_bytes(log['bytes'])}{rate}{records}{images}{flushes}{mean}"
+        mean, busy = "", 0.0
+        if log.get("flush_ms") and log.get("flushes"):
+            mean = f" of {_ms(log['flush_ms'] / log['flushes'])}"
+            busy = float(log["flush_ms"]) / 1e3 / span_s if span_s else 0.0
+        of_time = f" ({100 * busy:.0f} % of the time)" if 0 < busy <= 1 else ""  # more than one at a time: nothing is said
+        yield "log", f"{_bytes(log['bytes'])}{rate}{records}{images}{flushes}{mean}{of_time}"
     if document["log"] and document["log"].get("checkpoint_age_bytes") is not None:
         log = document["log"]
         limit = f", the server waits at {_bytes(most)}" if (most := log.get("checkpoint_age_limit_bytes")) else ""
@@ -306,7 +310,7 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
             if (count := sum(row[name] for row in tables))
         )
         written = document["vacuum"]["pages_written"]
-        own = "" if read is None else f"; autovacuum read {read:,} pages and wrote {written:,} (not simulated)"
+        own = "" if read is None else f"; autovacuum read {read:,} pages and wrote {written:,}"
         yield "vacuum", (runs or "none has ended") + own
     if document["background_writer"]:
         found = document["background_writer"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tiersim.grouping import rows_of_each
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.description.missing import missing
-from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, differences
+from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, differences, of_log
 from tiersim.traces.statistics import Table, read_queries, read_snapshots, read_statements
 from tiersim.units import NS_PER_S
 
@@ -350,15 +350,19 @@ def _waits(found: Differences) -> list[dict[str, Any]]:
 
 
 def _log(found: Differences) -> dict[str, Any] | None:
-    """Return the counters of the log; the sum of those of the databases, where only these are told."""
+    """Return the counters of the log; the sum of those of the databases, where only these are told. PostgreSQL 18 counts
+    its flushes with all other IO.
+    """
     together = _numbers(found, "log", "log")
-    if together is not None:
-        return together
-    sums: dict[str, Decimal] = {}
-    for change in found.of("log").values():
-        for name, value in change.grown.items():
-            sums[name] = sums.get(name, Decimal(0)) + value
-    return _plain(sums) if sums else None
+    if together is None:
+        sums: dict[str, Decimal] = {}
+        for change in found.of("log").values():
+            for name, value in change.grown.items():
+                sums[name] = sums.get(name, Decimal(0)) + value
+        together = _plain(sums) if sums else None
+    if together is not None and "flushes" not in together and (flushes := of_log(found, "flushes")):
+        together |= {"flushes": int(flushes), "flush_ms": of_log(found, "flush_ms")}
+    return together
 
 
 def _mean(values: Mapping[str, Any], total: str, count: str) -> float | None:
