@@ -269,11 +269,11 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f", {_count(log['full_page_images'])} full-page images" if log.get("full_page_images") is not None else ""
         )
         flushes = f", {_count(log['flushes'])} flushes" if log.get("flushes") is not None else ""
-        mean, busy = "", 0.0
+        mean = of_time = ""
         if log.get("flush_ms") and log.get("flushes"):
             mean = f" of {_ms(log['flush_ms'] / log['flushes'])}"
-            busy = float(log["flush_ms"]) / 1e3 / span_s if span_s else 0.0
-        of_time = f" ({100 * busy:.0f} % of the time)" if 0 < busy <= 1 else ""  # more than one at a time: nothing is said
+            busy_pct = 0.1 * log["flush_ms"] / span_s if span_s else 0.0
+            of_time = f" ({busy_pct:.0f} % of the time)" if 0 < busy_pct <= 100 else ""  # not of flushes side by side
         yield "log", f"{_bytes(log['bytes'])}{rate}{records}{images}{flushes}{mean}{of_time}"
     if document["log"] and document["log"].get("checkpoint_age_bytes") is not None:
         log = document["log"]

@@ -350,8 +350,8 @@ def _waits(found: Differences) -> list[dict[str, Any]]:
 
 
 def _log(found: Differences) -> dict[str, Any] | None:
-    """Return the counters of the log; the sum of those of the databases, where only these are told. PostgreSQL 18 counts
-    its flushes with all other IO.
+    """Return the counters of the log; the sum of those of the databases, where only these are told. PostgreSQL 18
+    counts its flushes with all other IO.
     """
     together = _numbers(found, "log", "log")
     if together is None:
