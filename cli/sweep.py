@@ -69,8 +69,8 @@ def sweep(
             min=0,
             max=1,
             help=(
-                "Skip buffer-pool sizes that hardly help. 0.01: skip a size if it has less than 1 % fewer misses than"
-                " the size before."
+                "Skip buffer-pool sizes that hardly help. 0.01: skip a size that saves less than 1 % of the"
+                " misses of the size before."
             ),
         ),
     ] = None,

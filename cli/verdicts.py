@@ -9,11 +9,12 @@ _EXPECTED = "Expected error"
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " The calibration passed on the recorded kind of storage. This is another kind: nobody has shown that it makes the"
-    " error smaller, so the limits are those without a calibration."
+    " The calibration passed, but on the recorded kind of storage. For another kind the limits without a calibration"
+    " apply."
 )
 _DOUBT = (
-    " In doubt: 95 % of the recorded transactions/s lie within the expected range, so the load may be carried or not."
+    " In doubt: 95 % of the recorded transactions/s carry the load, and the expected range holds less and more than"
+    " that."
 )
 _DOUBT_UNKNOWN = " In doubt: whether the load is carried, as the expected error is unknown."
 _ENGINE = "unknown for this engine (docs/innodb.md)"

@@ -31,10 +31,10 @@ function slowestOf(scenario) {
   return Object.entries(traceOf(scenario).measured_latency_ns).map(([purpose, { mean }]) => ({ name: scenario.name, purpose, times: latency(scenario, purpose, 'mean').us * 1e3 / mean }))
     .filter(({ times }) => Number.isFinite(times) && times > MUCH_SLOWER).sort((a, b) => b.times - a.times)[0];
 }
-const timesAsLong = ({ purpose, times }) => `${plural(purpose)} take ${significant(times)}${NBSP}× as long`;
+const timesAsLong = ({ purpose, times }) => `${plural(purpose)} take ${significant(times)}${NBSP}× the recorded time`;
 function sentenceOfSlowness() {
   const slow = scenarios().map(slowestOf).filter(known).sort((a, b) => b.times - a.times)[0];
-  return slow ? `Latency is not part of this verdict: on ${slow.name}, ${timesAsLong(slow)} as recorded.` : '';
+  return slow ? `Latency is not part of this verdict: on ${slow.name}, ${timesAsLong(slow)}.` : '';
 }
 const verdictColour = scenario => verdictClass(scenario) + (slowestOf(scenario) && !scenario.in_doubt ? ' in-doubt' : '');
 const slowWord = scenario => { const slow = slowestOf(scenario); return slow ? `; ${timesAsLong(slow)}` : ''; };
@@ -179,7 +179,7 @@ function drawHead() {
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
   ];
   $('lead').replaceChildren(...answers.filter(known));
-  const what = trace => (trace.transactions ? `${whole.format(trace.transactions)} transactions of ${whole.format(trace.statements)} statements` : `${whole.format(trace.requests)} requests`);
+  const what = trace => (trace.transactions ? `${whole.format(trace.transactions)} transactions (${whole.format(trace.statements)} statements)` : `${whole.format(trace.requests)} requests`);
   const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
   const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}; format: ${trace.source_format}`;
   const warmups = scenarios().map(one => one.replay?.counted_ns?.from ?? 0);
