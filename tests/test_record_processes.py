@@ -1,6 +1,7 @@
 """What processes use and wait for, from a /proc that is made up, and from this machine's own."""
 
 import os
+import shutil
 import sys
 import time
 from decimal import Decimal
@@ -80,6 +81,20 @@ def test_a_process_that_came_counts_whole_and_one_that_went_keeps_what_it_had(tm
     )  # its number again
     found.look(3 * S)
     assert of(found, BACKENDS)["cpu_ms"] == 3000
+
+
+def test_a_thread_that_went_takes_nothing_away(tmp_path: Path) -> None:
+    """A client of a load generator has done its work, and the others go on."""
+    process(tmp_path, 20, "sysbench", cpu_ns=5 * S, threads=3)
+    found = looked(tmp_path)
+    process(tmp_path, 20, "sysbench", cpu_ns=6 * S, threads=3, ticks=(300, 0))
+    (tmp_path / "20" / "task" / "22" / "schedstat").unlink()  # it ends while the others are read
+    found.look(S)
+    assert of(found, LOAD_GENERATOR)["cpu_ms"] == 2000
+    assert of(found, LOAD_GENERATOR)["user_ms"] == 3000  # of all three
+    shutil.rmtree(tmp_path / "20" / "task" / "22")
+    found.look(2 * S)
+    assert of(found, LOAD_GENERATOR)["cpu_ms"] == 2000
 
 
 def test_threads_of_the_kernel_work_for_everybody_but_those_of_memory(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ and system time in ticks (proc(5)).
 
 import os
 import time
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -85,7 +86,7 @@ class Processes:
         self._server, self._without, self._proc = server, without, proc
         self._others: set[str] = set()  # processes that do not count
         self._kernel: set[str] = set()  # threads of the kernel
-        self._known: dict[tuple[int, int], ProcessUse] = {}  # by process and its start
+        self._known: dict[tuple[int, int, int], ProcessUse] = {}  # by process, its start and thread
         self._kinds: dict[str, _Kind] = {}
         self._looked_ns: int | None = None
 
@@ -93,18 +94,19 @@ class Processes:
         """Take in what all processes used since the last look; of those that are new since then, all that they used."""
         now_ns = time.monotonic_ns() if now_ns is None else now_ns
         passed_ns = 0 if self._looked_ns is None else now_ns - self._looked_ns
-        known: dict[tuple[int, int], ProcessUse] = {}
+        known: dict[tuple[int, int, int], ProcessUse] = {}
         seen: set[str] = set()
         for process, kind, started in self._processes():
             used = _used_by_kernel(process) if kind == KERNEL else _used(process)
-            if used is None:
+            if not used:
                 continue
-            key = int(process.name), started
-            known[key] = used
             seen.add(kind)
             of_kind = self._kinds.setdefault(kind, _Kind())
-            if self._looked_ns is not None:
-                of_kind.used += used - self._known.get(key, ProcessUse())
+            for thread, one in used.items():
+                key = int(process.name), started, thread
+                known[key] = one
+                if self._looked_ns is not None:
+                    of_kind.used += one - self._known.get(key, ProcessUse())
         for kind in seen:
             self._kinds[kind].observed_ns += passed_ns
         self._known, self._looked_ns = known, now_ns
@@ -172,26 +174,34 @@ def _kind(title: str) -> str:
     return HELPERS if what.startswith(_HELPERS) or named.startswith(_HELPERS) else BACKENDS
 
 
-def _used(process: Path) -> ProcessUse | None:
-    """Return what all threads of a process used; None when it has ended, or nobody counts."""
-    total = ProcessUse()
+def _used(process: Path) -> dict[int, ProcessUse]:
+    """Return what each thread of a process used, and with number 0 the user and system time of all that it ever had;
+    nothing when it has ended, or nobody counts.
+    """
+    found: dict[int, ProcessUse] = {}
     try:
         for thread in (process / "task").iterdir():
-            cpu_ns, wait_ns, slices = map(int, (thread / "schedstat").read_text().split())
-            total += ProcessUse(cpu_ns, 0, 0, wait_ns, slices)
+            with suppress(OSError):  # one that has just ended
+                found[int(thread.name)] = _scheduled(thread)
         fields = _stat(process)[1]
     except (OSError, ValueError):
-        return None
-    return total + ProcessUse(0, int(fields[_USER]) * _TICK_NS, int(fields[_SYSTEM]) * _TICK_NS)
+        return {}
+    whole = ProcessUse(0, int(fields[_USER]) * _TICK_NS, int(fields[_SYSTEM]) * _TICK_NS)
+    return found | {0: whole} if found else {}
 
 
-def _used_by_kernel(thread: Path) -> ProcessUse | None:
-    """Return what a thread of the kernel used, all of it there; None when it has ended, or nobody counts."""
+def _used_by_kernel(thread: Path) -> dict[int, ProcessUse]:
+    """Return what a thread of the kernel used, all of it there; nothing when it has ended, or nobody counts."""
     try:
-        cpu_ns, wait_ns, slices = map(int, (thread / "schedstat").read_text().split())
+        used = _scheduled(thread)
     except (OSError, ValueError):
-        return None
-    return ProcessUse(cpu_ns, 0, cpu_ns, wait_ns, slices)
+        return {}
+    return {0: replace(used, system_ns=used.cpu_ns)}
+
+
+def _scheduled(thread: Path) -> ProcessUse:
+    cpu_ns, wait_ns, slices = map(int, (thread / "schedstat").read_text().split())
+    return ProcessUse(cpu_ns, 0, 0, wait_ns, slices)
 
 
 def _ms(ns: int) -> Decimal:
