@@ -272,7 +272,7 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         mean = of_time = ""
         if log.get("flush_ms") and log.get("flushes"):
             mean = f" of {_ms(log['flush_ms'] / log['flushes'])}"
-            busy_pct = 0.1 * log["flush_ms"] / span_s if span_s else 0.0
+            busy_pct = 100 * log["flush_ms"] / (1e3 * span_s) if span_s else 0.0
             of_time = f" ({busy_pct:.0f} % of the time)" if 0 < busy_pct <= 100 else ""  # not of flushes side by side
         yield "log", f"{_bytes(log['bytes'])}{rate}{records}{images}{flushes}{mean}{of_time}"
     if document["log"] and document["log"].get("checkpoint_age_bytes") is not None:

@@ -243,7 +243,7 @@ class _Tried:
     run: CalibrationRun
     change: NDArray[np.float64]  # ns that each cost lacks, if the others stay as they are
     missing: NDArray[np.float64]  # of the three recorded times, in units of what counts as met
-    sharing: int  # by how many the time between transactions is shared: runs of other numbers tell nothing
+    sharing: int  # by how many the time between transactions is shared; runs are compared where it is the same
 
     @property
     def far(self) -> float:

@@ -426,7 +426,7 @@ def _with_log_bounded(found: ProcessorCosts, log_ios: float) -> ProcessorCosts:
     the recorded device. Clients take it where their CPU is known in sum, for so many *log_ios* a statement.
 
     The longer they took, the less that tells of their CPU: what is assumed falls from the most that any takes to what
-    it is where nothing tells, without a jump. Said is that only where the rest is more than log devices vary by.
+    it is where nothing tells, without a jump. A result says so only where the rest is more than log devices vary by.
     """
     each_ns = found.costs.log_io_ns
     if each_ns <= MOST_LOG_NS:

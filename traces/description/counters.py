@@ -350,8 +350,9 @@ def _waits(found: Differences) -> list[dict[str, Any]]:
 
 
 def _log(found: Differences) -> dict[str, Any] | None:
-    """Return the counters of the log; the sum of those of the databases, where only these are told. PostgreSQL 18
-    counts its flushes with all other IO.
+    """Return the counters of the log, or the sum of those of the databases where only these are told.
+
+    PostgreSQL 18 counts WAL flushes with all other IO (pg_stat_io).
     """
     together = _numbers(found, "log", "log")
     if together is None:
