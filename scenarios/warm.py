@@ -1,5 +1,6 @@
 """Compiles kernels by using them: a small import, a small replay on every kind of device, in both engines."""
 
+import gc
 import multiprocessing
 import signal
 import tempfile
@@ -132,6 +133,7 @@ def _compile(steps_of: Callable[[], Steps], progress: Progress | None) -> None:
     if beside.exitcode:  # it was ended, and what it had taken may be missing
         for step in steps:
             step()
+    gc.freeze()  # else Python looks through what the compiler made when it ends, for a second
 
 
 def _compile_beside(steps_of: Callable[[], Steps], taken: Any) -> None:
@@ -139,6 +141,7 @@ def _compile_beside(steps_of: Callable[[], Steps], taken: Any) -> None:
         signal.signal(number, signal.SIG_DFL)  # it ends without a word: the first process reports the interrupt
     for step in _not_taken(steps_of()[::-1], taken):
         step()
+    gc.freeze()
 
 
 def _not_taken(steps: Steps, taken: Any) -> Iterator[Callable[[], object]]:

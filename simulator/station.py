@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.station import ACCEPT, CHOOSE, FINISH, KINDS, RESUME, StationKind, called
 from tiersim.devices.station_records import NEVER, NONE, Plant
-from tiersim.kernel import address_of, kernel
+from tiersim.kernel import address_of
 from tiersim.simulator.database.buffer_pool.background_writer import (
     accept_writer,
     finish_writer,
@@ -108,12 +108,6 @@ _KINDS = KINDS | {kind: called(station, __name__) for kind, station in _OF_DATAB
 STEP = max(_KINDS) + 1
 
 
-@kernel
-def _step(d: Database, m: Metrics, session: int, interval: int, now: int, _: int) -> int:
-    """Let a session do what it does next, called by its address."""
-    return step(d, m, session, interval, now)
-
-
 def station_addresses(p: Plant, d: Database, m: Metrics) -> NDArray[np.int64]:
     """Return where the functions of each kind of station in a plant are (kinds, functions), and that of sessions; 0 for
     what is not there.
@@ -129,7 +123,7 @@ def addresses_of(place: int, p: Plant, d: Database, m: Metrics) -> list[int]:
     have to be.
     """
     if place == STEP:
-        return [address_of(_step, d, m, 0, 0, 0, 0), 0, 0, 0]
+        return [address_of(step, d, m, 0, 0, 0, 0), 0, 0, 0]
     return [0 if one is None else address_of(one, p, _taken(place, d), 0, 0, 0, 0) for one in _KINDS[place]]
 
 

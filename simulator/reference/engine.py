@@ -239,7 +239,7 @@ class ReferenceEngine:
 
     def _go_on_session(self, session: int) -> None:
         """Let a session do what it does next: wait for a time, ask for something, or end."""
-        answer = step(self.database, self.metrics, session, self._interval, self.now)
+        answer = step(self.database, self.metrics, session, self._interval, self.now, 0)
         called = self.database.called
         for other in called[1 : 1 + called[0]].tolist():
             self._wake(other, self.now, ARRIVAL)

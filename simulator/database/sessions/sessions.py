@@ -209,9 +209,9 @@ _AHEAD = 8
 
 
 @kernel
-def step(d: Database, m: Metrics, session: int, interval: int, now: int) -> int:
+def step(d: Database, m: Metrics, session: int, interval: int, now: int, _: int) -> int:
     """Let a session go on: returns ASKS, OVER, or when to call again; those in ``called`` go on at
-    this instant, too.
+    this instant, too. It takes as many numbers as all that is called by its address.
     """
     d.called[0] = 0
     s = d.sessions[session]
