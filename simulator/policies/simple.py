@@ -68,9 +68,7 @@ def lru_misses(pages: Pages, capacity: int, state: PolicyState) -> int:
     head, cached, missed = len(state.where), 0, 0
     for reference in range(pages.size):
         page = pages[reference]
-        if state.next[page] >= 0:
-            _unlink(state, page)
-        else:
+        if state.next[page] < 0:
             missed += 1
             if cached == capacity:
                 old = state.previous[head]
@@ -78,7 +76,10 @@ def lru_misses(pages: Pages, capacity: int, state: PolicyState) -> int:
                 state.next[old] = NOWHERE
             else:
                 cached += 1
-        _push(state, head, page)
+            _push(state, head, page)
+        elif state.next[head] != page:
+            _unlink(state, page)
+            _push(state, head, page)
     return missed
 
 
