@@ -20,7 +20,7 @@ _MOST_SHOWN = 12
 def pack(
     tenants: Annotated[Path, typer.Argument(help="A .toml file with [tenants.NAME] for each database.")],
     candidates: Annotated[
-        str, typer.Option("--candidates", help="Arrays: a .toml file of candidates, or devices: NAME,NAME.")
+        str, typer.Option("--candidates", help="Arrays: a .toml file (example: docs/sizing.md), or devices: NAME,NAME.")
     ],
     slo: Annotated[
         list[str] | None,

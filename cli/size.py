@@ -40,7 +40,8 @@ def size(
         ),
     ],
     candidates: Annotated[
-        str, typer.Option("--candidates", help="A .toml file of candidates, or devices of the catalogue: NAME,NAME.")
+        str,
+        typer.Option("--candidates", help="A .toml file (example: docs/sizing.md), or devices of the catalogue: A,B."),
     ],
     on: Annotated[
         str | None,

@@ -13,8 +13,8 @@ _OTHER_STORAGE = (
     " apply."
 )
 _DOUBT = (
-    " In doubt: 95 % of the recorded transactions/s carry the load, and the expected range holds less and more than"
-    " that."
+    " In doubt: a storage that carries the load reaches at least 95 % of the recorded transactions/s. The expected"
+    " range holds less and more than that."
 )
 _DOUBT_UNKNOWN = " In doubt: whether the load is carried, as the expected error is unknown."
 _ENGINE = "unknown for this engine (docs/innodb.md)"

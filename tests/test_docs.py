@@ -226,19 +226,19 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     smaller, below = (numbers[sum(them)] for them in ((e < 0 for e in against), ("holds" in line for line in left_out)))
     said = {
         f"On {smaller} of the {below} disks tiersim is closer to the measurements than DiskSim",
-        "| " + ", ".join(f"{error:+.0f}" for error in sorted(small)) + " % |",
-        "**: " + ", ".join(" and ".join(f"{error:+.0f}" for error in errors) + " %" for errors in wide) + " |",
+        "| " + ", ".join(f"{error:.0f}" for error in sorted(small)) + " % too high |",
+        "**: " + ", ".join(" and ".join(f"{error:.0f}" for error in errors) + " %" for errors in wide) + " too high |",
         f"| mean: at most {flash[-1]:.0f} %; p99: off by {tails[0]:.0f} to {tails[-1]:.0f} % |",
         f"| {len(flash)} means and {len(tails)} p99s, one drive |",
-        f"{min(alone):+.0f} to {max(alone):+.0f} %: **fails** | {len(alone)} measurements",
+        f"{-min(alone):.0f} % too low to {max(alone):.0f} % too high: **fails** | {len(alone)} measurements",
         (
             f"{sum(abs(error) <= 20 for error in commits)} of {len(commits)} within 20 %, worst"
-            f" {max(commits, key=abs):+.0f} %"
+            f" {max(commits, key=abs):.0f} % too high"
         ),
         f"at most {max(map(abs, _errors('Response times of seven drives', 'mean', 'tail'))):.1f} % | 7 drives",
         (
             f"at most {max(map(abs, cells)):.1f} %; p95: {sum(abs(e) <= 25 for e in cell_tails)} of {len(cell_tails)}"
-            f" within 25 %, worst {min(cell_tails):.0f} % | {len(cells) // 2} set-ups"
+            f" within 25 %, worst {-min(cell_tails):.0f} % too low | {len(cells) // 2} set-ups"
         ),
         "99 % within 25 % | 359 predictions",
         "78.0 % (target: 80 %) | 940 figures",

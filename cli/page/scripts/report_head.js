@@ -32,8 +32,9 @@ function slowestOf(scenario) {
     .filter(({ times }) => Number.isFinite(times) && times > MUCH_SLOWER).sort((a, b) => b.times - a.times)[0];
 }
 const timesAsLong = ({ purpose, times }) => `${plural(purpose)} take ${significant(times)}${NBSP}× the recorded time`;
+const slowestOfAll = () => scenarios().map(slowestOf).filter(known).sort((a, b) => b.times - a.times)[0];
 function sentenceOfSlowness() {
-  const slow = scenarios().map(slowestOf).filter(known).sort((a, b) => b.times - a.times)[0];
+  const slow = slowestOfAll();
   return slow ? `Latency is not part of this verdict: on ${slow.name}, ${timesAsLong(slow)}.` : '';
 }
 const verdictColour = scenario => verdictClass(scenario) + (slowestOf(scenario) && !scenario.in_doubt ? ' in-doubt' : '');
@@ -56,11 +57,13 @@ function sentenceOfLatency([purpose, statistic]) {
   ].join(', ')}.`;
 }
 
-/** The purpose that people wait for most comes first: a commit waits for a log sync, or for a log write and then for a flush. */
+/** What is much slower than recorded on a scenario comes first, then what people wait for most: a commit waits for a log sync, or for a log write and then for a flush. */
 function headlinePurposes() {
   const there = purpose => data.purposes.includes(purpose);
   const first = ['log sync', 'log write', 'log flush', 'flush', 'data write', 'checkpoint write'].find(there);
-  const chosen = [...new Set([first, { 'log sync': 'log write', 'log write': 'log flush' }[first], 'data read'])].filter(purpose => known(purpose) && there(purpose));
+  const usual = [first, { 'log sync': 'log write', 'log write': 'log flush' }[first], 'data read'];
+  const slow = slowestOfAll()?.purpose;
+  const chosen = [...new Set(slow ? [slow, ...usual.reverse()] : usual)].filter(purpose => known(purpose) && there(purpose));
   return chosen.length ? chosen : data.purposes.slice(0, 1);
 }
 
@@ -355,7 +358,7 @@ function drawComparison() {
     scenarios().every(ofStatements) ? '' : 'For a block trace tiersim cannot say whether a verdict is in doubt.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
-    scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts. One session that ends late can make the mean large.' : '',
+    scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts.' : '',
     POOLS.length ? `Buffer pool: ${bytes(POOLS[state.pool])}${scenarios().some(scenario => poolOf(scenario) !== POOLS[state.pool]) ? ', or the nearest size that has a result' : ''}.` : '',
     rateHead() === 'Completed/s' ? 'Completed: transactions where statements were simulated, else requests.' : '',
     data.traces.length > 1 ? 'These scenarios replayed different traces; compare within one trace only.' : '',

@@ -82,9 +82,8 @@ function stateInAddress() {
 }
 
 const isShort = scenario => scenario.throughput_shortfall_pct >= 0.5;
-/** How far completions lie behind the schedule, where the result says so. */
-/** Where every session ends on time, single requests that start later mean nothing: writers follow the progress of others. */
-const hasLag = scenario => (scenario.lag_ns?.max ?? 0) > 0 && (scenario.verdict.load !== 'steady' || Boolean(scenario.replay?.late_sessions));
+/** How far requests start behind the schedule means something where the load is not carried: else a few sessions make the mean, and the verdict names them. */
+const hasLag = scenario => (scenario.lag_ns?.max ?? 0) > 0 && scenario.verdict.load !== 'steady';
 const lag = scenario => ['mean', 'max'].filter(key => known(scenario.lag_ns?.[key]))
   .map(key => `${duration(Math.abs(scenario.lag_ns[key]) / 1e3)} ${scenario.lag_ns[key] < 0 ? 'early ' : ''}${{ mean: 'on average', max: 'at most' }[key]}`);
 /** What stands where a result has no lag: in an open replay every command starts when it was recorded. */
