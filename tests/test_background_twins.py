@@ -121,6 +121,18 @@ def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, se
     images=st.booleans(),
     think_ns=pick(1_000_000, 40_000_000),
 )
+@example(  # pages whose log is not durable yet
+    seed=0,
+    sessions=3,
+    pages=40,
+    timeout_ms=300,
+    target=0.0,
+    segments=2,
+    since=0,
+    nap_ms=30,
+    images=True,
+    think_ns=1_000_000,
+)
 def test_checkpointer(
     seed: int,
     sessions: int,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.array_ios import PARITIES, build, home, ios
@@ -130,6 +130,7 @@ def test_a_read_next_to_a_lost_unit_is_one_io_for_each_member() -> None:
 shapes = st.tuples(st.sampled_from(["raid5", "raid6"]), st.integers(0, 4), st.integers(1, 5))
 
 
+@example(("raid5", 0, 4), 53, 120, [0])  # it ends within a unit that is lost
 @given(shapes, st.integers(0, 150), st.integers(1, 120), st.lists(st.integers(0, 7), max_size=2))
 @settings(max_examples=examples(400), deadline=None)
 def test_reads_restore_what_is_lost(shape: tuple[Layout, int, int], offset: int, length: int, lost: list[int]) -> None:

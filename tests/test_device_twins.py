@@ -153,6 +153,17 @@ def test_token_bucket(seed: int, volume: Any, credits: float, over: bool, apart_
     scatter=pick(None, 1_000, 200_000),
     near=st.booleans(),
 )
+@example(  # moves scatter, and the order of commands is another for it
+    seed=0,
+    make=hdd,
+    depth=3,
+    age_ns=20_000_000,
+    scheduler=None,
+    settle=0,
+    write_overhead=None,
+    scatter=200_000,
+    near=False,
+)
 def test_hdd(
     seed: int,
     make: Any,
@@ -336,6 +347,7 @@ def test_neighbour(seed: int, reads: float, writes: float, size: int) -> None:
     ),
     size=pick(8192, 16384),
 )
+@example(seed=0, keeping=Keeping(reads=7.5, writes=0.0, run_pages=5, depth=1), size=8192)  # runs never overlap
 def test_upkeep(seed: int, keeping: Keeping, size: int) -> None:
     def build(builder: PlantBuilder) -> Built:
         below = add_drive(builder, hdd(buffer_segments=None, buffer_segment=None), "disk")
@@ -418,6 +430,7 @@ def test_rebuild_with_parity(
     host_link=pick(None, 20_000_000),
     overhead=pick(1, 100_000),
 )
+@example(seed=0, iops=None, processor=None, host_link=20_000_000, overhead=1)
 def test_route(seed: int, iops: int | None, processor: int | None, host_link: int | None, overhead: int) -> None:
     def build(builder: PlantBuilder) -> Built:
         controller = Controller("c", iops=iops, bytes_per_s=processor, host_link_bytes_per_s=host_link)

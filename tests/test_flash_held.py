@@ -1,8 +1,10 @@
 """Flash drives that hold commands back until their die can take them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -26,7 +28,23 @@ def held(**changes: object) -> Flash:
     return flash(**shape | rules | {"power_loss_protection": True} | changes)
 
 
+#: One channel that eight dies share: they take turns, and one transfer follows another.
+_SHARED_CHANNEL: dict[str, Any] = {
+    "channels": 1,
+    "controller_iops": 20_000,
+    "channel_rate": 41_000_000,
+    "read": (60_000,),
+    "buffer": 0,
+    "buffer_rate": None,
+    "program_command": "0 ns",
+    "chip_dies": 1,
+    "block": 2 * 4096,
+}
+
+
 @settings(max_examples=examples(40), deadline=None)
+@example(numbers=_SHARED_CHANNEL | {"queue_depth": 4, "chip_planes": 1}, seed=0, apart_ns=3_000)
+@example(numbers=_SHARED_CHANNEL | {"queue_depth": 16, "chip_planes": 2}, seed=0, apart_ns=3_000)
 @given(
     numbers=st.fixed_dictionaries(
         {

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -141,6 +141,7 @@ def test_the_emptiest_block_is_known_after_each_trim() -> None:
         assert_consistent(plant, ftl)
 
 
+@example(PageMapping(64, 1, 8, 0.25, "greedy"), 0, 40)  # the block that was filled last is not the emptiest
 @given(small_mappings().filter(lambda mapping: mapping.problem() is None), st.integers(0, 2**32), st.integers(1, 60))
 @settings(max_examples=examples(120), deadline=None)
 def test_a_fresh_drive_puts_and_copies_as_its_twin(mapping: PageMapping, seed: int, spread: int) -> None:
@@ -161,6 +162,7 @@ def test_a_fresh_drive_puts_and_copies_as_its_twin(mapping: PageMapping, seed: i
     assert places(plant, ftl) == lies
 
 
+@example(PageMapping(9, 1, 3, 0.07, "greedy"), 0, 4)  # a block that was filled with few valid units
 @given(small_mappings().filter(lambda mapping: mapping.problem() is None), st.integers(0, 2**32), st.integers(1, 60))
 @settings(max_examples=examples(120), deadline=None)
 def test_a_steady_drive_collects_as_its_twin(mapping: PageMapping, seed: int, spread: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
@@ -95,8 +95,33 @@ def check(drive: Drive, seed: int, count: int, sizes: list[int], write_share: fl
     assert found.tolist() == expected
 
 
+#: Reads ahead to the end of a track are broken off while the heads switch to the next.
+_AHEAD_OF_A_SWITCH: dict[str, Any] = {
+    "buffer_segments": 3,
+    "buffer_segment": 300 * 512,
+    "interface_rate": 4_000_000,
+    "hit_overheads": (0, 0, 0, 0),
+    "write_settle": -1_500_000,
+    "completion_overhead": 0,
+    "write_into": "last used",
+    "read_ahead": "track",
+    "read_ahead_after_hit": True,
+    "read_ahead_adaptive": False,
+    "read_ahead_limit": None,
+    "read_awaits_ahead": None,
+    "read_hits_wait": False,
+    "writes_wait": False,
+    "water_mark": None,
+    "water_mark_of_segment": False,
+    "write_interface_rate": None,
+    "write_segments": None,
+    "write_segment_apart": False,
+}
+
+
 @pytest.mark.parametrize("make", [hdd, slow_drive])
 @settings(deadline=None, max_examples=examples(100))
+@example(buffer=_AHEAD_OF_A_SWITCH, seed=1_190_028)
 @given(buffer=_BUFFERS, seed=st.integers(0, 2**32 - 1))
 def test_a_drive_answers_as_its_twin(make: Callable[..., Drive], buffer: dict[str, Any], seed: int) -> None:
     check(make(queue_depth=1, **buffer), seed, 80, [1, 8, 16, 40, 60, 400], 0.4)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -79,6 +79,46 @@ def sweep(references: list[int], capacity: int) -> int:
                 cached.append(cached.pop(0))
             cached.pop(0)
         cached.append([page, 1])
+    return missed
+
+
+def arc(references: list[int], capacity: int) -> int:
+    """The paper's figure 4, word by word; its ratios are not rounded."""
+    lists: list[list[int]] = [[] for _ in range(4)]
+    once, again, once_gone, again_gone = lists  # t1, t2, b1, b2: the latest last
+    target, missed = 0.0, 0
+
+    def replace(page: int) -> None:
+        of_once = bool(once) and (len(once) > target or (page in again_gone and len(once) == target))
+        kept, gone = (once, once_gone) if of_once else (again, again_gone)
+        gone.append(kept.pop(0))
+
+    for page in references:
+        found = next((one for one in (once, again) if page in one), None)
+        if found is not None:
+            found.remove(page)
+            again.append(page)
+            continue
+        missed += 1
+        full = len(once) + len(again) >= capacity
+        if page in once_gone:
+            target = min(target + max(len(again_gone) / len(once_gone), 1), capacity)
+        elif page in again_gone:
+            target = max(target - max(len(once_gone) / len(again_gone), 1), 0)
+        elif len(once) + len(once_gone) == capacity:
+            (once_gone if len(once) < capacity else once).pop(0)
+            full = len(once) + len(again) >= capacity
+        elif len(once) + len(again) + len(once_gone) + len(again_gone) == 2 * capacity:
+            again_gone.pop(0)
+        if full:
+            replace(page)
+        for ghosts in (once_gone, again_gone):
+            if page in ghosts:
+                ghosts.remove(page)
+                again.append(page)
+                break
+        else:
+            once.append(page)
     return missed
 
 
@@ -196,6 +236,13 @@ def test_a_page_outlasts_the_hand_as_often_as_its_uses_count(used: int) -> None:
 @given(drawn, st.integers(0, 6), st.one_of(st.integers(0, 30), st.just(1 << 62)))
 def test_lru2_is_the_paper_s(case: tuple[list[int], int], correlated: int, retained: int) -> None:
     assert run("lru-2", *case, correlated, retained) == lru2(*case, correlated, retained)
+
+
+@settings(deadline=None)  # the first call compiles
+@example(([5, 7, 6, 6, 1, 5, 6, 4], 3))  # a page that was seen once comes back, and the target moves by a ratio
+@given(drawn)
+def test_arc_is_the_paper_s(case: tuple[list[int], int]) -> None:
+    assert run("arc", *case) == arc(*case)
 
 
 @settings(deadline=None)  # the first call compiles

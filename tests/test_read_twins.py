@@ -158,6 +158,7 @@ def test_read_stream(seed: int, pages: int, depth: int, block: int, full: bool, 
     workers=st.integers(1, 4),
     costs=pick((0, 0), (700, 90), (1_500_000, 40_000)),
 )
+@example(seed=0, pages=7, depth=1, block=4, full=False, workers=1, costs=(700, 90))  # a read of several pages
 def test_readers(
     seed: int, pages: int, depth: int, block: int, full: bool, workers: int, costs: tuple[int, int]
 ) -> None:
@@ -188,6 +189,17 @@ def test_readers(
     page_ns=pick(0, 7_001, 50_003),
     cores=st.integers(1, 3),
     kind=pick("backup", "restore", "nul", "new"),
+)
+@example(  # the work on a buffer takes more than a slice
+    seed=0,
+    pages=[30],
+    apart=False,
+    buffers=1,
+    buffer_pages=64,
+    threads=1,
+    page_ns=50_003,
+    cores=1,
+    kind="backup",
 )
 def test_copies(
     seed: int,

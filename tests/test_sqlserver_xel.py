@@ -227,6 +227,12 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert {query.get("database") for query in recorded.queries.values()} == {"Shop", None}
 
 
+@pytest.mark.parametrize("number", [208, -256])  # their first and last bytes have other highest bits
+def test_the_last_byte_has_the_sign(number: int) -> None:
+    (event,) = decoded(file_of(xel_event("error_reported", 0, {}, error_number=number)))
+    assert event["data"]["error_number"] == number
+
+
 @settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_every_field_comes_back(data: st.DataObject) -> None:

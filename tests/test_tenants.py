@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from typer.testing import CliRunner
@@ -625,6 +625,7 @@ def test_waiting_is_behind_whoever_is_served_meanwhile() -> None:
     assert expected.min() > 0
 
 
+@example([(0, 0), (0, 1), (0, 1)], 2, 1)  # the last waits for both that are served
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 2)), min_size=1, max_size=25),
     st.integers(1, 3),

@@ -31,6 +31,16 @@ pytestmark = pytest.mark.kernels
     apart_ns=pick(300_000, 3_000_000, 600 * 10**9),
     skewed=st.booleans(),
 )
+@example(
+    seed=1,
+    extent=1 << 20,
+    fast_places=2,
+    slow_places=2,
+    requests=4,
+    rate=2 * 10**7,
+    apart_ns=300_000,
+    skewed=False,
+)
 def test_tiers(
     seed: int,
     extent: int,

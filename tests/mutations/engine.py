@@ -307,7 +307,7 @@ ENGINE = (
         "max(lengths[_GHOST_AGAIN] / lengths[_GHOST_ONCE], 1.0), float(capacity))",
         "max(lengths[_GHOST_ONCE] / lengths[_GHOST_AGAIN], 1.0), float(capacity))",
         "ARC's target moves by the inverse of its ratio.",
-        ("tests/test_policies.py::test_what_must_be_of_any_policy",),
+        ("tests/test_policies.py::test_arc_is_the_paper_s",),
     ),
     Fault(
         "policy-2q-shares",
