@@ -86,6 +86,27 @@ FULL = flash(
     slc_used=655_360,
 )
 
+#: A drive of one die that reads four units ahead of a stream.
+AHEAD = flash(
+    capacity=1 << 26,
+    channels=1,
+    dies=1,
+    unit=2048,
+    planes=1,
+    page=4096,
+    spread=1,
+    read=(50_000,),
+    program=100_000,
+    program_size=2048,
+    block=16_384,
+    allocation="dynamic",
+    state="fresh",
+    buffer=0,
+    power_loss_protection=False,
+    queue_depth=1,
+    read_ahead=8192,
+)
+
 
 @settings(max_examples=examples(45), deadline=None)
 @given(
@@ -96,6 +117,7 @@ FULL = flash(
 )
 @example(seed=1, drive=FULL, apart_ns=200_000, ops=(READ,))  # reads come while it moves units out
 @example(seed=1, drive=FULL, apart_ns=200_000, ops=(WRITE, FLUSH))  # flushes find programs half filled
+@example(seed=0, drive=AHEAD, apart_ns=200_000, ops=(READ,))  # a stream is read ahead once
 def test_planned_client(seed: int, drive: Flash, apart_ns: int, ops: tuple[int, ...]) -> None:
     """Streams of reads that a drive reads ahead of, and writes that fill its cache."""
     units = draw_commands(seed, 120, 1 << 21, (4096, 8192), ops, apart_ns, 4096, 0.95)
