@@ -57,13 +57,13 @@ function sentenceOfLatency([purpose, statistic]) {
   ].join(', ')}.`;
 }
 
-/** What is much slower than recorded on a scenario comes first, then what people wait for most: a commit waits for a log sync, or for a log write and then for a flush. */
+/** The purpose that people wait for most comes first: a commit waits for a log sync, or for a log write and then for a flush. Before it comes a read or a sync that got slower than all else. */
 function headlinePurposes() {
   const there = purpose => data.purposes.includes(purpose);
   const first = ['log sync', 'log write', 'log flush', 'flush', 'data write', 'checkpoint write'].find(there);
   const usual = [first, { 'log sync': 'log write', 'log write': 'log flush' }[first], 'data read'];
   const slow = slowestOfAll()?.purpose;
-  const chosen = [...new Set(slow ? [slow, ...usual.reverse()] : usual)].filter(purpose => known(purpose) && there(purpose));
+  const chosen = [...new Set(usual.includes(slow) ? [slow, ...usual.reverse()] : usual)].filter(purpose => known(purpose) && there(purpose));
   return chosen.length ? chosen : data.purposes.slice(0, 1);
 }
 
