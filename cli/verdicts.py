@@ -13,7 +13,7 @@ _OTHER_STORAGE = (
     " apply."
 )
 _DOUBT = (
-    " In doubt: a storage that carries the load reaches at least 95 % of the recorded transactions/s. The expected"
+    " In doubt: storage that carries the load reaches at least 95 % of the recorded transactions/s. The expected"
     " range holds less and more than that."
 )
 _DOUBT_UNKNOWN = " In doubt: whether the load is carried, as the expected error is unknown."

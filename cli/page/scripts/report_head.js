@@ -57,7 +57,7 @@ function sentenceOfLatency([purpose, statistic]) {
   ].join(', ')}.`;
 }
 
-/** The purpose that people wait for most comes first: a commit waits for a log sync, or for a log write and then for a flush. Before it comes a read or a sync that got slower than all else. */
+/** The purpose that people wait for most comes first: a commit waits for a log sync, or for a log write and then for a flush. A read or a sync that takes much longer than recorded comes before it. */
 function headlinePurposes() {
   const there = purpose => data.purposes.includes(purpose);
   const first = ['log sync', 'log write', 'log flush', 'flush', 'data write', 'checkpoint write'].find(there);

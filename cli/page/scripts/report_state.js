@@ -82,7 +82,7 @@ function stateInAddress() {
 }
 
 const isShort = scenario => scenario.throughput_shortfall_pct >= 0.5;
-/** How far requests start behind the schedule means something where the load is not carried: else a few sessions make the mean, and the verdict names them. */
+/** Late starts are shown where the load is not carried. Where it is, a few late sessions make the mean, and the verdict names them. */
 const hasLag = scenario => (scenario.lag_ns?.max ?? 0) > 0 && scenario.verdict.load !== 'steady';
 const lag = scenario => ['mean', 'max'].filter(key => known(scenario.lag_ns?.[key]))
   .map(key => `${duration(Math.abs(scenario.lag_ns[key]) / 1e3)} ${scenario.lag_ns[key] < 0 ? 'early ' : ''}${{ mean: 'on average', max: 'at most' }[key]}`);
