@@ -16,7 +16,9 @@ from benchmarks.real_postgres.matrix import blocks, chosen
 from benchmarks.real_postgres.pairs import _drawn, table
 from benchmarks.real_postgres.plan import read_plan
 from benchmarks.real_postgres.results import pack_cells
-from tiersim.scenarios.validation.matrix_cells import Cell, cells_of, kind_of, pools_of, scaled_by_cap
+from tiersim.devices.catalogue import read_device
+from tiersim.devices.cloud.token_bucket import TokenBucket
+from tiersim.scenarios.validation.matrix_cells import Cell, cells_of, kind_of, log_device, pools_of, scaled_by_cap
 from tiersim.scenarios.validation.pair_figures import Pair
 from tiersim.traces.samples import matrix
 
@@ -36,7 +38,7 @@ def cell(
         "logged": 0.0,
         "spread": 0.0,
     }
-    return Cell("a cell", "reads", pool, iops, log_iops, 40_000, 40.0, 0.0, known | figures, Path())
+    return Cell("a cell", "reads", pool, iops, log_iops, 40_000, {}, 40.0, 0.0, known | figures, Path())
 
 
 def pair(error: float, **changes: Any) -> Pair:
@@ -106,6 +108,20 @@ def test_what_bounds_a_cell() -> None:
 )
 def test_who_knows_the_caps_alone_guesses(source: Cell, target: Cell, guess: float) -> None:
     assert scaled_by_cap(source, target) == pytest.approx(guess)
+
+
+@pytest.mark.parametrize(
+    ("took", "latency_ns", "flush_ns"),
+    [({}, 40_000, None), ({"write": 90_000, "synced": 200_000, "synced_64k": 250_000}, 90_000, 110_000)],
+)
+def test_a_log_is_described_by_its_own_writes_where_they_were_timed(
+    took: dict[str, int], latency_ns: int, flush_ns: int | None, tmp_path: Path
+) -> None:
+    source, target = replace(cell(1000), log_device_ns=took), cell(100, log_iops=400)
+    (tmp_path / "log.toml").write_text(log_device(target, source), encoding="utf-8")
+    found = read_device(tmp_path / "log.toml")
+    assert isinstance(found, TokenBucket)
+    assert (found.latency, found.flush, found.write_iops) == (latency_ns, flush_ns, 400)
 
 
 def test_the_table_has_a_row_for_each_block_and_one_for_all() -> None:

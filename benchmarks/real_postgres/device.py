@@ -9,7 +9,7 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,8 @@ from benchmarks.real_postgres.errors import BenchError
 _THROTTLE = Path("/sys/fs/cgroup/blkio")
 _FILES = [_THROTTLE / f"blkio.throttle.{direction}_iops_device" for direction in ("read", "write")]
 _PAGE_BYTES, _PROBES = 8192, 4000
+#: As large as a segment of the log, and as many of its writes are timed.
+_SEGMENT_BYTES, _SYNCS = 16 << 20, 1000
 #: What ``/sys/block/*/stat`` counts (Documentation/block/stat.rst), by its place there.
 REQUESTS = {"reads": 0, "sectors_read": 2, "writes": 4, "sectors_written": 6, "flushes": 15}
 
@@ -74,6 +76,44 @@ def latency_ns(file: Path) -> int:
     finally:
         os.close(opened)
         page.close()
+    return round(median(took))
+
+
+def log_times_ns(folder: Path) -> dict[str, int]:
+    """Return how long a device takes for a log in *folder*, medians of writes one after the other over a file that is
+    there: ``write``, of a page past the page cache; ``synced`` and ``synced_64k``, of a page and of 64 KiB with the
+    fdatasync behind it, as the server does it.
+    """
+    file = folder / "probe"
+    file.write_bytes(bytes(_SEGMENT_BYTES))
+    try:
+        opened = os.open(file, os.O_RDWR)
+        try:
+            os.fsync(opened)
+            synced = {
+                "synced": _median_ns(opened, bytes(_PAGE_BYTES), os.fdatasync),
+                "synced_64k": _median_ns(opened, bytes(8 * _PAGE_BYTES), os.fdatasync),
+            }
+        finally:
+            os.close(opened)
+        opened = os.open(file, os.O_WRONLY | os.O_DIRECT)
+        try:
+            with mmap.mmap(-1, _PAGE_BYTES) as page:
+                return {"write": _median_ns(opened, page, lambda _: None)} | synced
+        finally:
+            os.close(opened)
+    finally:
+        file.unlink()
+
+
+def _median_ns(opened: int, data: bytes | mmap.mmap, behind: Callable[[int], None]) -> int:
+    """Return the median time of a write of *data* and what comes *behind* it, along the file."""
+    took = []
+    for number in range(_SYNCS):
+        began = time.perf_counter_ns()
+        os.pwrite(opened, data, number * len(data) % _SEGMENT_BYTES)
+        behind(opened)
+        took.append(time.perf_counter_ns() - began)
     return round(median(took))
 
 

@@ -82,10 +82,12 @@ def measure(programs: Programs, cell: Cell, template: Path, folder: Path, say: C
             _with_log(cell, folder, made.mount / "cluster") as log,
             running(programs, made.mount / "cluster", folder, settings, cell.memory_bytes) as server,
         ):
-            latency_ns = device.latency_ns(_table(server, made.mount / "cluster"))
+            latencies: dict[str, Any] = {"device_latency_ns": device.latency_ns(_table(server, made.mount / "cluster"))}
+            if log is not None:
+                latencies["log_device_ns"] = device.log_times_ns(log.mount)
             _warm(server, made, log, cell)
             say(f"{cell.name}: warm, measuring for {cell.run_s:.0f} s")
-            result = _run(server, made, cell, folder) | {"device_latency_ns": latency_ns}
+            result = _run(server, made, cell, folder) | latencies
     finally:
         image.unlink(missing_ok=True)
     (folder / "result.json").write_text(_compact(result))

@@ -37,7 +37,7 @@ write_iops = {writes}
 refill_interval = "100 ms"
 carry_over = "0 s"
 latency = "{latency_ns} ns"
-
+{flush}
 [sources]
 capacity = "measured: the file's size"
 read_iops = "measured: as it was set"
@@ -45,7 +45,9 @@ write_iops = "measured: as it was set"
 refill_interval = "measured: the kernel's throttle"
 carry_over = "measured: the kernel's throttle"
 latency = "measured: of 8 KiB, {measured}"
-"""
+{flush_source}"""
+_FLUSH = 'flush = "{flush_ns} ns"\n'
+_FLUSH_SOURCE = 'flush = "measured: what fdatasync takes beyond a write"\n'
 #: Names of pools that are as many times as large as another, and the largest multiple of each.
 _POOLS = (("smaller", 0.99), ("same", 1.0), ("2 to 4 x", 4.0), ("8 to 16 x", float("inf")))
 
@@ -62,6 +64,7 @@ class Cell:
     iops: int | None
     log_iops: int | None
     device_latency_ns: int
+    log_device_ns: Mapping[str, int]  # of a log that has a device of its own, where it was measured
     run_s: float
     since_checkpoint_s: float
     figures: Mapping[str, float]
@@ -108,6 +111,7 @@ def _mean(name: str, found: Sequence[tuple[Path, dict[str, Any]]]) -> Cell:
         cell["iops"],
         cell.get("log_iops"),
         first["device_latency_ns"],
+        first.get("log_device_ns", {}),
         cell["run_s"],
         first["since_checkpoint_s"],
         means,
@@ -120,11 +124,39 @@ def _counted(result: Mapping[str, Any], *names: str) -> float:
     return sum(float(result["counted"].get(name, 0)) for name in names) / float(result["transactions"])
 
 
-def capped_device(read_iops: int | None, write_iops: int | None, latency_ns: int, measured: str) -> str:
-    """Return the file of the device of a cell: its caps, None for none; how long a read takes, how that is known."""
+def capped_device(
+    read_iops: int | None, write_iops: int | None, latency_ns: int, measured: str, *, flush_ns: int | None = None
+) -> str:
+    """Return the file of the device of a cell: its caps, None for none; how long a request takes, how that is known;
+    how long a flush takes, None for as long.
+    """
     return _DEVICE.format(
-        reads=read_iops or _NO_CAP, writes=write_iops or _NO_CAP, latency_ns=latency_ns, measured=measured
+        reads=read_iops or _NO_CAP,
+        writes=write_iops or _NO_CAP,
+        latency_ns=latency_ns,
+        measured=measured,
+        flush="" if flush_ns is None else _FLUSH.format(flush_ns=flush_ns),
+        flush_source="" if flush_ns is None else _FLUSH_SOURCE,
     )
+
+
+def data_device(target: Cell, source: Cell) -> str:
+    """Return the file of the device with the tables of *target*, as it was measured at *source*."""
+    measured = "the median of 4,000 reads, one after the other"
+    return capped_device(target.iops, target.iops, source.device_latency_ns, measured)
+
+
+def log_device(target: Cell, source: Cell) -> str:
+    """Return the file of the device with the log of *target*, as it was measured at *source*: by reads of the other
+    device where nothing else was.
+    """
+    took_ns = source.log_device_ns
+    if not took_ns:
+        measured = "the median of 4,000 reads, one after the other"
+        return capped_device(target.log_iops, target.log_iops, source.device_latency_ns, measured)
+    measured = "the median of 1,000 writes, one after the other"
+    flush_ns = max(took_ns["synced"] - took_ns["write"], 1)
+    return capped_device(target.log_iops, target.log_iops, took_ns["write"], measured, flush_ns=flush_ns)
 
 
 def kind_of(cell: Cell, cells: Iterable[Cell]) -> str:

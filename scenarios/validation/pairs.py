@@ -1,8 +1,8 @@
 """A real PostgreSQL from anywhere to anywhere: each cell of a load, a pool and caps predicted from the counters of
 every other of its load.
 
-What a prediction sees: the counters of one cell, how long a read of the device without a cap took before it, how long
-the last checkpoint was ago when it began; of the other cell its pool and its caps. ``benchmarks/real_postgres``
+What a prediction sees: the counters of one cell, how long a read of the device without a cap took before it (and a
+write of the log, where it was timed), how long the last checkpoint was ago when it began; of the other cell its pool and its caps. ``benchmarks/real_postgres``
 measures.
 """
 
@@ -16,7 +16,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.replay import replay_statements_all
 from tiersim.scenarios.validation.claims import Claim, Experiment, HeatMap
-from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, capped_device, cells_of, scaled_by_cap
+from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, cells_of, data_device, log_device, scaled_by_cap
 from tiersim.scenarios.validation.pair_figures import FAR, SLOW_APART, Pair, Predicted, pairs_of
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
@@ -74,9 +74,8 @@ def results_of(
 
 def _scenario(folder: Path, source: Cell, target: Cell, changes: Sequence[str]) -> NamedScenario:
     folder.mkdir()
-    for name, iops in (("data", target.iops), ("log", target.log_iops)):
-        text = capped_device(iops, iops, source.device_latency_ns, "the median of 4,000 reads, one after the other")
-        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    for name, device in (("data", data_device), ("log", log_device)):
+        (folder / f"{name}.toml").write_text(device(target, source), encoding="utf-8")
     path = folder / f"{folder.name}.toml"
     path.write_text(_HOST.format(pool=target.pool_mib), encoding="utf-8")
     return load_scenario(str(path), [f"replay.since_checkpoint={source.since_checkpoint_s} s", *changes])
