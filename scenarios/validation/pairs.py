@@ -1,9 +1,9 @@
 """A real PostgreSQL from anywhere to anywhere: each cell of a load, a pool and caps predicted from the counters of
 every other of its load.
 
-What a prediction sees: the counters of one cell, how long a read of the device without a cap took before it (and a write
-of the log, where it was timed), how long the last checkpoint was ago when it began; of the other cell its pool and its
-caps. ``benchmarks/real_postgres`` measures.
+What a prediction sees: the counters of one cell, how long a read of the device without a cap took before it (and a
+write of the log, where it was timed), how long the last checkpoint was ago when it began; of the other cell its pool
+and its caps. ``benchmarks/real_postgres`` measures.
 """
 
 import shutil
