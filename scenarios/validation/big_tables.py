@@ -2,8 +2,8 @@
 device with and without a cap, each predicted from the counters of the other.
 
 What a prediction sees: the counters of one cell, how large the page cache was in it, how long a read of the device
-without a cap took, how long the last checkpoint was ago; of the other cell its cap. ``benchmarks/real_postgres``
-(``writes.toml``) measures.
+without a cap and a write of the log with fdatasync took before it, how long the last checkpoint was ago; of the other
+cell its cap. ``benchmarks/real_postgres`` (``writes.toml``) measures.
 """
 
 import json
@@ -36,8 +36,8 @@ def experiment() -> Experiment:
         "PostgreSQL 18 with tables larger than memory: a device with and without a cap, each from the other",
         "our own runs of pgbench (benchmarks/real_postgres): 6 million rows, 768 MiB, a pool of 256 and some 250 MiB of"
         " page cache, a cap of 1,000 reads and 1,000 writes/s, 480 s, 8 clients on 2 cores",
-        "the recorded cell: popularity to its misses, CPU to what its processors did; that VACUUM and ANALYZE ask for"
-        " pages beside statements came after the first cells were known",
+        "the recorded cell: popularity to its misses, CPU to what its processors did; the model was as it is before"
+        " these cells were measured",
         tuple(claims),
         basis="calibrated",
     )
