@@ -14,7 +14,13 @@ from tests.test_cli import Shell, shell  # noqa: F401 - a fixture
 from tests.test_statements import scenario
 from tiersim.devices.host.upkeep import Upkeep
 from tiersim.scenarios.calibration.popularity.recorded import recorded_accesses
-from tiersim.scenarios.statements.autovacuum import due_after_s, pages_per_s, said_of_vacuum, upkeep_of
+from tiersim.scenarios.statements.autovacuum import (
+    due_after_s,
+    images_of_upkeep,
+    pages_per_s,
+    said_of_vacuum,
+    upkeep_of,
+)
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.statement_load import read_load
 from tiersim.traces.bundle import Bundle
@@ -119,6 +125,26 @@ def test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements(tmp_p
         0.5 * reads, rel=0.05
     )
     assert beside["latency_ns"]["data read"]["count"] == alone["latency_ns"]["data read"]["count"]
+
+
+@pytest.mark.parametrize(("of_log", "images"), [(100, 40), (60, 0), (50, 0)])
+def test_images_that_no_statement_wrote_are_those_of_upkeep(of_log: int, images: int) -> None:
+    queries = {str(number): EntityChange({"log_full_page_images": Decimal(30)}) for number in range(2)}
+    found = Differences({"log": {"log": EntityChange({"full_page_images": Decimal(of_log)})}, "query": queries})
+    assert images_of_upkeep(found) == images
+
+
+def test_commits_carry_the_images_of_upkeep(tmp_path: Path) -> None:
+    path = counted_database(tmp_path / "v.trace")
+    load = read_load(read_counters(path), synthesised(path, 1), law())
+    where = scenario(tmp_path)
+    each = [
+        replay_statements(path, where, load=replace(load, upkeep_log_bytes=added * load.transactions)).summary["log"][
+            "bytes_per_transaction"
+        ]
+        for added in (0, 4096)
+    ]
+    assert each[1] - each[0] == pytest.approx(4096, rel=1 / 8)  # sizes of commits come in steps of an eighth
 
 
 @pytest.mark.parametrize("part", [1, 2])

@@ -1,5 +1,5 @@
 """VACUUM and ANALYZE beside a load of PostgreSQL: how many pages they read and wrote while it was recorded, and when
-autovacuum is due if the load goes on. A run reads and writes as many for each transaction; no row goes.
+autovacuum is due if the load goes on. A run reads, writes and logs as many for each transaction; no row goes.
 
 A table is due when its dead rows exceed a threshold and a share of its rows (postmaster/autovacuum.c,
 relation_needs_vacanalyze). Deletions leave dead rows, and so do updates whose new version lies on another page; of
@@ -10,7 +10,7 @@ what its pages cost, and sleeps for the delay whenever that comes to the limit (
 from collections.abc import Mapping
 
 from tiersim.devices.host.upkeep import Upkeep
-from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, of_upkeep
+from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, of_log, of_upkeep
 from tiersim.units import NS_PER_S
 
 #: Defaults: autovacuum_vacuum_threshold, autovacuum_vacuum_scale_factor (utils/misc/guc_tables.c).
@@ -34,6 +34,17 @@ def upkeep_of(found: Differences, page_bytes: int) -> Upkeep | None:
     return Upkeep(own / others, written / own, max(round(pages / max(runs.get(largest, 1), 1)), 1), max(int(depth), 1))
 
 
+def images_of_upkeep(found: Differences) -> float:
+    """Return how many images of pages the log got from VACUUM and ANALYZE: all that no statement is counted for.
+
+    With checksums (initdb's default from PostgreSQL 18 on) or wal_log_hints a page that only its hint bits change in
+    needs one, too (storage/bufmgr.c, MarkBufferDirtyHint): ANALYZE reads 30,000 pages of a large table, and where rows
+    were changed since a checkpoint most of them.
+    """
+    counted = sum(_count(change, "log_full_page_images") for change in found.of("query").values())
+    return max(of_log(found, "full_page_images") - counted, 0.0)
+
+
 def said_of_vacuum(found: Differences, upkeep: Upkeep | None = None) -> list[str]:
     """Say what VACUUM and ANALYZE did while a load was recorded, *upkeep*, and which tables are due before it has gone
     on for as long again.
@@ -45,7 +56,7 @@ def said_of_vacuum(found: Differences, upkeep: Upkeep | None = None) -> list[str
         said.append(
             f"VACUUM and ANALYZE read {upkeep.reads:.1%} as many pages as statements while this was recorded, some"
             f" {upkeep.run_pages:,} at a time; a replay asks for as many for each transaction, at random places"
-            " and without CPU time"
+            " and without CPU time; their full-page images are spread over the commits"
         )
     elif runs:
         said.append(

@@ -233,7 +233,8 @@ def write_program(
     committed = np.flatnonzero(durable[number])
     last = first + size - 1
     unattached = np.array(classes.unattached_bytes)[own_kind]
-    log_bytes = np.add.reduceat(unattached, np.cumsum(rows) - rows)[committed] + rules.commit_record_bytes
+    own_bytes = rules.commit_record_bytes + round(load.upkeep_log_bytes / max(int(durable.sum()), 1))
+    log_bytes = np.add.reduceat(unattached, np.cumsum(rows) - rows)[committed] + own_bytes
     log_bytes = _in_steps(np.maximum(np.rint(log_bytes), 1).astype(np.int64))
     kind[last[committed]] = _end_durably(kind[last[committed]], apart[number[committed]], log_bytes, classes)
     begins, ends, executed = np.zeros(total, np.uint8), np.zeros(total, np.uint8), np.zeros(total, np.bool_)

@@ -29,7 +29,7 @@ from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.counted import Role, is_nested, is_of_the_recording, role_of
 from tiersim.scenarios.calibration.synthesis.synthesise import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.autovacuum import said_of_vacuum, upkeep_of
+from tiersim.scenarios.statements.autovacuum import images_of_upkeep, said_of_vacuum, upkeep_of
 from tiersim.scenarios.statements.queries import (
     IndexEntries,
     QueryWork,
@@ -198,6 +198,7 @@ class StatementLoad:
     inside_ns: float | None = None  # that sessions were at work or in a transaction
     upkeep: Upkeep | None = None  # what VACUUM and ANALYZE did beside them
     upkeep_pages: float | None = None  # that these read
+    upkeep_log_bytes: float = 0.0  # of images that these put into the log
     all_tracked: bool = True  # what they executed was counted, all of it
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
@@ -272,13 +273,14 @@ def read_load(
     manifest = Bundle(path).manifest
     page_bytes = int(manifest.host.get("page_bytes", 8192))
     entries: tuple[IndexEntries, ...] = ()
-    upkeep = None
+    upkeep, upkeep_log_bytes = None, 0.0
     if files is None:
         record_bytes, image_bytes = log_volume(counters, page_bytes)
         entries = index_entries(counters.found, fitted, _texts_by_entity(path))
         asked, said = asked_of(counters.found, fitted, queries, texts, columns, dirtied, record_bytes)
         said += said_of(fitted.tables, entries)
         upkeep = upkeep_of(counters.found, page_bytes)
+        upkeep_log_bytes = 0.0 if upkeep is None else images_of_upkeep(counters.found) * (image_bytes or 0)
         said += said_of_vacuum(counters.found, upkeep)
         said += said_of_earlier_changes(counters.found, [texts.get(query) for query in queries])
     else:
@@ -332,6 +334,7 @@ def read_load(
         active=active,
         inside_ns=inside_ns,
         upkeep=upkeep,
+        upkeep_log_bytes=upkeep_log_bytes,
         upkeep_pages=None if upkeep is None else of_upkeep(counters.found, "read_bytes")[0] / page_bytes,
         all_tracked=not untracked,
         closed=synthesis is not None and synthesis.closed,
