@@ -32,6 +32,22 @@ SCENARIOS = (
         (f"{_VACUUM}test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements",),
     ),
     Fault(
+        "vacuum-logs-nothing",
+        "scenarios/statements/programs.py",
+        "own_bytes = rules.commit_record_bytes + round(load.upkeep_log_bytes / max(int(durable.sum()), 1))",
+        "own_bytes = rules.commit_record_bytes",
+        "The WAL gets no images from VACUUM and ANALYZE.",
+        (f"{_VACUUM}test_commits_carry_the_images_of_upkeep",),
+    ),
+    Fault(
+        "images-of-statements-are-those-of-vacuum",
+        "scenarios/statements/autovacuum.py",
+        'max(of_log(found, "full_page_images") - counted, 0.0)',
+        'of_log(found, "full_page_images")',
+        "Images that statements wrote count as those of VACUUM and ANALYZE, too.",
+        (f"{_VACUUM}test_images_that_no_statement_wrote_are_those_of_upkeep",),
+    ),
+    Fault(
         "waits-of-commits-for-an-idle-log",
         "scenarios/statements/recorded_waits.py",
         "commit_ns = min(left_ns, self._most_ns) / self.commits",
