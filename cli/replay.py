@@ -98,8 +98,9 @@ def replay(
 ) -> None:
     """Predict how a recorded load runs on other hardware. Writes one result for each scenario.
 
-    tiersim replays the queries of a server recording, and the block requests of a block trace. If a trace has both,
-    it replays the block requests. For its queries add --set engine.kind=postgresql.
+    tiersim replays the queries of a server recording, and the block requests of a block trace. If a trace has both
+    (blktrace beside the server's recording), it replays the block requests. For its queries add
+    --set engine.kind=postgresql.
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """

@@ -13,8 +13,7 @@ _OTHER_STORAGE = (
     " apply."
 )
 _DOUBT = (
-    " In doubt: storage that carries the load reaches at least 95 % of the recorded transactions/s. The expected"
-    " range holds less and more than that."
+    " In doubt: the limit of carrying the load, 95 % of the recorded transactions/s, lies inside the expected range."
 )
 _DOUBT_UNKNOWN = " In doubt: whether the load is carried, as the expected error is unknown."
 _ENGINE = "unknown for this engine (docs/innodb.md)"

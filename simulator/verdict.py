@@ -224,13 +224,13 @@ def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
     finish = f"One{one} ends" if late_ns.size == 1 else f"{late_ns.size}{latest_of} end up to"
     text = (
         f"{sessions.sessions - late_ns.size} of {sessions.sessions} sessions keep pace with the recording. "
-        f"{finish} {format_ns(int(late_ns.max()))} late"
+        f"{finish} {format_ns(int(late_ns.max()))} later than recorded"
     )
     if sessions.recorded_ns is None:
         return text
     due_ns = int(sessions.recorded_ns[latest])
     ended_ns = due_ns + int(sessions.late_ns[latest])
-    return f"{text} (at {format_ns(ended_ns)}; in the recording at {format_ns(due_ns)})"
+    return f"{text} (at {format_ns(ended_ns)}, not {format_ns(due_ns)})"
 
 
 def _per_s(count: int, time_ns: int) -> str:

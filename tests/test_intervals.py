@@ -462,5 +462,5 @@ def test_a_verdict_is_in_doubt_where_the_expected_error_reaches_the_other_one(
     row = row_of(result)["summary"]  # without the keys that it follows from
     assert row["in_doubt"] == doubted
     assert said.carries(row).endswith(", in doubt") == doubted
-    why = "The expected range holds less and more than that."
+    why = "lies inside the expected range."
     assert any(why in note for note in said.notes_of_rows([row, row])) == doubted

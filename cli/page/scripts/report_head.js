@@ -102,7 +102,7 @@ function shareOfQueries(scenario) {
   if (bottleneck.resource !== 'cores' || !us || !known(host?.cores) || !known(perS)) return '';
   const queries = us[data.parts.indexOf('cpu')] * perS / (1e6 * host.cores * bottleneck.utilisation);
   if (queries > 0.97) return '';
-  return ` (queries use ${percent(queries)} of that, ${host.clients_on_cores ? 'clients on the same cores and IO' : 'IO'} the rest)`;
+  return ` (queries use ${percent(queries)} of that; the rest is IO${host.clients_on_cores ? ' and clients on the same cores' : ''})`;
 }
 
 /** What would shorten the mean of transactions most, and next. */
@@ -355,7 +355,7 @@ function drawComparison() {
   $('comparison-note').textContent = [
     SMALL_FIGURES,
     ...wordsOfRanges($('comparison')),
-    scenarios().every(ofStatements) ? '' : 'For a block trace tiersim cannot say whether a verdict is in doubt.',
+    scenarios().every(ofStatements) ? '' : 'Verdicts on a block trace have no check for doubt.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts.' : '',

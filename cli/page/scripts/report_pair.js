@@ -209,7 +209,7 @@ function drawPair() {
   if (!there) return;
   $('pair-title').textContent = `${selected().name} against ${otherName()}`;
   $('pair-note').textContent = [
-    `Latency of X ÷ latency of Y: above 1, X (${selected().name}) is slower. Of completed/s: below 1, X does less. Small figures: range of the ratio (from the 80 % intervals), and both latencies.`,
+    `Latency of X ÷ latency of Y: above 1, X (${selected().name}) is slower. Of completed/s: below 1, X does less. Small figures: range of the ratio in repeated simulations (without the error of the model), and both latencies.`,
     sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
   ].filter(Boolean).join(' ');
   $('pair-facts').replaceChildren(factsTable());
