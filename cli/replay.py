@@ -325,7 +325,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
             busiest,
             *known,
         ]
-    title = f"{f'{of}, ' if of else ''}{trace['name']}: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
+    title = f"{f'{of}, ' if of else ''}{trace['name']}, block trace: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
     title += "; log sync: the server's wait for write and flush of the WAL" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)
     left = max(len(rows) - len(shown), 0)
@@ -370,7 +370,7 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         notes.append(
-            "A range or a bound (>) in place of a p99 of requests: the run has too few slow ones for one value. It"
+            "A range or a bound (>) in place of a p99 of requests: slow ones are too few, or come in too few bursts. It"
             " leaves out the error of the model, which is unknown for p99."
         )
     return notes

@@ -19,8 +19,8 @@ _MOST_PARTS, _LEAST_SHARE = 4, 0.05
 _EXPECTED = "transactions/s, expected"
 #: Of what a short table has the intervals of 99th percentiles.
 _TAILS = {"transaction": "transaction", "commit": "commit"}
-#: What of a transaction is in none of its queries; beside the recorded one.
-_REST = "outside the queries, mean"
+#: What of a transaction is in none of its queries: its commit, and the client between queries; beside the recorded one.
+_REST = "transaction minus queries, mean"
 #: The row that says how far throughput falls in checkpoints.
 DIP = "transactions/s in a checkpoint"
 

@@ -62,6 +62,9 @@ def pairs_of(bundle: Path) -> Iterator[Pair]:
     trace = Bundle(bundle)
     windows = Windows(trace.rows, trace.manifest.span_ns, most=max(trace.rows // _PART, WINDOWS))
     source = RequestSource(trace, None, None, also=windows.add)
+    if not windows.requests:
+        print(f"{bundle}: no request lies in a window")
+        return
     sample = windows.sample(source.found, source.waiting)
     for name in SCENARIOS:
         for load in LOADS:

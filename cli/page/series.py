@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: How many numbers may be drawn over time, all scenarios together; intervals are merged until they fit.
 MOST_NUMBERS = 150_000
 
+#: What a buffer pool serves: it takes time of processors, not of the pool, which is never busy.
+_TIMELESS = "lookups"
+
 #: Stations shown per scenario: the busiest ones.
 MOST_STATIONS = 64
 
@@ -192,7 +195,7 @@ def stations(result: Result, merged: int) -> dict[str, Any]:
         kind = max(masks, key=lambda one: float(utilisation[masks[one]].mean()))
         return kind, masks[kind]
 
-    chosen = {name: busiest(name) for name in dict.fromkeys(station)}
+    chosen = {name: busiest(name) for name in dict.fromkeys(station[resource != _TIMELESS])}
     busy_first = sorted(chosen, key=lambda name: (-float(utilisation[chosen[name][1]].mean()), name))
     kept = sorted(busy_first[:MOST_STATIONS], key=list(chosen).index)
     rows = []

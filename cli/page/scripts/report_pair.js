@@ -112,7 +112,7 @@ function pairReading() {
     said.push(`${capital(name)} of ${what}: ${times(found.value)} that of ${otherName()}${range ? ` (${range})` : ''}${undecided(found) ? ', no clear difference' : ''}.`);
   } else if (found) said.push(`${capital(name)} of ${what}: ${timesRange(found)}${NBSP}× that of ${otherName()} (not known well enough for one value).`);
   else said.push(`${capital(name)} of ${what}: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : 'one side has none'}.`);
-  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}. ${selected().has_tails ? 'Ranges hold the scatter of runs. Those of p99s of transactions, commits and queries hold the error of the model, too' : 'Ranges hold the scatter of runs, not the error of the model'}.`);
+  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}. ${selected().has_tails ? 'Ranges show how much repeated simulations differ. Those of p99s of transactions, commits and queries are wider, for the error of the model, as far as it is known' : 'Ranges show how much repeated simulations differ, without the error of the model'}.`);
   return [...said, medianReading()].filter(Boolean).join(' ');
 }
 
@@ -209,7 +209,7 @@ function drawPair() {
   if (!there) return;
   $('pair-title').textContent = `${selected().name} against ${otherName()}`;
   $('pair-note').textContent = [
-    `Latency of X ÷ latency of Y: above 1, X (${selected().name}) is slower. Of completed/s: below 1, X does less. Small figures: range of the ratio in repeated simulations (without the error of the model), and both latencies.`,
+    `Latency of X ÷ latency of Y: above 1, X (${selected().name}) is slower. Of completed/s: below 1, X does less. Small figures: range of the ratio in repeated simulations, and both latencies.`,
     sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
   ].filter(Boolean).join(' ');
   $('pair-facts').replaceChildren(factsTable());
