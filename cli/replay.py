@@ -325,7 +325,8 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
             busiest,
             *known,
         ]
-    title = f"{f'{of}, ' if of else ''}{trace['name']}, block trace: {trace['requests']:,} requests in {format_ns(trace['span_ns'])}"
+    title = f"{f'{of}, ' if of else ''}{trace['name']}, block trace: {trace['requests']:,} requests"
+    title += f" in {format_ns(trace['span_ns'])}"
     title += "; log sync: the server's wait for write and flush of the WAL" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)
     left = max(len(rows) - len(shown), 0)
