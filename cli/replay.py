@@ -371,8 +371,8 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         notes.append(
-            "A range or a bound (>) in place of a p99 of requests: slow ones are too few, or come in too few bursts. It"
-            " leaves out the error of the model, which is unknown for p99."
+            "A range or a bound (>) in place of a p99 of requests: too few slow ones, too few bursts of them, or"
+            " latencies jump there. It leaves out the error of the model, which is unknown for p99."
         )
     return notes
 

@@ -89,7 +89,7 @@ def size(
     """Find the cheapest hardware that meets every target.
 
     Also names the next cheapest candidates (runners-up), and says why each cheaper candidate fails. Repeated
-    simulations decide whether a target is met. A target that is met, but not within all of the expected error, is met
+    simulations decide whether a target is met. A target that is met, but not over the whole expected range, is met
     in doubt.
 
     Example: tiersim size prod.trace --slo 'mean(transaction) < 5 ms' --candidates candidates.toml

@@ -12,7 +12,8 @@ _OTHER_STORAGE = (
     " The calibration passed, but on the recorded kind of storage. For another kind the limits without a calibration"
     " apply."
 )
-_DOUBT = (
+_DOUBT = " In doubt: so the other verdict is possible."
+_DOUBT_OF_CLIENTS = (
     " In doubt: the limit of carrying the load, 95 % of the recorded transactions/s, lies inside the expected range."
 )
 _DOUBT_UNKNOWN = " In doubt: whether the load is carried, as the expected error is unknown."
@@ -101,7 +102,7 @@ def meaning(summaries: Iterable[Summary]) -> str:
     from tiersim.scenarios.caveats import in_doubt
 
     given = list(summaries)
-    doubts = {_DOUBT if _known_error(one, "throughput") else _DOUBT_UNKNOWN for one in given if in_doubt(one)}
+    doubts = {_doubt(one) for one in given if in_doubt(one)}
     if not any(_known_error(summary, _unpaced(given)) for summary in given):
         return "".join(sorted(doubts)).lstrip()
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
@@ -112,6 +113,12 @@ def meaning(summaries: Iterable[Summary]) -> str:
         f"{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{''.join(sorted(doubts))}"
     )
+
+
+def _doubt(summary: Summary) -> str:
+    if not _known_error(summary, "throughput"):
+        return _DOUBT_UNKNOWN
+    return _DOUBT_OF_CLIENTS if (summary.get("replay") or {}).get("keeps") == "clients" else _DOUBT
 
 
 def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:

@@ -98,17 +98,20 @@ def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] |
 
 
 def in_doubt(summary: Mapping[str, Any]) -> bool:
-    """Tell whether the other verdict on load lies within the expected error, or that is unknown: of clients that go on
-    as they are answered, whose transactions/s are compared with the recorded ones. Of a row of a sweep, a load or a
-    search, what it says.
+    """Tell whether the other verdict on load lies within the expected error of throughput. Of a row of a sweep, a load
+    or a search, what it says.
+
+    Of clients that go on as they are answered, transactions/s are compared with the recorded ones; an unknown error is
+    a doubt. Else a load is carried as long as no part is full; an unknown error is at least that without a calibration.
     """
     if "in_doubt" in summary:
         return bool(summary["in_doubt"])
     verdict, error, wide = summary["verdict"], summary.get("model_error"), summary.get("range")
-    compared = (summary.get("replay") or {}).get("keeps") == "clients" and verdict.get("arrivals") != "described"
-    if not (error and compared) or verdict["load"] not in ("steady", "behind"):
+    if not error or "load" not in verdict or verdict.get("arrivals") == "described":
         return False
     found = multiples_of(error, "throughput")
+    if (summary.get("replay") or {}).get("keeps") != "clients":
+        return _may_be_full(summary, found or multiples_of(model_error_of({"calibration": "none"}), "throughput"))
     if wide and (rate := summary["throughput_per_s"]["transactions"]["value"]):  # which holds that error, and more
         found = wide["transactions_per_s"]["low"] / rate, wide["transactions_per_s"]["high"] / rate
     if found is None:
@@ -116,6 +119,21 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
     low, high = found
     share = 1 - summary["throughput_shortfall_pct"] / 100  # of the recorded transactions/s
     return bool(share * low < BEHIND_THROUGHPUT if verdict["load"] == "steady" else share * high >= BEHIND_THROUGHPUT)
+
+
+def _may_be_full(summary: Mapping[str, Any], multiples: tuple[float, float] | None) -> bool:
+    """Tell whether a part that is not full may be, or the other way round, where throughput is *multiples* of what is
+    predicted.
+    """
+    assert multiples is not None  # throughput without a calibration was measured
+    low, high = multiples
+    load = summary["verdict"]["load"]
+    if load == "steady":
+        return bool(summary["bottleneck"]["utilisation"] > low)
+    carried: float = 1 - summary["throughput_shortfall_pct"] / 100
+    if load == "saturated":
+        carried = summary["load"]["sustainable_load"] or carried
+    return carried * high >= BEHIND_THROUGHPUT
 
 
 def tail_of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
@@ -245,7 +263,11 @@ def empty_caches(scenario: NamedScenario, *, statements: bool) -> Iterator[str]:
         filling_ns = 2 * controller.flush_interval_ns
         if controller.cache_bytes is not None and scenario.model.replay.warmup < filling_ns:
             first = format_ns(filling_ns)
-            remedy = f"set replay.warmup = {first} to leave that time out" if statements else "record longer"
+            remedy = (
+                f"set replay.warmup = {first} to leave that time out"
+                if statements
+                else "a block trace has no warm-up: record longer"
+            )
             yield (
                 f"the write cache of controllers.{name} starts empty: writes are faster in the first {first}"
                 f" (twice its flush interval) than later, and figures of a run include that time; {remedy}"

@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "502a8d572069624ce751938120fd86a338914b87dc9855558164b509bc880b21"
+GOLDEN = "b7a65f4993c12cae4d5206e926c2178bade316a09205aea0e26c3ca250de3c95"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

@@ -133,7 +133,7 @@ function sentencesOfBlame() {
   const most = Math.max(...idle.map(part => part.peak));
   return [
     ...parts.filter(part => part.text).map(part => `${part.text}.`),
-    POOLS.length > 1 ? 'A larger buffer pool also saves CPU: the curve by size shows that, these shares do not.' : null,
+    POOLS.length > 1 ? 'A larger buffer pool also saves CPU, which is not counted here: see the curve by size.' : null,
     idle.length ? `${list(idle.map(part => part.idle))}: no part is near its limit; none is busier than ${percent(most)} in any ${lengthOfInterval(scenarios()[0])}.` : null,
   ].filter(known).map(text => element('span', { className: 'doubt' }, text));
 }
@@ -187,7 +187,7 @@ function drawHead() {
   const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
   const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}; format: ${trace.source_format}`;
   const warmups = scenarios().map(one => one.replay?.counted_ns?.from ?? 0);
-  const warmup = Math.max(...warmups) ? [`the first ${span(Math.max(...warmups) / 1e9)} of a run are warm-up: figures leave them out`] : [];
+  const warmup = Math.max(...warmups) ? [`the first ${span(Math.max(...warmups) / 1e9)} of a run are warm-up, in which caches fill: figures leave them out`] : [];
   $('facts').textContent = [...data.traces.map(about), ...warmup].join(' · ');
 }
 
@@ -333,7 +333,7 @@ function wordsOfRanges({ textContent: shown }) {
   const checked = shown.includes('error of the model');
   const unchecked = shown.includes('not checked');
   return [
-    /not resolved|few of them/.test(shown) ? 'Not resolved: slow requests are too few, or come in too few bursts, for one value, or the error of a p99.9 is unknown. The range shows how much repeated simulations differ.' : '',
+    /not resolved|few of them/.test(shown) ? 'Not resolved: too few slow requests, too few bursts of them, or a percentile where latencies jump; of a p99.9, an unknown error. The range shows how much repeated simulations differ.' : '',
     checked ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
     unchecked ? 'Not checked: nobody measured such percentiles on storage of another kind than recorded. Measured ones may lie outside of a range that is shown.' : '',
     shown.includes('error unknown') ? 'Error unknown: “How sure is that?” above says why.' : '',
@@ -356,7 +356,6 @@ function drawComparison() {
   $('comparison-note').textContent = [
     SMALL_FIGURES,
     ...wordsOfRanges($('comparison')),
-    scenarios().every(ofStatements) ? '' : 'Whether a verdict on a block trace is in doubt is not computed.',
     scenarios().some(isSaturated) ? 'Saturated: the backlog grows, so no steady latency exists.' : '',
     ...logSyncs(),
     scenarios().some(hasLag) ? 'Late start: how much later than recorded a request starts.' : '',

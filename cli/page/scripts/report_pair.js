@@ -112,7 +112,7 @@ function pairReading() {
     said.push(`${capital(name)} of ${what}: ${times(found.value)} that of ${otherName()}${range ? ` (${range})` : ''}${undecided(found) ? ', no clear difference' : ''}.`);
   } else if (found) said.push(`${capital(name)} of ${what}: ${timesRange(found)}${NBSP}× that of ${otherName()} (not known well enough for one value).`);
   else said.push(`${capital(name)} of ${what}: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : 'one side has none'}.`);
-  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}. ${selected().has_tails ? 'Ranges show how much repeated simulations differ. Those of p99s of transactions, commits and queries are wider, for the error of the model, as far as it is known' : 'Ranges show how much repeated simulations differ, without the error of the model'}.`);
+  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}. ${selected().has_tails ? 'Ranges show how much repeated simulations differ. Those of p99s of transactions, commits and queries contain an error of the model, too; those of requests do not' : 'Ranges show how much repeated simulations differ, without the error of the model'}.`);
   return [...said, medianReading()].filter(Boolean).join(' ');
 }
 
