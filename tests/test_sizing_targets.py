@@ -222,7 +222,12 @@ def test_what_is_met_by_less_than_models_have_been_off_is_in_doubt(calibration: 
     (doubt,) = doubts(f"throughput >= {least_per_s + 1:.0f}/s")
     assert doubt.startswith("1,000 transactions/s are predicted, real may be")
     assert doubts(f"throughput >= {least_per_s - 1:.0f}/s") == []
+    run["model_error"] = error
+    run["bottleneck"] = {"station": "data", "resource": "actuator", "utilisation": rate[0] - 0.01}
     assert doubts("throughput >= 1x") == []
+    run["bottleneck"]["utilisation"] = rate[0] + 0.01
+    (doubt,) = doubts("throughput >= 1x")
+    assert doubt.endswith("% of the time; within the expected error it may be full")
 
 
 def test_a_percentile_without_a_calibration_is_in_doubt_as_nobody_measured_its_error() -> None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.errors import ScenarioError, did_you_mean
-from tiersim.scenarios.caveats import model_error_of, multiples_of, tail_of
+from tiersim.scenarios.caveats import in_doubt, model_error_of, multiples_of, tail_of
 from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.subject import SizingSubject
 from tiersim.scenarios.sizing.targets import Target
-from tiersim.simulator.verdict import BEHIND_THROUGHPUT
+from tiersim.simulator.verdict import BEHIND_THROUGHPUT, part_name
 from tiersim.units import format_bytes, format_ns
 
 
@@ -181,11 +181,14 @@ def _tail_multiple(summary: Mapping[str, Any], name: str) -> float:
 
 def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Iterator[str]:
     """Yield how a target that a run met may be missed: a sentence for each figure that is met by less than models have
-    been off.
-
-    The run is taken by its summary, its throughput is of *counted*. Of a load (``throughput >= 1.5x``) nothing is said:
-    it is carried or not, without a figure to be off.
+    been off. The run is taken by its summary, its throughput is of *counted*.
     """
+    if target.kind == "load" and in_doubt(summary):
+        found = summary["bottleneck"]
+        yield (
+            f"{part_name(found['station'], found['resource'])} is busy {100 * found['utilisation']:.0f} % of the time;"
+            " within the expected error it may be full"
+        )
     if target.kind not in ("throughput", "latency"):
         return
     error = model_error_of(summary["verdict"])
