@@ -34,7 +34,6 @@ from tiersim.cli import (
 from tiersim.cli.terminal import notice
 from tiersim.errors import TiersimError, reason
 from tiersim.files import terminate_as_interrupt
-from tiersim.operating_system import end_with_the_reader
 
 INTERRUPTED = 130
 #: Garbage is looked for after so many new objects, and not after 700: libraries make a hundred thousand when they are
@@ -94,7 +93,6 @@ def _options(
 
 def main() -> None:
     """Run the command line; exit 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
-    end_with_the_reader()
     gc.set_threshold(_COLLECT_AFTER)
     atexit.register(gc.freeze)  # else it is looked for once more at the end, a fifth of what a small replay takes
     for name, value in _SETTINGS.items():

@@ -360,7 +360,6 @@ BUCKET_ROW = _record(
     "write_bytes",
     "refill_interval_ns",
     "latency_ns",
-    "write_resource",  # column of work_ns that writes are accounted in
     "flush_ns",
     "free_flushes",  # a flush takes no token
     "unit_bytes",  # a request costs one token for each begun unit; 0: one token whatever its size
@@ -389,6 +388,7 @@ ALLOWANCE = _record(
     "short_until_ns",  # up to when such waits are added up
     "behind",  # another allowance that has to cover the same requests, or NONE
     "resource",  # column of work_ns for the time in which a request waits for it, or NONE
+    "earning",  # column of work_ns for the time that earns what is taken from it, or NONE
 )
 
 #: Members are in the pool from ``first_member`` on, NONE where there is none; ``filled``: index of up to where each

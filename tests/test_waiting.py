@@ -387,7 +387,7 @@ def test_a_limit_on_reads_costs_what_it_cost(
     limited = scenario('[volumes.data]\ndevice = "reads.toml"\n', tmp_path)
     summary = replay(survey(Bundle(path)), limited).summary
     assert summary["verdict"]["load"] == "behind"
-    assert summary["load"]["resource"] == "read rate limit"
+    assert summary["load"]["resource"] == "read IOPS limit"
     measured_pct = 100 * (1 - limited_tps / fast_tps)
     assert summary["throughput_shortfall_pct"] == pytest.approx(measured_pct, rel=0.15)
 

@@ -158,16 +158,18 @@ def add_bucket(
     volumes, each with a port to it (:func:`~tiersim.devices.host.gate.add_port`).
     """
 
-    def allowance(per_second: int | None, behind: int = NONE) -> int:
+    def allowance(per_second: int | None, what: str, behind: int = NONE) -> int:
         if per_second is None:
             return NONE
+        earning = len(resources)
+        resources[f"{what} limit"] = 1
         per_refill = per_second * volume.refill_interval
         # the fraction of a token that is left over never lapses: 7.5 a refill are 7 and 8 in turn
         ceiling = per_refill + per_second * volume.carry_over
         ceiling += (TOKEN - 1) if ceiling % TOKEN else 0
         return builder.row(
             "allowances", rate_per_s=per_second, parts=TOKEN, per_refill=per_refill, ceiling=ceiling, level=per_refill,
-            short_ns=NEVER, behind=behind, resource=NONE,
+            short_ns=NEVER, behind=behind, resource=NONE, earning=earning,
         )  # fmt: skip
 
     def balance(per_second: int | None, tokens: int | None, parts: int, name: str) -> int:
@@ -179,36 +181,34 @@ def add_bucket(
         return builder.row(
             "allowances", rate_per_s=per_second, parts=parts, ceiling=tokens * parts, level=start, start=start,
             per_refill=max(1, round(per_second * volume.refill_interval * parts / NS_PER_S)),
-            short_ns=NEVER, behind=NONE, resource=resource,
+            short_ns=NEVER, behind=NONE, resource=resource, earning=NONE,
         )  # fmt: skip
 
-    together = volume.iops is not None or volume.rate is not None
-    resources = {"rate limit": 1} if together else {"read rate limit": 1, "write rate limit": 1}
+    resources: dict[str, int] = {}
     behind_requests = balance(volume.iops, volume.burst_credits, TOKEN, _CREDITS)
     behind_bytes = balance(volume.rate, volume.burst_bytes, _BYTE_PARTS, _BYTE_CREDITS)
-    requests = allowance(volume.burst_iops or volume.iops, behind_requests)
-    length = allowance(volume.burst_rate or volume.rate, behind_bytes)
+    requests = allowance(volume.burst_iops or volume.iops, "IOPS", behind_requests)
+    length = allowance(volume.burst_rate or volume.rate, "throughput", behind_bytes)
     row = builder.row(
         "buckets",
         read_queue=builder.queue(),
         write_queue=builder.queue(),
-        read_requests=requests if volume.iops else allowance(volume.read_iops),
-        read_bytes=length if volume.rate else allowance(volume.read_rate),
-        write_requests=requests if volume.iops else allowance(volume.write_iops),
-        write_bytes=length if volume.rate else allowance(volume.write_rate),
+        read_requests=requests if volume.iops else allowance(volume.read_iops, "read IOPS"),
+        read_bytes=length if volume.rate else allowance(volume.read_rate, "read throughput"),
+        write_requests=requests if volume.iops else allowance(volume.write_iops, "write IOPS"),
+        write_bytes=length if volume.rate else allowance(volume.write_rate, "write throughput"),
         refill_interval_ns=volume.refill_interval,
         latency_ns=volume.latency,
         flush_ns=volume.flush or volume.latency,
         free_flushes=int(not volume.flushes_counted),
         unit_bytes=volume.accounting_unit or 0,
         merged_bytes=volume.merged_from or 0,
-        write_resource=0 if together else 1,
         below=below,
         shared=int(shared),
         takes_turns=int(volume.takes_turns),
         last_maker=NONE,
     )
-    return builder.station(BUCKET, row, name, resources, children=1, role=INSTANCE if shared else None)
+    return builder.station(BUCKET, row, name, resources or {"no limit": 1}, children=1, role=INSTANCE if shared else None)
 
 
 def balances_of(plant: Plant, station: int, end_ns: int) -> Sequence[Balance]:

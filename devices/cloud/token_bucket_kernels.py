@@ -126,23 +126,22 @@ def _ready_at(p: Plant, station: int, bucket: int, slot: int, requests: int, len
 
 
 @kernel
-def _take(p: Plant, allowance: int, tokens: int) -> int:
-    """Take tokens from an allowance and the one behind it; returns the time in ns that the first needs to earn them."""
-    if allowance == NONE:
-        return 0
-    worth = tokens * _NS_PER_S // p.allowances[allowance]["rate_per_s"]
+def _take(p: Plant, station: int, allowance: int, tokens: int) -> None:
+    """Take tokens from an allowance and the one behind it."""
     while allowance != NONE:
-        p.allowances[allowance]["level"] -= tokens * p.allowances[allowance]["parts"]
-        allowance = p.allowances[allowance]["behind"]
-    return worth
+        a = p.allowances[allowance]
+        if a["earning"] != NONE:
+            p.work_ns[station, a["earning"]] += tokens * _NS_PER_S // a["rate_per_s"]
+        a["level"] -= tokens * a["parts"]
+        allowance = a["behind"]
 
 
 @kernel
-def _pay(p: Plant, bucket: int, slot: int, requests: int, length: int) -> int:
-    """Pay for a request; returns the time in ns that its dearest allowance needs to earn the payment."""
-    worth = max(_take(p, requests, request_tokens(p, bucket, slot)), _take(p, length, data_bytes(p, slot)))
+def _pay(p: Plant, station: int, bucket: int, slot: int, requests: int, length: int) -> None:
+    """Pay for a request."""
+    _take(p, station, requests, request_tokens(p, bucket, slot))
+    _take(p, station, length, data_bytes(p, slot))
     _note_run(p, bucket, slot)
-    return worth
 
 
 @kernel
@@ -181,12 +180,12 @@ def choose_bucket(p: Plant, station: int, bucket: int, now: int) -> tuple[int, i
         first_read = p.requests[read]["number"] < p.requests[write]["number"]
     if first_read:
         requests.remove(p, b["read_queue"], read, NONE)
-        p.work_ns[station, 0] += _pay(p, bucket, read, b["read_requests"], b["read_bytes"])
+        _pay(p, station, bucket, read, b["read_requests"], b["read_bytes"])
         return read, now + b["latency_ns"], NEVER
     requests.remove(p, b["write_queue"], write, before)
     if b["takes_turns"]:
         b["last_maker"] = _maker(p, write)
-    p.work_ns[station, b["write_resource"]] += _pay(p, bucket, write, b["write_requests"], b["write_bytes"])
+    _pay(p, station, bucket, write, b["write_requests"], b["write_bytes"])
     return write, now + (b["flush_ns"] if p.requests[write]["op"] == FLUSH else b["latency_ns"]), NEVER
 
 

@@ -92,12 +92,6 @@ def ending_signals() -> tuple[signal.Signals, ...]:
     return tuple(known[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in known)
 
 
-def end_with_the_reader() -> None:
-    """Let the process end without a word when whoever reads its output has gone (``tiersim … | head``)."""
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-
-
 def sync(path: Path) -> None:
     """Have the contents of a file, or the names in a folder, reach the disk.
 

@@ -386,8 +386,8 @@ PHYSICS = (
     Fault(
         "tokens-behind",
         "devices/cloud/token_bucket_kernels.py",
-        '        allowance = p.allowances[allowance]["behind"]\n    return worth',
-        "        allowance = NONE\n    return worth",
+        '        allowance = a["behind"]\n',
+        "        allowance = NONE\n",
         "A burst takes nothing from the credits behind it.",
         ("tests/test_cloud_volumes.py::test_a_burst_lasts_for_credits_over_burst_minus_baseline",),
     ),
