@@ -93,14 +93,11 @@ class Shell:
         before = self.listing()
         self._patch.setattr(sys, "argv", ["tiersim", *map(str, arguments)])
         self._capture.readouterr()
-        pipe = signal.getsignal(signal.SIGPIPE)
         code = 0
         try:
             main()
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        finally:
-            signal.signal(signal.SIGPIPE, pipe)
         said = Said(code, *self._capture.readouterr())
         assert "Traceback" not in said.err
         assert list(self.temporary.iterdir()) == []
@@ -162,6 +159,16 @@ def test_help_names_an_example(shell: Shell, command: str) -> None:
     assert said.code == 0
     assert said.err == ""
     assert "Example: tiersim " in said.out
+
+
+def test_nothing_is_said_when_the_reader_has_gone() -> None:
+    """As of ``tiersim … | head``."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-c", "from tiersim.cli.main import main; main()", "devices", "list"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_version(shell: Shell) -> None:

@@ -255,6 +255,40 @@ def test_it_ends_when_nobody_asks(tmp_path: Path) -> None:
         assert own.why_ended.startswith("Nobody changed anything for 0.0167 minutes")
 
 
+def test_the_command_outlives_a_page_that_goes_away(tmp_path: Path) -> None:
+    trace = small_recording(tmp_path, 2000)
+    command = [sys.executable, "-c", "from tiersim.cli.main import main; main()", "explore", str(trace)]
+    with subprocess.Popen(
+        [*command, "--on", "pcie-flash", "-o", str(tmp_path / "out")],
+        stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"},
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        found = next(
+            found for line in process.stderr if (found := re.search(r"127\.0\.0\.1:(\d+)(/\?token=\S+)", line))
+        )
+        port, headers = int(found[1]), {"Host": f"127.0.0.1:{found[1]}"}
+        entered = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        entered.request("GET", found[2], headers=headers)
+        headers["Cookie"] = (entered.getresponse().getheader("Set-Cookie") or "").split(";")[0]
+        entered.close()
+        page = socket.create_connection(("127.0.0.1", port))
+        page.sendall("\r\n".join(["GET /events HTTP/1.1", *map(": ".join, headers.items()), "", ""]).encode())
+        assert page.recv(9).startswith(b"HTTP/1.1 ")
+        page.shutdown(socket.SHUT_WR)  # what is written to it now is a broken pipe
+        page.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        page.close()
+        asks = {**headers, "Origin": f"http://{headers['Host']}", "Content-Type": "application/json"}
+        for count in (2, 3):  # of each, the page that is gone is told
+            asked = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            asked.request("POST", "/change", json.dumps({"settings": {"volumes.data.count": count}}), asks)
+            assert json.loads(asked.getresponse().read()) == {}
+            asked.close()
+            time.sleep(0.5)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_prints_its_address_and_ends_at_an_interrupt(tmp_path: Path, number: signal.Signals) -> None:
