@@ -31,6 +31,9 @@ _ARRIVALS = (
     " to 1.8 times the predicted one (docs/reach.md). Idle storage answers late: measure yours at the recorded rate"
     " (fio --rate_iops)"
 )
+_OF_A_SAMPLE = (
+    "unknown, as this is a sample: contents of caches, and checkpoints, are those of a short run; wait for the whole"
+)
 _DESCRIBE = "Describe the recorded hardware (--recorded-on)"
 _CLIENTS_HERE = 'Record what the clients print, with the clients on the server\'s host (host.clients = "here")'
 _NO_EFFECT = " has no effect here: "
@@ -68,7 +71,8 @@ def sentence(summary: Summary) -> str | None:
         return None
     if found["basis"] == "unknown":
         remedy = _DESCRIBE if summary["verdict"]["calibration"] == "none" else _CLIENTS_HERE
-        reasons = {"waits": _WAITS + remedy, "flushes": _FLUSHES + remedy, "arrivals": _ARRIVALS}
+        waited = {"waits": _WAITS + remedy, "flushes": _FLUSHES + remedy}
+        reasons = {**waited, "arrivals": _ARRIVALS, "sample": _OF_A_SAMPLE}
         return f"{_EXPECTED}: {reasons.get(summary['verdict'].get('error'), _ENGINE)}."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own

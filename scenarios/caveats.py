@@ -45,6 +45,9 @@ FLUSHES = "flushes"
 #: on idle ones they are far off, since storage and processors that sleep in between answer late.
 ARRIVALS = "arrivals"
 
+#: The same of the first statements of a load: pools, write caches and checkpoints are those of a short run.
+SAMPLE = "sample"
+
 #: The same where CPU and clients decide that nobody recorded; such results have errors of their own.
 CLIENTS = "clients"
 
@@ -63,7 +66,8 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     those predictions was taken from; ``other`` stands for each figure that is not named. Where nothing was measured, a
     basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
-    if verdict.get("error") in ("unknown", WAITS, FLUSHES, ARRIVALS):  # the first: results of InnoDB of older versions
+    # the first: results of InnoDB of older versions
+    if verdict.get("error") in ("unknown", WAITS, FLUSHES, ARRIVALS, SAMPLE):
         return {"basis": "unknown", "figures": {}}
     if (own := verdict.get("error")) in (INNODB, CLIENTS):
         return {"basis": own, "figures": _learned()[own]}

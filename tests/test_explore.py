@@ -21,12 +21,14 @@ from tiersim.cli.exploring.view import ExplorationView
 from tiersim.cli.resources import compile_if_cold
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import replay as replaying
+from tiersim.scenarios.caveats import in_doubt
 from tiersim.scenarios.exploring import sample as sampling
 from tiersim.scenarios.exploring.draft import Draft, changed, controls_of, draft_of
-from tiersim.scenarios.exploring.explorer import MOST_PINS, Explorer, open_recording
+from tiersim.scenarios.exploring.explorer import MOST_PINS, Explorer, _tells, open_recording
 from tiersim.scenarios.exploring.sample import WINDOWS, Windows, WindowSample, variation
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay_all, survey_to_play
+from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.sweeps.sources import RequestSource
 from tiersim.simulator.result import Figure, Result
 from tiersim.traces.bundle import Bundle
@@ -475,6 +477,10 @@ def test_statements_are_replayed_as_replay_does(tmp_path: Path) -> None:
     explorer = Explorer(open_recording(bundle, draft), [draft])
     try:
         assert explorer.recording.sample is not None
+        sample = explorer.recording.sample.run(draft.scenario(), lambda _: None)
+        assert sample.summary["model_error"]["basis"] == "unknown"  # its caches are those of a short run
+        assert in_doubt(sample.summary)
+        assert not _tells(sample, (parse_target("mean(transaction) < 1 s"),))
         assert {control.key for control in explorer.controls()} >= {"engine.buffer_pool", "host.cores"}
         until(explorer, is_done(explorer))
         picture = explorer.state.picture

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from tiersim.devices import catalogue
 from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError, TiersimError
+from tiersim.scenarios.caveats import SAMPLE
 from tiersim.scenarios.exploring.draft import Control, Draft, changed, controls_of, draft_of
 from tiersim.scenarios.exploring.sample import Sample, sample_of_statements, windows_of
 from tiersim.scenarios.exploring.sample_verdict import UNDECIDED
@@ -339,7 +340,8 @@ class Explorer:
 
 def _tells(result: Result, targets: tuple[Target, ...]) -> bool:
     """Tell whether a result of a sample has a verdict, and all latencies that *targets* are of."""
-    if result.summary["verdict"]["load"] == UNDECIDED:
+    verdict = result.summary["verdict"]
+    if verdict["load"] == UNDECIDED or verdict.get("error") == SAMPLE:
         return False
     figures = [own[one.statistic] for one in targets for _, own in latencies_of(one, result.summary)]
     return all(figure["high"] is not None for figure in figures)

@@ -386,8 +386,8 @@ PHYSICS = (
     Fault(
         "tokens-behind",
         "devices/cloud/token_bucket_kernels.py",
-        '        allowance = a["behind"]\n',
-        "        allowance = NONE\n",
+        'a["level"] -= tokens * a["parts"]\n        allowance = a["behind"]\n',
+        'a["level"] -= tokens * a["parts"]\n        allowance = NONE\n',
         "A burst takes nothing from the credits behind it.",
         ("tests/test_cloud_volumes.py::test_a_burst_lasts_for_credits_over_burst_minus_baseline",),
     ),
