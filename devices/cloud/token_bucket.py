@@ -208,7 +208,9 @@ def add_bucket(
         takes_turns=int(volume.takes_turns),
         last_maker=NONE,
     )
-    return builder.station(BUCKET, row, name, resources or {"no limit": 1}, children=1, role=INSTANCE if shared else None)
+    return builder.station(
+        BUCKET, row, name, resources or {"no limit": 1}, children=1, role=INSTANCE if shared else None
+    )
 
 
 def balances_of(plant: Plant, station: int, end_ns: int) -> Sequence[Balance]:
