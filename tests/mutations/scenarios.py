@@ -528,6 +528,22 @@ SCENARIOS = (
         ("tests/test_synthesis.py::test_waits_that_were_hardly_sampled_and_those_for_the_next_statement_say_nothing",),
     ),
     Fault(
+        "tails-of-buffered-writes-are-the-drives",
+        "scenarios/calibration/fitting/loops.py",
+        'by_median = operation == "write" and not saturated and MEDIAN in measured.percentiles_ns',
+        "by_median = False",
+        "A fit takes what the host adds to buffered writes for the drive's.",
+        ("tests/test_fit_device.py::test_of_writes_into_the_buffer_the_median_counts",),
+    ),
+    Fault(
+        "host-adds-to-loops",
+        "scenarios/calibration/fitting/loops.py",
+        "alone = host if setting.depth == 1 else _QUIET",
+        "alone = host",
+        "What a host adds to a request alone is added to those of deep loops.",
+        ("tests/test_fit_device.py::test_a_host_adds_what_reads_from_memory_show_to_requests_alone",),
+    ),
+    Fault(
         "split-fits",
         "scenarios/calibration/synthesis/counted.py",
         "fits = min(1.0, (of_ns - least_ns) / sampled)",
