@@ -212,7 +212,7 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     wide = [sorted(_errors(title, "throughput", verdicts=["underdetermined"])) for title in (sata, nvme)]
     queued = "other depths|depth 32"
     flash, tails = (sorted(map(abs, _errors("Samsung PM981a", figure, claims=queued))) for figure in ("mean", "tail"))
-    alone = _errors("Samsung PM981a", "mean", claims="^(sequential|random)")
+    alone, slowest = (_errors("Samsung PM981a", figure, claims="^(sequential|random)") for figure in ("mean", "tail"))
     commits, cells, cell_tails = (
         _errors("Commits by jobs", "throughput"),
         _errors("Lookups and updates of", "throughput", "mean"),
@@ -230,7 +230,10 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
         "**: " + ", ".join(" and ".join(f"{error:.0f}" for error in errors) + " %" for errors in wide) + " too high |",
         f"| mean: at most {flash[-1]:.0f} %; p99: off by {tails[0]:.0f} to {tails[-1]:.0f} % |",
         f"| {len(flash)} means and {len(tails)} p99s, one drive |",
-        f"{-min(alone):.0f} % too low to {max(alone):.0f} % too high: **fails** | {len(alone)} measurements",
+        (
+            f"{-min(alone):.0f} % too low to {max(alone):.0f} % too high; {-min(slowest):.0f} and"
+            f" {-max(slowest):.0f} % too low: **fails** | {len(alone)} means and p99s"
+        ),
         (
             f"{sum(abs(error) <= 20 for error in commits)} of {len(commits)} within 20 %, worst"
             f" {max(commits, key=abs):.0f} % too high"
@@ -241,13 +244,13 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
             f" within 25 %, worst {-min(cell_tails):.0f} % too low | {len(cells) // 2} set-ups"
         ),
         "99 % within 25 % | 359 predictions",
-        "78.0 % (target: 80 %) | 940 figures",
+        "78.3 % (target: 80 %) | 943 figures",
     }
     text = (ROOT / "README.md").read_text()
     assert not {part for part in said if part not in text}
     assert "pairs within 25%, of 359 | % | 100 | 99.4 |" in accuracy
-    assert "| 80 % held, of the measurements | 78.0 %" in accuracy
-    assert "80 % intervals of 940 measured figures" in accuracy
+    assert "| 80 % held, of the measurements | 78.3 %" in accuracy
+    assert "80 % intervals of 943 measured figures" in accuracy
     held = re.search(r"\| innodb, throughput \| \d+ \| (\d+) \| (\d+) % \|", accuracy)
     assert held
     assert f"| {held[2]} % of the figures in the expected range | {held[1]} figures |" in text
@@ -255,12 +258,10 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
 
 
 def test_a_fit_of_a_real_drive_meets_what_it_was_not_given() -> None:
-    """Of one request at a time the README says that it fails; depths, sizes and mixes hold."""
+    """Of one write at a time the README says that it fails; depths, sizes and mixes hold."""
     section = (ROOT / "docs" / "accuracy.md").read_text().partition("## Samsung PM981a")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("|")][2:]
     assert [row.split("|")[1].strip() for row in rows if "fails" in row] == [
-        "sequential writes of 128 KiB, depth 1, p99",
-        "random writes of 4 KiB, depth 1, mean",
-        "random writes of 4 KiB, depth 1, p99",
+        "sequential writes of 128 KiB, depth 1, p99"
     ]
-    assert sum("| holds |" in row for row in rows) >= 10
+    assert sum("| holds |" in row for row in rows) >= 12
