@@ -232,7 +232,7 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
         f"| {len(flash)} means and {len(tails)} p99s, one drive |",
         (
             f"{-min(alone):.0f} % too low to {max(alone):.0f} % too high; {-min(slowest):.0f} and"
-            f" {-max(slowest):.0f} % too low: **fails** | {len(alone)} means and p99s"
+            f" {-max(slowest):.0f} % too low | {len(alone)} means and p99s"
         ),
         (
             f"{sum(abs(error) <= 20 for error in commits)} of {len(commits)} within 20 %, worst"
@@ -244,13 +244,13 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
             f" within 25 %, worst {-min(cell_tails):.0f} % too low | {len(cells) // 2} set-ups"
         ),
         "99 % within 25 % | 359 predictions",
-        "78.3 % (target: 80 %) | 943 figures",
+        "78.2 % (target: 80 %) | 942 figures",
     }
     text = (ROOT / "README.md").read_text()
     assert not {part for part in said if part not in text}
     assert "pairs within 25%, of 359 | % | 100 | 99.4 |" in accuracy
-    assert "| 80 % held, of the measurements | 78.3 %" in accuracy
-    assert "80 % intervals of 943 measured figures" in accuracy
+    assert "| 80 % held, of the measurements | 78.2 %" in accuracy
+    assert "80 % intervals of 942 measured figures" in accuracy
     held = re.search(r"\| innodb, throughput \| \d+ \| (\d+) \| (\d+) % \|", accuracy)
     assert held
     assert f"| {held[2]} % of the figures in the expected range | {held[1]} figures |" in text
@@ -258,10 +258,8 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
 
 
 def test_a_fit_of_a_real_drive_meets_what_it_was_not_given() -> None:
-    """Of one write at a time the README says that it fails; depths, sizes and mixes hold."""
+    """Depths, sizes, mixes, and one write at a time."""
     section = (ROOT / "docs" / "accuracy.md").read_text().partition("## Samsung PM981a")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("|")][2:]
-    assert [row.split("|")[1].strip() for row in rows if "fails" in row] == [
-        "sequential writes of 128 KiB, depth 1, p99"
-    ]
-    assert sum("| holds |" in row for row in rows) >= 12
+    assert not [row for row in rows if "fails" in row]
+    assert sum("| holds |" in row for row in rows) >= 13

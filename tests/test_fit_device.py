@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -107,7 +108,10 @@ def test_a_read_from_memory_parts_the_flash_from_what_is_beside_it() -> None:
 
 def test_a_host_adds_what_reads_from_memory_show_to_requests_alone() -> None:
     host = HostSpread.of_reads_from_memory(Latencies(12_000.0, {50.0: 10_000.0, 95.0: 14_000.0, 99.0: 28_000.0}))
-    drawn = host.drawn_ns(20_000)
+    drawn = host.drawn_ns(20_000, 4096)
+    longer = replace(host, ns_per_byte=0.5, block_bytes=4096)
+    assert np.allclose(longer.drawn_ns(20_000, 12_288) - drawn, 4_096)
+    assert np.allclose(longer.drawn_ns(20_000, 512), drawn)
     assert np.quantile(drawn, (0.5, 0.95, 0.99)) == pytest.approx([0, 4_000, 18_000], abs=600)
     percents = (50.0, 95.0, 99.0)
     for depth, added_ns in ((1, (0, 4_000, 18_000)), (16, (0, 0, 0))):
@@ -117,7 +121,7 @@ def test_a_host_adds_what_reads_from_memory_show_to_requests_alone() -> None:
         )
         more = [found["write"].percentiles_ns[one] - quiet["write"].percentiles_ns[one] for one in percents]
         assert more == pytest.approx(list(added_ns), abs=1_500), depth
-    assert not HostSpread.of_reads_from_memory(Latencies(12_000.0, {95.0: 14_000.0})).drawn_ns(3).any()
+    assert not HostSpread.of_reads_from_memory(Latencies(12_000.0, {95.0: 14_000.0})).drawn_ns(3, 4096).any()
 
 
 def test_of_writes_into_the_buffer_the_median_counts() -> None:

@@ -100,7 +100,7 @@ def _simulate(
     streams = run_closed(builder, loops)
     settled_ns = np.sort(streams.done_ns)[int(len(streams.done_ns) * _SETTLING)]
     counted = (streams.done_ns > settled_ns) & (streams.op != FLUSH)
-    took_ns = streams.done_ns - streams.started_ns + host.drawn_ns(len(streams.done_ns))
+    took_ns = streams.done_ns - streams.started_ns + host.drawn_ns(len(streams.done_ns), setting.block_bytes)
     rate = float(counted.sum()) * NS_PER_S / float(streams.done_ns.max() - settled_ns)
     latencies = {}
     for name, operation in (("read", READ), ("write", WRITE)):
