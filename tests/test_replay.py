@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "502a8d572069624ce751938120fd86a338914b87dc9855558164b509bc880b21"
+GOLDEN = "b906661378e9d8b84e23469ae05d5d30137a457ff64aa44a8d555aba4b9d059b"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
