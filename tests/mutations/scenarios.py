@@ -528,6 +528,22 @@ SCENARIOS = (
         ("tests/test_synthesis.py::test_waits_that_were_hardly_sampled_and_those_for_the_next_statement_say_nothing",),
     ),
     Fault(
+        "ranges-as-wide-as-they-like",
+        "scenarios/validation/claims.py",
+        " or high > self.widest * low",
+        "",
+        "What is assumed may leave anything open.",
+        ("tests/test_founding_claims.py::test_a_verdict_follows_from_figures_alone",),
+    ),
+    Fault(
+        "requests-never-share-a-unit",
+        "scenarios/validation/perc6.py",
+        "in_line = one_after_the_other and STARTS[start] % STRIPE_BYTES > 0",
+        "in_line = False",
+        "Requests that share a stripe unit are taken at once, whatever is assumed.",
+        ("tests/test_validation.py::test_requests_that_share_a_stripe_unit_one_after_the_other_are_a_loop_of_depth_1",),
+    ),
+    Fault(
         "tails-of-buffered-writes-are-the-drives",
         "scenarios/calibration/fitting/loops.py",
         'by_median = operation == "write" and not saturated and MEDIAN in measured.percentiles_ns',
