@@ -212,7 +212,9 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     wide = [sorted(_errors(title, "throughput", verdicts=["underdetermined"])) for title in (sata, nvme)]
     queued = "other depths|depth 32"
     flash, tails = (sorted(map(abs, _errors("Samsung PM981a", figure, claims=queued))) for figure in ("mean", "tail"))
-    alone, slowest = (_errors("Samsung PM981a", figure, claims="^(sequential|random)") for figure in ("mean", "tail"))
+    alone, slowest, bare = (
+        _errors("Samsung PM981a", figure, claims="^(sequential|random)") for figure in ("mean", "", "tail")
+    )
     commits, cells, cell_tails = (
         _errors("Commits by jobs", "throughput"),
         _errors("Lookups and updates of", "throughput", "mean"),
@@ -232,7 +234,8 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
         f"| {len(flash)} means and {len(tails)} p99s, one drive |",
         (
             f"{-min(alone):.0f} % too low to {max(alone):.0f} % too high; {-min(slowest):.0f} and"
-            f" {-max(slowest):.0f} % too low | {len(alone)} means and p99s"
+            f" {-max(slowest):.0f} % too low with what the host was measured to add, {-max(bare):.0f} and"
+            f" {-min(bare):.0f} % without: **fails** | {len(alone)} means and p99s"
         ),
         (
             f"{sum(abs(error) <= 20 for error in commits)} of {len(commits)} within 20 %, worst"
@@ -244,12 +247,12 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
             f" within 25 %, worst {-min(cell_tails):.0f} % too low | {len(cells) // 2} set-ups"
         ),
         "99 % within 25 % | 359 predictions",
-        "78.2 % (target: 80 %) | 942 figures",
+        "78.0 % (target: 80 %) | 942 figures",
     }
     text = (ROOT / "README.md").read_text()
     assert not {part for part in said if part not in text}
     assert "pairs within 25%, of 359 | % | 100 | 99.4 |" in accuracy
-    assert "| 80 % held, of the measurements | 78.2 %" in accuracy
+    assert "| 80 % held, of the measurements | 78.0 %" in accuracy
     assert "80 % intervals of 942 measured figures" in accuracy
     held = re.search(r"\| innodb, throughput \| \d+ \| (\d+) \| (\d+) % \|", accuracy)
     assert held
@@ -258,8 +261,8 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
 
 
 def test_a_fit_of_a_real_drive_meets_what_it_was_not_given() -> None:
-    """Depths, sizes, mixes, and one write at a time."""
+    """Depths, sizes, mixes, and one write at a time behind the host of the measurements."""
     section = (ROOT / "docs" / "accuracy.md").read_text().partition("## Samsung PM981a")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("|")][2:]
-    assert not [row for row in rows if "fails" in row]
-    assert sum("| holds |" in row for row in rows) >= 13
+    assert not [row for row in rows if "fails" in row and "p99 without the host" not in row]
+    assert sum("| holds |" in row for row in rows) >= 14
