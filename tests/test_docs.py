@@ -216,7 +216,9 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     queued = "other depths|depth 32"
     flash = sorted(map(abs, _errors("Samsung PM981a", "mean", claims=queued)))
     tails = _errors("Samsung PM981a", "tail", claims=queued)
-    alone = _errors("Samsung PM981a", "mean", claims="^(sequential|random)")
+    alone, slowest, bare = (
+        _errors("Samsung PM981a", figure, claims="^(sequential|random)") for figure in ("mean", "", "tail")
+    )
     commits, cells, cell_tails = (
         _errors("Commits by jobs", "throughput"),
         _errors("Lookups and updates of", "throughput", "mean"),
@@ -235,7 +237,11 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
         f"**: {wide[0]} % lower (SATA SSDs), {wide[1]} % lower (NVMe) |",
         f"| mean: within ±{flash[-1]:.0f} %; p99: {-min(tails):.0f} % lower to {max(tails):.0f} % higher |",
         f"| {len(flash)} means and {len(tails)} p99s, one drive |",
-        f"{-min(alone):.0f} % lower to {max(alone):.0f} % higher; 1 of {len(alone)} holds | {len(alone)} measurements",
+        (
+            f"| mean: {-min(alone):.0f} % lower to {max(alone):.0f} % higher; p99: {min(slowest):.0f} and"
+            f" {max(slowest):.0f} % higher with what the host was measured to add, {1 + min(bare) / 100:.1f} and"
+            f" {1 + max(bare) / 100:.1f} times as long without | {len(alone)} means and p99s |"
+        ),
         f"| {-min(commits):.0f} % lower to {max(commits):.0f} % higher; {held[0]} of {held[1]} hold |",
         f"within ±{max(map(abs, _errors('Response times of seven drives', 'mean', 'tail'))):.1f} % | 7 drives",
         (
@@ -244,13 +250,13 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
             f" {len(cells) // 2} set-ups"
         ),
         "99 % within ±25 % | 359 predictions",
-        "78.0 % (target: 80 %) | 940 figures",
+        "78.0 % (target: 80 %) | 942 figures",
     }
     text = (ROOT / "README.md").read_text()
     assert not {part for part in said if part not in text}
     assert "pairs within 25%, of 359 | % | 100 | 99.4 |" in accuracy
     assert "| 80 % held, of the measurements | 78.0 %" in accuracy
-    assert "80 % intervals of 940 measured figures" in accuracy
+    assert "80 % intervals of 942 measured figures" in accuracy
     within = re.search(r"\| innodb, throughput \| \d+ \| (\d+) \| (\d+) % \|", accuracy)
     assert within
     assert f"| {within[2]} % of the figures in the expected range | {within[1]} figures |" in text
@@ -258,12 +264,8 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
 
 
 def test_a_fit_of_a_real_drive_meets_what_it_was_not_given() -> None:
-    """Of writes one at a time the README says that one of two holds; depths, sizes and mixes hold."""
+    """Depths, sizes, mixes, and one write at a time behind the host of the measurements."""
     section = (ROOT / "docs" / "accuracy.md").read_text().partition("## Samsung PM981a")[2].partition("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("|")][2:]
-    assert [row.split("|")[1].strip() for row in rows if "fails" in row] == [
-        "sequential writes of 128 KiB, depth 1, p99",
-        "random writes of 4 KiB, depth 1, mean",
-        "random writes of 4 KiB, depth 1, p99",
-    ]
-    assert sum("| holds |" in row for row in rows) >= 10
+    assert not [row for row in rows if "fails" in row and "p99 without the host" not in row]
+    assert sum("| holds |" in row for row in rows) >= 14

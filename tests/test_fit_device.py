@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tomli_w
 
@@ -24,7 +26,7 @@ from tiersim.scenarios.calibration.fitting.fit import Fit, fit_loops
 from tiersim.scenarios.calibration.fitting.loops import simulate
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, device, device_values, start
 from tiersim.scenarios.calibration.fitting.residuals import FitRange, Residual
-from tiersim.scenarios.calibration.fitting.targets import FitTarget, Latencies, Setting, targets
+from tiersim.scenarios.calibration.fitting.targets import FitTarget, HostSpread, Latencies, Setting, targets
 from tiersim.scenarios.validation import flash_drive
 from tiersim.traces.readers.load_generators import measurements
 
@@ -102,6 +104,37 @@ def test_a_read_from_memory_parts_the_flash_from_what_is_beside_it() -> None:
     values = fit_loops([*depths, ahead]).values
     assert values["unloaded_read_ns"] - values["sense_ns"] - values["transfer_ns"] == pytest.approx(19_000)
     assert values["sense_ns"] == pytest.approx(KNOWN["sense_ns"], rel=0.05)
+
+
+def test_a_host_adds_what_reads_from_memory_show_to_requests_alone() -> None:
+    host = HostSpread.of_reads_from_memory(Latencies(12_000.0, {50.0: 10_000.0, 95.0: 14_000.0, 99.0: 28_000.0}))
+    drawn = host.drawn_ns(20_000, 4096)
+    longer = replace(host, ns_per_byte=0.5, block_bytes=4096)
+    assert np.allclose(longer.drawn_ns(20_000, 12_288) - drawn, 4_096)
+    assert np.allclose(longer.drawn_ns(20_000, 512), drawn)
+    assert np.quantile(drawn, (0.5, 0.95, 0.99)) == pytest.approx([0, 4_000, 18_000], abs=600)
+    percents = (50.0, 95.0, 99.0)
+    for depth, added_ns in ((1, (0, 4_000, 18_000)), (16, (0, 0, 0))):
+        setting = Setting("random", 4096, depth, 1, 0.0, 0)  # writes into the buffer, which all take as long
+        (_, quiet), (_, found) = (
+            simulate(device(KNOWN), setting, percents, 4_000, one) for one in (HostSpread(), host)
+        )
+        more = [found["write"].percentiles_ns[one] - quiet["write"].percentiles_ns[one] for one in percents]
+        assert more == pytest.approx(list(added_ns), abs=1_500), depth
+    assert not HostSpread.of_reads_from_memory(Latencies(12_000.0, {95.0: 14_000.0})).drawn_ns(3, 4096).any()
+
+
+def test_of_writes_into_the_buffer_the_median_counts() -> None:
+    setting = mix(1, 0.0)
+    rate, latencies = simulate(device(KNOWN), setting, (50.0,), 4_000)
+    median_ns = latencies["write"].percentiles_ns[50.0]
+    with_tail = Latencies(1.3 * median_ns, {50.0: median_ns, 95.0: 2 * median_ns, 99.0: 5 * median_ns})
+    found = loops.residuals_of_loops([FitTarget(setting, rate, {"write": with_tail}, 1)], KNOWN)
+    assert {one.figure for one in found if one.weight} == {"p50"}
+    assert next(one for one in found if one.figure == "p50").error_pct == pytest.approx(0, abs=0.1)
+    saturated = FitTarget(mix(32, 0.0), rate, {"write": Latencies(30 * median_ns, {50.0: 9 * median_ns})}, 1)
+    both = [FitTarget(setting, rate, {"write": with_tail}, 1), saturated]
+    assert all(one.weight for one in loops.residuals_of_loops(both, KNOWN) if one.what == str(saturated.setting))
 
 
 def means_ns(values: dict[str, float], setting: Setting) -> dict[str, float]:

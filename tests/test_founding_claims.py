@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tiersim.devices.catalogue import load_device
 from tiersim.scenarios.database_models import EngineModel
 from tiersim.scenarios.statements.engines import EngineSources
 from tiersim.scenarios.statements.postgresql import postgresql
@@ -31,6 +32,10 @@ ROOT = Path(__file__).resolve().parents[1]
         (Claim("x", "", 100, 111, 10, low=90, high=112), "underdetermined"),
         (Claim("x", "", 100, 150, 10, low=111, high=300), "fails"),
         (Claim("x", "", 100, 150, 10, low=80, high=300), "underdetermined"),
+        (Claim("x", "", 100, 150, 10, low=80, high=300, widest=2), "fails"),
+        (Claim("x", "", 100, 109, 10, low=60, high=121, widest=2), "fails"),
+        (Claim("x", "", 100, 109, 10, low=61, high=121, widest=2), "underdetermined"),
+        (Claim("x", "", 2, 2, 0, within=(1, 9), low=1, high=3, widest=2, kind="qualitative"), "qualitative fails"),
         (Claim("x", "", 100, 100, 10, fitted=True), "underdetermined"),
         (Claim("x", "", 100, 100, 10, underdetermined=True), "underdetermined"),
         (Claim("x", "", 100, 100.4, 0.5, kind="arithmetic"), "exact"),
@@ -81,6 +86,18 @@ def test_a_number_at_an_end_of_its_range_is_moved_to_the_other_alone() -> None:
 
     assert ranges.over([Assumed("a", -1.0, 2.0, 2.0)], predict) == {"a": ranges.Range(4.0, 1.0, 4.0)}
     assert len(asked) == 2
+
+
+def test_what_a_device_file_calls_assumed_has_the_ends_that_it_names() -> None:
+    drive = load_device("seagate-cheetah-15k5-300")
+    found = {one.name: one for one in ranges.of_device(drive, ("flush",))}
+    assert (found["seek_average"].low, found["seek_average"].taken, found["seek_average"].high) == (
+        3_400_000, 3_500_000, 4_000_000
+    )  # fmt: skip
+    assert (found["buffer_segments"].low, found["buffer_segments"].high) == (8, 64)  # behind them stands why
+    assert str(found["command_overhead"]) == "command_overhead 100 µs (0.05 ms .. 0.2 ms)"
+    assert "flush" not in found
+    assert "capacity" not in found
 
 
 def test_every_founding_claim_is_in_the_document() -> None:

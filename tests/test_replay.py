@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "b7a65f4993c12cae4d5206e926c2178bade316a09205aea0e26c3ca250de3c95"
+GOLDEN = "2e0fd411cad5d321916f1192747c522d44518de727aea2692757427150426cb3"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

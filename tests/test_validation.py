@@ -68,6 +68,22 @@ def test_a_perc6_does_what_was_measured_of_one(
     assert found == pytest.approx(perc6.MEASURED[layout, policy, "1 MB"][pattern][end], rel=0.3)
 
 
+def test_requests_that_share_a_stripe_unit_one_after_the_other_are_a_loop_of_depth_1(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the partition is not aligned; the drives' assumed numbers reach them."""
+    monkeypatch.setattr(perc6, "_COMMANDS", 1000)
+    slow = {one.name: one.high for one in perc6.assumed() if one.name.endswith("overhead")}
+    assert len(slow) == 2
+    at_once, in_turn = (
+        perc6._ends("raid0", "write-through", "31.5 KB", "sequential read", way, slow) for way in (False, True)
+    )
+    assert in_turn["lowest"] == in_turn["highest"] == at_once["lowest"] < 0.8 * at_once["highest"]
+    aligned = [perc6._ends("raid0", "write-through", "1 MB", "sequential read", way, slow) for way in (False, True)]
+    assert aligned[0] == aligned[1]
+    assert in_turn["highest"] < perc6.predict_mb_s("raid0", "write-through", "31.5 KB", "sequential read", 1, 1000)
+
+
 def test_write_back_is_what_makes_raid_5_write_fast() -> None:
     """Measured: a factor of 15 for sequential writes."""
     back, through = (

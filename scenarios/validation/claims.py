@@ -37,6 +37,7 @@ class Claim:
     kind: Kind = "figure"
     low: float | None = None
     high: float | None = None
+    widest: float = inf  # how many times its low end the high one may be: beyond, nothing is predicted
     within: tuple[float, float] | None = None  # where it may lie, in place of the tolerance
     note: str = ""  # a contradiction of its source, a suspected mechanism
     #: What was measured; None: a rule, an equation, another simulator, what follows from other claims.
@@ -65,19 +66,20 @@ class Claim:
     def verdict(self) -> Verdict:
         """What is made of it.
 
-        It fails when nothing in its range is allowed. Else it is underdetermined when it was fitted to, or when its
-        range is wide: an end lies further from the prediction than the tolerance reaches, or is not allowed where a
-        bound stands in place of a tolerance.
+        It fails when nothing in its range is allowed, or its range is wider than it may be. Else it is underdetermined
+        when it was fitted to, or when an end of its range lies further from the prediction than the tolerance reaches,
+        or is not allowed where a bound stands in place of a tolerance.
         """
         (low, high), (least, most) = self._reach(), self.allowed
         if self.fitted or self.underdetermined:
             return "underdetermined"
-        nowhere = most < low or high < least
-        if not nowhere and self._is_wide(low, high):
+        lost = most < low or high < least or high > self.widest * low
+        if not lost and self._is_wide(low, high):
             return "underdetermined"
+        met = self.met and not lost
         if self.kind == "qualitative":
-            return "qualitative holds" if self.met else "qualitative fails"
-        if not self.met:
+            return "qualitative holds" if met else "qualitative fails"
+        if not met:
             return "fails"
         return "exact" if self.kind == "arithmetic" else "holds"
 
@@ -124,4 +126,5 @@ class Experiment:
     fits: int = 0  # numbers of the model that were chosen to meet a claim
     assumed: tuple[str, ...] | None = None  # what nobody told, with its range; None: not counted
     basis: Basis = "assumed"
+    hardware_range: bool = False  # ranges are over numbers of the hardware, over which results have none
     maps: tuple[HeatMap, ...] = ()

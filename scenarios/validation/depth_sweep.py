@@ -61,15 +61,28 @@ def experiment() -> Experiment:
         note=("how many writes wait in the cache is not told: the more, the better the arm chooses"),
         figure="throughput",
     )
+    beside, instead = (
+        [
+            cached_writes_per_s(waiting - taken, _DEEPEST) / alone
+            for waiting, alone in zip(WAITING, (low, middle, high), strict=True)
+        ]
+        for taken in (0, _DEEPEST - 1)
+    )
     falls = Claim(
         f"writes into the drive's cache: depth {_DEEPEST} over depth 1",
         "times",
         1,
-        cached_writes_per_s(WAITING[1], _DEEPEST) / middle,
+        beside[1],
         0,
+        low=min(beside + instead),
+        high=max(beside + instead),
+        widest=2,
         kind="qualitative",
         within=(0, 0.99),
-        note="measured: it falls with depth; suspected: waiting commands take room in the buffer, untold how much",
+        note=(
+            "measured: it falls with depth; suspected: waiting commands take room in the buffer. If each takes that of"
+            f" a write: {', '.join(f'{ratio:.2f} of {place}' for ratio, place in zip(instead, WAITING, strict=True))}"
+        ),
     )
     return Experiment(
         "depth",

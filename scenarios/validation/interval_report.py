@@ -68,7 +68,8 @@ def measurement(experiment: str, basis: Basis, row: Mapping[str, str]) -> Measur
     if figure is None or row["verdict"] in _NOT_COUNTED:
         return None
     error = -log1p(float(row["error"].removesuffix(" %")) / 100)
-    if not row.get("range") or basis == "innodb":  # results of InnoDB print no range
+    # results of InnoDB print no range, and no result one over its hardware
+    if not row.get("range") or basis == "innodb":
         return Measurement(experiment, basis, figure, error)
     low, high = map(_number, row["range"].split(" .. "))
     return Measurement(experiment, basis, figure, error, *of_range(_number(row["predicted"]), low, high))

@@ -5,11 +5,15 @@ raised a figure, and to those that lowered it. So k numbers take 2 k + 2 runs fo
 them do to each other alone is not seen.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import TypeAdapter
+
+from tiersim.devices.sourced import Sourced
 from tiersim.parallel import Note, side_by_side
 
 Figures = Mapping[str, float]
@@ -25,10 +29,29 @@ class Assumed:
     low: Any
     taken: Any
     high: Any
+    said: str = ""  # as a device file says it; left out: by its plain numbers
 
     def __str__(self) -> str:
         """As it stands in a table."""
-        return f"{self.name} {self.taken} ({self.low} .. {self.high})"
+        return f"{self.name} {self.said or f'{self.taken} ({self.low} .. {self.high})'}"
+
+
+#: What a device file says of a number that no source tells; behind the ends may stand why.
+_ENDS = re.compile(r"assumed: (.+?) \.\. ([^,;(]+)")
+
+
+def of_device(device: Sourced, left_out: Collection[str] = ()) -> list[Assumed]:
+    """Return the numbers that the file of a device calls assumed, with the ends that it names."""
+    found = []
+    for key, source in device.sources.items():
+        ends = _ENDS.match(source)
+        if ends and key not in left_out:
+            field = type(device).model_fields[key]
+            kind: Any = Annotated[(field.annotation, *field.metadata)]
+            low, high = (text.strip() for text in ends.groups())
+            least, most = map(TypeAdapter(kind).validate_python, (low, high))
+            found.append(Assumed(key, least, getattr(device, key), most, f"{device.text_of(key)} ({low} .. {high})"))
+    return found
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tiersim.scenarios.calibration.fitting.loops import residuals_of_loops
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, start
 from tiersim.scenarios.calibration.fitting.residuals import TRACE, FitRange, Misfit, Residual, measure, misfit, ranges
 from tiersim.scenarios.calibration.fitting.search import compass
-from tiersim.scenarios.calibration.fitting.targets import FitTarget
+from tiersim.scenarios.calibration.fitting.targets import FitTarget, HostSpread
 
 #: How many of the shapes that fit best at first are looked at closely.
 _FINALISTS = 4
@@ -62,38 +62,50 @@ def fit_loops(targets: Sequence[FitTarget], progress: Progress = lambda what: No
     synchronous = [one for one in targets if one.setting.sync_every]
     writes = [one for one in targets if one.setting.read_share < 1 and one not in synchronous]
     writes = [one for one in writes if one.setting.pattern == "random"]
-    values, told, memory_ns = start() | _limits(targets), set[str](), math.inf
+    values, told, memory = start() | _limits(targets), set[str](), _UNKNOWN
     if small:
         progress("random reads by depth")
         unloaded = _typical_ns(min(small, key=lambda one: one.setting.depth))
-        memory_ns = _from_memory_ns(targets, least, unloaded)
+        memory = _reads_from_memory(targets, least, unloaded)
         fastest = max(one.requests_per_s for one in small)
-        values = fit_shape(values, _measure(small, memory_ns), unloaded, fastest, memory_ns)
+        values = fit_shape(values, _measure(small, memory), unloaded, fastest, memory.typical_ns)
         told |= {*SHAPE_PARAMETERS, "dies", "planes"}
     if len(reads) > len(small):
         progress("random reads by size")
-        values = fit_sizes(values, _measure(reads, memory_ns))
+        values = fit_sizes(values, _measure(reads, memory))
         told |= {"transfer_ns", "page_units", "spread"}
     if writes:
         progress("writes, and reads behind them")
-        values = fit_writes(values, _measure(writes, memory_ns))
+        values = fit_writes(values, _measure(writes, memory))
         told |= {"write_ns", "program_ns", "program_units"}
     if synchronous:
         progress("flushes")
-        values = fit_flushes(values, _measure(synchronous, memory_ns), alone=not writes)
+        values = fit_flushes(values, _measure(synchronous, memory), alone=not writes)
         told |= set(FLUSH_PARAMETERS)
     progress("how sure each number is")
     used = [*reads, *writes, *synchronous]
     beside = [one for one in targets if one not in used]
-    values = _with_memory(values, memory_ns)
-    found = ranges(values, told, _measure(used, math.inf))
-    return Fit(values, found, tuple(residuals_of_loops(used, values)), tuple(residuals_of_loops(beside, values)))
+    values = _with_memory(values, memory.typical_ns)
+    found = ranges(values, told, _measure(used, replace(memory, typical_ns=math.inf)))
+    remaining, judged = (tuple(residuals_of_loops(some, values, memory.host)) for some in (used, beside))
+    return Fit(values, found, remaining, judged)
 
 
-def _measure(targets: Sequence[FitTarget], memory_ns: float) -> Misfit:
-    """The misfit of numbers of a drive whose reads from memory take *memory_ns*, if that is known."""
-    found = measure(partial(residuals_of_loops, targets))
-    return lambda values: found(_with_memory(values, memory_ns))
+@dataclass(frozen=True)
+class _FromMemory:
+    """What a read takes that needs no flash, infinite if that is not known; and what the host adds, as it shows."""
+
+    typical_ns: float
+    host: HostSpread
+
+
+_UNKNOWN = _FromMemory(math.inf, HostSpread())
+
+
+def _measure(targets: Sequence[FitTarget], memory: _FromMemory) -> Misfit:
+    """The misfit of numbers of a drive, which reads from its memory as it was measured to."""
+    found = measure(partial(residuals_of_loops, targets, host=memory.host))
+    return lambda values: found(_with_memory(values, memory.typical_ns))
 
 
 def _with_memory(values: Mapping[str, float], memory_ns: float) -> Values:
@@ -108,18 +120,22 @@ def _typical_ns(target: FitTarget) -> float:
     return read.percentiles_ns.get(50.0, read.mean_ns)
 
 
-def _from_memory_ns(targets: Sequence[FitTarget], block_bytes: int, unloaded_ns: float) -> float:
+def _reads_from_memory(targets: Sequence[FitTarget], block_bytes: int, unloaded_ns: float) -> _FromMemory:
     """What a read takes that needs no flash, which is a sequential one alone on a drive that reads ahead.
 
-    Infinite where none was measured, or where it takes more than half the time of a random read: then it may be flash.
+    Unknown where none was measured, or where it takes more than half the time of a random read: then it may be flash.
     """
     alone = [
-        _typical_ns(one)
+        one
         for one in targets
         if (one.setting.pattern, one.setting.block_bytes, one.setting.depth) == ("sequential", block_bytes, 1)
         and one.setting.read_share == 1
+        and 2 * _typical_ns(one) < unloaded_ns
     ]
-    return min((one for one in alone if 2 * one < unloaded_ns), default=math.inf)
+    if not alone:
+        return _UNKNOWN
+    fastest = min(alone, key=_typical_ns)
+    return _FromMemory(_typical_ns(fastest), HostSpread.of_reads_from_memory(fastest.latencies["read"]))
 
 
 def _limits(targets: Sequence[FitTarget]) -> Values:

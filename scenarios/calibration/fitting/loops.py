@@ -11,7 +11,7 @@ from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.fitting.model import device
 from tiersim.scenarios.calibration.fitting.residuals import Residual
-from tiersim.scenarios.calibration.fitting.targets import FitTarget, Latencies, Setting
+from tiersim.scenarios.calibration.fitting.targets import MEDIAN, FitTarget, HostSpread, Latencies, Setting
 from tiersim.scenarios.closed_loop import Loop, at_random, run_closed, sequential
 from tiersim.units import NS_PER_S
 
@@ -27,19 +27,25 @@ _MEAN_WEIGHT, _RARE_WEIGHT, _RARE_PERCENT = 4.0, 0.5, 99.0
 #: A loop that takes this many times as long as the shortest of its sort has saturated the drive: how that shares itself
 #: out among what waits decides its percentiles, which weigh less.
 _SATURATED, _SATURATED_WEIGHT = 5.0, 0.25
-
+_QUIET = HostSpread()
 
 #: Runs that are remembered: half of those that a search asks for it has seen, since numbers of drives are whole.
 _RUNS: Newest[tuple[float, dict[str, Latencies]]] = Newest(20_000)
 
 
-def residuals_of_loops(targets: Sequence[FitTarget], values: Mapping[str, float]) -> list[Residual]:
-    """What a drive of these numbers does, beside what was measured."""
-    return residuals_of_drive(targets, device(values))
+def residuals_of_loops(
+    targets: Sequence[FitTarget], values: Mapping[str, float], host: HostSpread = _QUIET
+) -> list[Residual]:
+    """What a drive of these numbers does behind a host, beside what was measured."""
+    return residuals_of_drive(targets, device(values), host)
 
 
-def residuals_of_drive(targets: Sequence[FitTarget], drive: Flash) -> list[Residual]:
-    """What a drive does, beside what was measured."""
+def residuals_of_drive(targets: Sequence[FitTarget], drive: Flash, host: HostSpread = _QUIET) -> list[Residual]:
+    """What a drive does behind a host, beside what was measured.
+
+    A write into the buffer takes the same time always here, so what it weighs is its median: the rest of its spread
+    is the host's. Where the drive is saturated, all of it counts.
+    """
     alone: dict[tuple[str, int], float] = {}
     for target in targets:
         for operation, measured in target.latencies.items():
@@ -48,7 +54,7 @@ def residuals_of_drive(targets: Sequence[FitTarget], drive: Flash) -> list[Resid
     found = []
     for target in targets:
         percents = sorted({percent for one in target.latencies.values() for percent in one.percentiles_ns})
-        rate, latencies = simulate(drive, target.setting, percents)
+        rate, latencies = simulate(drive, target.setting, percents, host=host)
         what = str(target.setting)
         if not target.latencies:
             found.append(Residual(what, "", "rate", target.requests_per_s, rate, _MEAN_WEIGHT))
@@ -56,19 +62,27 @@ def residuals_of_drive(targets: Sequence[FitTarget], drive: Flash) -> list[Resid
             own = latencies[operation]
             saturated = measured.mean_ns > _SATURATED * alone[operation, target.setting.block_bytes]
             weight = _SATURATED_WEIGHT if saturated else 1.0
-            found.append(Residual(what, operation, "mean", measured.mean_ns, own.mean_ns, _MEAN_WEIGHT))
+            by_median = operation == "write" and not saturated and MEDIAN in measured.percentiles_ns
+            mean_weight = 0.0 if by_median else _MEAN_WEIGHT
+            found.append(Residual(what, operation, "mean", measured.mean_ns, own.mean_ns, mean_weight))
             for percent, ns in measured.percentiles_ns.items():
                 rare = _RARE_WEIGHT if percent >= _RARE_PERCENT else 1.0
+                if by_median:
+                    rare = _MEAN_WEIGHT if percent == MEDIAN else 0.0
                 found.append(Residual(what, operation, f"p{percent:g}", ns, own.percentiles_ns[percent], weight * rare))
     return found
 
 
 def simulate(
-    drive: Flash, setting: Setting, percents: Sequence[float], commands: int = _COMMANDS
+    drive: Flash, setting: Setting, percents: Sequence[float], commands: int = _COMMANDS, host: HostSpread = _QUIET
 ) -> tuple[float, dict[str, Latencies]]:
-    """Requests a second, and latencies by operation, of a closed loop on the *drive*; the same every time."""
-    key = (physics_of(drive), setting, tuple(percents), commands)
-    return _RUNS.get(key, lambda: _simulate(drive, setting, percents, commands))
+    """Requests a second, and latencies by operation, of a closed loop on the *drive*; the same every time.
+
+    What the *host* adds is added where one request is outstanding; deeper loops collect completions in batches.
+    """
+    alone = host if setting.depth == 1 else _QUIET
+    key = (physics_of(drive), setting, tuple(percents), commands, alone)
+    return _RUNS.get(key, lambda: _simulate(drive, setting, percents, commands, alone))
 
 
 def physics_of(drive: Flash) -> str:
@@ -77,7 +91,7 @@ def physics_of(drive: Flash) -> str:
 
 
 def _simulate(
-    drive: Flash, setting: Setting, percents: Sequence[float], commands: int
+    drive: Flash, setting: Setting, percents: Sequence[float], commands: int, host: HostSpread
 ) -> tuple[float, dict[str, Latencies]]:
     builder = PlantBuilder(1)
     station = add_flash(builder, drive, "drive")
@@ -86,7 +100,7 @@ def _simulate(
     streams = run_closed(builder, loops)
     settled_ns = np.sort(streams.done_ns)[int(len(streams.done_ns) * _SETTLING)]
     counted = (streams.done_ns > settled_ns) & (streams.op != FLUSH)
-    took_ns = streams.done_ns - streams.started_ns
+    took_ns = streams.done_ns - streams.started_ns + host.drawn_ns(len(streams.done_ns), setting.block_bytes)
     rate = float(counted.sum()) * NS_PER_S / float(streams.done_ns.max() - settled_ns)
     latencies = {}
     for name, operation in (("read", READ), ("write", WRITE)):

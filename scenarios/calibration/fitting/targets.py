@@ -8,12 +8,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tiersim.errors import ScenarioError
 from tiersim.traces.measurement import MeasuredPoint
 from tiersim.units import format_bytes
 
 #: Percentiles that count, where they were measured.
 PERCENTS = (50.0, 95.0, 99.0)
+MEDIAN = 50.0
 
 
 @dataclass(frozen=True, order=True)
@@ -40,6 +44,37 @@ class Latencies:
 
     mean_ns: float
     percentiles_ns: dict[float, float]
+
+
+@dataclass(frozen=True)
+class HostSpread:
+    """What a host adds to a request alone: nothing to half of them, and to the slower ones so much more by percent.
+
+    The drive serves a read from its memory always alike, so what such reads take beyond their median is the host's. A
+    longer request than these takes the host longer to hand over, too.
+    """
+
+    percents: tuple[float, ...] = ()
+    added_ns: tuple[float, ...] = ()
+    ns_per_byte: float = 0.0
+    block_bytes: int = 0  # from which on
+
+    @classmethod
+    def of_reads_from_memory(cls, latencies: Latencies) -> "HostSpread":
+        """What they show; nothing without a median."""
+        percents = tuple(percent for percent in sorted(latencies.percentiles_ns) if percent >= MEDIAN)
+        if percents[:1] != (MEDIAN,):
+            return cls()
+        median_ns = latencies.percentiles_ns[MEDIAN]
+        return cls(percents, tuple(latencies.percentiles_ns[percent] - median_ns for percent in percents))
+
+    def drawn_ns(self, count: int, block_bytes: int) -> NDArray[np.float64]:
+        """What it adds to each of *count* requests, the same every time: straight lines between the percentiles."""
+        if not self.percents:
+            return np.zeros(count)
+        drawn_percent = 100 * np.random.default_rng(count).random(count)
+        longer_ns = self.ns_per_byte * max(block_bytes - self.block_bytes, 0)
+        return np.interp(drawn_percent, self.percents, self.added_ns) + longer_ns
 
 
 @dataclass(frozen=True)
