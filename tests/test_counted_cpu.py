@@ -12,7 +12,7 @@ from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.calibration import costs_of_recording, host_time_of
 from tiersim.scenarios.statements.replay import load_of, replay_statements, replay_statements_all
 from tiersim.scenarios.statements.statement_load import StatementLoad
-from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, cells_of
+from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, capped_device, cells_of
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import matrix
@@ -121,6 +121,21 @@ def test_clients_here_and_elsewhere_do_not_share_their_costs(saturated: Statemen
     here, elsewhere = replay_statements_all(Bundle(saturated.path), asked, ranges=False)
     assert here.summary["verdict"]["error"] == "counted"
     assert elsewhere.summary["verdict"]["error"] == "clients"
+
+
+def test_devices_of_files_that_are_named_alike_have_costs_of_their_own(tmp_path: Path) -> None:
+    """What a write of the log costs is found on the asked device; two folders may each have a ``log.toml``."""
+    found = []
+    for folder, latency_ns in (("fast", 10_000), ("slow", 90_000), ("again", 10_000)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "log.toml").write_text(capped_device(None, None, latency_ns, "as fio said"))
+        (tmp_path / folder / "asked.toml").write_text(
+            '[volumes.log]\ndevice = "log.toml"\n[placement]\ndefault = "log"\n'
+        )
+        found.append(load_scenario(str(tmp_path / folder / "asked.toml")).on_recorded_host(1))
+    fast, slow, again = found
+    assert fast.to_toml() == slow.to_toml()
+    assert fast.identity == again.identity != slow.identity
 
 
 def test_a_device_that_does_not_carry_the_recorded_load_takes_no_cpu_away(

@@ -333,7 +333,7 @@ def _counted_costs(
     if are_elsewhere(scenario):
         return None
     shared = shared or Shared()
-    hardware = scenario.on_recorded_host(1).to_toml()  # that host is the same for all, whatever its cores
+    hardware = scenario.on_recorded_host(1).identity  # that host is the same for all, whatever its cores
     return shared.costs(load, hardware, lambda: costs_of_recording(load, scenario, shared))
 
 

@@ -224,6 +224,14 @@ SCENARIOS = (
         (f"{_COUNTED}test_clients_here_and_elsewhere_do_not_share_their_costs",),
     ),
     Fault(
+        "counted-cpu-of-a-file-named-alike",
+        "scenarios/hardware.py",
+        'return f"{self.to_toml()}{devices}{self.limits}"',
+        'return f"{self.to_toml()}{self.limits}"',
+        "Scenarios whose devices are other files of the same name share what their statements cost.",
+        (f"{_COUNTED}test_devices_of_files_that_are_named_alike_have_costs_of_their_own",),
+    ),
+    Fault(
         "counted-cpu-of-a-device-too-slow",
         "scenarios/statements/calibration.py",
         "if time.share >= LIMITING and had is not None and had < (1 - _SLACK) * wanted:",
