@@ -24,8 +24,10 @@ _NEAR_PCT = 80.0
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known of the recorded host, as results say by their ``error``: all but files of these names, of cells
-    without a cap alone or with one, too.
+    """What is known of the recorded host, as results say by their ``error``: all but files of these names.
+
+    Cells without a cap are recorded and asked: ``from_caps``, cells with one are recorded, too; else cells with a cap
+    of the log are asked, too.
     """
 
     left_out: tuple[str, ...]
@@ -33,7 +35,7 @@ class _Known:
     title: str
     said: str  # of a map
     fitted: str
-    with_caps: bool = True
+    from_caps: bool = True
 
 
 _KNOWN = {
@@ -47,10 +49,10 @@ _KNOWN = {
     "busy": _Known(
         left_out=("processes.*",),
         error=COUNTED,
-        title="from no cap to no cap, without a calibration: CPU of a busy host, no matter whose",
+        title="from no cap to none and to one of the log, without a calibration: CPU of a busy host, no matter whose",
         said="with CPU of a busy host",
         fitted="CPU to how long the recorded processors were busy",
-        with_caps=False,
+        from_caps=False,
     ),
     "uncalibrated": _Known(
         left_out=("processes.*", "diskstats.*"),
@@ -83,8 +85,8 @@ def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], na
     return Experiment(
         name,
         f"PostgreSQL 18 {known.title}",
-        "cells of the experiment before, without a cap"
-        + (" and with the lowest one of reads and writes" if known.with_caps else ""),
+        "cells of the experiment before, without a cap and with "
+        + ("the lowest one of reads and writes" if known.from_caps else "one of the log"),
         f"{known.fitted}; popularity to the misses of the recorded cell",
         tuple(_claims(cells, predicted)),
         basis="counted" if known.error == COUNTED else "clients",
@@ -93,13 +95,13 @@ def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], na
 
 
 def predicted_of(source: Cell, cells: Sequence[Cell], name: str) -> dict[str, float]:
-    """Return the predicted transactions/s of its load's other cells without a cap, where CPU and clients decide them,
+    """Return the predicted transactions/s of its load's other cells that are asked, where CPU and clients decide them,
     by name; none where the experiment *name* has nothing to say of the source.
     """
     known = _KNOWN[name]
-    if not (known.with_caps or _is_free(source)):
+    if not (known.from_caps or _is_free(source)):
         return {}
-    targets = [one for one in others_of(source, cells) if _is_free(one)]
+    targets = [one for one in others_of(source, cells) if _is_free(one) or (one.log_iops and not known.from_caps)]
     results = results_of(source, targets, ranges=False, calibrated=False, left_out=known.left_out)
     return {
         target: one.summary["throughput_per_s"]["transactions"]["value"]
@@ -110,6 +112,10 @@ def predicted_of(source: Cell, cells: Sequence[Cell], name: str) -> dict[str, fl
 
 def _is_free(cell: Cell) -> bool:
     return cell.iops is None and cell.log_iops is None
+
+
+def _kind(cell: Cell, otherwise: str) -> str:
+    return "free" if _is_free(cell) else otherwise
 
 
 def _recorded(cells: Sequence[Cell]) -> Iterator[Cell]:
@@ -125,7 +131,7 @@ def _claims(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -
     errors: dict[str, list[tuple[float, float]]] = {}
     for (source, target), tps in predicted.items():
         measured = of[target].figures["tps"]
-        kind = "free to free" if _is_free(of[source]) else "saturated to free"
+        kind = f"{_kind(of[source], 'saturated')} to {_kind(of[target], 'a capped log')}"
         off = abs(tps / measured - 1), abs(of[source].figures["tps"] / measured - 1)
         errors.setdefault(f"{LOADS[of[source].load]}, {kind}", []).append(off)
     for what, found in errors.items():
@@ -152,7 +158,7 @@ def _claims(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -
 def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], said: str) -> Iterator[HeatMap]:
     for load, title in LOADS.items():
         own = sorted((one for one in cells if one.load == load), key=place)
-        asked = [one for one in own if _is_free(one)]
+        asked = [one for one in own if any(one.name == target for _, target in predicted)]
         recorded = [one for one in own if any(one.name == source for source, _ in predicted)]
         off_pct = tuple(
             tuple(
