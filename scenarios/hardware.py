@@ -316,6 +316,12 @@ class NamedScenario:
         """The scenario with every default filled in, sizes in bytes and durations in ns; reading it gives it back."""
         return tomli_w.dumps(with_units(self.model))
 
+    @property
+    def identity(self) -> str:
+        """All that decides a run on it: its keys, and what its devices are, as files of one name may differ."""
+        devices = [(name, repr(hardware)) for name, hardware in self.hardware.items()]
+        return f"{self.to_toml()}{devices}{self.limits}"
+
 
 def _hardware(name: str, model: HardwareModel, device: Device | Measured, host: VolumeHost) -> Volume:
     balance: ReadBalance = "nearest" if isinstance(device, Drive) else "fewest"

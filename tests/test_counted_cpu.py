@@ -1,17 +1,18 @@
 """A recording whose hardware nobody described, but of whose host it was counted which processes used the processors."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.runs import needs_jit
-from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS
+from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, READ_NS
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
-from tiersim.scenarios.statements.calibration import costs_of_recording
+from tiersim.scenarios.statements.calibration import costs_of_recording, host_time_of
 from tiersim.scenarios.statements.replay import load_of, replay_statements, replay_statements_all
 from tiersim.scenarios.statements.statement_load import StatementLoad
-from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, cells_of
+from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, capped_device, cells_of
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import matrix
@@ -69,12 +70,72 @@ def test_clients_elsewhere_or_processors_that_nobody_counted_leave_costs_assumed
     assert costs_of_recording(uncounted, on("pcie-flash")) is None
 
 
+@pytest.mark.parametrize("slower", ["reads-384-r2000", "updates-384-d1500"])
+def test_processors_that_were_not_the_limit_and_not_counted_by_process_leave_costs_assumed(
+    slower: str, cells: dict[str, Cell], tmp_path: Path
+) -> None:
+    """They were busy for 65 and 89 % of the time: what of that is the load's is not known, nor what was a wait."""
+    assert costs_of_recording(recorded(cells[slower], tmp_path, without="processes"), on("pcie-flash")) is None
+
+
+def test_work_beside_a_load_that_waits_for_its_storage_is_none_of_the_load(
+    cells: dict[str, Cell], tmp_path: Path
+) -> None:
+    """Something else kept all processors busy, while all but a tenth of a session waited for reads."""
+    counters = tmp_path / "counters"
+    shutil.copytree(cells["reads-128-r250"].folder / COUNTERS, counters, ignore=shutil.ignore_patterns("processes.*"))
+    before, after = (counters / f"diskstats.{when}.txt" for when in ("before", "after"))
+    lines = after.read_text().splitlines()
+    for place, (line, had) in enumerate(zip(lines[:3], before.read_text().splitlines(), strict=False)):
+        name, user, nice, system, idle, waited, *rest = line.split()
+        idle_before, waited_before = had.split()[4:6]
+        taken = int(idle) + int(waited) - int(idle_before) - int(waited_before)
+        lines[place] = " ".join([name, str(int(user) + taken), nice, system, idle_before, waited_before, *rest])
+    after.write_text("\n".join(lines))
+    import_trace([counters], tmp_path / "recorded.trace")
+    load = load_of(tmp_path / "recorded.trace", 1)
+    time = host_time_of(load)
+    assert time is not None
+    assert time.share > 0.99
+    assert costs_of_recording(load, on("pcie-flash")) is None
+
+
+def test_busy_processors_tell_what_a_transaction_costs_though_nobody_counted_whose_they_were(
+    cells: dict[str, Cell], tmp_path: Path
+) -> None:
+    """All that they did was for the load, as nearly as matters: a smaller pool is predicted."""
+    source, target = cells["tpcb-384-free"], cells["tpcb-32-free"]
+    uncounted = recorded(source, tmp_path, without="processes")
+    found = costs_of_recording(uncounted, on("pcie-flash"))
+    assert found is not None
+    assert found.costs.read_ns == READ_NS
+    result = replay_statements(uncounted.path, on("pcie-flash", "engine.buffer_pool=32 MiB"), load=uncounted)
+    assert result.summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(target.figures["tps"], rel=0.15)
+    assert result.summary["verdict"]["error"] == "counted"
+    assert any("which was busy for 94% of the time" in said for said in result.summary["inferred"])
+
+
 def test_clients_here_and_elsewhere_do_not_share_their_costs(saturated: StatementLoad) -> None:
     """One recording on the same hardware, twice in one run."""
     asked = [on("pcie-flash"), on("pcie-flash", "host.clients=elsewhere")]
     here, elsewhere = replay_statements_all(Bundle(saturated.path), asked, ranges=False)
     assert here.summary["verdict"]["error"] == "counted"
     assert elsewhere.summary["verdict"]["error"] == "clients"
+
+
+def test_devices_of_files_that_are_named_alike_have_costs_of_their_own(tmp_path: Path) -> None:
+    """What a write of the log costs is found on the asked device; two folders may each have a ``log.toml``."""
+    found = []
+    for folder, latency_ns in (("fast", 10_000), ("slow", 90_000), ("again", 10_000)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "log.toml").write_text(capped_device(None, None, latency_ns, "as fio said"))
+        (tmp_path / folder / "asked.toml").write_text(
+            '[volumes.log]\ndevice = "log.toml"\n[placement]\ndefault = "log"\n'
+        )
+        found.append(load_scenario(str(tmp_path / folder / "asked.toml")).on_recorded_host(1))
+    fast, slow, again = found
+    assert fast.to_toml() == slow.to_toml()
+    assert fast.identity == again.identity != slow.identity
 
 
 def test_a_device_that_does_not_carry_the_recorded_load_takes_no_cpu_away(

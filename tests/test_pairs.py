@@ -115,19 +115,18 @@ def test_the_document_has_the_predicted_map_and_the_page_the_guesses_too(tmp_pat
 
 
 def test_without_a_calibration_a_map_has_the_cells_without_a_cap_above(tmp_path: Path) -> None:
-    """Each has a row, and so has the lowest cap; what a result does not call its own error is left out."""
+    """A cell that nothing is predicted from has no row."""
     large = replace(named("large", cell(2000)), pool_mib=384)
     cells = [large, *CELLS]
     found = uncalibrated.judged(
-        cells, {("slow", "free"): 1300, ("slow", "large"): 1800, ("free", "large"): 2100}, counted=False
+        cells, {("slow", "free"): 1300, ("slow", "large"): 1800, ("free", "large"): 2100}, "uncalibrated"
     )
     drawn = found.maps[0]
-    assert drawn.labels == ("128 MiB, free", "128 MiB, 200/s", "384 MiB, free")
+    assert drawn.labels == ("128 MiB, free", "128 MiB, 200/s")
     assert drawn.columns == ("128 MiB, free", "384 MiB, free")
     assert drawn.off_pct[0][0] is None
     assert drawn.off_pct[0][1] == pytest.approx(5)
     assert drawn.off_pct[1] == pytest.approx((30, -10))
-    assert drawn.off_pct[2] == (None, None)
     capped, free, near = found.claims
     assert (capped.predicted, capped.published) == pytest.approx((20, (90 + 95) / 2))
     assert (free.predicted, free.published) == pytest.approx((5, 50))
@@ -140,16 +139,22 @@ def test_without_a_calibration_a_map_has_the_cells_without_a_cap_above(tmp_path:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("name", "counted"), [("updates-32-d300", True), ("updates-32-d300", False), ("tpcb-384-free", True)]
+    ("name", "kind", "said"),
+    [
+        ("updates-32-d300", "counted", " with CPU as it was counted"),
+        ("updates-32-d300", "uncalibrated", " without a calibration"),
+        ("tpcb-384-free", "counted", " with CPU as it was counted"),
+        ("tpcb-384-free", "busy", " with CPU of a busy host"),
+    ],
 )
-def test_a_row_without_a_calibration_is_what_is_predicted(name: str, tmp_path: Path, *, counted: bool) -> None:
-    """``tiersim validate counted uncalibrated`` writes all rows."""
+def test_a_row_without_a_calibration_is_what_is_predicted(name: str, kind: str, said: str, tmp_path: Path) -> None:
+    """``tiersim validate counted busy uncalibrated`` writes all rows."""
     matrix(tmp_path)
     cells = cells_of(tmp_path)
     (source,) = [one for one in cells if one.name == name]
-    found = uncalibrated.predicted_of(source, cells, counted=counted)
+    found = uncalibrated.predicted_of(source, cells, kind)
     assert found
-    header, row = documented(source, " with CPU as it was counted" if counted else " without a calibration")
+    header, row = documented(source, said)
     of_label = {one.label: one for one in others_of(source, cells)}
     for label, off in zip(header, row, strict=True):
         target = of_label.get(label)

@@ -161,7 +161,7 @@ QUICK = ("founding-arithmetic", "drives", "log-volume", "checkpoint-arithmetic")
 
 
 #: These are tested elsewhere: of pairs, which take minutes, a part of the rows; a depth sweep with its claims.
-ELSEWHERE = ("pairs", "counted", "uncalibrated", "depth")
+ELSEWHERE = ("pairs", "counted", "busy", "uncalibrated", "depth")
 
 
 #: These are of recordings that are no part of the project.

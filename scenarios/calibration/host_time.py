@@ -26,7 +26,7 @@ class ProcessorUse:
 class HostTime:
     """Processors that were busy on average, in anybody's work and in interrupts; of whom it is known, by whom."""
 
-    cores: float
+    cores: int
     busy: float
     interrupts: float
     stolen: float  # by other virtual machines
@@ -34,6 +34,11 @@ class HostTime:
     helpers: ProcessorUse | None = None
     clients: ProcessorUse | None = None
     threads: ProcessorUse | None = None  # of the kernel
+
+    @property
+    def is_told(self) -> bool:
+        """Tell whether it is known what sessions used, and what the load generator did."""
+        return self.backends is not None and self.clients is not None
 
     @property
     def told(self) -> float:

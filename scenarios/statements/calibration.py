@@ -137,7 +137,7 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     part, scenario = part_of(load, recorded_on), recorded_on.counted_whole()
     model = _Model(part, scenario, recorded.pause_ns if here else None, shared)
     time = recorded_host_time(load.counters.found, model.cores) if here and recorded.transactions_per_s else None
-    is_told = time is not None and time.backends is not None and time.clients is not None
+    is_told = time is not None and time.is_told
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
     own_ns = statement_ns(load, found.costs, model.not_cpu_ns, model.hot)
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
@@ -151,16 +151,16 @@ def costs_of_recording(
 
     Of what is counted devices decide little: how often sessions slept, and what a write of the log costs; also how
     clients and log divide what busy processors did, unless these devices do not carry the recorded load. None where
-    clients did not run on that host, or nobody counted which processes used its processors.
+    clients did not run on that host, nobody counted its processors, or nobody counted which processes used them and
+    the load was not limited by them: of idle processors ticks tell little, and other work may be much of what they did.
     """
-    recorded, cores = recorded_pace(load.counters.found), recorded_cores(load)
+    recorded, time = recorded_pace(load.counters.found), host_time_of(load)
     wanted = recorded.transactions_per_s
-    if load.logical_reads is not None or cores is None or wanted is None or recorded.pause_ns is None:
+    if load.logical_reads is not None or wanted is None or recorded.pause_ns is None or are_elsewhere(scenario):
         return None
-    time = recorded_host_time(load.counters.found, cores)
-    if are_elsewhere(scenario) or time is None or time.backends is None or time.clients is None:
+    if time is None or not (time.is_told or (time.share >= LIMITING and _awake(load) >= time.busy)):
         return None
-    there = scenario.on_recorded_host(cores)
+    there = scenario.on_recorded_host(time.cores)
     model = _Model(part_of(load, there), there.counted_whole(), recorded.pause_ns, shared)
     found = _by_host_time(load, model, recorded, time)
     had = None if found.simulated is None else found.simulated.transactions_per_s
@@ -170,6 +170,20 @@ def costs_of_recording(
         found = _with_assumed_log(found, log_ios)
     own_ns = statement_ns(load, found.costs, model.not_cpu_ns, model.hot)
     return replace(found, statement_ns=own_ns, basis=found.basis.replace(f", on scenario '{scenario.name}'", ""))
+
+
+def _awake(load: StatementLoad) -> float:
+    """Return how many sessions waited for no storage on average, as far as that was counted: all but the active ones,
+    and of these as many as their executions needed processors, or waited for them.
+    """
+    executed, cpu = (float(column.sum()) / max(load.span_ns, 1) for column in (load.duration_ns, load.cpu_ns))
+    return load.sessions - max(load.active or 0.0, executed) + cpu
+
+
+def host_time_of(load: StatementLoad) -> HostTime | None:
+    """Return what the processors of the recorded host did; None where nobody counted that."""
+    cores = recorded_cores(load)
+    return None if cores is None else recorded_host_time(load.counters.found, cores)
 
 
 def are_elsewhere(scenario: NamedScenario) -> bool:

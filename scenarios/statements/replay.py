@@ -13,6 +13,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import TraceError
 from tiersim.parallel import side_by_side
+from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
 from tiersim.scenarios.calibration.popularity import fit
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2
@@ -24,7 +25,13 @@ from tiersim.scenarios.caveats import CLIENTS, COUNTED, FLUSHES, WAITS, model_er
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS, PlayedRecording, entries_of, streams_on
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
-from tiersim.scenarios.statements.calibration import are_elsewhere, calibrate, costs_of_recording, part_of
+from tiersim.scenarios.statements.calibration import (
+    are_elsewhere,
+    calibrate,
+    costs_of_recording,
+    host_time_of,
+    part_of,
+)
 from tiersim.scenarios.statements.calibration_verdict import stamped
 from tiersim.scenarios.statements.queries import changing_queries
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range, with_waits
@@ -51,6 +58,7 @@ from tiersim.simulator.streams import NO_STREAMS, Streams
 from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import read_counters
+from tiersim.units import NS_PER_US
 
 #: Receives a finished run and the requests to its volumes; returns False if some of these were not noted.
 Tap = Callable[[Assembled, Metrics], bool]
@@ -63,6 +71,10 @@ _TOLD = 0.5
 _COUNTED_SAID = (
     "CPU of queries, reads and clients is what they used on the recorded host; where its storage was slower, the extra"
     " CPU after long waits is taken off"
+)
+_BUSY_SAID = (
+    "CPU of a transaction is that of the recorded host, which was busy for {:.0%} of the time, divided by how many"
+    f" ended; {READ_NS / NS_PER_US:g} µs of it are assumed for each page read"
 )
 
 
@@ -304,7 +316,7 @@ def replay_statements(
                 tap=tap,
                 beside=beside,
             )
-            return _by_counted_cpu(again)
+            return _by_counted_cpu(again, load)
         if tap is not None and not tap(assembled, metrics):
             rows, further = int(metrics.tap_count[0]), 1  # once more, with room for all
     return result
@@ -321,15 +333,17 @@ def _counted_costs(
     if are_elsewhere(scenario):
         return None
     shared = shared or Shared()
-    hardware = scenario.on_recorded_host(1).to_toml()  # that host is the same for all, whatever its cores
+    hardware = scenario.on_recorded_host(1).identity  # that host is the same for all, whatever its cores
     return shared.costs(load, hardware, lambda: costs_of_recording(load, scenario, shared))
 
 
-def _by_counted_cpu(result: Result) -> Result:
+def _by_counted_cpu(result: Result, load: StatementLoad) -> Result:
     """Return a *result* that says that its CPU was counted on the recorded host, and has the errors of such ones."""
     summary = result.summary
+    time = host_time_of(load)
+    assert time is not None
     verdict = summary["verdict"] | {"error": COUNTED}
-    inferred = [*summary["inferred"], _COUNTED_SAID]
+    inferred = [*summary["inferred"], _COUNTED_SAID if time.is_told else _BUSY_SAID.format(time.share)]
     found = {"verdict": verdict, "model_error": model_error_of(verdict), "inferred": inferred}
     return replace(result, summary=summary | found)
 

@@ -186,7 +186,7 @@ _source: Newest[SweepSource] = Newest(1)
 
 def _run(job: _Job, point: Point, scenario: NamedScenario) -> Done:
     """Run a point in this process, a worker; raises ScenarioError when it is not the right place."""
-    recorded_on = "" if job.recorded_on is None else job.recorded_on.to_toml()
+    recorded_on = "" if job.recorded_on is None else job.recorded_on.identity
     source = _source.get((job.path, job.trace_hash, recorded_on), lambda: _opened(job))
     return run_point(source, point, scenario, lambda _: None, keep=job.keep)
 

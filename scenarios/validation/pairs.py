@@ -54,16 +54,15 @@ def results_of(
     *,
     ranges: bool,
     calibrated: bool = True,
-    counted: bool = True,
+    left_out: Sequence[str] = (),
     changes: Sequence[str] = (),
 ) -> dict[str, Result]:
     """Return the results of *targets* by name, predicted from *source*, whose hardware is described unless they are not
-    to be *calibrated*; without what its processors did for whom unless that was *counted*; *changes* of all scenarios.
+    to be *calibrated*; files of its counters with names like those *left_out* are not read; *changes* of all scenarios.
     """
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         folder = Path(name)
-        left_out = None if counted else shutil.ignore_patterns("processes.*")
-        shutil.copytree(source.folder / COUNTERS, folder / "recorded", ignore=left_out)
+        shutil.copytree(source.folder / COUNTERS, folder / "recorded", ignore=shutil.ignore_patterns(*left_out))
         import_trace([folder / "recorded"], folder / "recorded.trace")
         recorded_on = _scenario(folder / "source", source, source, changes) if calibrated else None
         scenarios = [_scenario(folder / target.name, source, target, changes) for target in targets]

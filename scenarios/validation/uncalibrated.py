@@ -1,5 +1,5 @@
 """A real PostgreSQL from anywhere to no cap without a calibration: CPU and clients decide, and counters of statements
-tell little of them.
+tell little of them; those of the recorded host tell more.
 
 The same cells as of :mod:`~tiersim.scenarios.validation.pairs`, of which a prediction sees the counters, and nothing of
 the hardware that was recorded.
@@ -7,6 +7,7 @@ the hardware that was recorded.
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -21,50 +22,100 @@ from tiersim.traces.samples import matrix
 _NEAR_PCT = 80.0
 
 
-def experiment(*, counted: bool) -> Experiment:
-    """How far off throughput is, of each load and of each pair; with *counted* processors, or without."""
-    with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
-        matrix(Path(name))
-        cells = cells_of(Path(name))
+@dataclass(frozen=True)
+class _Known:
+    """What is known of the recorded host, as results say by their ``error``: all but files of these names.
+
+    Cells without a cap are recorded and asked: ``from_caps``, cells with one are recorded, too; else cells with a cap
+    of the log are asked, too.
+    """
+
+    left_out: tuple[str, ...]
+    error: str
+    title: str
+    said: str  # of a map
+    fitted: str
+    from_caps: bool = True
+
+
+_KNOWN = {
+    "counted": _Known(
+        left_out=(),
+        error=COUNTED,
+        title="from anywhere to no cap, without a calibration: CPU as it was counted on the recorded host",
+        said="with CPU as it was counted",
+        fitted="CPU to what the recorded processors did",
+    ),
+    "busy": _Known(
+        left_out=("processes.*",),
+        error=COUNTED,
+        title="from no cap to none and to one of the log, without a calibration: CPU of a busy host, no matter whose",
+        said="with CPU of a busy host",
+        fitted="CPU to how long the recorded processors were busy",
+        from_caps=False,
+    ),
+    "uncalibrated": _Known(
+        left_out=("processes.*", "diskstats.*"),
+        error=CLIENTS,
+        title="from anywhere to no cap, without a calibration",
+        said="without a calibration",
+        fitted="nothing of the recorded hardware",
+    ),
+}
+
+
+def experiment(name: str) -> Experiment:
+    """How far off throughput is, of each load and of each pair, with what *name* says that is known of the recorded
+    host.
+    """
+    with tempfile.TemporaryDirectory(prefix="tiersim-") as place:
+        matrix(Path(place))
+        cells = cells_of(Path(place))
         predicted = {
             (source.name, target): tps
             for source in _recorded(cells)
-            for target, tps in predicted_of(source, cells, counted=counted).items()
+            for target, tps in predicted_of(source, cells, name).items()
         }
-    return judged(cells, predicted, counted=counted)
+    return judged(cells, predicted, name)
 
 
-def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], *, counted: bool) -> Experiment:
-    """Return the experiment of transactions/s that were *predicted*, by source and target."""
-    known = "with CPU as it was counted" if counted else "without a calibration"
+def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], name: str) -> Experiment:
+    """Return the experiment *name* of transactions/s that were *predicted*, by source and target."""
+    known = _KNOWN[name]
     return Experiment(
-        "counted" if counted else "uncalibrated",
-        "PostgreSQL 18 from anywhere to no cap, without a calibration"
-        + (": CPU as it was counted on the recorded host" if counted else ""),
-        "cells of the experiment before, without a cap and with the lowest one of reads and writes",
-        ("CPU to what the recorded processors did" if counted else "nothing of the recorded hardware")
-        + "; popularity to the misses of the recorded cell",
+        name,
+        f"PostgreSQL 18 {known.title}",
+        "cells of the experiment before, without a cap and with "
+        + ("the lowest one of reads and writes" if known.from_caps else "one of the log"),
+        f"{known.fitted}; popularity to the misses of the recorded cell",
         tuple(_claims(cells, predicted)),
-        basis="counted" if counted else "clients",
-        maps=tuple(_maps(cells, predicted, known)),
+        basis="counted" if known.error == COUNTED else "clients",
+        maps=tuple(_maps(cells, predicted, known.said)),
     )
 
 
-def predicted_of(source: Cell, cells: Sequence[Cell], *, counted: bool) -> dict[str, float]:
-    """Return the predicted transactions/s of its load's other cells without a cap, where CPU and clients decide them,
-    by name.
+def predicted_of(source: Cell, cells: Sequence[Cell], name: str) -> dict[str, float]:
+    """Return the predicted transactions/s of its load's other cells that are asked, where CPU and clients decide them,
+    by name; none where the experiment *name* has nothing to say of the source.
     """
-    targets = [one for one in others_of(source, cells) if _is_free(one)]
-    results = results_of(source, targets, ranges=False, calibrated=False, counted=counted)
+    known = _KNOWN[name]
+    if not (known.from_caps or _is_free(source)):
+        return {}
+    targets = [one for one in others_of(source, cells) if _is_free(one) or (one.log_iops and not known.from_caps)]
+    results = results_of(source, targets, ranges=False, calibrated=False, left_out=known.left_out)
     return {
-        name: one.summary["throughput_per_s"]["transactions"]["value"]
-        for name, one in results.items()
-        if one.summary["verdict"].get("error") == (COUNTED if counted else CLIENTS)
+        target: one.summary["throughput_per_s"]["transactions"]["value"]
+        for target, one in results.items()
+        if one.summary["verdict"].get("error") == known.error
     }
 
 
 def _is_free(cell: Cell) -> bool:
     return cell.iops is None and cell.log_iops is None
+
+
+def _kind(cell: Cell, otherwise: str) -> str:
+    return "free" if _is_free(cell) else otherwise
 
 
 def _recorded(cells: Sequence[Cell]) -> Iterator[Cell]:
@@ -80,7 +131,7 @@ def _claims(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -
     errors: dict[str, list[tuple[float, float]]] = {}
     for (source, target), tps in predicted.items():
         measured = of[target].figures["tps"]
-        kind = "free to free" if _is_free(of[source]) else "saturated to free"
+        kind = f"{_kind(of[source], 'saturated')} to {_kind(of[target], 'a capped log')}"
         off = abs(tps / measured - 1), abs(of[source].figures["tps"] / measured - 1)
         errors.setdefault(f"{LOADS[of[source].load]}, {kind}", []).append(off)
     for what, found in errors.items():
@@ -104,11 +155,11 @@ def _claims(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -
     )
 
 
-def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], known: str) -> Iterator[HeatMap]:
+def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], said: str) -> Iterator[HeatMap]:
     for load, title in LOADS.items():
         own = sorted((one for one in cells if one.load == load), key=place)
-        asked = [one for one in own if _is_free(one)]
-        recorded = [one for one in own if one in [*_recorded(own)]]
+        asked = [one for one in own if any(one.name == target for _, target in predicted)]
+        recorded = [one for one in own if any(one.name == source for source, _ in predicted)]
         off_pct = tuple(
             tuple(
                 100 * (predicted[source.name, target.name] / target.figures["tps"] - 1)
@@ -119,4 +170,4 @@ def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], kno
             for source in recorded
         )
         labels, columns = (tuple(one.label for one in some) for some in (recorded, asked))
-        yield HeatMap(f"{title} {known}: predicted transactions/s", labels, off_pct, asked=columns)
+        yield HeatMap(f"{title} {said}: predicted transactions/s", labels, off_pct, asked=columns)

@@ -194,10 +194,26 @@ SCENARIOS = (
     Fault(
         "counted-cpu-of-clients-elsewhere",
         "scenarios/statements/calibration.py",
-        "if are_elsewhere(scenario) or time is None or time.backends is None or time.clients is None:",
-        "if time is None or time.backends is None or time.clients is None:",
+        "or recorded.pause_ns is None or are_elsewhere(scenario):",
+        "or recorded.pause_ns is None:",
         "CPU that a load generator took on the recorded host is charged where clients run elsewhere.",
         (f"{_COUNTED}test_clients_elsewhere_or_processors_that_nobody_counted_leave_costs_assumed",),
+    ),
+    Fault(
+        "cpu-of-processors-that-were-not-the-limit",
+        "scenarios/statements/calibration.py",
+        "(time.share >= LIMITING and _awake(load)",
+        "(_awake(load)",
+        "Whatever a host did that was not busy counts as work of the load.",
+        (f"{_COUNTED}test_processors_that_were_not_the_limit_and_not_counted_by_process_leave_costs_assumed",),
+    ),
+    Fault(
+        "cpu-of-work-beside-a-load-that-waits",
+        "scenarios/statements/calibration.py",
+        "time.share >= LIMITING and _awake(load) >= time.busy",
+        "time.share >= LIMITING",
+        "Work of others counts as the load's, whose sessions wait for storage.",
+        (f"{_COUNTED}test_work_beside_a_load_that_waits_for_its_storage_is_none_of_the_load",),
     ),
     Fault(
         "counted-cpu-is-shared",
@@ -206,6 +222,14 @@ SCENARIOS = (
         "if not scenario.name:",
         "Scenarios whose clients run elsewhere take the costs of those whose clients run on the recorded host.",
         (f"{_COUNTED}test_clients_here_and_elsewhere_do_not_share_their_costs",),
+    ),
+    Fault(
+        "counted-cpu-of-a-file-named-alike",
+        "scenarios/hardware.py",
+        'return f"{self.to_toml()}{devices}{self.limits}"',
+        'return f"{self.to_toml()}{self.limits}"',
+        "Scenarios whose devices are other files of the same name share what their statements cost.",
+        (f"{_COUNTED}test_devices_of_files_that_are_named_alike_have_costs_of_their_own",),
     ),
     Fault(
         "counted-cpu-of-a-device-too-slow",
