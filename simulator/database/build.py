@@ -315,6 +315,7 @@ def add_database(
         first_level=np.concatenate([[0], np.cumsum([len(r.level_pages) for r in relations])]).astype(wide),
         level_start=np.concatenate([[0], np.cumsum(level_pages)[:-1]]).astype(wide),
         level_pages=level_pages,
+        file_order=_file_order(relations),
         level_station=np.array([r.station for r in relations for _ in r.level_pages], np.uint32),
         level_temp=np.array([r.temp for r in relations for _ in r.level_pages], np.uint8),
         has_room=_room(relations, heaps),
@@ -447,6 +448,17 @@ def _heap(relation: Relation, seed: int, place: int) -> _Heap:
     for values in (*moved, has_room):
         values.flags.writeable = False  # runs share it
     return _Heap(moved, has_room)
+
+
+def _file_order(relations: Sequence[Relation]) -> NDArray[np.int64]:
+    """Return the levels in the order of their files, which are numbered as they are made: a table before its index."""
+    first = 0
+    order: list[int] = []
+    for relation in relations:
+        heap = first + len(relation.level_pages) - 1
+        order += [heap, *range(first, heap)]
+        first = heap + 1
+    return np.array(order, np.int64)
 
 
 def _law(relation: Relation) -> Popularity:

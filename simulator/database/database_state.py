@@ -309,6 +309,7 @@ class Database(NamedTuple):
     level_start: NDArray[np.int64]  # (levels,): first page
     level_pages: NDArray[np.int64]
     level_station: NDArray[np.uint32]
+    file_order: NDArray[np.int64]  # (levels,): which come first as files were made: a table's heap before its indexes
     level_temp: NDArray[np.uint8]  # 1: of a temporary database, which nobody recovers
     has_room: NDArray[np.uint8]  # (pages,): 1: a page of a heap with room for a new version of a row
     laws: Laws
