@@ -490,6 +490,7 @@ def _place(
             recent=law.recent,
             moved=law.moved,
             updates=one.updates or 0.0,
+            lookups=one.lookups,
             indexes=[levels(pages) for pages in one.others],
         )
         for t, law, volume, one in zip(tables, load.fitted.laws, volumes, entries, strict=True)
