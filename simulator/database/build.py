@@ -319,7 +319,7 @@ def add_database(
         level_station=np.array([r.station for r in relations for _ in r.level_pages], np.uint32),
         level_temp=np.array([r.temp for r in relations for _ in r.level_pages], np.uint8),
         has_room=_room(relations, heaps),
-        dead_entry=_dead_entries(relations, heaps) if demands["needs_room"].any() else np.zeros(0, wide),
+        dead_entry=_dead_entries(relations, heaps, pages if demands["needs_room"].any() else 0),
         laws=laws_of(laws),
         frame_of=np.zeros(pages, np.uint32),
         page_of=np.zeros(host.frames, wide),
@@ -486,13 +486,16 @@ def _room(relations: Sequence[Relation], heaps: Sequence[_Heap]) -> NDArray[np.u
     return np.concatenate(parts)
 
 
-def _dead_entries(relations: Sequence[Relation], heaps: Sequence[_Heap]) -> NDArray[np.int64]:
-    """Return of every page, if it is one of a heap, rank + 1 of the row whose old version's entry nobody has met."""
-    parts = [np.zeros(0, np.int64)]
+def _dead_entries(relations: Sequence[Relation], heaps: Sequence[_Heap], pages: int) -> NDArray[np.int64]:
+    """Return of each of all *pages*, if it is one of a heap, rank + 1 of the row whose old version's entry nobody has
+    met; of none without updates. Where there is no such row the array costs no memory.
+    """
+    entries, first = np.zeros(pages, np.int64), 0
     for relation, heap in zip(relations, heaps, strict=True):
-        index = np.zeros(sum(relation.level_pages[:-1]), np.int64)
-        parts += [index, heap.dead_entry, np.zeros(heap.moved.added_pages, np.int64)]
-    return np.concatenate(parts)
+        left = np.flatnonzero(heap.dead_entry) if pages else np.zeros(0, np.int64)
+        entries[first + sum(relation.level_pages[:-1]) + left] = heap.dead_entry[left]
+        first += sum(relation.level_pages) + heap.moved.added_pages
+    return entries
 
 
 def _first_numbers(statements: Statements) -> NDArray[np.int64]:
