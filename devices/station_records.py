@@ -575,6 +575,8 @@ UPKEEP_ROW = _record(
     "owed_reads",  # bytes, times a million
     "owed_writes",  # pages, times a million
     "asked",  # pages so far
+    "page_ns",  # work on a page of a run that was read
+    "free_ns",  # when that on all of them will be done
     indices=("below",),
 )
 

@@ -9,6 +9,9 @@ Non-HOT updates move rows. PostgreSQL writes the new version of a row to another
 (heap-only tuples; PostgreSQL's README.HOT). So a page that was filled to the brim gives one row away, most likely its
 hottest, and these come to lie together at the end of the heap in the order in which they were updated first: the
 hottest rows of all on few pages.
+
+A row that moved left an entry behind in its index, which leads to a version that nobody sees. The next lookup of the
+row by another transaction finds that out and marks the entry as dead (access/nbtree/nbtutils.c, _bt_killitems).
 """
 
 from collections.abc import Sequence
@@ -255,16 +258,25 @@ def share_of_pages(
 
     Colder rows than are looked at are spread evenly.
     """
+    mass, page, colder = _on_pages(law, rows, heap_pages, moved, recent, seed, table)
+    return np.asarray(np.bincount(page, weights=mass, minlength=heap_pages) + colder)
+
+
+def _on_pages(
+    law: Popularity, rows: int, heap_pages: int, moved: MovedRows, recent: bool, seed: int, table: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64], float]:
+    """Return by rank which share of all updates goes to a row and on which page it lies, and the share of a page's
+    colder rows.
+    """
     mass = _by_rank(law, rows)
-    rest = 1 - mass.sum()
+    colder = max(1 - float(mass.sum()), 0.0) / heap_pages
     mass[moved.ranks] = 0.0
     if recent:
         place = rows - 1 - np.arange(len(mass))
     else:
         place = np.empty(len(mass), np.int64)
         scatter(place, rows, seed, table)
-    share = np.bincount(place * heap_pages // rows, weights=mass, minlength=heap_pages)
-    return np.asarray(share + max(rest, 0.0) / heap_pages)
+    return mass, place * heap_pages // rows, colder
 
 
 def first_updates(share: NDArray[np.float64], before: float, updates: float) -> float:
@@ -291,10 +303,40 @@ def updates_before(share: NDArray[np.float64], updates: float, first: float) -> 
     return high
 
 
-def pages_with_room(share: NDArray[np.float64], updates: float, seed: int, table: int) -> NDArray[np.bool_]:
-    """Draw which pages were updated by so many *updates*: each leaves room for the next one."""
-    waits = np.random.default_rng((seed, table, 1)).exponential(size=len(share))
-    return np.asarray(waits < updates * share)
+class UpdatedPages(NamedTuple):
+    """Pages of a heap that was full, after updates of its rows."""
+
+    has_room: NDArray[np.bool_]  # it was updated, which leaves room for the next new version
+    #: Rank + 1 of the row that was updated first and not looked up since; 0: there is none. The colder rows of a large
+    #: table are taken to have been looked up.
+    dead_entry: NDArray[np.int64]
+
+
+def updated_pages(
+    law: Popularity,
+    rows: int,
+    heap_pages: int,
+    moved: MovedRows,
+    recent: bool,
+    updates: float,
+    lookups: float,
+    seed: int,
+    table: int,
+) -> UpdatedPages:
+    """Draw what so many *updates* did to the pages of a table, each row of which is looked up *lookups* times for each
+    of its updates.
+    """
+    mass, page, colder = _on_pages(law, rows, heap_pages, moved, recent, seed, table)
+    draw = np.random.default_rng((seed, table, 1))
+    after = draw.exponential(size=len(mass)) / np.maximum(mass, _HARDLY_EVER)
+    soonest = draw.exponential(size=heap_pages) / max(colder, _HARDLY_EVER)
+    np.minimum.at(soonest, page, after)
+    first = np.flatnonzero((after == soonest[page]) & (after < updates))
+    met = after[first] + draw.exponential(size=len(first)) / (lookups * mass[first])
+    left = first[met >= updates]
+    dead_entry = np.zeros(heap_pages, np.int64)
+    dead_entry[page[left]] = left + 1
+    return UpdatedPages(np.asarray(soonest < updates), dead_entry)
 
 
 @kernel

@@ -106,7 +106,13 @@ class DatabaseCase:
         disk = add_server(builder, "disk", self.disks, 40 * self.tick_ns)
         log = add_server(builder, "log", 1, 10 * self.tick_ns, log_law)
         if self.seed & 64:
-            upkeep = Upkeep(reads=0.4 * (1 + self.seed % 7), writes=0.3, run_pages=1 + self.seed % 5, depth=2)
+            upkeep = Upkeep(
+                reads=0.4 * (1 + self.seed % 7),
+                writes=0.3,
+                run_pages=1 + self.seed % 5,
+                depth=2,
+                page_ns=self.seed % 2 * 90_000,
+            )
             disk = add_upkeep(builder, "upkeep", upkeep, 8192, 1 << 20, disk)
         rng = np.random.default_rng(self.seed)
         count = self.sessions * self.statements

@@ -109,6 +109,10 @@ TABLE = {
     "autovacuums": "autovacuum_count",
     "analyzes": "analyze_count",
     "autoanalyzes": "autoanalyze_count",
+    "vacuum_ms": "total_vacuum_time",
+    "autovacuum_ms": "total_autovacuum_time",
+    "analyze_ms": "total_analyze_time",
+    "autoanalyze_ms": "total_autoanalyze_time",
 }
 INDEX_PAGES = {"pages_hit": "idx_blks_hit", "pages_read": "idx_blks_read"}
 INDEX = {"index_scans": "idx_scan", "index_entries": "idx_tup_read", "index_rows": "idx_tup_fetch"}

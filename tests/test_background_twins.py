@@ -36,7 +36,7 @@ from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Sta
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2, Database
-from tiersim.simulator.database.wal.log import Log
+from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
@@ -119,6 +119,7 @@ def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, se
     since=pick(0, 100),
     nap_ms=pick(30, 100),
     images=st.booleans(),
+    hints=st.booleans(),
     think_ns=pick(1_000_000, 40_000_000),
 )
 @example(  # pages whose log is not durable yet
@@ -131,7 +132,21 @@ def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, se
     since=0,
     nap_ms=30,
     images=True,
+    hints=True,
     think_ns=1_000_000,
+)
+@example(  # a hint in a page that a checkpoint is about to write
+    seed=0,
+    sessions=4,
+    pages=12,
+    timeout_ms=300,
+    target=0.9,
+    segments=5,
+    since=0,
+    nap_ms=30,
+    images=True,
+    hints=True,
+    think_ns=20_000_000,
 )
 def test_checkpointer(
     seed: int,
@@ -143,28 +158,41 @@ def test_checkpointer(
     since: int,
     nap_ms: int,
     images: bool,
+    hints: bool,
     think_ns: int,
 ) -> None:
+    """The index has one page, which the first update of a page of the heap changes, and who meets that row again."""
     load = statements(sessions, 40, seed, 50_000, think_ns)
-    log = Log(segment_bytes=1 << 16, full_page_writes=images)
+    log = Log(segment_bytes=1 << 16, full_page_writes=images, hint_images=hints)
     checkpoints = Checkpoints(timeout_ms * _MS, target, segments, since_ns=since * _MS, nap_ns=nap_ms * _MS)
     host = {"cores": sessions, "frames": 64, "log": log, "checkpoints": checkpoints}
     record = 900
-    demands = [Demand(COMPUTE), Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=record), Demand(LOG, log_bytes=50)]
+    update = Demand(LOCK, dirties=True, log_bytes=record, needs_room=True)
+    demands = [Demand(COMPUTE), Demand(LOOKUP), update, Demand(LOG, log_bytes=50)]
     database, seen = watched(host, (pages * 7, (1, pages), 0.0), demands, load, seed)
     clock = Clock()
     processors, locks = Processors(clock, sessions, [1000] * sessions), Locks(clock)
     wal, dirty = Wal(clock, log, LOG_NS, processors), set[int]()
     checkpointer = Checkpointer(clock, checkpoints, wal, dirty, lambda page: min(page, 1), READ_NS)
     checkpointer.start()
+    moved = dict[int, int]()  # by page of the heap that was updated: the row that moved away, until it is met
 
     def body(session: int, row: int) -> Process:
         yield from processors.use(work_ns(load, row))
         drawn = int(draw_row(database, 0, 0, row * 256 + 1))
-        yield from locks.lock(drawn, session)
         page = int(page_at(database, 0, drawn, 1))
+        if moved.get(page) == drawn:
+            moved[page] = -1
+            if 0 not in dirty:
+                wal.hint(0)
+                dirty.add(0)
+        yield from locks.lock(drawn, session)
         wal.change(page, record)
         dirty.add(page)
+        if page not in moved:
+            moved[page] = drawn
+            wal.change(0, ENTRY_BYTES)
+            dirty.add(0)
         yield from wal.commit(50)
         locks.unlock(drawn)
 

@@ -343,11 +343,17 @@ def test_neighbour(seed: int, reads: float, writes: float, size: int) -> None:
 @given(
     seed=SEEDS,
     keeping=st.builds(
-        Keeping, reads=pick(0.0, 0.13, 0.6, 7.5), writes=pick(0.0, 0.1, 1.4), run_pages=pick(1, 5, 60), depth=pick(1, 4)
+        Keeping,
+        reads=pick(0.0, 0.13, 0.6, 7.5),
+        writes=pick(0.0, 0.1, 1.4),
+        run_pages=pick(1, 5, 60),
+        depth=pick(1, 4),
+        page_ns=pick(0, 300_000, 30_000_000),
     ),
     size=pick(8192, 16384),
 )
 @example(seed=0, keeping=Keeping(reads=7.5, writes=0.0, run_pages=5, depth=1), size=8192)  # runs never overlap
+@example(seed=0, keeping=Keeping(reads=7.5, writes=1.4, run_pages=60, depth=4, page_ns=30_000_000), size=8192)
 def test_upkeep(seed: int, keeping: Keeping, size: int) -> None:
     def build(builder: PlantBuilder) -> Built:
         below = add_drive(builder, hdd(buffer_segments=None, buffer_segment=None), "disk")

@@ -25,7 +25,7 @@ from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Sta
 from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, OWN, Database
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.popularity import first_updates, pages_with_room, updates_before
+from tiersim.simulator.popularity import NONE_MOVED, first_updates, updated_pages, updates_before, zipf
 from tiersim.traces.differences import Differences, EntityChange
 
 LEAVES, HEAP, TABLE_ROWS, UPDATES = 20, 100, 2000, 150
@@ -49,6 +49,7 @@ def _made(
     frames: int = 500,
     commits: bool = False,
     indexes: Sequence[Sequence[int]] = (),
+    hint_images: bool = False,
 ) -> tuple[Plant, Database, int]:
     """Return a plant, its database before the run, and how many stations there are."""
     builder = PlantBuilder(3)
@@ -59,7 +60,7 @@ def _made(
     statements = Statements(
         [UPDATES], np.zeros(UPDATES, np.int32), np.full(UPDATES, OWN, np.uint8), nothing, nothing, nothing, flags, flags
     )
-    host = DatabaseHost(1, frames, log_station=disk, log=Log(image_bytes=_IMAGE))
+    host = DatabaseHost(1, frames, log_station=disk, log=Log(image_bytes=_IMAGE, hint_images=hint_images))
     relation = Relation(TABLE_ROWS, (1, LEAVES, HEAP), 0.5, station=disk, updates=seen, indexes=indexes)
     database = add_database(builder, host, [relation], [demands], statements)
     return builder.build(64), database, len(builder.stations)
@@ -94,6 +95,36 @@ def test_a_page_that_was_updated_before_has_room() -> None:
     assert _dirty(database) == {page_at(database, 0, row, 2) for row in _rows(database)}
 
 
+@pytest.mark.parametrize("images", [True, False])
+def test_the_next_lookup_of_a_row_that_moved_dirties_the_leaf_once(images: bool) -> None:
+    """The twin goes on from the pages that the run began with."""
+    _, begun, _ = _made(0, needs_room=True, seen=200)
+    room, dead = begun.has_room.tolist(), begun.dead_entry.tolist()
+    assert 10 < np.count_nonzero(dead) < HEAP
+    database = _run(0, needs_room=True, seen=200, hint_images=images)
+    dirty, logged, met, moved = set[int](), set[int](), 0, 0
+    for row in _rows(database):
+        leaf, page = (page_at(database, 0, row, level) for level in (1, 2))
+        if dead[page] == row + 1:
+            dead[page] = 0
+            met += 1
+            logged |= {leaf} if images and leaf not in dirty else set()
+            dirty.add(leaf)
+        if not room[page]:
+            room[page], dead[page] = 1, row + 1
+            moved += 1
+            dirty.add(leaf)
+            logged.add(leaf)
+        dirty.add(page)
+        logged.add(page)
+    assert met > 10
+    assert _dirty(database) == dirty
+    assert database.dead_entry.tolist() == dead
+    log = database.log[0]
+    assert log["images"] == len(logged)
+    assert log["inserted"] == len(logged) * _IMAGE + UPDATES * _RECORD + moved * ENTRY_BYTES
+
+
 @pytest.mark.parametrize(("share", "least", "most"), [(0, 0, 0), (300_000, 30, 60), (1_000_000, UPDATES, UPDATES)])
 def test_a_share_of_the_changes_puts_in_an_entry(share: int, least: int, most: int) -> None:
     database = _run(share, needs_room=False)
@@ -121,8 +152,18 @@ def test_how_many_updates_are_the_first_of_their_page() -> None:
     assert before is not None
     assert first_updates(share, before, 100) == pytest.approx(10, rel=1e-3)
     assert updates_before(share, 100, 60) is None  # there are 50 pages
-    rooms = pages_with_room(np.full(100_000, 1e-5), 1e5, 1, 0)
-    assert rooms.mean() == pytest.approx(1 - np.exp(-1), abs=0.01)
+
+
+@pytest.mark.parametrize("lookups", [1, 3])
+def test_which_pages_were_updated_and_whose_old_entry_nobody_has_met(lookups: float) -> None:
+    """A row alone on its page, of which one update is expected: it waits for that, then for the next lookup."""
+    rows = 100_000
+    found = updated_pages(zipf(rows, 0.0), rows, rows, NONE_MOVED, False, rows, lookups, 1, 0)
+    assert found.has_room.mean() == pytest.approx(1 - np.exp(-1), abs=0.01)
+    expected = np.exp(-1) if lookups == 1 else (np.exp(-1) - np.exp(-lookups)) / (lookups - 1)
+    assert (found.dead_entry > 0).mean() == pytest.approx(expected, abs=0.01)
+    assert found.has_room[found.dead_entry > 0].all()
+    assert len(set(found.dead_entry.tolist())) == (found.dead_entry > 0).sum() + 1
 
 
 @pytest.mark.parametrize(("share", "needs_room"), [(0, True), (1_000_000, False)])
@@ -192,8 +233,9 @@ def _entries(
 
 
 def test_non_hot_updates_are_counted() -> None:
-    found = _entries({"rows_updated": 1000, "rows_hot_updated": 900}, 0, [])
+    found = _entries({"rows_updated": 450, "rows_hot_updated": 405}, 0, [])
     assert found.of_updates == pytest.approx(0.1)
+    assert found.lookups == 2
     assert found.share == 0
     assert found.updates is not None
     assert found.updates > 0

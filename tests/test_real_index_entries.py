@@ -123,3 +123,19 @@ def test_a_recording_tells_which_indexes_get_entries(server: PostgresServer, tmp
     assert found.of_updates > 0.99
     assert len(found.others) == 2
     assert found.others == pytest.approx((sizes["t_owner"], sizes["t_kept"]), rel=0.02)
+
+
+def test_the_next_lookup_of_a_row_that_moved_dirties_its_leaf_and_later_ones_do_not(server: PostgresServer) -> None:
+    """Rows of full pages move, each far from the others; a leaf has some 370 entries."""
+    server.sql("CREATE TABLE whole (id int PRIMARY KEY, filler char(84))")
+    server.sql("INSERT INTO whole SELECT i, '' FROM generate_series(1, 100000) i")
+    server.sql("VACUUM (FREEZE, ANALYZE) whole")
+    each = "FOR i IN 1..100 LOOP {} WHERE id = i * 999; END LOOP"
+    server.sql(f"DO $$ BEGIN {each.format('UPDATE whole SET filler = 1')}; END $$")
+    found = []
+    for _ in range(2):
+        server.sql("CHECKPOINT")
+        server.sql(f"DO $$ BEGIN {each.format('PERFORM filler FROM whole')}; END $$")
+        dirty = "SELECT count(*) FROM pg_buffercache WHERE isdirty AND relfilenode = pg_relation_filenode('whole_pkey')"
+        found.append(int(server.sql(dirty)[0][0]))
+    assert found == [100, 0]

@@ -14,6 +14,7 @@ from tests.test_cli import Shell, shell  # noqa: F401 - a fixture
 from tests.test_statements import scenario
 from tiersim.devices.host.upkeep import Upkeep
 from tiersim.scenarios.calibration.popularity.recorded import recorded_accesses
+from tiersim.scenarios.statements.assembly import assemble
 from tiersim.scenarios.statements.autovacuum import (
     due_after_s,
     images_of_upkeep,
@@ -108,6 +109,39 @@ def test_upkeep_is_what_autovacuum_and_sessions_that_vacuum_do_for_each_page_of_
     io.changes["setting"] = {"maintenance_io_concurrency": EntityChange(last={"setting": "16"})}
     assert upkeep_of(io, 8192) == Upkeep(reads=0.1, writes=0.9, run_pages=20, depth=16)
     assert upkeep_of(_io(client_backend__relation__normal=(1000, 100)), 8192) is None
+
+
+def test_what_runs_took_besides_their_io_is_work_on_their_pages() -> None:
+    io = _io(client_backend__relation__normal=(1000, 0), autovacuum_worker__relation__vacuum=(100, 0))
+    took = {"autoanalyze_ms": Decimal(50), "vacuum_ms": Decimal(20), "pages_read": Decimal(9)}
+    io.changes["relation"] = {"t": EntityChange({**took, "autoanalyzes": Decimal(1)})}
+    counted = io.changes["io"]["autovacuum worker/relation/vacuum"].grown
+    assert _page_ns(io) == 0  # nobody timed the reads
+    counted |= {"read_ms": Decimal(15), "write_ms": Decimal(5)}
+    assert _page_ns(io) == 500_000
+    counted["read_ms"] = Decimal(90)
+    assert _page_ns(io) == 0
+
+
+def _page_ns(found: Differences) -> int:
+    upkeep = upkeep_of(found, 8192)
+    assert upkeep is not None
+    return upkeep.page_ns
+
+
+def test_a_run_of_upkeep_reads_what_the_page_cache_lacks(tmp_path: Path) -> None:
+    path = counted_database(tmp_path / "v.trace")
+    load = read_load(read_counters(path), synthesised(path, 1), law())
+    keeping = Upkeep(reads=0.5, writes=0.0, run_pages=1000, depth=1, page_ns=70_000)
+    load = replace(load, upkeep=keeping, upkeep_pages=3.0 * load.transactions)
+    without, beside = (
+        assemble(load, scenario(tmp_path, "engine.direct_io=false", f"engine.os_cache={pages * 8}KiB")).plant.upkeeps[0]
+        for pages in (0, HEAP_PAGES * 9 // 10)
+    )
+    assert (without["run"], without["page_ns"]) == (1000, 70_000)
+    assert 10 < beside["run"] < 900
+    assert beside["run"] * beside["page_ns"] == pytest.approx(1000 * 70_000, rel=1e-3)
+    assert beside["owed_reads"] == beside["run"] * 8192 * 500_000
 
 
 def test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements(tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ SUBJECTS: Mapping[str, Subject] = {
             "pages_hit pages_read index_pages_hit index_pages_read toast_pages_hit toast_pages_read"
             " toast_index_pages_hit toast_index_pages_read sequential_scans sequential_rows index_scans index_rows"
             " index_entries rows_inserted rows_updated rows_hot_updated rows_deleted vacuums autovacuums analyzes"
-            " autoanalyzes page_io_latch_waits page_io_latch_wait_ms rows_read rows_changed"
+            " autoanalyzes vacuum_ms autovacuum_ms analyze_ms autoanalyze_ms page_io_latch_waits page_io_latch_wait_ms"
+            " rows_read rows_changed"
         ),
         _words("pages leaf_pages rows size_bytes rows_live rows_dead rows_modified"),
         _words("kind table path identifier"),

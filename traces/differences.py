@@ -378,6 +378,8 @@ def _differ(both: list[float], counts: list[float]) -> bool:
 
 #: Counts of VACUUM and ANALYZE over a table, by a session or by autovacuum.
 UPKEEP_RUNS = ("vacuums", "autovacuums", "analyzes", "autoanalyzes")
+#: How long they took.
+UPKEEP_MS = ("vacuum_ms", "autovacuum_ms", "analyze_ms", "autoanalyze_ms")
 
 
 def of_upkeep(found: Differences, counter: str) -> tuple[float, float]:

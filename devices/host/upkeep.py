@@ -1,6 +1,10 @@
 """What a server reads and writes beside its clients, in front of a volume."""
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.devices.host.upkeep_kernels import MILLION
 from tiersim.devices.plant import PlantBuilder
@@ -8,18 +12,29 @@ from tiersim.devices.station_records import UPKEEP
 
 #: At most so many pages of a run are read at once.
 MOST_DEPTH = 64
+#: Of a run that is owed at the start, in millionths.
+_HALF = MILLION // 2
 
 
 @dataclass(frozen=True)
 class Upkeep:
     """So many pages are read for each that clients read, *run_pages* behind each other and *depth* at a time, and so
-    many are written for each of these.
+    many are written for each of these. A page of a run takes *page_ns* besides.
     """
 
     reads: float
     writes: float
     run_pages: int = 1
     depth: int = 1
+    page_ns: int = 0
+
+
+def resize_runs(upkeeps: NDArray[Any], share: float) -> None:
+    """Let only a *share* of the pages of a run be read; the work on all of them stays."""
+    pages = np.maximum(np.rint(upkeeps["run"] * share), 1)
+    upkeeps["page_ns"] = upkeeps["page_ns"] * upkeeps["run"] / pages
+    upkeeps["run"] = pages
+    upkeeps["owed_reads"] = upkeeps["run"] * upkeeps["size_bytes"] * _HALF
 
 
 def add_upkeep(builder: PlantBuilder, name: str, upkeep: Upkeep, page_bytes: int, room_bytes: int, below: int) -> int:
@@ -38,6 +53,7 @@ def add_upkeep(builder: PlantBuilder, name: str, upkeep: Upkeep, page_bytes: int
         size_bytes=page_bytes,
         places=max(room_bytes // page_bytes, 1),
         entity=len(builder.stations),
-        owed_reads=upkeep.run_pages * page_bytes * MILLION // 2,
+        page_ns=upkeep.page_ns,
+        owed_reads=upkeep.run_pages * page_bytes * _HALF,
     )
     return builder.station(UPKEEP, row, name, {}, children=2 + max(depth, writes // MILLION))

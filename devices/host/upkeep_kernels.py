@@ -4,7 +4,7 @@ runs.
 PostgreSQL's VACUUM and ANALYZE begin when so many rows have changed (postmaster/autovacuum.c), so what they read goes
 with the work of the clients. A request passes at once. What clients read adds up to what the upkeep owes; when that is
 a run of *run* pages, these are read, *depth* at a time, at random places, and so many are written for each. These are
-background requests.
+background requests. One process works on the pages of a run, one after the other, and has the next read behind each.
 """
 
 from tiersim.devices.requests import add_background, add_child, is_background
@@ -18,9 +18,13 @@ MILLION = 1_000_000
 
 
 @kernel
-def accept_upkeep(now: int) -> int:
-    """Pass a request on."""
-    return now + PASS_ON_NS
+def accept_upkeep(p: Plant, upkeep: int, slot: int, now: int) -> int:
+    """Pass a request on; a read of a run when the process comes to it."""
+    u = p.upkeeps[upkeep]
+    if u["page_ns"] == 0 or not is_background(p, slot) or p.requests[slot]["op"] != READ:
+        return now + PASS_ON_NS
+    u["free_ns"] = max(u["free_ns"], now) + u["page_ns"]
+    return int(u["free_ns"])
 
 
 @kernel

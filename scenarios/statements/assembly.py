@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.devices.host.upkeep import add_upkeep
+from tiersim.devices.host.upkeep import add_upkeep, resize_runs
 from tiersim.devices.host.upkeep_kernels import MILLION
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
@@ -283,6 +283,7 @@ def assemble(
     warmed = filled is not None and filled.stationary
     if load.upkeep is not None and filled is not None:
         plant.upkeeps["reads"] = round(upkeep_share(load, database, filled) * MILLION)
+        resize_runs(plant.upkeeps, run_share(load, database, filled))
     if settings.of_engine.checkpoints is not None:
         clean_all(database)
     if settings.of_engine.page_cleaner is not None:
@@ -390,12 +391,25 @@ def upkeep_share(load: StatementLoad, database: Database, filled: Warmed) -> flo
     """Return how many pages VACUUM and ANALYZE read for each that clients read with the pool of a *database*: for each
     transaction as many as recorded, fewer by the share of all pages that a larger pool holds.
     """
-    pages, misses = len(database.frame_of), int(filled.missed.sum())
+    misses = int(filled.missed.sum())
     if load.upkeep_pages is None or not misses:
         return 0.0
-    absent, recorded = (max(1 - frames / pages, 0.0) for frames in (len(database.page_of), load.fitted.frames))
-    each = load.upkeep_pages / load.transactions * (absent / recorded if recorded else 1.0)
+    each = load.upkeep_pages / load.transactions * _absent(load, database)
     return min(each * filled.transactions / misses, _MOST_UPKEEP)
+
+
+def _absent(load: StatementLoad, database: Database) -> float:
+    """Return what share of the pages that the recorded pool lacked this one does, 1 if they are alike."""
+    pages = len(database.frame_of)
+    absent, recorded = (max(1 - frames / pages, 0.0) for frames in (len(database.page_of), load.fitted.frames))
+    return absent / recorded if recorded else 1.0
+
+
+def run_share(load: StatementLoad, database: Database, filled: Warmed) -> float:
+    """Return how many pages of a run come from the volume for each that the recorded pool missed: the page cache has
+    some of the others.
+    """
+    return _absent(load, database) * filled.read / max(int(filled.missed.sum()), 1)
 
 
 def _settle(database: Database, load: StatementLoad, settings: Settings, warmed: bool) -> None:
@@ -490,6 +504,7 @@ def _place(
             recent=law.recent,
             moved=law.moved,
             updates=one.updates or 0.0,
+            lookups=one.lookups,
             indexes=[levels(pages) for pages in one.others],
         )
         for t, law, volume, one in zip(tables, load.fitted.laws, volumes, entries, strict=True)

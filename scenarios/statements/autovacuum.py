@@ -10,8 +10,8 @@ what its pages cost, and sleeps for the delay whenever that comes to the limit (
 from collections.abc import Mapping
 
 from tiersim.devices.host.upkeep import Upkeep
-from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, of_log, of_upkeep
-from tiersim.units import NS_PER_S
+from tiersim.traces.differences import UPKEEP_MS, UPKEEP_RUNS, Differences, EntityChange, of_log, of_upkeep
+from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Defaults: autovacuum_vacuum_threshold, autovacuum_vacuum_scale_factor (utils/misc/guc_tables.c).
 _THRESHOLD_ROWS, _SCALE_FACTOR = 50, 0.2
@@ -31,7 +31,22 @@ def upkeep_of(found: Differences, page_bytes: int) -> Upkeep | None:
     largest = max(missed, key=missed.__getitem__, default="")
     pages = own / page_bytes * missed[largest] / max(sum(missed.values()), 1) if largest else own / page_bytes
     depth = found.of("setting").get("maintenance_io_concurrency", EntityChange()).last.get("setting", _DEPTH)
-    return Upkeep(own / others, written / own, max(round(pages / max(runs.get(largest, 1), 1)), 1), max(int(depth), 1))
+    return Upkeep(
+        own / others,
+        written / own,
+        max(round(pages / max(runs.get(largest, 1), 1)), 1),
+        max(int(depth), 1),
+        _page_ns(found, own / page_bytes),
+    )
+
+
+def _page_ns(found: Differences, pages: float) -> int:
+    """Return how long VACUUM and ANALYZE took for each of the *pages* that they read, besides the reads and writes that
+    they waited for: PostgreSQL 18 says it, if it times IO.
+    """
+    took_ms = sum(float(change.number(name) or 0) for change in found.of("relation").values() for name in UPKEEP_MS)
+    read_ms, written_ms = (of_upkeep(found, counter)[0] for counter in ("read_ms", "write_ms"))
+    return round(max(took_ms - read_ms - written_ms, 0.0) * NS_PER_MS / pages) if read_ms else 0
 
 
 def images_of_upkeep(found: Differences) -> float:

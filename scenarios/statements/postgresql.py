@@ -28,6 +28,9 @@ _VERSION = "18"
 #: checkpoint_flush_after on Linux (include/pg_config_manual.h, DEFAULT_CHECKPOINT_FLUSH_AFTER), and the version that
 #: brought it, with writing in the order of files (release notes of 9.6).
 _FLUSH_AFTER_PAGES, _SORTED = 32, 90600
+#: Settings by which a page that only hints change has an image in the log, and the version from which on initdb turns
+#: the first on (release notes of 18).
+LOG_HINTS, _CHECKSUMS = ("data_checksums", "wal_log_hints"), 180000
 #: The record of a commit: header of 24 bytes, of its data 2, the time 8 (access/xlogrecord.h, xact.h).
 _COMMIT_RECORD_BYTES = 34
 #: Keys that make no difference to lookups.
@@ -130,6 +133,7 @@ def _log(sources: EngineSources, basis: dict[str, str]) -> Log:
         block_bytes=int(host.get("log_page_bytes", default.block_bytes)),
         buffer_bytes=_buffer_bytes(engine, host, sources.buffer_pool_bytes, segment_bytes),
         full_page_writes=images,
+        hint_images=_logs_hints(host, sources.version),
         image_bytes=sources.page_bytes - HOLE_BYTES if sources.image_bytes is None else sources.image_bytes,
         commit_delay_ns=delay_ns,
         commit_siblings=int(host.get("commit_siblings", default.commit_siblings)),
@@ -137,6 +141,13 @@ def _log(sources: EngineSources, basis: dict[str, str]) -> Log:
         writer_delay_ns=round(float(host.get("wal_writer_delay_s", 0.2)) * NS_PER_S),
         replica=replica,
     )
+
+
+def _logs_hints(host: Mapping[str, Any], version: str | None) -> bool:
+    """Tell whether a page that only hints change has an image in the log, too."""
+    by_default = version_number(version or _VERSION) >= _CHECKSUMS
+    checksums, hints = (host.get(name) for name in LOG_HINTS)
+    return hints == "on" or (by_default if checksums is None else checksums == "on")
 
 
 def _buffer_bytes(engine: EngineModel, host: Mapping[str, Any], pool_bytes: int, segment_bytes: int) -> int:

@@ -248,12 +248,14 @@ class IndexEntries:
 
     ``of_updates`` is the recorded share of the updates that did, ``share`` that of those that did though their page was
     updated before. The table had seen so many ``updates`` when the recording began; None: it does not matter.
+    Transactions look a row up ``lookups`` times for each of its updates.
     ``others`` are the pages of each index but the one that rows are looked up through.
     """
 
     of_updates: float = 0.0
     share: float = 0.0
     updates: float | None = None
+    lookups: float = 1.0
     others: tuple[int, ...] = ()
 
 
@@ -292,7 +294,7 @@ def _entries(found: Differences, table: AccessedTable, law: Law, queries: Mappin
     pages = share_of_pages(popularity, table.rows, table.heap_pages, moved, law.recent, _SEED, 0)
     before = updates_before(pages, updates, put)
     rest = 0.0 if before is not None else put - first_updates(pages, 0.0, updates)
-    return IndexEntries(put / updates, rest / updates, before or 0.0)
+    return IndexEntries(put / updates, rest / updates, before or 0.0, max(table.accesses / updates, 1.0))
 
 
 def _counted_entries(

@@ -36,8 +36,9 @@ def experiment() -> Experiment:
         "PostgreSQL 18 with tables larger than memory: a device with and without a cap, each from the other",
         "our own runs of pgbench (benchmarks/real_postgres): 6 million rows, 768 MiB, a pool of 256 and some 250 MiB of"
         " page cache, a cap of 1,000 reads and 1,000 writes/s, 480 s, 8 clients on 2 cores",
-        "the recorded cell: popularity to its misses, CPU to what its processors did; that VACUUM and ANALYZE put"
-        " images of pages into the WAL came after these cells were known, nothing else did",
+        "the recorded cell: popularity to its misses, CPU to what its processors did. Rules that came after these cells"
+        " were known: what VACUUM and ANALYZE put into the WAL and how long they work on a page; leaves with dead"
+        " entries; a checkpoint writes tables before their indexes",
         tuple(claims),
         basis="calibrated",
     )

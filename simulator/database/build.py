@@ -85,8 +85,7 @@ from tiersim.simulator.popularity import (
     Popularity,
     laws_of,
     moved_rows,
-    pages_with_room,
-    share_of_pages,
+    updated_pages,
     zipf,
 )
 
@@ -151,6 +150,7 @@ class Relation:
     )
     temp: bool = False  # of a temporary database: its changes are not in the log, and checkpoints pass it by
     updates: float = 0.0  # of its rows since its pages were full: where one has come, there is room for the next
+    lookups: float = 1.0  # of a row for each of its updates
     indexes: Sequence[Sequence[int]] = ()  # pages of each level of the others, which only changes of rows go through
     tables: int = 1  # that it stands for, used alike; each is a file of InnoDB
     file: str = ""  # InnoDB: relations that name the same one lie in the same files
@@ -315,9 +315,11 @@ def add_database(
         first_level=np.concatenate([[0], np.cumsum([len(r.level_pages) for r in relations])]).astype(wide),
         level_start=np.concatenate([[0], np.cumsum(level_pages)[:-1]]).astype(wide),
         level_pages=level_pages,
+        file_order=_file_order(relations),
         level_station=np.array([r.station for r in relations for _ in r.level_pages], np.uint32),
         level_temp=np.array([r.temp for r in relations for _ in r.level_pages], np.uint8),
         has_room=_room(relations, heaps),
+        dead_entry=_dead_entries(relations, heaps, pages if demands["needs_room"].any() else 0),
         laws=laws_of(laws),
         frame_of=np.zeros(pages, np.uint32),
         page_of=np.zeros(host.frames, wide),
@@ -432,7 +434,10 @@ class _Heap(NamedTuple):
     """A heap after the updates that it has seen."""
 
     moved: MovedRows
-    has_room: NDArray[np.uint8]  # of each page that it had first: whether there is room for a new version of a row
+    # of each page that it had first: whether there is room for a new version of a row, and whose old version's entry in
+    # the index nobody has met, see tiersim.simulator.popularity
+    has_room: NDArray[np.uint8]
+    dead_entry: NDArray[np.int64]
 
 
 @lru_cache(_MOST_HEAPS)
@@ -440,13 +445,25 @@ def _heap(relation: Relation, seed: int, place: int) -> _Heap:
     """Draw the heap of the table at *place*: the next run on the same tables has the same one."""
     law, pages = _law(relation), relation.level_pages[-1]
     moved = moved_rows(law, relation.rows, pages, relation.moved, seed, place) if relation.moved else NONE_MOVED
-    has_room = np.zeros(pages, np.uint8)
+    has_room, dead_entry = np.zeros(pages, np.uint8), np.zeros(pages, np.int64)
     if relation.updates:
-        share = share_of_pages(law, relation.rows, pages, moved, relation.recent, seed, place)
-        has_room[:] = pages_with_room(share, relation.updates, seed, place)
-    for values in (*moved, has_room):
+        of_table = (law, relation.rows, pages, moved, relation.recent)
+        updated = updated_pages(*of_table, relation.updates, relation.lookups, seed, place)
+        has_room[:], dead_entry[:] = updated
+    for values in (*moved, has_room, dead_entry):
         values.flags.writeable = False  # runs share it
-    return _Heap(moved, has_room)
+    return _Heap(moved, has_room, dead_entry)
+
+
+def _file_order(relations: Sequence[Relation]) -> NDArray[np.int64]:
+    """Return the levels in the order of their files, which are numbered as they are made: a table before its index."""
+    first = 0
+    order: list[int] = []
+    for relation in relations:
+        heap = first + len(relation.level_pages) - 1
+        order += [heap, *range(first, heap)]
+        first = heap + 1
+    return np.array(order, np.int64)
 
 
 def _law(relation: Relation) -> Popularity:
@@ -467,6 +484,18 @@ def _room(relations: Sequence[Relation], heaps: Sequence[_Heap]) -> NDArray[np.u
         index = np.zeros(sum(relation.level_pages[:-1]), np.uint8)
         parts += [index, heap.has_room, np.ones(heap.moved.added_pages, np.uint8)]
     return np.concatenate(parts)
+
+
+def _dead_entries(relations: Sequence[Relation], heaps: Sequence[_Heap], pages: int) -> NDArray[np.int64]:
+    """Return of each of all *pages*, if it is one of a heap, rank + 1 of the row whose old version's entry nobody has
+    met; of none without updates. Where there is no such row the array costs no memory.
+    """
+    entries, first = np.zeros(pages, np.int64), 0
+    for relation, heap in zip(relations, heaps, strict=True):
+        left = np.flatnonzero(heap.dead_entry) if pages else np.zeros(0, np.int64)
+        entries[first + sum(relation.level_pages[:-1]) + left] = heap.dead_entry[left]
+        first += sum(relation.level_pages) + heap.moved.added_pages
+    return entries
 
 
 def _first_numbers(statements: Statements) -> NDArray[np.int64]:

@@ -72,6 +72,9 @@ GOING = 1
 #: What a page was read through, when a session does not want to fill the pool with what it reads only once.
 NO_RING, BULK_READ = range(2)
 
+#: A session has no page in mind.
+NO_PAGE = -1
+
 #: A slice of CPU is no longer; so many pages are referred to before one is charged.
 SLICE_NS = 1_000_000
 BURST = 64
@@ -309,8 +312,11 @@ class Database(NamedTuple):
     level_start: NDArray[np.int64]  # (levels,): first page
     level_pages: NDArray[np.int64]
     level_station: NDArray[np.uint32]
+    file_order: NDArray[np.int64]  # (levels,): which come first as files were made: a table's heap before its indexes
     level_temp: NDArray[np.uint8]  # 1: of a temporary database, which nobody recovers
     has_room: NDArray[np.uint8]  # (pages,): 1: a page of a heap with room for a new version of a row
+    # (pages,): of a heap, rank + 1 of a row whose old version's entry in the index no lookup has met; none: no updates
+    dead_entry: NDArray[np.int64]
     laws: Laws
     # the pool; frames that were never used hold zeros, so that they cost no memory
     frame_of: NDArray[np.uint32]  # (pages,): frame + 1; 0 when a page is in none

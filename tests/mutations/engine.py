@@ -190,8 +190,8 @@ ENGINE = (
     Fault(
         "images-of-pages",
         "simulator/database/wal/log.py",
-        'd.page_position[page] <= log["redo"]:',
-        'd.page_position[page] < log["redo"]:',
+        'd.page_position[page] > log["redo"]:',
+        'd.page_position[page] >= log["redo"]:',
         "The first change of a page in a run brings no image of it.",
         ("tests/test_log.py::test_the_first_change_of_a_page_brings_its_image",),
     ),

@@ -32,6 +32,22 @@ SCENARIOS = (
         (f"{_VACUUM}test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements",),
     ),
     Fault(
+        "vacuum-takes-no-time",
+        "scenarios/statements/autovacuum.py",
+        "* NS_PER_MS / pages) if read_ms else 0",
+        "* 0)",
+        "VACUUM and ANALYZE need nothing but their reads and writes.",
+        (f"{_VACUUM}test_what_runs_took_besides_their_io_is_work_on_their_pages",),
+    ),
+    Fault(
+        "vacuum-reads-what-the-page-cache-has",
+        "scenarios/statements/assembly.py",
+        "_absent(load, database) * filled.read /",
+        "_absent(load, database) * filled.missed.sum() /",
+        "A run of VACUUM or ANALYZE reads pages from the volume that the page cache has.",
+        (f"{_VACUUM}test_a_run_of_upkeep_reads_what_the_page_cache_lacks",),
+    ),
+    Fault(
         "vacuum-logs-nothing",
         "scenarios/statements/programs.py",
         "own_bytes = rules.commit_record_bytes + round(load.upkeep_log_bytes / max(int(durable.sum()), 1))",

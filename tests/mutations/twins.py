@@ -581,6 +581,12 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "if u",
             "A run of the upkeep begins within another.",
         ),
+        (
+            "devices/host/upkeep_kernels.py",
+            'max(u["free_ns"], now) + u["page_ns"]',
+            'now + u["page_ns"]',
+            "Pages of a run are worked on side by side.",
+        ),
     ],
     f"{_READS}::test_rings": [
         (

@@ -16,10 +16,14 @@ class Upkeep(Twin):
         self.page, self.places = page, room // page
         self.reads, self.writes = (Fraction(str(share)) for share in (keeping.reads, keeping.writes))
         self.owed_reads, self.owed_writes = Fraction(keeping.run_pages, 2), Fraction(0)
-        self.left = self.asked_pages = 0
+        self.left = self.asked_pages = self.free_ns = 0
 
     def accept(self, now: int, slot: int) -> int:
-        return now + 1
+        asked = self.asked(slot)
+        if not self.keeping.page_ns or asked.parent != NONE or asked.op != READ:
+            return now + 1
+        self.free_ns = max(self.free_ns, now) + self.keeping.page_ns
+        return self.free_ns
 
     def next_read(self) -> Part:
         self.left -= 1

@@ -45,6 +45,12 @@ class Wal:
             self.inserted += self.settings.image_bytes
         self.position_of[page] = self.insert(length)
 
+    def hint(self, page: int) -> None:
+        """Insert the image of a clean page that a hint changes, where these are wanted."""
+        if self.settings.hint_images and self.settings.full_page_writes and page not in self.changed:
+            self.changed.add(page)
+            self.position_of[page] = self.insert(self.settings.image_bytes)
+
     def commit(self, length: int) -> Process:
         """Insert a commit record and wait until it is durable."""
         yield from self.flush(self.insert(length))

@@ -40,7 +40,7 @@ from tiersim.simulator.database.database_state import (
     VALID,
     Database,
 )
-from tiersim.simulator.database.wal.log import log_change
+from tiersim.simulator.database.wal.log import HINT, log_change, log_hint
 from tiersim.simulator.popularity import Rounds, drawn_rank, part_source, rank_source, rounds_of, scattered_by
 
 #: InnoDB: pages that a session looks at for one that it need not write.
@@ -242,7 +242,7 @@ def touch_in_ring(d: Database, page: int, now: int) -> bool:
 @kernel(hot=True)
 def change(d: Database, page: int, log_bytes: int) -> None:
     """Change a page if it is in the pool, with a record in the log if that has any bytes (hints about rows are changed
-    without).
+    without). A HINT changes nothing in a page that is to be written anyway.
     """
     held = d.frame_of[page]
     if held == 0:
@@ -250,6 +250,8 @@ def change(d: Database, page: int, log_bytes: int) -> None:
     before = d.log[0]["inserted"] if d.page_cleaner.size > 0 else 0
     if log_bytes > 0 and not is_temporary(d, page):
         log_change(d, page, log_bytes)
+    elif log_bytes == HINT and not d.dirty[held - 1]:
+        log_hint(d, page)
     outdate(d, page)
     if not d.dirty[held - 1]:
         d.dirty[held - 1] = 1

@@ -53,8 +53,8 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.page_cache import keep
+from tiersim.simulator.database.sessions.index_entries import puts_entry
 from tiersim.simulator.database.sessions.read_stream import heap_pages, page_in, pages_of
-from tiersim.simulator.database.sessions.sessions import puts_entry
 
 #: The first window has so many references, or one for each frame if those are more; every other is twice as long as the
 #: one before.

@@ -84,7 +84,8 @@ CHECKPOINTER_ROW = record(
     "started_ns",
     "pages",  # that were dirty then
     "processed",
-    "next",  # page, frame or file that is looked at next
+    "next",  # page of a level, frame or file that is looked at next
+    "place",  # of that level, in the order of files
     "page",  # that is written when the log is flushed up to it
     "written_pages",
     "synced_files",
@@ -211,7 +212,7 @@ def note_begun(d: Database, now: int, trigger: int) -> Any:
     row["trigger"] = trigger
     log["redo"] = log["inserted"]
     c["state"] = WRITING
-    c["next"] = 0
+    c["next"] = c["place"] = 0
     return row
 
 
@@ -226,10 +227,15 @@ def _next_page(d: Database) -> int:
     """Return the next page that the checkpoint was to write, or has found written by others; -1 if there is none."""
     c = d.checkpointer[0]
     if c["in_file_order"]:
-        while c["next"] < len(d.checkpoint_mark):
-            c["next"] += 1
-            if d.checkpoint_mark[c["next"] - 1] > 0:
-                return int(c["next"] - 1)
+        while c["place"] < len(d.file_order):
+            level = d.file_order[c["place"]]
+            while c["next"] < d.level_pages[level]:
+                c["next"] += 1
+                page = d.level_start[level] + c["next"] - 1
+                if d.checkpoint_mark[page] > 0:
+                    return int(page)
+            c["place"] += 1
+            c["next"] = 0
         return -1
     while c["next"] < len(d.page_of):
         c["next"] += 1

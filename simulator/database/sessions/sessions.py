@@ -16,19 +16,12 @@ There are no deadlocks, because rows are locked in one order: that of the ranks 
 for a row of a table not behind all tables in which it has locked rows does not lock it (real applications that do so
 meet deadlocks), and is counted in ``locks_passed``. So whoever waits holds rows of earlier tables only, and nobody can
 wait for himself over others.
-
-Entries of indexes: a new version of a row needs one in every index where it does not fit on the page of the old
-(access/heap/heapam.c, heap_update; executor/execIndexing.c, ExecInsertIndexTuples). The index that the row was looked
-up through is changed on the leaf that was just referred to. Another one is gone through from its root. Rows lie in it
-in an order of its own, so entries scatter over its leaves; where the latest rows are hottest, they come to its end.
-Their CPU is in the costs of a change, and in those of the pages that a statement finds besides.
 """
 
 import numpy as np
 
 from tiersim.kernel import fetch, kernel
 from tiersim.operations import READ, WRITE
-from tiersim.random_numbers import INDEX_ENTRY, random_below
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, PROCESSOR, READ_AHEAD, STATEMENT, TRANSACTION
 from tiersim.simulator.database.buffer_pool.flush_list import has_room_in_log
 from tiersim.simulator.database.buffer_pool.pages import (
@@ -71,6 +64,7 @@ from tiersim.simulator.database.database_state import (
     LOOKUP_NS,
     LOOKUPS,
     MOST_LOCKS,
+    NO_PAGE,
     OF_ONE,
     ON_CPU,
     PAGE_NS,
@@ -90,6 +84,7 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.sessions.copies import open_copy
+from tiersim.simulator.database.sessions.index_entries import meets_dead_entry, note_entries, put_entries
 from tiersim.simulator.database.sessions.lookups import look_up_rows
 from tiersim.simulator.database.sessions.read_stream import (
     NO_MORE,
@@ -99,7 +94,7 @@ from tiersim.simulator.database.sessions.read_stream import (
     open_stream,
     take_page,
 )
-from tiersim.simulator.database.wal.log import ENTRY_BYTES, has_full_buffers, insert
+from tiersim.simulator.database.wal.log import HINT, has_full_buffers, insert
 from tiersim.simulator.metrics import Metrics, record_sync
 from tiersim.traces.schema import BACKUP, DATA_READ, LOG_WRITE, TEMP
 
@@ -199,9 +194,7 @@ def _take_out(d: Database, place: int) -> None:
 #: Answers of ``step`` besides a time: it left a request; its last statement has ended; another session will call it.
 ASKS, OVER, RESTS = -1, -2, -3
 
-_NO_PAGE = -1
 _NOT_SERVED = -1
-_MILLION = 1_000_000
 #: Counters of the rows that a statement draws: so many apart from those of the next.
 _MOST_DEMANDS = 256
 #: Columns of statements are fetched so many before they are read: a line of the cache holds eight.
@@ -217,10 +210,10 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int, _: int)
     s = d.sessions[session]
     if s["phase"] == RUNNING:
         _account(d, session, now)
-    if s["fetched"] != _NO_PAGE:
+    if s["fetched"] != NO_PAGE:
         change(d, s["fetched"], s["change_bytes"])
-        s["fetched"] = _NO_PAGE
-    if s["missing"] == _NO_PAGE:
+        s["fetched"] = NO_PAGE
+    if s["missing"] == NO_PAGE:
         put_entries(d, session, now)
     referred = 0
     while True:
@@ -248,12 +241,12 @@ def step(d: Database, m: Metrics, session: int, interval: int, now: int, _: int)
         over = place == d.first_demand[d.statement_class[statement] + 1]
         kind = -1 if over else d.demands[place]["kind"]
         waits = (
-            s["missing"] != _NO_PAGE or s["streamed"] or kind in (LOG, SPILL, COPY) or (kind == LOCK and s["step"] == 0)
+            s["missing"] != NO_PAGE or s["streamed"] or kind in (LOG, SPILL, COPY) or (kind == LOCK and s["step"] == 0)
         )
         blocked = over or waits or referred >= BURST
         if blocked and s["charge_ns"] > 0:
             return _ask_processor(d, session)
-        if s["missing"] != _NO_PAGE:
+        if s["missing"] != NO_PAGE:
             return _ask_pool(d, session)
         if s["streamed"]:
             if _leaves_scan(d, session, leader, now):
@@ -517,13 +510,16 @@ def _refer(d: Database, session: int, place: int, now: int) -> int:
     if demand["dirties"] and last:
         s["charge_ns"] += d.costs[CHANGE_NS]
     dirties = demand["dirties"] if last else 0
+    log_bytes = demand["log_bytes"]
     if dirties:
         note_entries(d, session, place, s["row"], page, _counter(d, session))
+    elif meets_dead_entry(d, session, place):
+        dirties, log_bytes = 1, HINT
     if not touch(d, page, now):
         want(d, session, READ, page, 1)
-        s["dirties"], s["change_bytes"] = dirties, demand["log_bytes"]
+        s["dirties"], s["change_bytes"] = dirties, log_bytes
     elif dirties:
-        change(d, page, demand["log_bytes"])
+        change(d, page, log_bytes)
         put_entries(d, session, now)
     s["reference"] += 1
     if last:
@@ -576,8 +572,8 @@ def _ask_pool(d: Database, session: int) -> int:
     """Ask the pool for the pages that the session wants."""
     s = d.sessions[session]
     page, op, size = s["missing"], s["missing_op"], d.page_bytes[0]
-    s["missing"] = _NO_PAGE
-    s["fetched"] = page if s["dirties"] else _NO_PAGE
+    s["missing"] = NO_PAGE
+    s["fetched"] = page if s["dirties"] else NO_PAGE
     s["dirties"] = 0
     pages = s["missing_pages"]
     if op == READ and pages == 1:
@@ -717,65 +713,3 @@ def relieve(d: Database, leader: int, helper: int, now: int) -> None:
         d.spending[leader, part] += d.spending[helper, part]
     d.sessions[leader]["asked_ns"] = now
     call(d, leader)
-
-
-@kernel
-def note_entries(d: Database, session: int, place: int, row: int, page: int, counter: int) -> None:
-    """Note into which indexes a session's demand at *place* puts an entry when it changes *row* on a *page* of the
-    heap: all of the table or none.
-    """
-    s = d.sessions[session]
-    demand = d.demands[place]
-    table = demand["table"]
-    s["leaf"] = s["index"] = _NO_PAGE
-    levels = references(d, table) - 1
-    if levels == 0 and d.next_index[table] == _NO_PAGE:
-        return
-    if demand["needs_room"] and not d.has_room[page]:
-        d.has_room[page] = 1
-    elif not puts_entry(d, demand["entry_share"], table, counter):
-        return
-    if levels > 0:
-        s["leaf"] = page_at(d, table, row, levels - 1)
-    s["index"] = d.next_index[table]
-    s["level"] = 0
-
-
-@kernel
-def puts_entry(d: Database, share: int, table: int, counter: int) -> bool:
-    """Tell whether a change is one of the *share*, in millionths, that put in entries though there is room."""
-    return share > 0 and share > random_below(_MILLION, d.seed[0], INDEX_ENTRY, table, counter)
-
-
-@kernel
-def put_entries(d: Database, session: int, now: int) -> None:
-    """Put in the entries that were noted, as far as the pages are there; the session asks the pool for the next that is
-    not, and goes on when it has come.
-    """
-    s = d.sessions[session]
-    leaf = s["leaf"]
-    if leaf != _NO_PAGE:
-        s["leaf"] = _NO_PAGE
-        if not is_there(d, leaf):  # it has left the pool while the session waited
-            _fetch(d, session, leaf, True)
-            return
-        change(d, leaf, ENTRY_BYTES)
-    while s["index"] != _NO_PAGE:
-        index = s["index"]
-        is_leaf = s["level"] + 1 == references(d, index)
-        page = page_at(d, index, s["looked_up"] % d.rows[index], s["level"])
-        s["level"] += 1
-        if is_leaf:
-            s["index"], s["level"] = d.next_index[index], 0
-        if not touch(d, page, now):
-            _fetch(d, session, page, is_leaf)
-            return
-        if is_leaf:
-            change(d, page, ENTRY_BYTES)
-
-
-@kernel
-def _fetch(d: Database, session: int, page: int, dirties: bool) -> None:
-    s = d.sessions[session]
-    want(d, session, READ, page, 1)
-    s["dirties"], s["change_bytes"] = int(dirties), ENTRY_BYTES

@@ -63,6 +63,8 @@ HOLE_BYTES = 92
 #: The record of an entry of 16 bytes that is put into a leaf: headers of the record, of the block and of the data, the
 #: place, the entry (access/nbtxlog.h, XLOG_BTREE_INSERT_LEAF; access/xlogrecord.h).
 ENTRY_BYTES = 64
+#: Instead of the bytes of a record: a page is changed by a hint, which has none.
+HINT = -1
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ class Log:
     block_bytes: int = 8192
     buffer_bytes: int = 16 << 20
     full_page_writes: bool = True
+    hint_images: bool = False  # also of a page that only a hint changes: checksums, or wal_log_hints
     image_bytes: int = 8192 - HOLE_BYTES
     commit_delay_ns: int = 0
     commit_siblings: int = 5
@@ -155,11 +158,28 @@ def log_change(d: Database, page: int, log_bytes: int) -> None:
     """Put the record of a changed page into the log's buffers, and before it the page's image if it is the first since
     the last checkpoint began.
     """
-    log = d.log[0]
-    if log["full_page_writes"] and d.page_position[page] <= log["redo"]:
-        log["images"] += 1
-        log["inserted"] += log["image_bytes"]
+    _log_image(d, page)
     d.page_position[page] = insert(d, log_bytes)
+
+
+@kernel
+def log_hint(d: Database, page: int) -> None:
+    """Put the image of a clean page into the log's buffers that a hint is about to change, if there is none since the
+    last checkpoint began.
+    """
+    if d.log[0]["hint_images"] and _log_image(d, page):
+        d.page_position[page] = d.log[0]["inserted"]
+
+
+@kernel
+def _log_image(d: Database, page: int) -> bool:
+    """Put the image of a page into the log, if there is none since the last checkpoint began; tell whether."""
+    log = d.log[0]
+    if not log["full_page_writes"] or d.page_position[page] > log["redo"]:
+        return False
+    log["images"] += 1
+    insert(d, log["image_bytes"])
+    return True
 
 
 @kernel

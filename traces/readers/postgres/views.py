@@ -312,6 +312,10 @@ VIEWS: tuple[View, ...] = (
                     "autovacuums": "autovacuum_count",
                     "analyzes": "analyze_count",
                     "autoanalyzes": "autoanalyze_count",
+                    "vacuum_ms": "total_vacuum_time",  # version 18
+                    "autovacuum_ms": "total_autovacuum_time",
+                    "analyze_ms": "total_analyze_time",
+                    "autoanalyze_ms": "total_autoanalyze_time",
                     "rows_live": "n_live_tup",
                     "rows_dead": "n_dead_tup",
                     "rows_modified": "n_mod_since_analyze",
