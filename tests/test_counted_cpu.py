@@ -83,7 +83,20 @@ def test_work_beside_a_load_that_waits_for_its_storage_is_none_of_the_load(
 ) -> None:
     """Something else kept all processors busy, while all but a tenth of a session waited for reads."""
     counters = tmp_path / "counters"
-    shutil.copytree(cells["reads-128-r250"].folder / COUNTERS, counters, ignore=shutil.ignore_patterns("processes.*"))
+    with_other_work(cells["reads-128-r250"], counters)
+    for file in counters.glob("processes.*"):
+        file.unlink()
+    import_trace([counters], tmp_path / "recorded.trace")
+    load = load_of(tmp_path / "recorded.trace", 1)
+    time = host_time_of(load)
+    assert time is not None
+    assert time.share > 0.99
+    assert costs_of_recording(load, on("pcie-flash")) is None
+
+
+def with_other_work(cell: Cell, counters: Path) -> None:
+    """Copy the counters of a cell, as if another process had taken all time in which a processor was idle."""
+    shutil.copytree(cell.folder / COUNTERS, counters)
     before, after = (counters / f"diskstats.{when}.txt" for when in ("before", "after"))
     lines = after.read_text().splitlines()
     for place, (line, had) in enumerate(zip(lines[:3], before.read_text().splitlines(), strict=False)):
@@ -92,12 +105,31 @@ def test_work_beside_a_load_that_waits_for_its_storage_is_none_of_the_load(
         taken = int(idle) + int(waited) - int(idle_before) - int(waited_before)
         lines[place] = " ".join([name, str(int(user) + taken), nice, system, idle_before, waited_before, *rest])
     after.write_text("\n".join(lines))
-    import_trace([counters], tmp_path / "recorded.trace")
-    load = load_of(tmp_path / "recorded.trace", 1)
-    time = host_time_of(load)
+
+
+def test_work_of_other_processes_is_neither_the_limit_nor_what_a_transaction_costs(
+    cells: dict[str, Cell], tmp_path: Path
+) -> None:
+    """A saturated recording on a host that something else kept busy tells the same CPU as on an idle one."""
+    with_other_work(cells["reads-128-r2000"], tmp_path / "counters")
+    import_trace([tmp_path / "counters"], tmp_path / "busy.trace")
+    busy, idle = load_of(tmp_path / "busy.trace", 1), recorded(cells["reads-128-r2000"], tmp_path)
+    time = host_time_of(busy)
     assert time is not None
     assert time.share > 0.99
-    assert costs_of_recording(load, on("pcie-flash")) is None
+    assert time.own_share < 0.2
+    beside, alone = (costs_of_recording(load, on("pcie-flash")) for load in (busy, idle))
+    assert beside is not None
+    assert alone is not None
+    assert beside.client_ns == pytest.approx(alone.client_ns, rel=0.02)
+    result = replay_statements(busy.path, on("pcie-flash"), load=busy)
+    assert any(said.startswith("other work kept 1.7 of the 2 recorded") for said in result.summary["caveats"])
+
+
+def test_disks_and_flash_are_asked_by_the_same_cpu(cells: dict[str, Cell], tmp_path: Path) -> None:
+    load = recorded(cells["updates-128-free"], tmp_path)
+    results = replay_statements_all(Bundle(load.path), [on(name) for name in ("15k-raid10-bare", "pcie-flash")])
+    assert [one.summary["verdict"]["error"] for one in results] == ["counted", "counted"]
 
 
 def test_busy_processors_tell_what_a_transaction_costs_though_nobody_counted_whose_they_were(

@@ -61,6 +61,13 @@ class HostTime:
         """The share of the processors' time in which they were busy."""
         return self.busy / self.cores
 
+    @property
+    def own_share(self) -> float:
+        """The share in which they were busy for the server, its load generator or the kernel; where that is not known,
+        for anybody.
+        """
+        return min(self.busy, self.told + self.of_kernel) / self.cores if self.is_told else self.share
+
 
 def recorded_host_time(found: Differences, cores: int) -> HostTime | None:
     """Return what was counted of a host of so many *cores*; None when nobody counted its processors twice."""

@@ -158,13 +158,13 @@ def costs_of_recording(
     wanted = recorded.transactions_per_s
     if load.logical_reads is not None or wanted is None or recorded.pause_ns is None or are_elsewhere(scenario):
         return None
-    if time is None or not (time.is_told or (time.share >= LIMITING and _awake(load) >= time.busy)):
+    if time is None or not (time.is_told or (time.own_share >= LIMITING and _awake(load) >= time.busy)):
         return None
     there = scenario.on_recorded_host(time.cores)
     model = _Model(part_of(load, there), there.counted_whole(), recorded.pause_ns, shared)
     found = _by_host_time(load, model, recorded, time)
     had = None if found.simulated is None else found.simulated.transactions_per_s
-    if time.share >= LIMITING and had is not None and had < (1 - _SLACK) * wanted:
+    if time.own_share >= LIMITING and had is not None and had < (1 - _SLACK) * wanted:
         found = _as_counted(load, model, recorded, time, 0.0)
     if found.costs.log_io_ns <= LEAST_NS and (log_ios := _log_ios(load)):  # a slower log tells nothing of their CPU
         found = _with_assumed_log(found, log_ios)
@@ -218,8 +218,9 @@ def _by_host_time(load: StatementLoad, model: "_Model", recorded: Pace, time: Ho
     """
     start = _as_counted(load, model, recorded, time, 0.0)
     run = model.run(start)
-    limits = time.share >= LIMITING  # else only what writes of the log cost is looked for
-    unseen_ns = 0.0 if limits else _unseen_ns(recorded, run, time.busy)
+    # else only what writes of the log cost is looked for; other work of the host limits nothing on another one
+    limits = time.own_share >= LIMITING
+    unseen_ns = 0.0 if limits else _unseen_ns(recorded, run, time.own_share * time.cores)
     waits = [run.long_waits + unseen_ns / lasted_ns for lasted_ns in (UNSEEN_NS, LONG_NS)]
     start = _as_counted(load, model, recorded, time, *waits)
     if unseen_ns:
