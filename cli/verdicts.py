@@ -31,6 +31,10 @@ _ARRIVALS = (
     " to 1.8 times the predicted one (docs/reach.md). Idle storage answers late: measure yours at the recorded rate"
     " (fio --rate_iops)"
 )
+_CONTRADICTED = (
+    "unknown, as transactions take another time on the described hardware than they were recorded to take: correct that"
+    " description"
+)
 _OF_A_SAMPLE = (
     "unknown, as this is a sample: contents of caches, and checkpoints, are those of a short run; wait for the whole"
 )
@@ -72,7 +76,7 @@ def sentence(summary: Summary) -> str | None:
     if found["basis"] == "unknown":
         remedy = _DESCRIBE if summary["verdict"]["calibration"] == "none" else _CLIENTS_HERE
         waited = {"waits": _WAITS + remedy, "flushes": _FLUSHES + remedy}
-        reasons = {**waited, "arrivals": _ARRIVALS, "sample": _OF_A_SAMPLE}
+        reasons = {**waited, "arrivals": _ARRIVALS, "sample": _OF_A_SAMPLE, "contradicted": _CONTRADICTED}
         return f"{_EXPECTED}: {reasons.get(summary['verdict'].get('error'), _ENGINE)}."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own

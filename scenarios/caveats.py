@@ -45,6 +45,9 @@ FLUSHES = "flushes"
 #: on idle ones they are far off, since storage and processors that sleep in between answer late.
 ARRIVALS = "arrivals"
 
+#: The same where transactions take another time on the described hardware than on the recorded one.
+CONTRADICTED = "contradicted"
+
 #: The same of the first statements of a load: pools, write caches and checkpoints are those of a short run.
 SAMPLE = "sample"
 
@@ -67,7 +70,7 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
     # the first: results of InnoDB of older versions
-    if verdict.get("error") in ("unknown", WAITS, FLUSHES, ARRIVALS, SAMPLE):
+    if verdict.get("error") in ("unknown", WAITS, FLUSHES, ARRIVALS, SAMPLE, CONTRADICTED):
         return {"basis": "unknown", "figures": {}}
     if (own := verdict.get("error")) in (INNODB, CLIENTS):
         return {"basis": own, "figures": _learned()[own]}
@@ -133,7 +136,7 @@ def _may_be_full(summary: Mapping[str, Any], multiples: tuple[float, float] | No
     low, high = multiples
     load = summary["verdict"]["load"]
     if load == "steady":
-        return bool(summary["bottleneck"]["utilisation"] > low)
+        return bool((summary.get("bottleneck") or {}).get("utilisation", 0.0) > low)  # older results do not say
     carried: float = 1 - summary["throughput_shortfall_pct"] / 100
     if load == "saturated":
         carried = summary["load"]["sustainable_load"] or carried

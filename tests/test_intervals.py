@@ -7,6 +7,7 @@ import tomllib
 from dataclasses import replace
 from math import exp, log
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ from tiersim.scenarios.caveats import (
     multiples_of,
     with_storage,
 )
+from tiersim.scenarios.statements import calibration_verdict
+from tiersim.scenarios.statements.statement_load import RecordedMean
 from tiersim.scenarios.sweeps.rows import row_of
 from tiersim.scenarios.validation import interval_report, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
@@ -392,6 +395,31 @@ def test_what_counters_say_of_cpu_is_farther_off_than_a_calibration() -> None:
         "(not calibrated; CPU and clients decide), measured against predicted: throughput and mean latency " in sentence
     )
     assert "unknown for percentiles" in sentence
+
+
+@pytest.mark.parametrize(("simulated_ns", "error"), [(1.2e6, "contradicted"), (1.1e6, None)])
+def test_a_description_that_the_recorded_transactions_contradict_leaves_the_error_unknown(
+    simulated_ns: float, error: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibration_verdict, "_beyond", lambda *_: [])
+    monkeypatch.setattr(calibration_verdict, "with_storage", lambda verdict, *_: verdict)
+    latency_ns = {"transaction": {"count": 1, "mean": {"value": simulated_ns, "low": 1e6, "high": 2e6}}}
+    summary = {
+        "name": "recorded",
+        "description": "",
+        "verdict": {"load": "steady"},
+        "latency_ns": latency_ns,
+        "queries": {},
+    }
+    nothing = pa.table({})
+    result, measured = Result(summary, nothing, nothing, nothing, ""), {"transaction": RecordedMean(1, 1e6, None)}
+    found = calibration_verdict._compared(measured, summary)
+    costs: Any = SimpleNamespace(assumed=())
+    verdict = calibration_verdict._stamped(result, result, measured, found, costs).summary["verdict"]
+    assert verdict.get("error") == error
+    if error is not None:
+        one = {"verdict": verdict, "model_error": model_error_of(verdict)}
+        assert "correct that description" in str(said.sentence(one))
 
 
 @pytest.mark.parametrize("load", ["steady", "behind"])

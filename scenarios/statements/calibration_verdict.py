@@ -13,7 +13,7 @@ import numpy as np
 
 from tiersim.scenarios.calibration.processor import ProcessorCosts, recorded_flushes
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
-from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, MET, model_error_of, with_storage
+from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, CONTRADICTED, MET, model_error_of, with_storage
 from tiersim.scenarios.statements.statement_load import (
     COMMIT,
     LOG_WRITES,
@@ -147,6 +147,9 @@ def _stamped(
     said = {"calibration": found["verdict"], "reach": reach}
     if found["transactions"] and found["verdict"] != "calibrated":
         said["transactions"] = MET
+    met = found["classes"].get(TRANSACTIONS)
+    if met is not None and not met["within"] and "error" not in summary["verdict"]:
+        said["error"] = CONTRADICTED
     summary["verdict"] = with_storage(summary["verdict"] | said, summary, baseline.summary)
     summary["model_error"] = model_error_of(summary["verdict"])
     summary["calibration"] = found | {"beyond": beyond}

@@ -326,11 +326,12 @@ def summarise_statements(
         "arrivals": _basis(load),
         "locks": _locks(assembled),
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
+    comes_by_the_clock = load.synthetic and by_the_clock(load, scenario.model.replay.mode)
     if assembled.settings.of_engine.page_cleaner is not None:
-        believed["error"] = INNODB
+        believed["error"] = ARRIVALS if comes_by_the_clock else INNODB  # its errors are those of clients that wait
     elif _may_keep_waits(program, rates["transactions"]["value"] or 0.0):
         believed["error"] = WAITS
-    elif load.synthetic and by_the_clock(load, scenario.model.replay.mode):
+    elif comes_by_the_clock:
         believed["error"] = ARRIVALS
     elif (whose := _uncalibrated_error(scenario, assembled, until_ns - from_ns)) is not None:
         believed["error"] = whose
