@@ -288,7 +288,7 @@ function comparisonCell(scenario, purpose) {
 }
 
 /** Requests as the device saw them, some of them joined: what the scenarios count. */
-const commandsOf = trace => trace.transactions ?? scenarios().find(scenario => scenario.trace === trace.hash)?.commands ?? trace.requests;
+const commandsOf = trace => trace.transactions ?? trace.commands ?? trace.requests;
 
 function recordedRow(trace) {
   const cells = data.purposes.map(purpose => {
