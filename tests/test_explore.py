@@ -491,11 +491,13 @@ def test_the_cheapest_hardware_is_found_and_can_be_used(begin: Begin, tmp_path: 
     assert search["error"] == ""
     chosen = next(one for one in search["document"]["candidates"] if one["status"] == "chosen")
     view = ExplorationView(explorer, tmp_path)
+    assert json.loads(view.state())["name"] == "15k-raid10-explored"
     told = json.loads(view.state())["search"]
     assert told["kept"] == ["controller raid, 256 MiB of write cache, at most 1.484 GB/s"]
     assert (told["stale"], told["on_sample"]) == (False, True)
     explorer.change({key: int(text) if text.isdigit() else text for key, text in chosen["settings"].items()})
     assert json.loads(view.state())["search"]["stale"]
+    assert json.loads(view.state())["name"] == "crucial-t500-2000-x1"
     until(explorer, is_done(explorer))
     assert explorer.state.picture is not None
     assert explorer.state.picture.result.summary["latency_ns"]["unknown"]["p95"]["value"] < 1e6

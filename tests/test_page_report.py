@@ -451,6 +451,7 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
     ):
         assert said in known["Replay"]
     assert "1 of 18 sessions ends late." in text(page, "#lead")
+    assert "pcie-p3700 has 2 × the recorded load." in text(page, "#lead")
     assert all("Carries the load, 1 session ends late" in text(page, place) for place in (".card", "#comparison"))
 
 

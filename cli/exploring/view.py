@@ -45,7 +45,6 @@ class ExplorationView:
         explored = {
             "devices": [_known(one, figures_of(load_device(one))) for one in catalogue.names()],
             "bases": library.names(),
-            "name": f"{self.explorer.state.draft.name}-explored",
             "target": f"p95({self.explorer.recording.usual_class}) < 2 ms",
         }
         return build_explore_page(finite(explored), f"{name}: what if")
@@ -60,6 +59,7 @@ class ExplorationView:
                 "version": state.version,
                 "stage": state.stage,
                 "percent": min(100 * state.done // max(recording.total, 1), 100),
+                "name": _name_of(state.draft),
                 "fills_pool": recording.statements and _fills_pool(state),
                 "error": state.error,
                 "controls": [asdict(control) for control in explorer.controls()],
@@ -108,6 +108,14 @@ class ExplorationView:
         if target.is_symlink() or target.exists():
             raise OutputError(f"{target.name} is there already; choose another name")
         return target
+
+
+def _name_of(draft: Draft) -> str:
+    """A name to save by: that of the drive, where it is another than the scenario began with."""
+    volumes = list(draft.values.get("volumes", {}).values())
+    if "description" in draft.values or len(volumes) != 1 or volumes[0].get("device") not in catalogue.names():
+        return f"{draft.name}-explored"
+    return f"{volumes[0]['device']}-x{volumes[0].get('count', 1)}"
 
 
 def _search(search: dict[str, Any], now: Draft, recording: ExploredRecording) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 // The exploration: what the server says of it, and what may be asked of it.
 let version = -1; // of the last state
-const shown = { opened: false };
+const shown = { opened: false, name: '' };
 
 function statusOf(now) {
   if (now.stage === 'failed') return 'The scenario cannot be simulated; the figures are of the one before it.';
@@ -23,6 +23,7 @@ function showState(now) {
   sayProblem(now.error);
   showControls(now.controls);
   showSearch(now.search);
+  if ($('name').value === shown.name) $('name').value = shown.name = now.name; // unless somebody has typed one
   const isFull = now.pins.length >= now.most_pins;
   $('pin').disabled = now.stage !== 'done' || isFull;
   $('pin').textContent = isFull ? `${now.most_pins} are pinned: drop one to pin another` : 'Pin these figures';
@@ -87,7 +88,6 @@ function openExplore() {
   fillSelect('base', [['', 'choose a scenario'], ...explored.bases.map(name => [name, name])], name => { if (name) tell('/begin', { name }); $('base').value = ''; });
   $('settings').addEventListener('submit', event => event.preventDefault());
   $('target').value = explored.target;
-  $('name').value = explored.name;
   $('pin').addEventListener('click', () => tell('/pin'));
   $('search').addEventListener('click', startSearch);
   $('target').addEventListener('keydown', event => { if (event.key === 'Enter') $('search').click(); });
