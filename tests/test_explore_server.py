@@ -315,12 +315,14 @@ def test_the_command_prints_its_address_and_ends_at_an_interrupt(tmp_path: Path,
         stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"},
     ) as process:  # fmt: skip
         assert process.stderr is not None
-        address = ""
+        address, said = "", []
         for line in process.stderr:
+            said.append(line)
             if found := re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line):
                 address = found.group()
                 break
         assert address
+        assert "tiersim: reading the recording; the address to open follows\n" in said  # where no bar is drawn
         process.send_signal(number)
         rest = process.stderr.read()
         assert process.wait(30) == 130
