@@ -29,6 +29,7 @@ from tiersim.scenarios.exploring.sample import WINDOWS, Windows, WindowSample, v
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay_all, survey_to_play
 from tiersim.scenarios.sizing.targets import parse_target
+from tiersim.scenarios.statements import replay as replaying_statements
 from tiersim.scenarios.sweeps.sources import RequestSource
 from tiersim.simulator.result import Figure, Result
 from tiersim.traces.bundle import Bundle
@@ -518,6 +519,16 @@ def test_a_search_judges_by_the_whole_what_a_sample_cannot_tell(begin: Begin) ->
     until(explorer, lambda: bool(search["document"] or search["error"]))
     assert search["error"] == ""
     assert any(one["status"] == "chosen" for one in search["document"]["candidates"])
+
+
+def test_progress_at_twice_the_load_counts_what_was_recorded() -> None:
+    heard: list[int] = []
+    recorded: Any = range(10)  # so many statements
+    hear = replaying_statements._up_to(recorded, load_scenario("pcie-flash", ["replay.load=2.0"]), heard.append)
+    assert hear is not None
+    for done in (0, 10, 20, 30):
+        hear(done)
+    assert heard == [0, 5, 10, 10]
 
 
 @pytest.mark.long
