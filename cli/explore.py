@@ -56,6 +56,8 @@ def explore(
     with open_trace(trace) as bundle:
         compile_if_cold()
         with terminal.progress_bar("reading the recording") as progress:
+            if progress is None:
+                terminal.notice("reading the recording; the address to open follows")
             recording = open_recording(bundle, drafts[0], progress)
         explorer = Explorer(recording, drafts)
         try:

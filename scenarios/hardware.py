@@ -18,6 +18,7 @@ from tiersim.devices.cloud.instance import add_instance, limits_of
 from tiersim.devices.cloud.token_bucket import TokenBucket
 from tiersim.devices.controller.raid_controller import (
     DEFECTS,
+    Controller,
     add_controller,
     defect_at,
     problem_with_stripe,
@@ -310,6 +311,7 @@ class NamedScenario:
             role = "" if caching is None else f", {caching.mode} cache of {self.model.volumes[key].caches}"
             parts.append(_in_words(hardware) + role)
         parts += [f"{key}: extents in {' and '.join(v.tiers)}" for key, v in self.model.volumes.items() if v.tiers]
+        parts += map(controller_in_words, self.controllers.values())
         return "; ".join(parts)
 
     def to_toml(self) -> str:
@@ -352,6 +354,16 @@ def _in_words(volume: Volume) -> str:
         hours = (volume.rebuild.member_bytes - volume.rebuild.filled_bytes) / rate / 3600
         text += f" and being rebuilt at {format_bytes(rate)}/s, which takes {hours:.1f} h"
     return text
+
+
+def controller_in_words(controller: Controller) -> str:
+    """Say what it has, for a person."""
+    has = [
+        None if controller.cache_bytes is None else f"{format_bytes(controller.cache_bytes)} of write cache",
+        None if controller.iops is None else f"at most {controller.iops:,} IOPS",
+        None if controller.bytes_per_s is None else f"at most {format_bytes(controller.bytes_per_s)}/s",
+    ]
+    return ", ".join([f"controller {controller.name}", *filter(None, has)])
 
 
 def _order(model: VolumeModel, device: Device | Measured) -> Device | Measured:

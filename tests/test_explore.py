@@ -29,6 +29,7 @@ from tiersim.scenarios.exploring.sample import WINDOWS, Windows, WindowSample, v
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay_all, survey_to_play
 from tiersim.scenarios.sizing.targets import parse_target
+from tiersim.scenarios.statements import replay as replaying_statements
 from tiersim.scenarios.sweeps.sources import RequestSource
 from tiersim.simulator.result import Figure, Result
 from tiersim.traces.bundle import Bundle
@@ -80,7 +81,38 @@ def test_what_is_left_out_leaves_no_empty_tables_and_a_cache_that_goes_takes_its
 def test_a_change_of_hardware_drops_the_words_for_the_hardware_before() -> None:
     draft = _changed(draft_of("15k-raid10"), ("volumes.data.count", 8))
     assert draft.scenario().description.startswith("8 × ")
+    assert draft.scenario().description.endswith("; controller raid, 256 MiB of write cache, at most 1.484 GB/s")
     assert _changed(draft_of("15k-raid10"), ("replay.load", 2.0)).scenario().description.startswith("16 × 15K")
+
+
+def test_what_is_ordered_of_a_cloud_volume_is_what_is_sold() -> None:
+    """Limits of gp2 follow from its size, and nothing else can be ordered; those of io2 have to be ordered."""
+    raised = _changed(draft_of("aws-gp3"), ("volumes.data.iops", 6000), ("volumes.data.size", "800 GiB"))
+    gp2 = _changed(raised, ("volumes.data.device", "aws-gp2"))
+    assert gp2.values["volumes"]["data"] == {"device": "aws-gp2", "size": "800 GiB"}
+    defaults = {
+        device: {
+            control.key.removeprefix("volumes.data."): control.default
+            for control in controls_of(changed(raised, "volumes.data.device", device), statements=False)
+            if control.key.endswith((".size", ".iops", ".throughput"))
+        }
+        for device in ("aws-gp2", "aws-gp3", "aws-io2")
+    }
+    assert defaults == {
+        "aws-gp2": {"size": "needed: its limits follow from it"},
+        "aws-gp3": {"size": "as small as the trace allows", "iops": "as included", "throughput": "as included"},
+        "aws-io2": {"size": "as small as the trace allows", "iops": "needed"},
+    }
+
+
+def test_a_wrong_scenario_is_told_without_the_file_that_it_began_as() -> None:
+    draft = draft_of("15k-raid10")
+    for key in ("controllers.raid.throughput", "controllers.raid.cache"):
+        draft = changed(draft, key, "abc")
+    with pytest.raises(ScenarioError) as raised:
+        draft.scenario()
+    assert "toml" not in str(raised.value)
+    assert str(raised.value).startswith("controllers.raid.")
 
 
 def test_devices_in_files_are_found_wherever_the_draft_is_saved(tmp_path: Path) -> None:
@@ -325,6 +357,24 @@ def test_a_sample_is_shown_before_the_whole_and_says_so(begin: Begin, tmp_path: 
     assert explorer.state.picture.of == "whole"
 
 
+def test_what_was_recorded_is_told_of_the_whole_beside_a_sample(begin: Begin, tmp_path: Path) -> None:
+    explorer = begin("15k-raid10")
+    until(explorer, is_done(explorer))
+    explorer.pin()
+    view = ExplorationView(explorer, tmp_path)
+    whole = json.loads(view.figures()[1])
+    with explorer.changed:
+        explorer.change({"replay.load": 1.25})
+        until(explorer, lambda: explorer.state.picture is not None and explorer.state.picture.of == "sample")
+        drawn, state = json.loads(view.figures()[1]), json.loads(view.state())
+    assert drawn["traces"] == whole["traces"]
+    now, pinned = (one["description"] for one in drawn["scenarios"])
+    assert now.startswith("sample; 16 × 15K")
+    assert now.endswith("; 1.25 × the recorded load")
+    assert pinned == whole["scenarios"][0]["description"] == state["pins"][0]["description"]
+    assert "load" not in pinned
+
+
 def test_the_next_change_ends_the_run_before_it(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     explorer = begin("15k-raid10")
     until(explorer, is_done(explorer))
@@ -432,7 +482,7 @@ def test_only_the_whole_is_pinned(begin: Begin) -> None:
         explorer.pin()
 
 
-def test_the_cheapest_hardware_is_found_and_can_be_used(begin: Begin) -> None:
+def test_the_cheapest_hardware_is_found_and_can_be_used(begin: Begin, tmp_path: Path) -> None:
     explorer = begin("15k-raid10")
     until(explorer, is_done(explorer))
     explorer.search("p95(unknown) < 1 ms")
@@ -441,7 +491,14 @@ def test_the_cheapest_hardware_is_found_and_can_be_used(begin: Begin) -> None:
     until(explorer, lambda: bool(search["document"] or search["error"]))
     assert search["error"] == ""
     chosen = next(one for one in search["document"]["candidates"] if one["status"] == "chosen")
+    view = ExplorationView(explorer, tmp_path)
+    assert json.loads(view.state())["name"] == "15k-raid10-explored"
+    told = json.loads(view.state())["search"]
+    assert told["kept"] == ["controller raid, 256 MiB of write cache, at most 1.484 GB/s"]
+    assert (told["stale"], told["on_sample"]) == (False, True)
     explorer.change({key: int(text) if text.isdigit() else text for key, text in chosen["settings"].items()})
+    assert json.loads(view.state())["search"]["stale"]
+    assert json.loads(view.state())["name"] == "crucial-t500-2000-x1"
     until(explorer, is_done(explorer))
     assert explorer.state.picture is not None
     assert explorer.state.picture.result.summary["latency_ns"]["unknown"]["p95"]["value"] < 1e6
@@ -462,6 +519,16 @@ def test_a_search_judges_by_the_whole_what_a_sample_cannot_tell(begin: Begin) ->
     until(explorer, lambda: bool(search["document"] or search["error"]))
     assert search["error"] == ""
     assert any(one["status"] == "chosen" for one in search["document"]["candidates"])
+
+
+def test_progress_at_twice_the_load_counts_what_was_recorded() -> None:
+    heard: list[int] = []
+    recorded: Any = range(10)  # so many statements
+    hear = replaying_statements._up_to(recorded, load_scenario("pcie-flash", ["replay.load=2.0"]), heard.append)
+    assert hear is not None
+    for done in (0, 10, 20, 30):
+        hear(done)
+    assert heard == [0, 5, 10, 10]
 
 
 @pytest.mark.long
@@ -487,6 +554,14 @@ def test_statements_are_replayed_as_replay_does(tmp_path: Path) -> None:
         assert picture is not None
         (expected,) = replay_statements_all(bundle, [draft.scenario()])
         assert_equal(picture.result, expected)
+        view = ExplorationView(explorer, tmp_path)
+        assert json.loads(view.figures()[1])["scenarios"][0]["description"].endswith("; 2 cores")
+        for change, fills in (({"replay.load": 0.5}, False), ({"engine.buffer_pool": "48 MiB"}, True)):
+            with explorer.changed:
+                explorer.change(change)
+                assert json.loads(view.state())["fills_pool"] is fills
+            until(explorer, is_done(explorer))
+            assert not json.loads(view.state())["fills_pool"]
     finally:
         explorer.end()
 

@@ -172,6 +172,27 @@ def test_a_cap_is_dragged_and_left_out(tab: Tab) -> None:
         assert control(tab, key).input_value() == str(wanted or "")
 
 
+def test_a_field_that_is_cleared_with_enter_is_empty(tab: Tab) -> None:
+    tab.server.view.explorer.begin_with("15k-raid10")
+    tab.settle()
+    cache = control(tab, "controllers.raid.cache")
+    assert cache.input_value() == "256 MiB"
+    before = tab.version
+    cache.fill("")
+    cache.press("Enter")
+    tab.settle(before)
+    assert cache.input_value() == ""
+    assert control(tab, "controllers.raid.cache-drag").input_value() == "0"
+    cache.fill("1 G")  # and is not sent yet
+    tab.server.view.explorer.change({"replay.load": 1.5})
+    tab.settle(before + 1)
+    assert cache.input_value() == "1 G"
+    cache.press("Control+A")
+    cache.press("Delete")
+    tab.server.view.explorer.change({"replay.load": None})
+    tab.settle(before + 2)
+
+
 def test_figures_are_pinned_compared_and_dropped(tab: Tab) -> None:
     tab.page.locator("#pin").click()
     tab.page.locator("#pins li >> nth=1").wait_for()
@@ -205,6 +226,21 @@ def test_a_click_leads_to_the_reasons(tab: Tab) -> None:
     assert "Busiest parts" in text(tab.page, "#why")
 
 
+def test_a_bar_that_is_clicked_leads_to_the_reasons_of_its_scenario(tab: Tab) -> None:
+    tab.page.evaluate("document.querySelector('#stations').emit('plotly_click', {points: [{customdata: 1}]})")
+    assert text(tab.page, "#why-title").endswith(" on A")
+    assert tab.page.evaluate("document.activeElement.id") == "why"
+    tab.page.locator("#scenario").select_option(label="Now")
+
+
+def test_a_window_behind_the_end_of_a_sample_shows_all_of_it(tab: Tab) -> None:
+    tab.page.evaluate("document.querySelector('#outstanding').emit('plotly_relayout', {'xaxis.range': [200, 400]})")
+    start, end = tab.page.evaluate("document.getElementById('outstanding').layout.xaxis.range")
+    assert start == 0
+    assert 0 < end < 200
+    tab.page.locator("#whole-run").click()
+
+
 def test_a_window_of_time_is_brushed_on_all_charts(tab: Tab) -> None:
     tab.page.evaluate("document.querySelector('#outstanding').emit('plotly_relayout', {'xaxis.range': [2, 4]})")
     ranges = tab.page.evaluate("['outstanding', 'requests'].map(id => document.getElementById(id).layout.xaxis.range)")
@@ -218,6 +254,8 @@ def test_scenario_and_page_are_saved(tab: Tab, browser: Any) -> None:
     tab.page.locator("#saved", has_text="from-the-page.toml").wait_for()
     tab.page.locator("#export").click()
     tab.page.locator("#saved", has_text="from-the-page.html").wait_for()
+    tab.page.locator("#save").click()
+    tab.page.locator("#saved.problem", has_text="is there already").wait_for()
     offline = browser.new_page()
     offline.goto((tab.server.view.folder / "from-the-page.html").as_uri())
     offline.locator("html[data-ready]").wait_for(state="attached")

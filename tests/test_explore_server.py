@@ -144,6 +144,22 @@ def test_a_wrong_question_is_answered_by_a_sentence(client: Client, path: str, b
     assert "\n" not in answer["error"]
 
 
+@pytest.mark.parametrize("method", ["PUT", "HEAD", "OPTIONS", "TRACE"])
+def test_what_the_protocol_does_not_allow_is_one_sentence(client: Client, method: str) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", client.server.server_port, timeout=30)
+    connection.request(method, "/", headers=client.headers)
+    answer = connection.getresponse()
+    said = "" if method == "HEAD" else f"Unsupported method ('{method}').\n"
+    assert (answer.status, answer.read().decode()) == (501, said)
+    assert answer.getheader("Content-Type") == "text/plain; charset=utf-8"
+    connection.close()
+
+
+def test_a_target_is_refused_in_words_of_the_page(client: Client) -> None:
+    _, answer = client.post("/search", {"target": "foo"})
+    assert answer["error"].startswith("target 'foo': character 1: ")
+
+
 def test_nothing_is_asked_elsewhere(client: Client) -> None:
     assert client.get("/favicon.ico")[0] == 404
     assert client.post("/shutdown", {})[0] == 404
@@ -281,7 +297,7 @@ def test_the_command_outlives_a_page_that_goes_away(tmp_path: Path) -> None:
         for count in (2, 3):  # of each, the page that is gone is told
             asked = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
             asked.request("POST", "/change", json.dumps({"settings": {"volumes.data.count": count}}), asks)
-            assert json.loads(asked.getresponse().read()) == {}
+            assert json.loads(asked.getresponse().read()) == {"version": count - 1}
             asked.close()
             time.sleep(0.5)
         assert process.poll() is None
@@ -299,12 +315,14 @@ def test_the_command_prints_its_address_and_ends_at_an_interrupt(tmp_path: Path,
         stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"},
     ) as process:  # fmt: skip
         assert process.stderr is not None
-        address = ""
+        address, said = "", []
         for line in process.stderr:
+            said.append(line)
             if found := re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", line):
                 address = found.group()
                 break
         assert address
+        assert "tiersim: reading the recording; the address to open follows\n" in said  # where no bar is drawn
         process.send_signal(number)
         rest = process.stderr.read()
         assert process.wait(30) == 130

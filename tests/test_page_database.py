@@ -45,6 +45,13 @@ def test_checkpoints_are_spans_rows_and_an_impact(results: list[Result]) -> None
     assert inside > 1.5 * outside
 
 
+def test_a_checkpoint_that_begins_as_the_recording_ends_is_left_out(results: list[Result]) -> None:
+    result = statement_sample(CARD)
+    last = {**result.summary["checkpoints"][-1], "start_ns": SPAN_NS + 63_006, "write_ns": None, "end_ns": None}
+    result.summary["checkpoints"].append(last)
+    assert scenario(result)["checkpoints"]["rows"] == scenario(results[1])["checkpoints"]["rows"]
+
+
 def test_very_many_checkpoints_are_cut(results: list[Result]) -> None:
     result = statement_sample(CARD)
     result.summary["checkpoints"] *= MOST_ROWS

@@ -364,6 +364,8 @@ def test_queries_are_found_sorted_and_chosen(
     parts = {trace["name"]: trace["x"] for trace in drawn(page, "spent")}
     spent = results[0].summary["queries"]["902"]["breakdown_ns"]
     assert parts[WAIT_NAMES["data read"]][0] == pytest.approx(spent["data read"] / 1e6, rel=1e-4)
+    places = page.eval_on_selector("#spent", "e => e.data[0].customdata")  # a bar that is clicked selects its scenario
+    assert places == list(range(page.locator(".card").count()))
     assert float(numbers(page, "spent")[0][1][3]) == pytest.approx(spent["data read"] / 1e3, rel=1e-4)
     page.locator("#query-search").fill("no such text")
     assert "No query holds this text." in text(page, "#query-table")

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from tests.examples import first
 from tests.page_browser import Open, drawn, numbers, reload, text, unfolded
 from tests.page_large import large_result
-from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SSDS, TOO_FEW_DISKS, sample, samples
+from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, sample, samples
+from tests.page_statements import statement_sample
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import page_payload, ratio
 from tiersim.scenarios.caveats import model_error_of
@@ -52,10 +54,40 @@ def test_a_ratio_of_what_is_not_resolved_has_only_bounds() -> None:
 def test_a_saturated_scenario_is_in_no_ratio() -> None:
     payload = page_payload([sample(CARD), sample(TOO_FEW_DISKS)], "x")
     assert all(found == {} for found in payload["ratios"]["0:1"]["latency"].values())
-    share = payload["ratios"]["r:1"]["throughput"]["data read"]["value"]  # of what arrived
+    share = payload["ratios"]["r:1"]["throughput"]["data read"]["value"]  # of what was recorded
     assert share == pytest.approx(0.83, abs=0.01)
     assert payload["ratios"]["0:1"]["throughput"]["data read"]["value"] == pytest.approx(0.83, abs=0.01)
     assert payload["ratios"]["r:0"]["latency"]["data read"]["p99"]["value"] is not None
+
+
+def test_throughput_is_held_against_what_was_recorded_at_any_load() -> None:
+    """At twice the load, which doubles the log syncs that were found, and where sessions on slower storage ask for
+    less, the recorded rates are the same.
+    """
+    plain, twice, slow = sample(CARD), sample(CARD), sample(CARD)
+    twice.summary["replay"] = {"load": 2.0, "load_reached": 2.0}
+    twice.summary["commands"] *= 2
+    for result, syncs in ((plain, 100), (twice, 200), (slow, 100)):
+        result.summary["measured_latency_ns"]["log sync"] = {"count": syncs, "mean": 1e6}
+    columns = slow.timeline.column_names
+    halved = [pc.divide(slow.timeline[name], 2) if name in ("arrivals", "completions") else slow.timeline[name]
+              for name in columns]  # fmt: skip
+    slow = replace(slow, timeline=pa.table(dict(zip(columns, halved, strict=True))))
+    expected = page_payload([plain], "x")
+    for result, share in ((twice, 1.0), (slow, 0.5)):
+        payload = page_payload([result], "x")
+        for key in ("recorded_per_s", "commands"):
+            assert payload["traces"][0][key] == expected["traces"][0][key]
+        found = payload["ratios"]["r:0"]["throughput"]["data read"]["value"]
+        assert found == pytest.approx(share * expected["ratios"]["r:0"]["throughput"]["data read"]["value"], rel=0.01)
+
+
+def test_of_statements_the_rate_of_transactions_was_recorded() -> None:
+    result = statement_sample(CARD)
+    result.summary["trace"]["transactions"] = 6000
+    payload = page_payload([result], "x")
+    assert payload["traces"][0]["recorded_per_s"] == {"transaction": 6000 / (SPAN_NS / 1e9)}
+    assert list(payload["ratios"]["r:0"]["throughput"]) == ["transaction"]
 
 
 def test_different_traces_are_not_compared() -> None:
@@ -424,6 +456,7 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
     ):
         assert said in known["Replay"]
     assert "1 of 18 sessions ends late." in text(page, "#lead")
+    assert "pcie-p3700 has 2 × the recorded load." in text(page, "#lead")
     assert all("Carries the load, 1 session ends late" in text(page, place) for place in (".card", "#comparison"))
 
 

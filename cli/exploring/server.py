@@ -231,7 +231,14 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in {**_HEADERS, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Say what the protocol does not allow in a sentence too, not in a page of HTML."""
+        self.close_connection = True
+        status = HTTPStatus(code)
+        self._say(status, message or status.phrase)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing on the terminal: the token is in the first address."""
@@ -253,7 +260,7 @@ def answered(view: ExplorationView, path: str, asked: Mapping[str, Any]) -> _Ans
     if path not in questions:
         return None
     made = questions[path]()
-    return {} if made is None else {"saved": str(made)}
+    return {"version": explorer.state.version} if made is None else {"saved": str(made)}
 
 
 def _text(asked: Mapping[str, Any], key: str) -> str:

@@ -18,7 +18,8 @@ from tiersim.devices.catalogue import load_device
 from tiersim.errors import OutputError
 from tiersim.files import whole_file
 from tiersim.scenarios import library
-from tiersim.scenarios.exploring.explorer import MOST_PINS, Explorer, Picture
+from tiersim.scenarios.exploring.draft import Draft
+from tiersim.scenarios.exploring.explorer import MOST_PINS, ExplorationState, ExploredRecording, Explorer, Picture
 from tiersim.simulator.result import Result
 from tiersim.simulator.verdict import part_name
 
@@ -44,7 +45,6 @@ class ExplorationView:
         explored = {
             "devices": [_known(one, figures_of(load_device(one))) for one in catalogue.names()],
             "bases": library.names(),
-            "name": f"{self.explorer.state.draft.name}-explored",
             "target": f"p95({self.explorer.recording.usual_class}) < 2 ms",
         }
         return build_explore_page(finite(explored), f"{name}: what if")
@@ -59,13 +59,15 @@ class ExplorationView:
                 "version": state.version,
                 "stage": state.stage,
                 "percent": min(100 * state.done // max(recording.total, 1), 100),
+                "name": _name_of(state.draft),
+                "fills_pool": recording.statements and _fills_pool(state),
                 "error": state.error,
                 "controls": [asdict(control) for control in explorer.controls()],
                 "picture": None if picture is None else {"of": picture.of, "stale": picture.draft is not state.draft},
                 "sample_share": None if recording.sample is None else recording.sample.share,
                 "pins": [{"letter": one.letter, "description": _description(one)} for one in state.pins],
                 "most_pins": MOST_PINS,
-                "search": None if search is None else {**search, "on_sample": recording.sample is not None},
+                "search": None if search is None else _search(search, state.draft, recording),
             }
         return json.dumps(finite(document))
 
@@ -108,6 +110,33 @@ class ExplorationView:
         return target
 
 
+def _name_of(draft: Draft) -> str:
+    """A name to save by: that of the drive, where it is another than the scenario began with."""
+    volumes = list(draft.values.get("volumes", {}).values())
+    if "description" in draft.values or len(volumes) != 1 or volumes[0].get("device") not in catalogue.names():
+        return f"{draft.name}-explored"
+    return f"{volumes[0]['device']}-x{volumes[0].get('count', 1)}"
+
+
+def _search(search: dict[str, Any], now: Draft, recording: ExploredRecording) -> dict[str, Any]:
+    found = {key: value for key, value in search.items() if key != "draft"}
+    return {
+        **found,
+        "stale": search["draft"] is not now,
+        "on_sample": recording.sample is not None and not recording.statements,
+    }
+
+
+def _fills_pool(state: ExplorationState) -> bool:
+    """Tell whether a pool of another size than before is filled, which nobody knows the length of."""
+    before = None if state.picture is None else _pool(state.picture.draft)
+    return state.stage in ("sample", "whole") and not state.done and _pool(state.draft) != before
+
+
+def _pool(draft: Draft) -> Any:
+    return draft.values.get("engine", {}).get("buffer_pool", "as recorded")
+
+
 def _written(target: Path, text: str) -> Path:
     with whole_file(target) as path:
         path.write_text(text, encoding="utf-8")
@@ -119,19 +148,29 @@ def _known(name: str, figures: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(picture: Picture) -> Result:
-    summary = {**picture.result.summary, "name": picture.letter or _NOW}
-    return replace(picture.result, summary=summary)
+    own = {"name": picture.letter or _NOW, "description": _description(picture)}
+    return replace(picture.result, summary={**picture.result.summary, **own})
 
 
 def _description(picture: Picture) -> str:
-    return str(picture.result.summary["description"])
+    """The hardware, and what else can be changed: the server and the load."""
+    summary, values = picture.result.summary, picture.draft.values
+    load, host = values.get("replay", {}).get("load", 1.0), summary.get("host") or {}
+    found = [
+        "sample" if picture.of == "sample" else None,
+        summary["description"],
+        f"{load:g} × the recorded load" if load != 1.0 else None,
+        f"{host['cores']} cores" if host.get("cores") else None,
+    ]
+    return "; ".join(filter(None, found))
 
 
 def _figures(pictures: list[Picture], version: int) -> str:
-    payload = page_payload([_named(one) for one in pictures], "")
+    wholes = [one.result for one in pictures if one.of == "whole"]
+    payload = page_payload([_named(one) for one in pictures], "", wholes)
     payload["why"] = [_why(one.result) for one in pictures]
     payload["version"] = version
-    if pictures[0].of == "sample":
+    if not wholes:
         payload["traces"][0]["name"] = f"A sample of {payload['traces'][0]['name']}"
     del payload["schema"], payload["title"]
     return json.dumps(finite(payload), ensure_ascii=False, allow_nan=False)

@@ -62,7 +62,8 @@ def checkpoint_payload(summary: dict[str, Any], timeline: pa.Table) -> dict[str,
 def _simulated(summary: dict[str, Any], until_ns: int, *, saturated: bool) -> dict[str, Any]:
     """What a result of statements says of its checkpoints; without latencies and dips where it is saturated."""
     hidden: dict[str, Any] = {"latency_ns": {}, "dip_pct": None} if saturated else {}
-    rows = [{**one, **hidden} for one in summary["checkpoints"]]
+    # one that begins as the recording ends has no part in it
+    rows = [{**one, **hidden} for one in summary["checkpoints"] if one["start_ns"] < until_ns]
     return {
         "syncing_s": [
             [(one["start_ns"] + one["write_ns"]) / 1e9, (one["end_ns"] or until_ns) / 1e9]

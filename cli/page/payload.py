@@ -17,7 +17,7 @@ from tiersim.cli.page.series import curves, database_payload, intervals_to_merge
 from tiersim.cli.verdicts import expected_multiples, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES
-from tiersim.units import format_bytes
+from tiersim.units import NS_PER_S, format_bytes
 
 if TYPE_CHECKING:
     from tiersim.simulator.result import Result
@@ -45,15 +45,17 @@ PURPOSES = (
 
 #: Parts of a summary that go to the page as they are.
 _COPIED = (
-    "description", "verdict", "commands", "throughput_per_s", "throughput_shortfall_pct", "conservation",
+    "description", "verdict", "throughput_per_s", "throughput_shortfall_pct", "conservation",
     "assumed", "synthesised", "replay", "lag_ns", "seed", "tool_version", "credits",
 )  # fmt: skip
 #: Further parts of results of statements.
 _OF_STATEMENTS = ("level", "hit_ratio", "host", "engine", "settings_from", "extrapolated", "inferred", "log")
 
 
-def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
-    """Everything that the page knows, ready for JSON; the same for the same results."""
+def page_payload(results: Sequence[Result], title: str, recorded: Sequence[Result] = ()) -> dict[str, Any]:
+    """Everything that the page knows, ready for JSON; the same for the same results. What was recorded is told as the
+    results say that have all of it, *recorded*: without them, as all say.
+    """
     results = [replace(one, summary=_with_tails(one.summary)) for one in results]
     queries, asked = query_payload(results)
     drawn = [
@@ -67,7 +69,7 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
         scenario |= (
             {"queries": found, "transaction_us": transaction_us(result), "commits": commits(result)} if found else {}
         )
-    traces = _traces(results)
+    traces = _traces(recorded or results)
     present = {purpose for result in results for purpose in _purposes(result.summary)}
     return {
         "schema": SCHEMA,
@@ -83,7 +85,7 @@ def page_payload(results: Sequence[Result], title: str) -> dict[str, Any]:
         "parts": parts(),
         "wait_names": WAIT_NAMES,
         "meaning_of_error": meaning(result.summary for result in results),
-        "ratios": all_ratios(scenarios, {hashed["hash"]: hashed["measured_latency_ns"] for hashed in traces}),
+        "ratios": all_ratios(scenarios, {hashed["hash"]: hashed for hashed in traces}),
     }
 
 
@@ -189,7 +191,11 @@ def _traces(results: Sequence[Result]) -> list[dict[str, Any]]:
     traces: dict[str, dict[str, Any]] = {}
     for result in results:
         trace = result.summary["trace"]
-        entry = traces.setdefault(trace["hash"], {**trace, "measured_latency_ns": {}, "measured_queries_ns": {}})
+        # joined requests are one command, which is what scenarios count
+        own = {"commands": round((result.summary.get("commands") or 0) / _load(result.summary)) or None}
+        own |= {key: {} for key in ("measured_latency_ns", "measured_queries_ns", "recorded_per_s")}
+        entry = traces.setdefault(trace["hash"], {**trace, **own})
+        entry["recorded_per_s"].update(_recorded_per_s(result.summary))
         entry["measured_latency_ns"].update(finite(_measured(result.summary)))
         entry["measured_queries_ns"].update(finite(_measured_queries(result.summary)))
     return list(traces.values())
@@ -234,7 +240,6 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "bottleneck": _with_part(finite(summary.get("bottleneck"))),
         "helps": finite(helpful(summary)),
         "load": {**_with_part(finite(summary["load"])), "explanation": sentence(summary["load"]["explanation"])},
-        "arrived_per_s": _per_second(time, "arrivals"),
         "completed_per_s": _completed_per_s(summary, time),
         "time": time,
         "checkpoints": _checkpoints(result),
@@ -263,17 +268,33 @@ def _with_part(found: dict[str, Any] | None) -> dict[str, Any]:
     return {**found, "part": part_name(found["station"], found["resource"])}
 
 
-def _per_second(time: dict[str, Any], key: str) -> dict[str, float]:
-    """Mean rate of each class while the recording ran."""
-    seconds = (time["end_s"][-1] - time["start_s"][0]) if time["start_s"] else 0.0
-    return {name: sum(one[key]) / seconds for name, one in time["by_class"].items()} if seconds > 0 else {}
+def _recorded_per_s(summary: dict[str, Any]) -> dict[str, float]:
+    """Rate of each class on the recorded hardware, as far as it was recorded; log syncs are counted at the load that
+    was simulated.
+    """
+    trace, measured = summary["trace"], _measured(summary)
+    seconds, load = trace["span_ns"] / NS_PER_S, _load(summary)
+    if not seconds:
+        return {}
+    if summary.get("level") == "statements":
+        return {"transaction": trace["transactions"] / seconds}
+    return {
+        name: one["count"] / seconds / (1 if name in REQUEST_CATEGORIES else load) for name, one in measured.items()
+    }
+
+
+def _load(summary: dict[str, Any]) -> float:
+    """Multiple of the recorded load that was simulated: sessions are whole, so it is not always what was asked for."""
+    replay = summary.get("replay") or {}
+    return float(replay.get("load_reached") or replay.get("load") or 1.0)
 
 
 def _completed_per_s(summary: dict[str, Any], time: dict[str, Any]) -> dict[str, float]:
     """Mean rate at which each class was done: while the run lasted, where a closed loop was over before the recording
     was.
     """
-    rates = _per_second(time, "completions")
+    seconds = (time["end_s"][-1] - time["start_s"][0]) if time["start_s"] else 0.0
+    rates = {name: sum(one["completions"]) / seconds for name, one in time["by_class"].items()} if seconds > 0 else {}
     stated = (summary["throughput_per_s"].get("transactions") or {}).get("value")
     scale = stated / rates["transaction"] if stated and rates.get("transaction") else 1.0
     return {name: rate * scale for name, rate in rates.items()}
@@ -358,10 +379,10 @@ def throughput_ratios(a_per_s: dict[str, float], b_per_s: dict[str, float]) -> d
     return {purpose: ratio(a_per_s[purpose], b_per_s[purpose]) for purpose in sorted(a_per_s.keys() & b_per_s.keys())}
 
 
-def all_ratios(scenarios: Sequence[dict[str, Any]], recorded_ns: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def all_ratios(scenarios: Sequence[dict[str, Any]], recorded: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Every pair that replayed the same trace: ``"0:2"`` is scenario 2 ÷ scenario 0, ``"r:2"`` scenario 2 ÷ recorded.
 
-    Each has ``latency`` and ``throughput``; what arrived counts as the throughput of the recorded hardware.
+    Each has ``latency`` and ``throughput``.
     """
     pairs = {
         f"{i}:{j}": {
@@ -373,8 +394,8 @@ def all_ratios(scenarios: Sequence[dict[str, Any]], recorded_ns: dict[str, dict[
     }
     return pairs | {
         f"r:{i}": {
-            "latency": ratios(recorded_ns[one["trace"]], one["latency_ns"]),
-            "throughput": throughput_ratios(one["arrived_per_s"], one["completed_per_s"]),
+            "latency": ratios(recorded[one["trace"]]["measured_latency_ns"], one["latency_ns"]),
+            "throughput": throughput_ratios(recorded[one["trace"]]["recorded_per_s"], one["completed_per_s"]),
         }
         for i, one in enumerate(scenarios)
     }

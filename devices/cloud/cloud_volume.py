@@ -97,18 +97,11 @@ class CloudVolume(Throttled):
     @model_validator(mode="after")
     def _can_be_had(self) -> "CloudVolume":
         steps, ordered = self.sizes or (), self.provisioned or ()
-        included = {
-            "iops": self.iops or self.iops_per_gib or (steps and all(step.iops for step in steps)),
-            "throughput": (
-                self.throughput
-                or ("throughput" not in ordered and self.throughput_per_iops)
-                or (steps and all(step.throughput for step in steps))
-            ),
-        }
-        for key, found in included.items():
+        limits: tuple[Literal["iops", "throughput"], ...] = ("iops", "throughput")
+        for key in limits:
             if key in ordered and getattr(self, f"most_{key}") is None:
                 raise ValueError(f"most_{key}: is missing, and {key} can be provisioned; write how far")
-            if not found and key not in ordered:
+            if not self.includes(key) and key not in ordered:
                 raise ValueError(f"{key}: is neither included nor provisioned; write {key}, or add it to provisioned")
         bursts: tuple[CloudVolume | SizeStep, ...] = (self, *steps)
         if any(one.burst_iops for one in bursts) and not (self.burst_credits or self.burst_time):
@@ -116,6 +109,14 @@ class CloudVolume(Throttled):
         if any(one.burst_throughput for one in bursts) and not self.burst_time:
             raise ValueError("burst_throughput: needs burst_time, for how long it lasts")
         return self
+
+    def includes(self, key: Literal["iops", "throughput"]) -> bool:
+        """Tell whether a volume has some of it without an order."""
+        in_steps = self.sizes is not None and all(getattr(step, key) for step in self.sizes)
+        if key == "iops":
+            return bool(self.iops or self.iops_per_gib) or in_steps
+        by_iops = "throughput" not in (self.provisioned or ()) and self.throughput_per_iops
+        return bool(self.throughput or by_iops) or in_steps
 
     @property
     def capacity(self) -> int:

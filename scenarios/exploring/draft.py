@@ -45,7 +45,7 @@ class Draft:
         try:
             return read_scenario(self.name, self.toml, self.file)
         except ScenarioError as error:
-            raise ScenarioError(re.sub(rf"^{re.escape(str(self.file))}(:\d+)?: ", "", str(error))) from None
+            raise ScenarioError(re.sub(rf"{re.escape(str(self.file))}(:\d+)?: ", "", str(error))) from None
 
 
 def draft_of(name_or_path: str) -> Draft:
@@ -98,10 +98,11 @@ def _fit_volume(values: dict[str, Any], name: str, key: str, draft: Draft) -> No
     volume = values["volumes"][name]
     before = draft.values["volumes"].get(name, {}).get("count", 1)
     if key == "device":
-        cloud = _is_cloud(volume.get("device"), draft.file.parent)
-        for other in _OF_ARRAYS if cloud else _OF_ORDERS:
+        offer = _offer(volume.get("device"), draft.file.parent)
+        sold = (*(offer.provisioned or ()), "size", "credits") if offer else ()
+        for other in (*(_OF_ARRAYS if offer else ()), *(one for one in _OF_ORDERS if one not in sold)):
             volume.pop(other, None)
-        if cloud or volume.get("device") == RECORDED:
+        if offer or volume.get("device") == RECORDED:
             _leave_controllers(values, name)
     count, layout = volume.get("count", 1), volume.get("layout", "single")
     if layout not in get_args(Layout) or not isinstance(count, int) or problem_with(layout, count) is None:
@@ -153,13 +154,15 @@ def _drop_empty(values: dict[str, Any], tables: list[str]) -> None:
             del above[tables[depth - 1]]
 
 
-def _is_cloud(device: Any, beside: Path) -> bool:
+def _offer(device: Any, beside: Path) -> CloudVolume | None:
+    """Return the offer that a cloud volume is ordered from; None for other devices, and what is none."""
     if not isinstance(device, str) or device == RECORDED:
-        return False
+        return None
     try:
-        return isinstance(load_device(device, beside=beside), CloudVolume)
+        found = load_device(device, beside=beside)
     except ScenarioError:
-        return False
+        return None
+    return found if isinstance(found, CloudVolume) else None
 
 
 @dataclass(frozen=True)
@@ -194,18 +197,25 @@ def controls_of(draft: Draft, *, statements: bool, recorded_pool_bytes: int | No
     return found
 
 
+def _of_order(key: str, volume: Mapping[str, Any], offer: CloudVolume, group: str) -> list[Control]:
+    """Return what can be ordered of a cloud volume."""
+    size = "needed: its limits follow from it" if offer.depends_on_size else "as small as the trace allows"
+    found = [Control(f"{key}.size", "Size", "size", volume.get("size"), group, default=size)]
+    for name, label, kind in (("iops", "IOPS", "count"), ("throughput", "Throughput", "rate")):
+        if name in (offer.provisioned or ()):
+            default = "as included" if offer.includes(name) else "needed"
+            found.append(Control(f"{key}.{name}", label, kind, volume.get(name), group, default=default))
+    return found
+
+
 def _of_volume(draft: Draft, name: str, volume: Mapping[str, Any]) -> list[Control]:
     key, group = f"volumes.{name}", f"Volume {name}"
     found = [Control(f"{key}.device", "Device", "device", volume["device"], group)]
     if volume["device"] == RECORDED:
         return found
-    if _is_cloud(volume["device"], draft.file.parent):
-        return [
-            *found,
-            Control(f"{key}.size", "Size", "size", volume.get("size"), group, default="as small as the trace allows"),
-            Control(f"{key}.iops", "IOPS", "count", volume.get("iops"), group, default="as included"),
-            Control(f"{key}.throughput", "Throughput", "rate", volume.get("throughput"), group, default="as included"),
-        ]
+    offer = _offer(volume["device"], draft.file.parent)
+    if offer is not None:
+        return found + _of_order(key, volume, offer, group)
     found += [
         Control(f"{key}.count", "How many", "count", volume.get("count", 1), group, default="1"),
         Control(f"{key}.layout", "Layout", "choice", volume.get("layout", "single"), group, get_args(Layout)),

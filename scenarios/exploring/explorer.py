@@ -19,6 +19,7 @@ from tiersim.scenarios.caveats import SAMPLE
 from tiersim.scenarios.exploring.draft import Control, Draft, changed, controls_of, draft_of
 from tiersim.scenarios.exploring.sample import Sample, sample_of_statements, windows_of
 from tiersim.scenarios.exploring.sample_verdict import UNDECIDED
+from tiersim.scenarios.hardware import controller_in_words
 from tiersim.scenarios.library import runs_statements
 from tiersim.scenarios.sizing.candidates import CandidatesModel, ListModel, combinations, of_names
 from tiersim.scenarios.sizing.judging import latencies_of
@@ -156,9 +157,16 @@ class Explorer:
 
     def search(self, target: str) -> None:
         """Look for the cheapest hardware that meets *target*, beside the draft; raises ScenarioError."""
-        parse_target(target)
+        try:
+            parse_target(target)
+        except ScenarioError as error:
+            raise ScenarioError(_of_the_page(str(error))) from None
         with self.changed:
-            self.state.search = {"target": target, "done": 0, "total": 0, "document": None, "error": ""}
+            kept = list(map(controller_in_words, self._searched(self.state.draft).scenario().controllers.values()))
+            self.state.search = {
+                "target": target, "done": 0, "total": 0, "document": None, "error": "", "kept": kept,
+                "draft": self.state.draft,
+            }  # fmt: skip
             self._tell()
         self._go(self._wholes, self._search, self.state.version, self.state.draft, target)
 
@@ -282,7 +290,7 @@ class Explorer:
     def _fail(self, version: int, error: BaseException, *, searching: bool) -> None:
         with self.changed:
             if searching and self.state.search is not None:
-                self.state.search["error"] = _sentence(error)
+                self.state.search["error"] = _of_the_page(_sentence(error))
             elif self.state.version == version:
                 self.state.stage, self.state.error = "failed", _sentence(error)
             self._tell()
@@ -306,14 +314,19 @@ class Explorer:
             search["document"] = document
             self._tell()
 
+    @staticmethod
+    def _searched(draft: Draft) -> Draft:
+        """Return what candidates are put into: its first drive, at the recorded load."""
+        device = f"volumes.{draft.scenario().model.default_volume}.device"
+        return changed(changed(draft, device, priced_drives()[0]), "replay.load", None)
+
     def _cheapest(self, draft: Draft, target: str, version: int, progress: Progress) -> dict[str, Any]:
         """Search among the drives of the catalogue that have a price. They are judged on the sample, or on the whole
         trace if the sample gives no figure for the target.
         """
-        volume = draft.scenario().model.default_volume
-        devices = priced_drives()
+        volume, devices = draft.scenario().model.default_volume, priced_drives()
         load = draft.values.get("replay", {}).get("load", 1.0)
-        base = changed(changed(draft, f"volumes.{volume}.device", devices[0]), "replay.load", None)
+        base = self._searched(draft)
         targets = [target] if load == 1.0 else [target, f"throughput >= {load:g}x"]
         names = of_names(devices)
         model = CandidatesModel(candidates=[ListModel(volume=volume, device=one.device, count=one.count)
@@ -336,6 +349,11 @@ class Explorer:
             file.write_text(base.toml, encoding="utf-8")
             request = Request(replace(subject, run=run), str(file), (), parsed, model)
             return size(request, combinations(model, str(file), (), Path(folder)), progress=progress)
+
+
+def _of_the_page(text: str) -> str:
+    """Leave out the options of a command, which a page has not."""
+    return text.replace("--slo", "target")
 
 
 def _tells(result: Result, targets: tuple[Target, ...]) -> bool:

@@ -297,7 +297,7 @@ def replay_statements(
             assembled.plant,
             assembled.database,
             metrics,
-            progress=_up_to(load, progress),
+            progress=_up_to(load, scenario, progress),
             more=going.more if goes_on else None,
             beside=others[0] if others else NO_STREAMS,
         )
@@ -384,9 +384,12 @@ class _GoingRound:
         return database
 
 
-def _up_to(load: StatementLoad, progress: Callable[[int], None] | None) -> Callable[[int], None] | None:
-    """Return what hears of no more statements than were recorded."""
-    return None if progress is None else lambda done: progress(min(done, len(load)))
+def _up_to(
+    load: StatementLoad, scenario: NamedScenario, progress: Callable[[int], None] | None
+) -> Callable[[int], None] | None:
+    """Return what hears of no more statements than were recorded, each of which a multiple of the load has often."""
+    often = scenario.model.replay.load
+    return None if progress is None else lambda done: progress(min(int(done / often), len(load)))
 
 
 def _further_rounds(assembled: Assembled, end_ns: int, rounds: int) -> int:

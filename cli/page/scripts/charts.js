@@ -92,7 +92,8 @@ const middles = time => time.start_s.map((start, i) => (start + time.end_s[i]) /
 
 function timeAxis(extra) {
   const [unit, factor] = timeUnit(spanShown());
-  const range = (state.window ?? [0, spanShown()]).map(value => value / factor);
+  const isThere = state.window?.[0] < spanShown(); // a sample ends before the recording
+  const range = (isThere ? state.window : [0, spanShown()]).map(value => value / factor);
   return axis({ range, ticksuffix: ` ${unit}`, showgrid: false, ticks: 'outside', ticklen: 4, ticklabelstandoff: 0, nticks: narrow() ? 5 : 8, hoverformat: '.4~g', spikecolor: css('--faint'), spikethickness: 1, spikedash: 'solid', ...extra });
 }
 

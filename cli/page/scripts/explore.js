@@ -1,26 +1,32 @@
 // The exploration: what the server says of it, and what may be asked of it.
 let version = -1; // of the last state
-const shown = { opened: false };
+const shown = { opened: false, name: '' };
 
 function statusOf(now) {
   if (now.stage === 'failed') return 'The scenario cannot be simulated; the figures are of the one before it.';
+  if (now.fills_pool) return 'A buffer pool of this size is filled first, which may take seconds.';
   if (now.stage === 'sample') return now.picture ? 'Simulating a sample. The figures are of the scenario before.' : 'Simulating a sample.';
   if (now.stage === 'done') return 'Figures of the whole recording.';
-  const share = `${now.percent}${NBSP}% of the whole recording ${now.picture?.stale ? 'simulated; the figures are of the scenario before' : 'simulated'}`;
+  const done = now.percent < 100 ? `${now.percent}${NBSP}% of the whole recording simulated` : 'All that was recorded is simulated; the run goes on to its end';
+  const share = `${done}${now.picture?.stale ? '; the figures are of the scenario before' : ''}`;
   return now.picture?.of === 'sample' ? `Figures of a sample (${percent(now.sample_share)} of the recording). ${share}.` : `${share}.`;
 }
 
 function showState(now) {
   version = now.version;
   $('status').textContent = statusOf(now);
-  $('progress').hidden = now.stage !== 'whole';
-  $('progress').value = now.percent;
+  $('progress').hidden = now.stage !== 'whole' && !now.fills_pool;
+  if (now.fills_pool || now.percent === 100) $('progress').removeAttribute('value'); // nobody knows how far it is
+  else $('progress').value = now.percent;
   root.dataset.stage = now.stage;
   root.dataset.version = now.version;
   sayProblem(now.error);
   showControls(now.controls);
   showSearch(now.search);
-  $('pin').disabled = now.stage !== 'done' || now.pins.length >= now.most_pins;
+  if ($('name').value === shown.name) $('name').value = shown.name = now.name; // unless somebody has typed one
+  const isFull = now.pins.length >= now.most_pins;
+  $('pin').disabled = now.stage !== 'done' || isFull;
+  $('pin').textContent = isFull ? `${now.most_pins} are pinned: drop one to pin another` : 'Pin these figures';
   $('export').disabled = now.stage !== 'done';
   $('pins').replaceChildren(...now.pins.map(({ letter, description }) => element('li', {},
     element('span', {}, element('b', {}, letter), ` ${description}`),
@@ -69,7 +75,11 @@ function gone(text) {
   sayProblem(text);
 }
 
-const saving = async path => { const answer = await tell(path, { name: $('name').value }); $('saved').textContent = answer.saved ? `Saved ${answer.saved}` : ''; };
+async function saving(path) {
+  const { error, saved } = await ask(path, { name: $('name').value });
+  $('saved').className = error ? 'problem' : 'hint';
+  $('saved').textContent = error ?? `Saved ${saved}`;
+}
 
 function openExplore() {
   root.classList.add('waiting-for-results');
@@ -78,9 +88,8 @@ function openExplore() {
   fillSelect('base', [['', 'choose a scenario'], ...explored.bases.map(name => [name, name])], name => { if (name) tell('/begin', { name }); $('base').value = ''; });
   $('settings').addEventListener('submit', event => event.preventDefault());
   $('target').value = explored.target;
-  $('name').value = explored.name;
   $('pin').addEventListener('click', () => tell('/pin'));
-  $('search').addEventListener('click', () => tell('/search', { target: $('target').value }));
+  $('search').addEventListener('click', startSearch);
   $('target').addEventListener('keydown', event => { if (event.key === 'Enter') $('search').click(); });
   $('save').addEventListener('click', () => saving('/save'));
   $('export').addEventListener('click', () => saving('/export'));

@@ -19,7 +19,7 @@ function buildCatalogue() {
     searched: one => `${one.id} ${one.name} ${specification(one.id)}`,
   });
   $('devices-found-find').parentNode.after($('of-price'));
-  tables['devices-found'].most = explored.devices.length;
+  Object.assign(tables['devices-found'], { most: explored.devices.length, all: explored.devices.length });
   $('most-price').addEventListener('input', fillCatalogue);
   fillCatalogue();
 }

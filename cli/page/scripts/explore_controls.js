@@ -17,15 +17,18 @@ function sayProblem(text) {
 }
 
 /** Changes that were not sent yet; one request is under way at most, so that what is dragged is sent as fast as it is answered. */
-const changes = { waiting: null, busy: false };
+const changes = { waiting: null, busy: false, version: -1 };
 async function sendChanges() {
   root.toggleAttribute('data-asking', changes.busy || Boolean(changes.waiting));
   if (changes.busy || !changes.waiting) return;
   const settings = changes.waiting;
   Object.assign(changes, { waiting: null, busy: true });
-  const { error } = await ask('/change', { settings });
+  const answer = await ask('/change', { settings });
   changes.busy = false;
-  if (error) sayProblem(error);
+  if (answer.error) {
+    sayProblem(answer.error);
+    controls.typed = document.activeElement.closest('[type=text], [type=number]'); // it stays, to be mended
+  } else changes.version = answer.version;
   await sendChanges();
   if (!changes.busy) showControls(controls.list); // what came of the server meanwhile
 }
@@ -81,7 +84,10 @@ function dragged(control, input) {
 function field(control) {
   const number = control.kind === 'count';
   const input = element('input', { id: control.key, type: number ? 'number' : 'text', placeholder: control.default, spellcheck: false, ...(number ? { min: 1 } : {}) });
+  input.addEventListener('input', () => { controls.typed = input; });
+  input.addEventListener('blur', () => { controls.typed = null; });
   input.addEventListener('change', () => {
+    controls.typed = null;
     const text = input.value.trim();
     change(control.key, text === '' ? null : number ? Number(text) : text);
   });
@@ -139,8 +145,8 @@ function made(control) {
   };
 }
 
-const controls = { keys: '', made: new Map(), list: [] };
-/** Shows the controls of the draft; one that somebody is at keeps what they type. */
+const controls = { keys: '', made: new Map(), list: [], typed: null };
+/** Shows the controls of the draft; a field in which somebody types keeps what was not sent yet. */
 function showControls(list) {
   const keys = list.map(({ key, kind }) => `${key}/${kind}`).join(' ');
   if (keys !== controls.keys) {
@@ -153,11 +159,10 @@ function showControls(list) {
     if (controls.made.has(focused)) $(focused).focus();
   }
   controls.list = list;
-  if (changes.busy || changes.waiting) return; // what is on its way is newer
+  if (changes.busy || changes.waiting || version < changes.version) return; // what is on its way is newer
   for (const { key, value } of list) {
     const { input, show, describe } = controls.made.get(key);
     describe?.(value);
-    const typing = document.activeElement === input && input.type !== 'range';
-    if (!typing || input.value === '') show(value);
+    if (controls.typed !== input) show(value);
   }
 }

@@ -20,15 +20,26 @@ function showSearch(search) {
   if (search.error) return $('found').replaceChildren(element('p', { className: 'problem' }, search.error));
   const found = search.document;
   if (!found) return $('found').replaceChildren(element('p', { className: 'hint' }, search.done ? `${search.done} of ${search.total} candidates tried.` : 'The search waits for the whole recording.'));
-  const place = found.candidates.findIndex(one => one.status === 'chosen');
   const good = found.candidates.filter(one => one.status === 'chosen' || one.status === 'meets');
-  const failed = (place < 0 ? found.candidates : found.candidates.slice(0, place)).filter(one => one.status === 'fails').slice(-MOST_CANDIDATES);
+  const failed = found.candidates.filter(one => one.status === 'fails' && one.row);
+  const notes = [
+    search.stale ? 'The scenario was changed since: search again for the one that it is now.' : null,
+    search.on_sample ? 'They were judged on the sample: use one to see the whole recording on it.' : null,
+    search.kept.length ? `In front of each stays, without its price: ${list(search.kept)}.` : null,
+    'The others fail for sure, or cost more than one that meets it.',
+    failed.length > MOST_CANDIDATES ? `Of ${failed.length} that failed, the last ${MOST_CANDIDATES} are listed.` : null,
+  ].filter(known);
   const said = found.chosen ? `${found.chosen} is the cheapest that meets ${search.target}; ${found.simulated} of ${found.candidates.length} candidates were simulated.`
     : `No candidate meets ${search.target}; ${found.simulated} of ${found.candidates.length} were simulated.`;
   $('found').replaceChildren(
-    element('p', { className: 'hint' }, said, search.on_sample ? ' They were judged on the sample: use one to see the whole recording on it.' : ''),
+    element('p', { className: 'hint' }, [said, ...notes].join(' ')),
     element('table', { className: 'found' }, element('thead', {}, element('tr', {}, ['Candidate', 'Price', 'Outcome'].map(text => element('th', { scope: 'col' }, text)))),
-      element('tbody', {}, [...good, ...failed].map(candidateRow))));
+      element('tbody', {}, [...good, ...failed.slice(-MOST_CANDIDATES)].map(candidateRow))));
+}
+
+async function startSearch() {
+  const { error } = await ask('/search', { target: $('target').value });
+  if (error) $('found').replaceChildren(element('p', { className: 'problem' }, error));
 }
 
 const scrolled = (label, node) => element('div', { className: 'scroll', tabIndex: 0, role: 'region', ariaLabel: label }, node);
@@ -49,9 +60,14 @@ function showWhy() {
   ].filter(known));
 }
 
-/** A bar or a cell that was clicked leads to the reasons. */
+/** A bar or a cell that was clicked leads to the reasons; a bar of another scenario selects that one. */
 function explainClicks() {
   for (const id of ['spent', 'blame', 'stations', 'ratios']) {
-    if (figures[id]) listen(id, 'plotly_click', () => { $('why').scrollIntoView({ block: 'start' }); $('why').focus({ preventScroll: true }); });
+    if (!figures[id]) continue;
+    listen(id, 'plotly_click', ({ points: [{ customdata: index }] }) => {
+      if (known(index) && index !== state.scenario) select({ scenario: index });
+      $('why').scrollIntoView({ block: 'start' });
+      $('why').focus({ preventScroll: true });
+    });
   }
 }

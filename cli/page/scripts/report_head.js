@@ -22,6 +22,9 @@ function sentenceOfVerdicts() {
   return parts.filter(known).map(part => `${part}.`).join(' ');
 }
 
+const loadOf = ({ replay }) => replay?.load ?? 1;
+const sentenceOfLoads = () => scenarios().filter(one => loadOf(one) !== 1).map(one => `${one.name} has ${count(loadOf(one))}${NBSP}× the recorded load.`).join(' ');
+
 const lateWord = ({ replay }) => (replay?.late_sessions ? `, ${whole.format(replay.late_sessions)} session${replay.late_sessions === 1 ? ' ends' : 's end'} late` : '');
 const sentenceOfLateSessions = () => scenarios().filter(one => one.replay?.late_sessions).map(({ name, replay: { late_sessions: late, sessions } }) => `On ${name}, ${whole.format(late)} of ${whole.format(sessions)} sessions ${late === 1 ? 'ends' : 'end'} late.`).join(' ');
 
@@ -177,7 +180,7 @@ function drawHead() {
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const rates = sentenceOfRates();
   const answers = [
-    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLateSessions(), sentenceOfSlowness(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' '), verdictsBySize()),
+    answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLoads(), sentenceOfLateSessions(), sentenceOfSlowness(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' '), verdictsBySize()),
     main ? answer('How slow is it?', [...new Set(scenarios().length < MOST_NAMED ? [main, told.at(-1)] : [main])].map(sentenceOfLatency).join(' ')) : null,
     answer('What limits it?', sentencesOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
@@ -288,7 +291,7 @@ function comparisonCell(scenario, purpose) {
 }
 
 /** Requests as the device saw them, some of them joined: what the scenarios count. */
-const commandsOf = trace => trace.transactions ?? scenarios().find(scenario => scenario.trace === trace.hash)?.commands ?? trace.requests;
+const commandsOf = trace => trace.transactions ?? trace.commands ?? trace.requests;
 
 function recordedRow(trace) {
   const cells = data.purposes.map(purpose => {

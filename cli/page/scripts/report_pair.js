@@ -4,7 +4,7 @@ const sameTrace = () => state.compare === RECORDED || compared().trace === selec
 const otherLatency = () => (state.compare === RECORDED ? traceOf(selected()).measured_latency_ns : compared().latency_ns);
 
 const THROUGHPUT = 'completed';
-const completedPerS = purpose => [selected().completed_per_s[purpose], compared() ? compared().completed_per_s[purpose] : selected().arrived_per_s[purpose]];
+const completedPerS = purpose => [selected().completed_per_s[purpose], compared() ? compared().completed_per_s[purpose] : traceOf(selected()).recorded_per_s[purpose]];
 
 /** X ÷ Y of one statistic: `{value, low, high}`, each of them perhaps null; null when nothing is known. */
 function ratioOf(purpose, statistic) {
@@ -52,7 +52,7 @@ function ratioCell(purpose, statistic) {
 
 function throughputCell(purpose) {
   const found = ratioOf(purpose, THROUGHPUT);
-  if (!found || !known(found.value)) return element('td', { className: 'word' }, 'not on both');
+  if (!found || !known(found.value)) return element('td', { className: 'word' }, compared() ? 'not on both' : 'not recorded');
   const [a, b] = completedPerS(purpose);
   return element('td', {}, times(found.value), element('small', {}, `${count(a)}/s against ${count(b)}/s`));
 }
@@ -72,6 +72,7 @@ function factsOf(scenario) {
   const rate = rateOf(scenario);
   const { bottleneck } = scenario;
   return {
+    what: scenario.description || '–',
     verdict: [verdictIcon(scenario.verdict.load), ` ${fullVerdict(scenario)}`],
     rate: rate && known(rate.value) ? `${count(rate.value)}/s` : '–',
     shortfall: known(scenario.throughput_shortfall_pct) ? percent(Math.max(scenario.throughput_shortfall_pct, 0) / 100) : '–',
@@ -84,13 +85,13 @@ function factsOf(scenario) {
 function recordedFacts() {
   const trace = traceOf(selected());
   const rate = trace.span_ns ? commandsOf(trace) / (trace.span_ns / 1e9) : null;
-  return { verdict: 'as recorded', rate: known(rate) ? `${count(rate)}/s arrived` : '–', shortfall: 'none, by definition', lag: 'none, by definition', busiest: 'not recorded', load: '' };
+  return { what: 'as recorded', verdict: 'as recorded', rate: known(rate) ? `${count(rate)}/s arrived` : '–', shortfall: 'none, by definition', lag: 'none, by definition', busiest: 'not recorded', load: '' };
 }
 
 function factsTable() {
   const [a, b] = [factsOf(selected()), compared() ? factsOf(compared()) : recordedFacts()];
   const lags = [selected(), compared()].filter(known).some(hasLag);
-  const rows = [['Verdict', 'verdict'], ['Completed', 'rate'], ['Throughput shortfall', 'shortfall'], ...(lags ? [['Late start', 'lag']] : []), ['Busiest part', 'busiest']];
+  const rows = [['Scenario', 'what'], ['Verdict', 'verdict'], ['Completed', 'rate'], ['Throughput shortfall', 'shortfall'], ...(lags ? [['Late start', 'lag']] : []), ['Busiest part', 'busiest']];
   const cell = (facts, key) => element('td', { className: `text ${key === 'verdict' ? `state ${facts.load}` : ''}` }, facts[key]);
   const head = (letter, mark, name) => element('th', { scope: 'col', className: 'text' }, element('span', { className: 'who' }, mark, `${letter}: ${name}`));
   return element('table', { className: 'facts-table' },

@@ -141,7 +141,7 @@ function drawSpent() {
   const names = sides.map(({ scenario }) => `${plain(shortened(scenario.name, narrow() ? 14 : 24))} `);
   const per = { [ALL]: 'a transaction', [COMMITS]: 'a commit' }[state.query] ?? 'a call';
   const traces = places.map(i => ({
-    type: 'bar', orientation: 'h', name: partWord(data.parts[i]), y: sides.map((_, k) => k), x: sides.map(({ us }) => (us ? us[i] / factor : null)),
+    type: 'bar', orientation: 'h', name: partWord(data.parts[i]), y: sides.map((_, k) => k), x: sides.map(({ us }) => (us ? us[i] / factor : null)), customdata: sides.map(({ scenario }) => scenarios().indexOf(scenario)),
     marker: { color: css(PART_COLOURS[i]), line: { color: css('--page'), width: 1 } },
     text: sides.map(({ us }) => (us ? duration(us[i]) : '')), textposition: 'none', hovertemplate: `${plain(partWord(data.parts[i]))}: %{text}<extra></extra>`,
   }));

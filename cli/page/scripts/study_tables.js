@@ -55,7 +55,8 @@ function drawSortable(id) {
   own.node.replaceChildren(element('caption', { className: 'unseen' }, own.label), element('thead', {}, element('tr', {}, head)),
     element('tbody', {}, body.length ? body : [element('tr', {}, element('td', { className: 'text', colSpan: own.columns.length }, 'Nothing holds this text.'))]));
   labelCells(own.node);
-  own.found.textContent = own.wanted ? `${whole.format(rows.length)} of ${whole.format(own.rows.length)}` : '';
+  const all = own.all ?? own.rows.length;
+  own.found.textContent = rows.length < all || own.wanted ? `${whole.format(rows.length)} of ${whole.format(all)}` : '';
   own.more.hidden = shown.length >= rows.length;
   own.more.textContent = rows.length - shown.length > MORE_ROWS ? `Show ${MORE_ROWS} more of ${whole.format(rows.length)}` : `Show the other ${whole.format(rows.length - shown.length)}`;
 }
