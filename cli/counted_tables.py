@@ -31,6 +31,7 @@ _INDEX_COLUMNS = (
     "mean",
     "in the pool",
 )
+_IDLE = "the server was idle: no query but the recorder's was counted; record while the load runs"
 #: How the states of sessions begin; other processes of a server have names in their place.
 _OF_CLIENTS, _HIDDEN = ("active", "idle", "fastpath", "disabled", "/"), "in states that the role may not see"
 _RELATION_COLUMNS = ("relation", "kind", "size", "pages read", "pages hit", "hit ratio", "in the pool")
@@ -42,8 +43,7 @@ def show_counted(document: dict[str, Any], everything: bool) -> tuple[list[str],
     """
     span = "span unknown" if document["span_ns"] is None else f"in {format_ns(document['span_ns'])}"
     tables = list(_tables(document, span))
-    called = [row for row in document["queries"] if row["calls"] != 0]
-    queries = sorted(called, key=lambda row: (_is_of_the_recording(row), -_time(row)))[:_FEW]
+    queries = sorted(_called(document), key=lambda row: (_is_of_the_recording(row), -_time(row)))[:_FEW]
     if everything or not queries:
         shown = tables if everything else tables[:1]
     else:
@@ -55,10 +55,29 @@ def show_counted(document: dict[str, Any], everything: bool) -> tuple[list[str],
     if whole:
         terminal.show_table("overall", ["figure", "value"], whole, words=2)
     notes = [*(f"missing: {lack}" for lack in document["missing"]), *document["findings"]]
-    hidden = "//" in (document["sessions"] or {"mean": ()})["mean"]  # others' queries are, too
-    if document["snapshots"].get("query", 0) > 1 and all(map(_is_of_the_recording, called)) and not hidden:
-        notes.insert(0, "the server was idle: no query but the recorder's was counted; record while the load runs")
+    if _was_idle(document):
+        notes.insert(0, _IDLE)
     return notes, max(len(tables) - len(shown), 0)
+
+
+def why_no_load(document: dict[str, Any]) -> str | None:
+    """Say why a recording has no queries to replay; None where it has some."""
+    from tiersim.traces.description.missing import WORK_OF_QUERIES
+
+    if _was_idle(document):
+        return _IDLE
+    lacks = [lack for lack in document["missing"] if lack.startswith(WORK_OF_QUERIES)]
+    return f"lacks {lacks[0]}" if lacks else None
+
+
+def _was_idle(document: dict[str, Any]) -> bool:
+    hidden = "//" in (document["sessions"] or {"mean": ()})["mean"]  # others' queries are, too
+    counted = document["snapshots"].get("query", 0) > 1
+    return counted and not hidden and all(map(_is_of_the_recording, _called(document)))
+
+
+def _called(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in document["queries"] if row["calls"] != 0]
 
 
 @dataclass(frozen=True)

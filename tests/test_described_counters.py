@@ -1,5 +1,7 @@
 """What ``describe`` says of counters: no figure that the server did not count, no remedy for what is there."""
 
+# ruff: noqa: F401, F811 - fixtures
+
 import json
 from collections.abc import Mapping
 from decimal import Decimal
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.counted_bundles import bundle, simple
+from tests.test_cli import Shell, shell
 from tiersim.cli.counted_tables import show_counted
 from tiersim.traces.bundle import Bundle, RequestWriter
 from tiersim.traces.description.counters import counted
@@ -165,3 +168,15 @@ def test_where_queries_of_others_are_hidden_nobody_knows_whether_it_was_idle(
 ) -> None:
     moments = [{("query", "own"): simple(calls), ("session", "//"): numbers(sessions=8)} for calls in (1, 5)]
     assert "idle" not in shown(described(tmp_path, *moments, texts={"own": SESSIONS}), capsys)
+
+
+def test_a_replay_is_refused_for_what_a_recording_lacks_first(tmp_path: Path, shell: Shell) -> None:
+    idle = [{("query", "own"): simple(calls)} for calls in (1, 5)]
+    described(tmp_path / "idle.trace", *idle, texts={"own": SESSIONS})
+    described(tmp_path / "bare.trace", {SHOP: numbers(commits=1)}, {SHOP: numbers(commits=9)}, engine="postgresql")
+    for name, why in (
+        ("idle", "the server was idle: no query but the recorder's was counted; record while the load runs"),
+        ("bare", "lacks the work of each query: install pg_stat_statements"),
+    ):
+        path = tmp_path / f"{name}.trace"
+        assert f"{path}: {why}" in shell.fails("replay", path, "--on", "pcie-flash")

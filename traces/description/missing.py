@@ -6,6 +6,7 @@ from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import Differences, EntityChange
 from tiersim.traces.statistics import Table
 
+WORK_OF_QUERIES = "the work of each query"
 #: By engine: what is said to be missing → what to do there.
 _REMEDIES = {
     "postgresql": {
@@ -91,7 +92,7 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
             "",
         )
     if not found.of("query") and not len(statements):
-        yield "the work of each query", "queries"
+        yield WORK_OF_QUERIES, "queries"
     if len(statements) and not found.of("query") and not (statements.columns["physical_reads"] >= 0).any():
         yield "physical reads of the executions (logical reads are known)", "reads"
     if found.of("query") and _reads_without_time(found):
