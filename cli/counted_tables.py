@@ -279,8 +279,8 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         ]
         if row["pages_looked_up"] is not None:
             asked.append(
-                f"{_count(row['pages_looked_up'])} pages looked up, {_count(row['pages_read'])} read, hit ratio"
-                f" {_share(row['hit_ratio'])}"
+                f"{_count(row['pages_looked_up'])} pages looked up, {_count(row['pages_read'])} read,"
+                f" {_share(row['hit_ratio'])} of lookups were hits"
             )
         if asked:
             yield "server" if row["name"] == "*" else f"database {row['name']}", ", ".join(asked)

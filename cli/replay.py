@@ -210,10 +210,10 @@ def _run_statements(
             return replay_statements_all(bundle, scenarios, recorded_on=baseline, ranges=ranges, progress=told)
     except TraceError:
         document = counted(bundle)
-        why = document and why_no_load(document)
-        if not why:
+        what = document and why_no_load(document)
+        if not what:
             raise
-        raise TraceError(f"{bundle.path}: {why}") from None
+        raise TraceError(f"{bundle.path}: {what}") from None
 
 
 def _replay_requests(

@@ -2,6 +2,7 @@
 
 # ruff: noqa: F401, F811 - fixtures
 
+import copy
 import json
 from collections.abc import Mapping
 from decimal import Decimal
@@ -11,8 +12,11 @@ from typing import Any
 import pytest
 
 from tests.counted_bundles import bundle, simple
+from tests.page_samples import DISKS
+from tests.page_statements import statement_sample
 from tests.test_cli import Shell, shell
 from tiersim.cli.counted_tables import show_counted
+from tiersim.cli.statements import _most_expensive
 from tiersim.traces.bundle import Bundle, RequestWriter
 from tiersim.traces.description.counters import counted
 from tiersim.traces.recorders.mysql import views as mysql
@@ -170,7 +174,10 @@ def test_where_queries_of_others_are_hidden_nobody_knows_whether_it_was_idle(
     assert "idle" not in shown(described(tmp_path, *moments, texts={"own": SESSIONS}), capsys)
 
 
-def test_a_replay_is_refused_for_what_a_recording_lacks_first(tmp_path: Path, shell: Shell) -> None:
+def test_a_replay_is_refused_for_what_a_recording_lacks_first(
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tiersim.cli.replay.compile_if_cold", lambda: None)
     idle = [{("query", "own"): simple(calls)} for calls in (1, 5)]
     described(tmp_path / "idle.trace", *idle, texts={"own": SESSIONS})
     described(tmp_path / "bare.trace", {SHOP: numbers(commits=1)}, {SHOP: numbers(commits=9)}, engine="postgresql")
@@ -180,3 +187,25 @@ def test_a_replay_is_refused_for_what_a_recording_lacks_first(tmp_path: Path, sh
     ):
         path = tmp_path / f"{name}.trace"
         assert f"{path}: {why}" in shell.fails("replay", path, "--on", "pcie-flash")
+
+
+def test_the_share_of_lookups_is_not_called_as_the_simulated_pool_s_hits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a server counts as lookups is not what the simulated pool is asked for."""
+    counts = [
+        {("database", "*"): numbers(pages_looked_up=looked_up, pages_read=read)}
+        for looked_up, read in ((0, 0), (100, 8))
+    ]
+    said = shown(described(tmp_path, *counts), capsys)
+    assert "100 pages looked up, 8 read, 92.0 % of lookups were hits" in said
+    assert "hit ratio" not in said
+
+
+def test_a_commit_has_no_row_among_queries_beside_its_own() -> None:
+    summary = copy.deepcopy(statement_sample(DISKS).summary)
+    first, *others = _most_expensive([summary])
+    summary["queries"][first]["text"] = "COMMIT"
+    assert _most_expensive([summary]) == others
+    del summary["latency_ns"]["commit"]
+    assert _most_expensive([summary]) == [first, *others]
