@@ -71,9 +71,10 @@ def why_no_load(document: dict[str, Any]) -> str | None:
 
 
 def _was_idle(document: dict[str, Any]) -> bool:
+    """Tell whether the recorder's queries alone were counted; where not even these were, nobody knows."""
     hidden = "//" in (document["sessions"] or {"mean": ()})["mean"]  # others' queries are, too
-    counted = document["snapshots"].get("query", 0) > 1
-    return counted and not hidden and all(map(_is_of_the_recording, _called(document)))
+    counted = _called(document) if document["snapshots"].get("query", 0) > 1 else []
+    return bool(counted) and not hidden and all(map(_is_of_the_recording, counted))
 
 
 def _called(document: dict[str, Any]) -> list[dict[str, Any]]:

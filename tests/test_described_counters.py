@@ -138,6 +138,7 @@ OWN = (
     "SHOW GLOBAL STATUS",
     "SELECT database_name, TABLE_NAME, n_rows, clustered_index_size FROM mysql.innodb_table_stats LIMIT ?",
     "SELECT ? AS DATA, ? AS log",
+    "SELECT NAME , SUBSYSTEM , COUNT , STATUS FROM information_schema . INNODB_METRICS",  # MySQL's spaces
     "SELECT oid FROM pg_catalog.pg_class WHERE relkind IN (?) AND relpersistence <> ? ORDER BY relpages DESC, oid",
 )
 
@@ -165,6 +166,15 @@ def test_an_idle_server_is_said_to_be_idle(
     assert ("the server was idle: no query but the recorder's was counted" in said) is idle
     assert ("SELECT bal" in said) is not idle
     assert "recorder: SELECT" in said
+
+
+def test_where_no_query_was_counted_nobody_knows_whether_it_was_idle(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As with pg_stat_statements.track = none."""
+    assert "idle" not in shown(
+        described(tmp_path, *[{("query", "own"): simple(1)}] * 2, texts={"own": SESSIONS}), capsys
+    )
 
 
 def test_where_queries_of_others_are_hidden_nobody_knows_whether_it_was_idle(
