@@ -31,6 +31,9 @@ _INDEX_COLUMNS = (
     "mean",
     "in the pool",
 )
+_IDLE = "the server was idle: no query but the recorder's was counted; record while the load runs"
+#: How the states of sessions begin; other processes of a server have names in their place.
+_OF_CLIENTS, _HIDDEN = ("active", "idle", "fastpath", "disabled", "/"), "in states that the role may not see"
 _RELATION_COLUMNS = ("relation", "kind", "size", "pages read", "pages hit", "hit ratio", "in the pool")
 
 
@@ -38,11 +41,9 @@ def show_counted(document: dict[str, Any], everything: bool) -> tuple[list[str],
     """Print what ``counted`` of a description says, *everything* or what matters most; returns the notes below it, and
     how many tables are left out.
     """
-    from tiersim.scenarios.calibration.synthesis.counted import is_of_the_recording
-
     span = "span unknown" if document["span_ns"] is None else f"in {format_ns(document['span_ns'])}"
     tables = list(_tables(document, span))
-    queries = sorted(document["queries"], key=lambda row: (is_of_the_recording(row["text"] or ""), -_time(row)))[:_FEW]
+    queries = sorted(_called(document), key=lambda row: (_is_of_the_recording(row), -_time(row)))[:_FEW]
     if everything or not queries:
         shown = tables if everything else tables[:1]
     else:
@@ -54,7 +55,30 @@ def show_counted(document: dict[str, Any], everything: bool) -> tuple[list[str],
     if whole:
         terminal.show_table("overall", ["figure", "value"], whole, words=2)
     notes = [*(f"missing: {lack}" for lack in document["missing"]), *document["findings"]]
+    if _was_idle(document):
+        notes.insert(0, _IDLE)
     return notes, max(len(tables) - len(shown), 0)
+
+
+def why_no_load(document: dict[str, Any]) -> str | None:
+    """Say why a recording has no queries to replay; None where it has some."""
+    from tiersim.traces.description.missing import WORK_OF_QUERIES
+
+    if _was_idle(document):
+        return _IDLE
+    lacks = [lack for lack in document["missing"] if lack.startswith(WORK_OF_QUERIES)]
+    return f"lacks {lacks[0]}" if lacks else None
+
+
+def _was_idle(document: dict[str, Any]) -> bool:
+    """Tell whether the recorder's queries alone were counted; where not even these were, nobody knows."""
+    hidden = "//" in (document["sessions"] or {"mean": ()})["mean"]  # others' queries are, too
+    counted = _called(document) if document["snapshots"].get("query", 0) > 1 else []
+    return bool(counted) and not hidden and all(map(_is_of_the_recording, counted))
+
+
+def _called(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in document["queries"] if row["calls"] != 0]
 
 
 @dataclass(frozen=True)
@@ -125,10 +149,16 @@ def _writes(query: dict[str, Any]) -> float:
 
 def _text(row: dict[str, Any]) -> str:
     """Return the text of a query, that of the recorder or of monitoring marked."""
-    from tiersim.scenarios.calibration.synthesis.counted import is_of_the_recording
-
     text = str(row["text"] or row["entity"])
-    return f"recorder: {text}" if is_of_the_recording(text) else text
+    return f"recorder: {text}" if _is_of_the_recording(row) else text
+
+
+def _is_of_the_recording(row: dict[str, Any]) -> bool:
+    from tiersim.scenarios.calibration.synthesis.counted import is_of_the_recording
+    from tiersim.traces.recorders.own_queries import is_of_recorder
+
+    text = row["text"] or ""
+    return is_of_recorder(text) or is_of_the_recording(text)
 
 
 def _query(row: dict[str, Any]) -> list[str]:
@@ -234,23 +264,24 @@ def _relation(row: dict[str, Any]) -> list[str]:
 
 def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     span_s = document["span_ns"] / 1e9 if document["span_ns"] else None
+    least = {subject: "at least " for subject in document["resets"]}
     for row in document["databases"][:SHOWN]:
         if row["commits"]:
-            rate = f" ({row['commits'] / span_s:,.0f}/s)" if span_s else ""
+            rate = f" ({least.get('database', '')}{row['commits'] / span_s:,.0f}/s)" if span_s else ""
             hits = f", {_count(row['pages_read'])} pages read, hit ratio {_share(row['hit_ratio'])}"
             yield (
                 f"database {row['name']}",
                 f"{_count(row['commits'])} commits{rate}, {_count(row['rollbacks'])} rollbacks{hits}",
             )
         asked = [
-            f"{row[name] / span_s:,.0f} {name.replace('_', ' ')}/s"
+            f"{least.get('database', '')}{row[name] / span_s:,.0f} {name.replace('_', ' ')}/s"
             for name in ("batches", "transactions", "statements", "write_transactions")
             if row[name] is not None and span_s
         ]
         if row["pages_looked_up"] is not None:
             asked.append(
-                f"{_count(row['pages_looked_up'])} pages looked up, {_count(row['pages_read'])} read, hit ratio"
-                f" {_share(row['hit_ratio'])}"
+                f"{_count(row['pages_looked_up'])} pages looked up, {_count(row['pages_read'])} read,"
+                f" {_share(row['hit_ratio'])} of lookups were hits"
             )
         if asked:
             yield "server" if row["name"] == "*" else f"database {row['name']}", ", ".join(asked)
@@ -263,7 +294,7 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
     if document["log"] and document["log"].get("bytes") is not None:
         log = document["log"]
-        rate = f" ({format_bytes(log['bytes'] / span_s)}/s)" if span_s else ""
+        rate = f" ({least.get('log', '')}{format_bytes(log['bytes'] / span_s)}/s)" if span_s else ""
         records = f" in {_count(log['records'])} records" if log.get("records") is not None else ""
         images = (
             f", {_count(log['full_page_images'])} full-page images" if log.get("full_page_images") is not None else ""
@@ -272,7 +303,7 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         mean = of_time = ""
         if log.get("flush_ms") and log.get("flushes"):
             mean = f" of {_ms(log['flush_ms'] / log['flushes'])}"
-            busy_pct = 100 * log["flush_ms"] / (1e3 * span_s) if span_s else 0.0
+            busy_pct = 100 * log["flush_ms"] / (1e3 * span_s) if span_s and "log" not in least else 0.0
             of_time = f" ({busy_pct:.0f} % of the time)" if 0 < busy_pct <= 100 else ""  # not of flushes side by side
         yield "log", f"{_bytes(log['bytes'])}{rate}{records}{images}{flushes}{mean}{of_time}"
     if document["log"] and document["log"].get("checkpoint_age_bytes") is not None:
@@ -290,7 +321,9 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         phrases = []
         if found.get("timed") is not None or found.get("requested") is not None:
             phrases.append(f"{_count(found.get('timed'))} timed, {_count(found.get('requested'))} requested")
-        timed = f" in {_ms(found['write_ms'])}, flushed in {_ms(found.get('flush_ms'))}" if "write_ms" in found else ""
+        # of a checkpoint that runs the server counts pages, and no time yet
+        timed = f" in {_ms(found['write_ms'])}" if found.get("write_ms") else ""
+        timed += f", flushed in {_ms(found['flush_ms'])}" if found.get("flush_ms") else ""
         if found.get("done") is not None:
             phrases.append(f"{_count(found['done'])} done")
         if found.get("pages_written") is not None or not phrases:
@@ -319,8 +352,9 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "background writer", f"{_count(found.get('pages_written'))} pages{sessions}"
     if document["sessions"]:
         told = document["sessions"]["mean"].items()
-        most = [(name, mean) for name, mean in told if "/Activity/" not in name][:4]  # which waits for work
-        waits = ", ".join(f"{mean:.2g} {name.replace('//', '').strip('/').replace('/', ' ')}" for name, mean in most)
+        most = [(name, mean) for name, mean in told if name.startswith(_OF_CLIENTS)][:4]
+        waits = ", ".join(f"{mean:.2g} {' '.join(name.replace('/', ' ').split()) or _HIDDEN}" for name, mean in most)
+        waits = waits or "none"
         yield "sessions", f"{waits} on average ({document['sessions']['samples']:,} samples)"
     if document["client"]:
         found = document["client"]

@@ -21,6 +21,7 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="The bundle,
 Force = Annotated[bool, typer.Option("--force", help="Replace a bundle that is already there.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Record nothing; print the commands to run by hand.")]
+_NOT_IN_LINES = "is not in the printed lines, for it may hold a password"
 
 
 @app.command("postgres")
@@ -64,6 +65,8 @@ def postgres(
     from tiersim.traces.recorders.postgres.by_hand import commands
 
     if dry_run:
+        if dsn:
+            _say(f"--dsn: {_NOT_IN_LINES}; set PGHOST, PGPORT, PGUSER and PGDATABASE for psql")
         print("\n".join(commands(with_pool=buffercache)))
         return
     plan = Plan(minutes * 60, interval, sample, buffercache)
@@ -105,6 +108,8 @@ def mysql(
     from tiersim.traces.recorders.rounds import Plan
 
     if dry_run:
+        if dsn:
+            _say(f"--dsn: {_NOT_IN_LINES}; write host and user into ~/.my.cnf for mysql")
         print("\n".join(commands()))
         return
     _record(record_mysql, dsn, output, Plan(minutes * 60, interval, sample), json=json, force=force)
@@ -236,7 +241,7 @@ def _report(manifest: "Manifest", target: Path, *, json: bool) -> None:
         }
         terminal.print_json(document)
         return
-    what = f"{manifest.requests:,} requests" if manifest.requests else f"{manifest.snapshots:,} snapshots"
+    what = f"{manifest.requests:,} requests" if manifest.requests else f"{manifest.snapshots:,} snapshots and samples"
     print(f"{target}: {what} in {format_ns(manifest.span_ns)} ({manifest.source_format})")
     for why, count in manifest.dropped.items():
         print(f"  not recorded: {count:,} {why}")

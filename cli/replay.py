@@ -14,7 +14,7 @@ from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.statements import show_statements
 from tiersim.cli.tenants import replay_tenants, show_sharing, show_waits
 from tiersim.cli.workloads import show_workload
-from tiersim.errors import ScenarioError
+from tiersim.errors import ScenarioError, TraceError
 from tiersim.files import check_target, make_folder
 from tiersim.units import NS_PER_S, format_bytes, format_ns
 
@@ -200,11 +200,20 @@ def _run_statements(
     ranges: bool,
     progress: terminal.Progress | None,
 ) -> "list[Result]":
+    from tiersim.cli.counted_tables import why_no_load
     from tiersim.scenarios.statements.replay import replay_statements_all
+    from tiersim.traces.description.counters import counted
 
     compile_if_cold()
-    with nullcontext(progress) if progress else terminal.progress_bar("running statements") as told:
-        return replay_statements_all(bundle, scenarios, recorded_on=baseline, ranges=ranges, progress=told)
+    try:
+        with nullcontext(progress) if progress else terminal.progress_bar("running statements") as told:
+            return replay_statements_all(bundle, scenarios, recorded_on=baseline, ranges=ranges, progress=told)
+    except TraceError:
+        document = counted(bundle)
+        what = document and why_no_load(document)
+        if not what:
+            raise
+        raise TraceError(f"{bundle.path}: {what}") from None
 
 
 def _replay_requests(

@@ -303,9 +303,16 @@ def _dip(checkpoints: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _most_expensive(summaries: Sequence[Summary]) -> list[str]:
+    """Return the queries that take most time, without COMMIT where commits have rows of their own: as a query its CPU
+    is predicted, and its flush recorded.
+    """
+    from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
+
     spent: dict[str, float] = {}
     for summary in summaries:
         for query, figures in summary["queries"].items():
+            if role_of(figures["text"] or "") is Role.COMMITS and summary["latency_ns"].get("commit"):
+                continue
             spent[query] = max(spent.get(query, 0.0), figures["count"] * sum(figures["breakdown_ns"].values()))
     return sorted(spent, key=lambda query: (-spent[query], query))[:_MOST_SHOWN]
 

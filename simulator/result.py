@@ -85,6 +85,8 @@ def load_result(path: Path) -> Result:
             summary, **tables, scenario_toml=part_of(path, "scenario.toml").read_text(encoding="utf-8"), **more
         )
     except OSError as error:
+        if inside := sorted(path.glob("*.result")):
+            raise TraceError(f"{path}: is a folder of results; name one of them, such as {inside[0]}") from None
         raise TraceError(f"{path}: is not a result bundle ({reason(error)}); give a folder that replay wrote") from None
     except MemoryError:
         raise

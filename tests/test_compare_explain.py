@@ -187,6 +187,10 @@ def test_one_result_alone_is_wrong_usage(shell: Shell, replayed: Path) -> None:
 def test_no_result_is_said(shell: Shell) -> None:
     assert "is not a result bundle" in shell.fails("compare", "a.result", "b.result")
     assert "is not a result bundle" in shell.fails("explain", "a.result")
+    Path("c.result/x.result").mkdir(parents=True)
+    assert "c.result: is a folder of results; name one of them, such as c.result/x.result" in shell.fails(
+        "explain", "c.result"
+    )
 
 
 # --------------------------------------------------------------------------------------------------------- explain

@@ -73,6 +73,12 @@ def test_a_new_query_counts_from_nothing_and_one_that_left_is_said() -> None:
     assert "left the view" in found.findings()[0]
 
 
+def test_what_had_no_counts_has_none_to_lose_when_it_leaves() -> None:
+    sizes = {("relation", "used"): {"index_scans": Decimal(1)}, ("relation", "unused"): {"pages": Decimal(1)}}
+    found = differences([Snapshot(0, sizes), Snapshot(10**9, {("relation", "other"): {"index_scans": Decimal(1)}})])
+    assert found.evicted == {"relation": ["used"]}
+
+
 def test_one_snapshot_tells_no_growth() -> None:
     assert grown(seen({"calls": 7})) == 0
 

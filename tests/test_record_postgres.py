@@ -8,19 +8,22 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
+from threading import Thread
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.postgres_server import PASSWORD, PostgresServer, environment, interrupt, running, versions, wait_for
 from tests.test_cli import Shell, shell
-from tiersim.traces.bundle import Bundle
+from tiersim.cli.record import _report
+from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import Differences, differences
 from tiersim.traces.readers import import_trace
 from tiersim.traces.recorders.postgres.views import MOST_STATEMENTS
@@ -473,3 +476,33 @@ def test_a_bundle_that_is_there_is_refused_before_the_server_is_asked(
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     (shell.folder / "r.trace").mkdir()
     assert "is already there" in refused("host=planted-name.invalid")
+
+
+def test_a_server_of_another_kind_is_told_from_a_failed_encryption(refused: Callable[[str], str]) -> None:
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def greet() -> None:
+            """Speak first, as MariaDB does."""
+            for _ in range(2):
+                accepted = listener.accept()[0]
+                accepted.sendall(b"J\0\0\0\n10.11.19-MariaDB\0")
+                accepted.recv(100)
+                accepted.close()
+
+        Thread(target=greet, daemon=True).start()
+        said = refused(f"host=127.0.0.1 port={listener.getsockname()[1]} user=a")
+    assert "no PostgreSQL answers there; check host and port" in said
+
+
+@pytest.mark.parametrize("server", ["postgres", "mysql"])
+def test_lines_to_run_by_hand_do_not_drop_the_server_in_silence(server: str, shell: Shell) -> None:
+    said = shell("record", server, "--dry-run", "--dsn", "host=a password=planted-literal")
+    assert "--dsn: is not in the printed lines" in said.err
+    assert "planted-literal" not in said.out + said.err
+    assert not shell("record", server, "--dry-run").err
+
+
+def test_what_was_taken_is_not_called_snapshots_where_most_are_samples(capsys: pytest.CaptureFixture[str]) -> None:
+    _report(Manifest(source_format="postgresql", snapshots=62, span_ns=60_200_000_000), Path("a.trace"), json=False)
+    assert "62 snapshots and samples in 60.2 s" in capsys.readouterr().out

@@ -63,10 +63,11 @@ class Differences:
                 f"the server was restarted {times} between snapshots: counts between the last snapshot before and the"
                 " restart are lost"
             )
-        for subject, entities in sorted(self.resets.items()):
+        if self.resets:
             said.append(
-                f"{subject}: the counters of {_named(entities)} were reset between snapshots: counts between the last"
-                " snapshot before and the reset are lost"
+                f"the counters of {', '.join(_counted(*reset) for reset in sorted(self.resets.items()))} were reset"
+                " between snapshots: counts between the last snapshot before and the reset are lost, so their rates are"
+                " too low; record again without a reset"
             )
         for subject, entities in sorted(self.evicted.items()):
             said.append(
@@ -79,6 +80,11 @@ class Differences:
 def _named(entities: list[str]) -> str:
     distinct = sorted(set(entities))
     return distinct[0] if len(distinct) == 1 else f"{len(distinct):,} entities, such as {distinct[0]},"
+
+
+def _counted(subject: str, entities: list[str]) -> str:
+    distinct = set(entities)
+    return f"{subject} ({entities[0] if len(distinct) == 1 else f'{len(distinct):,}'})"
 
 
 @dataclass(frozen=True)
@@ -237,7 +243,8 @@ def _step(
             for name, value in numbers.items()
             if isinstance(start := starts[name], Decimal)
         }
-    evicted = tuple(entity for entity in then if entity not in now) if then is not None and counts else ()
+    gone = (entity for entity in then or () if entity not in now)
+    evicted = tuple(entity for entity in gone if counts and not counters.isdisjoint((then or {})[entity]))
     return SnapshotStep(subject, counts, start_ns, end_ns, then, now, grown, tuple(reset), evicted)
 
 

@@ -26,7 +26,7 @@ SHORT = {
     "traces/readers/sqlserver/pool_size.py": "counters of two formats tell it",
     "traces/readers/sqlserver/window.py": "two formats are read through it",
     "traces/recorders/local_host.py": "recorders of servers and of blocks use it",
-    "traces/recorders/mysql/by_hand.py": "what is printed for others to run; it records nothing",
+    "traces/recorders/own_queries.py": "queries of recorders that know nothing of each other",
     "traces/recorders/postgres/by_hand.py": "what is printed for others to run; it records nothing",
     "traces/recorders/steady_clock.py": "a clock, which knows nothing of servers",
 }

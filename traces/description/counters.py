@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tiersim.grouping import rows_of_each
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.description.missing import missing
 from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, differences, of_log
 from tiersim.traces.statistics import Table, read_queries, read_snapshots, read_statements
@@ -30,8 +31,11 @@ def counted(bundle: Bundle) -> dict[str, Any] | None:
     if not len(statements) and not found.snapshots:
         return None
     texts = _texts(read_queries(bundle.path))
-    known = [span for span in found.span_ns.values() if span]
-    span_ns = max(known, default=None)
+    known = {subject: span for subject, span in found.span_ns.items() if span}
+    # of what has rates: sessions are seen until a server is lost, after its last counters
+    span_ns = max(
+        (span for subject, span in known.items() if subject in SUBJECTS and SUBJECTS[subject].counters), default=None
+    )
     queries = [_query(entity, change, texts, span_ns) for entity, change in found.of("query").items()]
     total_ms = sum(query["exec_ms"] or 0 for query in queries)
     for query in queries:
@@ -39,6 +43,7 @@ def counted(bundle: Bundle) -> dict[str, Any] | None:
     return {
         "span_ns": span_ns,
         "snapshots": dict(sorted(found.snapshots.items())),
+        "resets": sorted(found.resets),
         "queries": sorted(queries, key=lambda query: (-(query["exec_ms"] or 0), query["entity"])),
         "executions": _executions(statements, texts),
         "databases": _databases(found),

@@ -6,6 +6,7 @@ from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import Differences, EntityChange
 from tiersim.traces.statistics import Table
 
+WORK_OF_QUERIES = "the work of each query"
 #: By engine: what is said to be missing → what to do there.
 _REMEDIES = {
     "postgresql": {
@@ -44,7 +45,7 @@ _REMEDIES["mysql"] = {
     "transactions": "SET GLOBAL innodb_monitor_enable = 'trx_rw_commits', and record INNODB_METRICS",
     "log": "record SHOW GLOBAL STATUS (8.0.30 and later), or information_schema.INNODB_METRICS",
     "log timing": "record performance_schema.file_summary_by_instance, whose binary log tells it",
-    "checkpoints": "record information_schema.INNODB_METRICS",
+    "checkpoints": "SET GLOBAL innodb_monitor_enable = 'log_checkpoints', and record INNODB_METRICS",
     "settings": "record SHOW GLOBAL VARIABLES",
     "files": "record performance_schema.file_summary_by_instance before and after",
 }
@@ -91,7 +92,7 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
             "",
         )
     if not found.of("query") and not len(statements):
-        yield "the work of each query", "queries"
+        yield WORK_OF_QUERIES, "queries"
     if len(statements) and not found.of("query") and not (statements.columns["physical_reads"] >= 0).any():
         yield "physical reads of the executions (logical reads are known)", "reads"
     if found.of("query") and _reads_without_time(found):
@@ -115,8 +116,12 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
     logs, log_files = list(found.of("log").values()), _log_files(found)
     if all(change.number("bytes") is None for change in logs) and not log_files:
         yield "bytes written to the log, other than by queries", "log"
-    elif not log_files and not any(change.number("flush_ms") for change in [*logs, *_log_writers(found)]):
-        yield "the time of log flushes", "log timing"
+    elif not log_files and _flushes_without_time([*logs, *_log_writers(found)]):
+        binary = found.of("setting").get("log_bin")
+        if engine in _INNODB and binary is not None and binary.last.get("setting") == "OFF":
+            yield "the time of log flushes: log_bin is OFF, and no file of the redo log was timed", ""
+        else:
+            yield "the time of log flushes", "log timing"
     if not found.of("checkpoint") and not found.of("checkpointer"):
         yield "checkpoints", "checkpoints"
     if not found.of("session") and not found.of("client") and not len(statements):
@@ -150,6 +155,12 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
 
 def _log_writers(found: Differences) -> list[EntityChange]:
     return [change for entity, change in found.of("io").items() if "/wal/" in entity]
+
+
+def _flushes_without_time(changes: list[EntityChange]) -> bool:
+    """Tell whether the log was flushed, as far as that was counted, and no flush was timed."""
+    counts = [count for change in changes if (count := change.number("flushes")) is not None]
+    return (not counts or any(counts)) and not any(change.number("flush_ms") for change in changes)
 
 
 def _log_files(found: Differences) -> list[EntityChange]:

@@ -68,6 +68,8 @@ def options_of(dsn: str) -> dict[str, Any]:
         given = {name: unquote(value) if isinstance(value, str) else value for name, value in given.items() if value}
         if parts.scheme not in ("mysql", "mariadb"):
             raise RecordingError(_NO_DSN.format("what stands before ://"))
+        if parts.path.strip("/"):
+            raise RecordingError("--dsn: names a database, but all of the server are recorded; leave its name out")
     else:
         pairs = [word.partition("=") for word in dsn.split()]
         if not all(sign for _, sign, _ in pairs):

@@ -12,6 +12,7 @@ from tiersim.traces.recorders.growing import GrowingBundle
 from tiersim.traces.recorders.local_host import device_of
 from tiersim.traces.recorders.mysql.connection import MysqlConnection
 from tiersim.traces.recorders.mysql.snapshots import MysqlSnapshots
+from tiersim.traces.recorders.mysql.views import FOLDERS
 from tiersim.traces.recorders.rounds import NotShownError, Plan, Progress, known, record_rounds
 
 
@@ -75,7 +76,7 @@ def _lacking(server: MysqlConnection, snapshots: MysqlSnapshots) -> Iterator[str
 def _devices(server: MysqlConnection) -> dict[str, Any]:
     """Return the devices of data and log, where they are known to this process."""
     try:
-        (row,) = server.rows("SELECT @@datadir AS data, @@innodb_log_group_home_dir AS log")
+        (row,) = server.rows(FOLDERS)
     except (NotShownError, ValueError):
         return {}
     data = Path(row["data"] or "/")

@@ -25,6 +25,7 @@ class TableQuery(NamedTuple):
 
 #: When it is, as the server says. First of a snapshot, whose time it is.
 MOMENT = TableQuery("moment", "SELECT UNIX_TIMESTAMP(SYSDATE(6)) AS unix_s, VERSION() AS version")
+FOLDERS = "SELECT @@datadir AS data, @@innodb_log_group_home_dir AS log"
 VARIABLES = TableQuery("global_variables", "SHOW GLOBAL VARIABLES", at_ends=True)
 
 _DIGESTS = (

@@ -58,6 +58,7 @@ _NOT_CONNECTED = (
         "the server is starting, stopping or recovering; try again",
     ),
     (r"service", "the service is not in the service file; check PGSERVICEFILE"),
+    (r"invalid response to|expected authentication request", "no PostgreSQL answers there; check host and port"),
     (r"SSL|certificate", "the encrypted connection failed; check sslmode and the certificates"),
 )
 _NOT_SHOWN = {
