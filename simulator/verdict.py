@@ -146,7 +146,6 @@ def judge(
 class Sessions:
     """What a run whose commands wait for others is judged by, besides its metrics."""
 
-    load: float  # multiple of the recorded load
     sessions: int
     inferred: int  # of them, made up because the recording does not tell threads apart
     late_ns: NDArray[np.int64]  # of each session's last command: start against recorded start
@@ -211,7 +210,7 @@ def judge_waiting(
         f"too slow: {_per_s(completed, elapsed_ns)} {flow.what}/s instead of {_per_s(recorded, span_ns)}. "
         f"The whole workload {'would take' if sessions.stopped else 'takes'} {format_ns(drain_ns)} longer. {why}"
     )
-    return LoadVerdict("behind", text, 100 * shortfall, name, what, None, (1 - shortfall) * sessions.load)
+    return LoadVerdict("behind", text, 100 * shortfall, name, what, None, 1 - shortfall)
 
 
 def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
