@@ -85,7 +85,9 @@ def load_result(path: Path) -> Result:
             summary, **tables, scenario_toml=part_of(path, "scenario.toml").read_text(encoding="utf-8"), **more
         )
     except OSError as error:
-        raise TraceError(f"{path}: is not a result bundle ({reason(error)}); give a folder that replay wrote") from None
+        inside = ", ".join(sorted(str(one) for one in path.glob("*.result")))
+        remedy = f"a result in it: {inside}" if inside else "a folder that replay wrote"
+        raise TraceError(f"{path}: is not a result bundle ({reason(error)}); give {remedy}") from None
     except MemoryError:
         raise
     except (pa.ArrowException, ValueError, RecursionError) as error:

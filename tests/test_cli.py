@@ -505,7 +505,10 @@ def test_a_capture_cut_short_is_imported_with_the_loss_stated(shell: Shell) -> N
     document = said.document()
     assert document["requests"] > 0
     assert document["dropped"]["bytes that are no records"] > 0
-    warning = "warning: cut.blktrace.0: 28 bytes at 1 places are no records and were left out"
+    warning = (
+        "warning: cut.blktrace.0: 28 bytes at 1 places are no records and were left out; it ends within a record:"
+        " give the whole file"
+    )
     assert said.err == f"tiersim: {warning}\n"
     manifest = json.loads((shell.folder / "cut.trace" / "manifest.json").read_bytes())
     assert manifest["warnings"] == [warning.removeprefix("warning: ")]

@@ -192,6 +192,13 @@ def test_no_result_is_said(shell: Shell) -> None:
     assert "is not a result bundle" in shell.fails("explain", "a.result")
 
 
+def test_a_folder_of_results_names_them(shell: Shell) -> None:
+    for name in ("b", "c"):
+        (shell.folder / "a.result" / f"{name}.result").mkdir(parents=True)
+    said = shell.fails("explain", "a.result").replace("\\", "/")
+    assert "give a result in it: a.result/b.result, a.result/c.result" in said
+
+
 # --------------------------------------------------------------------------------------------------------- explain
 def test_parts_of_a_query_are_those_of_the_result() -> None:
     summary = statement_sample(DISKS).summary

@@ -22,6 +22,7 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.library import load_scenario, refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.replay import replay
+from tiersim.scenarios.statements import assembly
 from tiersim.scenarios.statements.assembly import Assembled, assemble
 from tiersim.scenarios.statements.programs import _in_steps
 from tiersim.scenarios.statements.replay import (
@@ -280,6 +281,15 @@ def test_a_long_pause_is_a_new_visit(load: StatementLoad, tmp_path: Path) -> Non
 def test_statements_in_the_warm_up_are_not_counted(load: StatementLoad, tmp_path: Path) -> None:
     found = run(load, tmp_path, 'replay.warmup="500 ms"', goes_on=False).summary
     assert 0 < found["latency_ns"]["transaction"]["count"] < TRANSACTIONS
+
+
+def test_a_pool_that_memory_does_not_hold_is_named(load: StatementLoad, tmp_path: Path, monkeypatch: Any) -> None:
+    def full(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(assembly, "add_database", full)
+    with pytest.raises(ScenarioError, match=r"engine\.buffer_pool: the [\d,]+ pages of 100 TiB take more memory than"):
+        run(load, tmp_path, "engine.buffer_pool=100TiB")
 
 
 def test_a_warm_up_that_outlasts_the_run_is_refused(load: StatementLoad, tmp_path: Path) -> None:
