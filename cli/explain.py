@@ -170,7 +170,8 @@ def bound_text(bound: dict[str, Any] | None) -> str:
     said = f"Bottleneck: {part}" if bound["is_short"] else f"No part is short of capacity. Busiest: {part}"
     busy = "" if bound["utilisation"] is None else f", {bound['utilisation']:.0%} of the time"
     carried = "It is full at" if bound["basis"].startswith("utilisation law") else "The hardware carries at most"
-    return f"{said}{busy}. {carried} {bound['ceiling']:.3g} × the load of this run ({bound['basis']})."
+    ceiling = f"{carried} {bound['ceiling']:.3g} × the load of this run ({bound['basis']})"
+    return f"{'; '.join([f'{said}{busy}. {ceiling}', *bound['credits']])}."
 
 
 def change_text(change: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from tiersim.cli.verdicts import sentence
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE, tail_of
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
+from tiersim.simulator.verdict import explain_credits
 from tiersim.units import NS_PER_S
 
 Summary = Mapping[str, Any]
@@ -261,6 +262,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
     """The busiest part, whether it is short of capacity, and the multiple of this load beyond which nothing goes."""
     found = summary.get("bottleneck") or {}
     load = summary["load"]
+    credits = explain_credits(summary.get("credits", ()))
     if load.get("sustainable_load") is not None:
         return {
             "station": load["station"] or found.get("station"),
@@ -269,6 +271,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
             "is_short": _is_short(summary),
             "ceiling": load["sustainable_load"],
             "basis": "this run: " + load["explanation"].partition(". ")[0],
+            "credits": credits,
         }
     busy = found.get("utilisation")
     if not found.get("station") or not busy:
@@ -280,6 +283,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
         "is_short": _is_short(summary),
         "ceiling": 1 / busy,
         "basis": "utilisation law: 1 ÷ its busy share, if a request keeps it busy as long as now",
+        "credits": credits,
     }
 
 

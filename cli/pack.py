@@ -127,7 +127,7 @@ def _show(document: dict[str, Any], name: str) -> None:
             for one in document["arrays"]
         ]
         columns = ["array", f"cost, {currency}", "busiest part, alone added up", "tightest target", "tenants"]
-        title = f"{name}: {document['cost']:,.0f} {currency}, {len(rows)} arrays"
+        title = f"{name}: {document['cost']:,.0f} {currency}, {len(rows)} array{'s' if len(rows) > 1 else ''}"
         terminal.show_table(title, columns, rows, _notes(document, document["arrays"]))
     else:
         for one in document["does_not_fit"]:
@@ -175,4 +175,4 @@ def _why(candidate: dict[str, Any]) -> str:
         return "" if candidate["chosen"] else "dearer for what it holds"
     name, why = next(iter(candidate["not_alone"].items()))
     more = len(candidate["not_alone"]) - 1
-    return f"{name}, alone: {why}" + (f"; and {more} more tenants" if more else "")
+    return f"{name}, alone: {why}" + (f"; and {more} more tenant{'s' if more > 1 else ''}" if more else "")

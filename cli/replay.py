@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
     from tiersim.simulator.result import Result
     from tiersim.traces.bundle import Bundle
-
-#: Keys of --set that also apply to the scenario of --recorded-on: how the recording is played, and what it does not
-#: say.
-_OF_THE_RECORDING = ("replay.", "engine.os_cache")
 
 #: Classes of requests, those first that sessions wait for most.
 _FIRST = (
@@ -107,8 +104,7 @@ def replay(
     from tiersim.scenarios.library import is_tenants, load_scenario
 
     scenarios = [load_scenario(name, settings or ()) for name in on]
-    shared = [setting for setting in settings or () if setting.startswith(_OF_THE_RECORDING)]
-    baseline = None if recorded_on is None else refuse_recording_itself(load_scenario(recorded_on, shared))
+    baseline = recorded_hardware(recorded_on, settings or ())
     _refuse_same_names(scenarios)
     if is_tenants(trace):
         option = "--requests" if requests else "--recorded-on" if recorded_on is not None else None
@@ -253,12 +249,18 @@ def _save(results: "list[Result]", targets: list[Path], facts: dict[str, Any], *
         save_result(result, target, facts, force=force)
 
 
-def refuse_recording_itself(scenario: "NamedScenario") -> "NamedScenario":
-    """Return a scenario that results are to be compared with; raises ScenarioError when it is the recording and no
-    model.
+def recorded_hardware(name: str | None, settings: Iterable[str]) -> "NamedScenario | None":
+    """Return the scenario of --recorded-on, with those *settings* that apply to it, too: how the recording is played,
+    and what it does not say; raises ScenarioError when it is the recording and no model.
     """
     from tiersim.devices.measured import Measured
+    from tiersim.scenarios.library import load_scenario
 
+    if name is None:
+        return None
+    shared = [one for one in settings if one.startswith(("replay.", "engine.os_cache"))]
+    # the recorded load is what it is compared with, whatever load is asked for
+    scenario = load_scenario(name, [one for one in shared if one.partition("=")[0].strip() != "replay.load"])
     if any(isinstance(volume.device, Measured) for volume in scenario.volumes.values()):
         raise ScenarioError(
             f"--recorded-on {scenario.name}: that is the recording itself, which agrees with itself; give a scenario of"

@@ -141,14 +141,18 @@ def _rows_of_time(summaries: Sequence[Summary]) -> list[list[str]]:
     parts.
     """
     shares: dict[str, list[float]] = {}
+    steady = [summary["verdict"]["load"] != "saturated" for summary in summaries]
     for place, summary in enumerate(summaries):
-        parts = {} if summary["verdict"]["load"] == "saturated" else time_of_transaction(summary)
+        parts = time_of_transaction(summary) if steady[place] else {}
         total = sum(parts.values())
         for part, ns in parts.items():
             shares.setdefault(part, [0.0] * len(summaries))[place] = ns / total if total else 0.0
     largest = sorted(shares, key=lambda part: -max(shares[part]))[:_MOST_PARTS]
     return [
-        [f"  {WAIT_NAMES[part]}", *(f"{100 * share:.0f} %" for share in shares[part])]
+        [
+            f"  {WAIT_NAMES[part]}",
+            *(f"{100 * share:.0f} %" if known else "" for share, known in zip(shares[part], steady, strict=True)),
+        ]
         for part in largest
         if max(shares[part]) >= _LEAST_SHARE
     ]
@@ -264,7 +268,7 @@ def rows_of_checkpoints(summaries: Sequence[Summary]) -> list[list[str]]:
     rows.append(["checkpoints", *(f"{len(some)}" for some in found)])
     for key, label in (("write_ns", "writing"), ("sync_ns", "syncing")):
         rows.append([f"checkpoint, {label}", *(_mean_time(summary, key) for summary in summaries)])
-    rows.append([DIP, *map(_dip, found)])
+    rows.append([DIP, *map(_dip, summaries)])
     for side_of, where in (("inside", "in checkpoints"), ("outside", "outside of them")):
         sides = [(summary["checkpoint_impact"] or {}).get(side_of) for summary in summaries]
         means = [side["latency_ns"]["transaction"]["mean"] if side else None for side in sides]
@@ -294,10 +298,10 @@ def _mean_time(summary: Summary, key: str) -> str:
     return f"> {format_ns(summary['replay']['counted_ns']['until'] - checkpoints[-1]['start_ns'])}"
 
 
-def _dip(checkpoints: Sequence[Mapping[str, Any]]) -> str:
-    """Return how far transactions/s fall below the mean at most."""
-    dips = [one["dip_pct"] for one in checkpoints if one["dip_pct"] is not None]
-    if not dips:
+def _dip(summary: Summary) -> str:
+    """Return how far transactions/s fall below the mean at most; a saturated run has no steady one."""
+    dips = [one["dip_pct"] for one in summary["checkpoints"] if one["dip_pct"] is not None]
+    if not dips or summary["verdict"]["load"] == "saturated":
         return ""
     return f"{max(dips):.0f} % below mean (worst 5 s)" if max(dips) >= _LEAST_DIP_PCT else "not below mean"
 

@@ -9,7 +9,7 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace, workload_of
-from tiersim.cli.replay import refuse_recording_itself
+from tiersim.cli.replay import recorded_hardware
 from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.tenants import sweep_tenants
 from tiersim.errors import ScenarioError
@@ -104,7 +104,7 @@ def sweep(
     replay.load=0.5..4
     """
     from tiersim.cli.sweep_table import show_sweep
-    from tiersim.scenarios.library import is_tenants, load_scenario
+    from tiersim.scenarios.library import is_tenants
     from tiersim.scenarios.sweeps.axes import parse_axes
     from tiersim.scenarios.sweeps.folder import check_folder, open_folder
     from tiersim.scenarios.sweeps.grid import Grid
@@ -122,8 +122,7 @@ def sweep(
     if cluster is not None and workers is not None:
         raise ScenarioError("--workers: a cluster has its own; leave it out")
     grid = Grid.of(on, parse_axes(settings), replications)
-    replayed = [f"{key}={value}" for key, value in grid.fixed.items() if key.startswith("replay.")]
-    baseline = None if recorded_on is None else refuse_recording_itself(load_scenario(recorded_on, replayed))
+    baseline = recorded_hardware(recorded_on, (f"{key}={value}" for key, value in grid.fixed.items()))
     overview = look_over(grid, baseline)
     target = output or Path(f"{overview.first.name}.sweep")
     check_folder(target, force=force)

@@ -555,8 +555,8 @@ class Waiting:
         own = streams.streams[foreground]
         last = own["end"].astype(np.int64) - 1
         late_ns = streams.started_ns[last] - streams.recorded_ns[last]
-        load, inferred = self.facts["load"], self.facts["inferred_sessions"]
-        return Sessions(load, len(own), inferred, late_ns, streams.recorded_ns[last], self.names[foreground])
+        inferred = self.facts["inferred_sessions"]
+        return Sessions(len(own), inferred, late_ns, streams.recorded_ns[last], self.names[foreground])
 
     def requests(self, streams: Streams) -> pa.Table:
         """Start and end of each command in recorded order, after a run of *streams*; of copies, in order of time."""

@@ -81,7 +81,8 @@ class NamedScenario:
         self.caching = {key: self._caches(key, volume) for key, volume in model.volumes.items() if volume.caches}
         for key, pool in self.pools.items():
             self._check_room(key, pool)
-        self.controllers = {key: controller.with_name(key) for key, controller in model.controllers.items()}
+        #: Those that volumes lie behind; data of cloud volumes pass by.
+        self.controllers = {key: one.with_name(key) for key, one in model.controllers.items() if self.behind(key)}
         for key, controller in self.controllers.items():
             for behind in self.behind(key):
                 problem = None if controller.cache_bytes is None else problem_with_stripe(behind)

@@ -2,7 +2,7 @@
 volumes' burst credits: a load that lives on them is not one that a volume carries.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -146,7 +146,6 @@ def judge(
 class Sessions:
     """What a run whose commands wait for others is judged by, besides its metrics."""
 
-    load: float  # multiple of the recorded load
     sessions: int
     inferred: int  # of them, made up because the recording does not tell threads apart
     late_ns: NDArray[np.int64]  # of each session's last command: start against recorded start
@@ -211,7 +210,7 @@ def judge_waiting(
         f"too slow: {_per_s(completed, elapsed_ns)} {flow.what}/s instead of {_per_s(recorded, span_ns)}. "
         f"The whole workload {'would take' if sessions.stopped else 'takes'} {format_ns(drain_ns)} longer. {why}"
     )
-    return LoadVerdict("behind", text, 100 * shortfall, name, what, None, (1 - shortfall) * sessions.load)
+    return LoadVerdict("behind", text, 100 * shortfall, name, what, None, 1 - shortfall)
 
 
 def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
@@ -300,22 +299,21 @@ def lasts_ns(balance: Balance, end_ns: int) -> float | None:
     return balance.end * end_ns / (balance.start - balance.end) if _fell(balance) else None
 
 
-def _explain_credits(balances: Sequence[Balance], stations: Sequence[Station], end_ns: int) -> str:
-    """A clause for each balance that fell or ran out, to stand behind the verdict on load; empty if none did."""
+def explain_credits(credits: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a clause for each balance of a summary that fell or ran out."""
     clauses = []
-    for balance in balances:
-        name = part_name(stations[balance.station].name, balance.resource)
-        left = lasts_ns(balance, end_ns)
-        if balance.ran_out_ns is not None:
+    for one in credits:
+        name = part_name(one["station"], one["resource"])
+        if one["ran_out_ns"] is not None:
             clauses.append(
-                f"; {name} run out after {format_ns(balance.ran_out_ns)}: from then on the baseline rate applies"
+                f"{name} run out after {format_ns(one['ran_out_ns'])}: from then on the baseline rate applies"
             )
-        elif left is not None:
+        elif one["lasts_ns"] is not None:
             clauses.append(
-                f"; {name} fall from {100 * balance.start:.1f} % to {100 * balance.end:.1f} % "
-                f"and run out after another {format_ns(left)} of this load"
+                f"{name} fall from {100 * one['start']:.1f} % to {100 * one['end']:.1f} % "
+                f"and run out after another {format_ns(one['lasts_ns'])} of this load"
             )
-    return "".join(clauses)
+    return clauses
 
 
 def describe_load(
@@ -323,7 +321,7 @@ def describe_load(
 ) -> dict[str, Any]:
     """The verdict on load for a summary."""
     return {
-        "explanation": judged.explanation + _explain_credits(balances, stations, end_ns),
+        "explanation": "; ".join([judged.explanation, *explain_credits(describe_credits(balances, stations, end_ns))]),
         "station": judged.station,
         "resource": judged.resource,
         "since_ns": judged.since_ns,

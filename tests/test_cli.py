@@ -26,7 +26,7 @@ from tests.blktrace_records import C, D, Q, record
 from tests.examples import first
 from tests.runs import needs_jit
 from tiersim.cli.main import main
-from tiersim.cli.replay import show
+from tiersim.cli.replay import recorded_hardware, show
 from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.terminal import column_widths, show_table
 from tiersim.devices.catalogue import kinds
@@ -505,7 +505,10 @@ def test_a_capture_cut_short_is_imported_with_the_loss_stated(shell: Shell) -> N
     document = said.document()
     assert document["requests"] > 0
     assert document["dropped"]["bytes that are no records"] > 0
-    warning = "warning: cut.blktrace.0: 28 bytes at 1 places are no records and were left out"
+    warning = (
+        "warning: cut.blktrace.0: 28 bytes at 1 places are no records and were left out; it ends within a record:"
+        " give the whole file"
+    )
     assert said.err == f"tiersim: {warning}\n"
     manifest = json.loads((shell.folder / "cut.trace" / "manifest.json").read_bytes())
     assert manifest["warnings"] == [warning.removeprefix("warning: ")]
@@ -1115,3 +1118,12 @@ def test_what_is_piped_is_as_wide_as_it_has_to_be_and_has_no_colour(
     said = capsys.readouterr().out
     assert " ".join(_THREE) in " ".join(said.split())
     assert "\x1b" not in said
+
+
+def test_the_recorded_hardware_is_played_as_asked_and_at_the_recorded_load() -> None:
+    given = ["replay.load = 4", "replay.seed=7", "engine.os_cache=1GiB", "host.cores=64"]
+    found = recorded_hardware("pcie-flash", given)
+    assert found is not None
+    assert (found.model.replay.load, found.model.replay.seed, found.model.host) == (1.0, 7, None)
+    assert found.model.engine is not None
+    assert found.model.engine.os_cache == 1 << 30

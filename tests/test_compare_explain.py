@@ -14,9 +14,12 @@ from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, sample
 from tests.page_statements import statement_sample
 from tests.test_cli import CAPTURE, Shell, shell
 from tests.test_page_tenants import tenant
+from tiersim.cli import terminal
 from tiersim.cli.comparison import comparison
+from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
 from tiersim.cli.measured import MeasuredFigure, read_measured
+from tiersim.cli.statements import DIP, show_statements
 from tiersim.errors import TraceError
 from tiersim.scenarios.caveats import BEYOND
 from tiersim.simulator.result import load_result, save_result
@@ -272,6 +275,28 @@ def test_the_bound_is_the_utilisation_law_or_what_the_run_says() -> None:
     assert not explanation(summary, None)["bound"]["is_short"]
     summary["bottleneck"]["utilisation"] = 0.97
     assert explanation(summary, None)["bound"]["is_short"]
+
+
+def test_credits_that_run_out_are_said_beside_the_bound() -> None:
+    summary = statement_sample(DISKS).summary
+    balance = {"station": "data", "resource": "credits", "start": 1.0, "end": 0.4, "ran_out_ns": None}
+    summary["credits"] = [balance | {"lasts_ns": 2e12}, balance | {"lasts_ns": None}]
+    said = bound_text(explanation(summary, None)["bound"])
+    assert said.endswith("; burst credits of data fall from 100.0 % to 40.0 % and run out after another 2,000 s of this"
+                         " load.")  # fmt: skip
+
+
+def test_a_saturated_run_has_no_shares_of_time_and_no_dip(monkeypatch: pytest.MonkeyPatch) -> None:
+    steady, saturated = statement_sample(DISKS).summary, statement_sample(TOO_FEW_DISKS).summary
+    for summary in (steady, saturated):
+        summary["replay"]["keeps"] = "rate"
+    shown: dict[str, list[str]] = {}
+    monkeypatch.setattr(
+        terminal, "show_table", lambda title, columns, rows, note: shown.update({row[0]: row[2:] for row in rows})
+    )
+    show_statements([steady, saturated], everything=False)
+    assert shown["  waiting for data reads"] == ["57 %", ""]
+    assert shown[DIP] == ["22 % below mean (worst 5 s)", ""]
 
 
 def test_time_at_a_station_is_by_littles_law() -> None:

@@ -510,6 +510,13 @@ def test_a_controller_has_all_volumes_on_drives_unless_it_names_them(tmp_path: P
     assert set(named.build(builder)) == {"data", "log"}
 
 
+def test_cloud_volumes_pass_a_controller_by() -> None:
+    volume = {"device": "aws-io2", "count": 1, "layout": "single", "size": "1 TiB", "iops": 8000}
+    made = load_scenario("15k-raid10", [f"volumes.data.{key}={value}" for key, value in volume.items()])
+    assert set(made.build(PlantBuilder(1))) == {"data"}
+    assert not made.controllers
+
+
 def test_a_scenario_with_a_controller_reads_back_as_it_was(tmp_path: Path) -> None:
     first = load(tmp_path, 'cache = "256 MiB"\nhost_link = "pcie1-x8"\nthroughput = "1 GB/s"\niops = 1000')
     (tmp_path / "again.toml").write_text(first.to_toml())

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from tests.runs import needs_jit
 from tests.test_replay import write_trace
 from tiersim.cli.main import app
+from tiersim.cli.pack import _why
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.packing.boxes import Box
 from tiersim.scenarios.packing.pack import PackingOptions, _cost, _Trial, _usable, pack_tenants, without_a_drive
@@ -192,6 +193,11 @@ def test_recordings_of_statements_are_refused_before_anything_runs(folder: Path,
     text = FOUR + '[tenants.counted]\nrecording = "counted.trace"\n'
     with pytest.raises(ScenarioError, match=r"tenants.counted.recording: has statements and no block requests"):
         pack_tenants(PackingOptions(recordings(text), [], 0.0, False), candidates(folder))
+
+
+def test_one_more_is_no_plural() -> None:
+    found = [_why({"not_alone": dict.fromkeys(names, "is full")}) for names in ("ab", "abc")]
+    assert found == ["a, alone: is full; and 1 more tenant", "a, alone: is full; and 2 more tenants"]
 
 
 @pytest.mark.long

@@ -22,6 +22,7 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.library import load_scenario, refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.replay import replay
+from tiersim.scenarios.statements import assembly
 from tiersim.scenarios.statements.assembly import Assembled, assemble
 from tiersim.scenarios.statements.programs import _in_steps
 from tiersim.scenarios.statements.replay import (
@@ -282,6 +283,20 @@ def test_statements_in_the_warm_up_are_not_counted(load: StatementLoad, tmp_path
     assert 0 < found["latency_ns"]["transaction"]["count"] < TRANSACTIONS
 
 
+def test_a_pool_that_memory_does_not_hold_is_named(load: StatementLoad, tmp_path: Path, monkeypatch: Any) -> None:
+    def full(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(assembly, "add_database", full)
+    with pytest.raises(ScenarioError, match=r"engine\.buffer_pool: the [\d,]+ pages of 100 TiB take more memory than"):
+        run(load, tmp_path, "engine.buffer_pool=100TiB")
+
+
+def test_a_warm_up_that_outlasts_the_run_is_refused(load: StatementLoad, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"replay\.warmup: 100 s leave nothing to count of a run that ends after"):
+        run(load, tmp_path, "replay.warmup=100s", goes_on=False)
+
+
 def test_clients_that_do_not_get_through_are_stopped_and_behind(load: StatementLoad, tmp_path: Path) -> None:
     """They go round until the time of the recording is over, so what was not done is nobody's latency."""
     found = run(load, tmp_path, latency="50 ms").summary
@@ -292,6 +307,15 @@ def test_clients_that_do_not_get_through_are_stopped_and_behind(load: StatementL
     in_time = found["throughput_per_s"]["transactions"]["value"] * load.span_ns / NS_PER_S
     assert found["throughput_shortfall_pct"] == pytest.approx(100 * (1 - in_time / TRANSACTIONS), abs=1)
     assert found["replay"]["counted_ns"]["until"] == load.span_ns
+
+
+def test_a_load_is_judged_by_the_sessions_that_run(load: StatementLoad, tmp_path: Path) -> None:
+    """As many run at either load; what is carried is a share of this load, not of the recorded one."""
+    lower, upper = (run(load, tmp_path, f"replay.load={share}", latency="50 ms").summary for share in (0.5, 0.51))
+    assert lower["replay"]["sessions"] == upper["replay"]["sessions"]
+    assert upper["throughput_shortfall_pct"] == lower["throughput_shortfall_pct"]
+    assert upper["load"]["sustainable_load"] == pytest.approx(1 - upper["throughput_shortfall_pct"] / 100)
+    assert upper["verdict"]["load"] == "behind"
 
 
 def test_clients_that_are_through_early_go_on_until_the_time_of_the_recording_is_over(

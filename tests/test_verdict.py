@@ -227,7 +227,7 @@ def test_sessions_that_take_longer_are_behind(slower: float, verdict: str, span_
     builder = PlantBuilder(1)
     add_server(builder, "disk", 1, 1_000_000)
     late = np.full(4, int((slower - 1) * span_ns))
-    load = judge_waiting(metrics, builder.stations, span_ns, int(done[-1]), 10_000, Sessions(1.0, 4, 0, late))
+    load = judge_waiting(metrics, builder.stations, span_ns, int(done[-1]), 10_000, Sessions(4, 0, late))
     assert load.verdict == verdict
     assert load.shortfall_pct == pytest.approx(100 * (1 - 1 / slower), abs=0.6)
 
@@ -239,10 +239,10 @@ def test_one_late_session_of_many_is_said_and_no_verdict() -> None:
     builder = PlantBuilder(1)
     add_server(builder, "disk", 1, 1_000_000)
     late = np.array([0, 0, 0, 30_000_000_000])
-    load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, Sessions(1.0, 4, 0, late))
+    load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, Sessions(4, 0, late))
     assert load.verdict == "steady"
     assert load.explanation == "3 of 4 sessions keep pace with the recording. One ends 30 s later than recorded"
-    sessions = Sessions(1.0, 4, 0, late, recorded_ns=np.array([90, 91, 92, 50]) * 1_000_000_000)
+    sessions = Sessions(4, 0, late, recorded_ns=np.array([90, 91, 92, 50]) * 1_000_000_000)
     load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, sessions)
     assert load.explanation.endswith("One ends 30 s later than recorded (at 80 s, not 50 s)")
     sessions = replace(sessions, names=np.array(["", "postgres 7", "postgres 8", "postgres 9"]))
@@ -273,7 +273,7 @@ def test_sessions_that_were_stopped_are_behind_by_what_they_left(slower: float, 
     metrics.completions[:240, 0] = metrics.arrivals[:240, 0] = round(100 / slower)
     builder = PlantBuilder(1)
     add_server(builder, "disk", 1, 1_000_000)
-    sessions = Sessions(1.0, 4, 0, np.zeros(4, np.int64), stopped=True)
+    sessions = Sessions(4, 0, np.zeros(4, np.int64), stopped=True)
     load = judge_waiting(metrics, builder.stations, span_ns, span_ns - 5_000_000, 24_000, sessions)
     assert load.verdict == verdict
     assert load.shortfall_pct == pytest.approx(100 * (1 - 1 / slower), abs=0.6)

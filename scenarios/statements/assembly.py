@@ -268,15 +268,24 @@ def assemble(
         entry = dict(enter(builder, entry))
     relations, volumes, log_volume = _place(builder, scenario, load, settings.page_bytes, entry)
     frames = frames_of(load, settings)
-    database = add_database(
-        builder,
-        host_of(scenario, settings, frames, entry, log_volume, _until_ns(load, scenario)),
-        relations,
-        program.classes,
-        program.statements,
-        program.category,
-        INTERVALS,
-    )
+    try:
+        database = add_database(
+            builder,
+            host_of(scenario, settings, frames, entry, log_volume, _until_ns(load, scenario)),
+            relations,
+            program.classes,
+            program.statements,
+            program.category,
+            INTERVALS,
+        )
+    except MemoryError:
+        if frames < len(load):
+            raise
+        size = format_bytes(settings.buffer_pool_bytes)
+        raise ScenarioError(
+            f"{scenario.name}: engine.buffer_pool: the {frames:,} pages of {size} take more memory than there is; take"
+            " less"
+        ) from None
     plant = builder.build(_SLOTS)
     state = cache_state_of(scenario, load)
     filled = _fill(scenario, state, load, database, plant, shared.pools)

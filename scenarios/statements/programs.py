@@ -81,6 +81,7 @@ class Program:
     transactions: int  # of all sessions
     length_ns: Column  # of each transaction when it was recorded, if it was
     anew_ns: Column
+    rounds: int = 1
     waits_told: bool = False  # the recorded sessions waited for their commits: pauses are what was assumed of clients
     unseen_waits_ns: float = 0.0  # of a transaction: what may have been a wait for that storage, or none
     kept_waits_ns: float = 0.0  # of a transaction: its wait for its commit, as far as no pause holds it
@@ -115,6 +116,7 @@ class Program:
             ),
             executed=_in_rounds(self.executed, ends, rounds),
             transactions=rounds * self.transactions,
+            rounds=rounds,
             length_ns=_in_rounds(self.length_ns, transactions, rounds),
         )
 

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from tiersim import __version__
 from tiersim.devices.station import balances
 from tiersim.devices.station_records import NEVER, Plant
+from tiersim.errors import ScenarioError
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
@@ -297,7 +298,7 @@ def summarise_statements(
     outcome: Outcome,
     trace: dict[str, Any],
 ) -> Result:
-    """Make the result of a run; *trace* describes the recording."""
+    """Make the result of a run; *trace* describes the recording. Raises ScenarioError where the warm-up outlasts it."""
     stations = assembled.builder.stations
     program, load = assembled.program, assembled.load
     intervals, interval_ns = len(metrics.arrivals) - 1, int(metrics.interval_ns[0])
@@ -315,6 +316,11 @@ def summarise_statements(
     transactions = int((done & (program.statements.ends == 1)).sum())
     first = -(-from_ns // interval_ns)  # that is counted
     figures = latencies(metrics, judged, [*names, *own])
+    if from_ns and (outcome.end_ns <= from_ns or "transaction" not in figures):
+        raise ScenarioError(
+            f"{scenario.name}: replay.warmup: {format_ns(from_ns)} leave nothing to count of a run that ends after"
+            f" {format_ns(outcome.end_ns)}; take less"
+        )
     queries = {name: figures.pop(f"query {name}", None) for name in program.names if name != COMMIT}
     sums = _by_name(assembled)
     figures_of_stations = station_figures(plant, stations, metrics, outcome, ran)
@@ -531,9 +537,11 @@ def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outc
         return judge(metrics, stations, span_ns, outcome.end_ns, _flow(assembled, metrics, 0))
     # clients that are given have no recorded times to be late against
     late_ns = np.zeros(0, np.int64) if replay.clients is not None else _late_ns(assembled)
-    recorded = round(load.transactions * (1.0 if replay.clients is not None else replay.load))
+    # of a load that is no whole number of sessions, what those do that run
+    program = assembled.program
+    recorded = load.transactions if replay.clients is not None else program.transactions // program.rounds
     stopped = bool((assembled.database.done_ns == 0).any())
-    sessions = Sessions(replay.load, assembled.program.sessions, 0, late_ns, stopped=stopped)
+    sessions = Sessions(program.sessions, 0, late_ns, stopped=stopped)
     from_ns = assembled.timeline_ns - span_ns  # the warm-up, where the time of the recording comes behind it
     flow = _flow(assembled, metrics, from_ns)
     wait = _largest_wait(assembled)

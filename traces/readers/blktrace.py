@@ -39,6 +39,7 @@ from tiersim.traces.readers.blktrace_kernels import (
     HEADER_BYTES_7,
     HIGHEST_NS,
     IMPOSSIBLE,
+    IN_DAMAGE,
     LOST_BYTES,
     MAGIC,
     MAX_CPUS,
@@ -680,6 +681,8 @@ def _losses(files: Sequence[EventFile], window: QueueWindow) -> tuple[int, dict[
             warnings.append(
                 f"{file.path.name}: {file.counts[LOST_BYTES]:,} bytes at {file.counts[DAMAGED_PLACES]:,} places are no "
                 "records and were left out"
+                + "; it ends within a record: give the whole file"
+                * int(file.counts[IN_DAMAGE])
             )
         if file.counts[IMPOSSIBLE]:
             warnings.append(
