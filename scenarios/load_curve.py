@@ -32,8 +32,9 @@ LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MIXES = (1.0, 0.7)
 #: Outstanding where the search for the saturating rate begins.
 _DEPTH = 32
-#: A device keeps up with a rate when all is done this share of the run after the last arrival; steps of the search.
-_BEHIND, _STEPS = 0.01, 7
+#: A device keeps up with a rate when all is done this share of the run after the last arrival, and flash has programmed
+#: what its buffer took, but for what it has to program at this share of a rate, too; steps of the search.
+_BEHIND, _LIGHT, _STEPS = 0.01, 0.1, 7
 _SEED = 1
 #: Requests of a run; what comes before the last nine tenths is left out.
 _REQUESTS, _REQUESTS_OF_A_DISK = 100_000, 20_000
@@ -124,23 +125,25 @@ def _saturated_per_s(device: Device, read_share: float) -> float:
     offsets, op = _requests(device, read_share, _count(device))
     low = settled_bytes_per_s(run_closed(builder, [Loop(offsets, op, station, LENGTH_BYTES, _DEPTH)])) / LENGTH_BYTES
     high = 2 * low
-    while not _keeps_up(device, read_share, low):
+    light, _, _, programmed_ns = _run(device, read_share, _LIGHT * low)
+
+    def keeps_up(per_s: float) -> bool:
+        times, done_ns, _, last_ns = _run(device, read_share, per_s)
+        always_ns = max(programmed_ns - light[-1], 0)
+        return bool(max(done_ns.max(), last_ns - always_ns) <= times[-1] * (1 + _BEHIND))
+
+    while not keeps_up(low):
         low, high = low / 2, low
-    while _keeps_up(device, read_share, high):
+    while keeps_up(high):
         low, high = high, 2 * high
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _keeps_up(device, read_share, middle) else (low, middle)
+        low, high = (middle, high) if keeps_up(middle) else (low, middle)
     return low
 
 
-def _keeps_up(device: Device, read_share: float, per_s: float) -> bool:
-    times, done_ns, _ = _run(device, read_share, per_s)
-    return bool(done_ns.max() <= times[-1] * (1 + _BEHIND))
-
-
-def _run(device: Device, read_share: float, per_s: float) -> tuple[Any, Any, Any]:
-    """Return when requests came and were done, and their operations."""
+def _run(device: Device, read_share: float, per_s: float) -> tuple[Any, Any, Any, int]:
+    """Return when requests came and were done, their operations, and when flash has programmed what its buffer took."""
     builder, station = _built(device)
     count = _count(device)
     offsets, op = _requests(device, read_share, count)
@@ -155,13 +158,13 @@ def _run(device: Device, read_share: float, per_s: float) -> tuple[Any, Any, Any
         category=np.zeros(count, np.uint8),
     )
     metrics = new_metrics(1, len(builder.stations), RESOURCES, 2, NS_PER_S)
-    _, outcome = engine.run(builder.build(), [commands], metrics, keep_done=True)
+    plant, outcome = engine.run(builder.build(), [commands], metrics, keep_done=True)
     assert outcome.done_ns is not None
-    return times, outcome.done_ns, op
+    return times, outcome.done_ns, op, int(plant.flashes["last_program_ns"].max(initial=0))
 
 
 def _point(device: Device, read_share: float, load: float, per_s: float) -> LoadPoint:
-    times, done_ns, op = _run(device, read_share, per_s)
+    times, done_ns, op, _ = _run(device, read_share, per_s)
     settled = np.arange(len(times)) >= len(times) * _SETTLING
     reads, writes = (_latency((done_ns - times)[settled & (op == which)]) for which in (READ, WRITE))
     assert reads is not None

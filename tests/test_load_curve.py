@@ -52,6 +52,15 @@ def test_reads_behind_writes_wait() -> None:
     assert mixed.writes.p50_ns < mixed.reads.p50_ns
     assert mixed.reads.p99_ns > alone.reads.p99_ns
     assert curves[1].saturated_per_s < curves[0].saturated_per_s
+    means = [point.reads.mean_ns for point in curves[1].points]
+    assert means == sorted(means)
+
+
+def test_what_a_buffer_takes_and_flash_does_not_program_is_not_kept_up_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # a short run ends before its last programs tell
+    device = load_device("kioxia-cm7-r-3840")
+    most_per_s = device.describe()["sustained_random_writes_per_s"]
+    assert 0.5 < load_curve(device, 0.7).saturated_per_s * 0.3 / most_per_s < 1
 
 
 def test_a_token_bucket_is_as_fast_as_ever_until_it_is_empty() -> None:

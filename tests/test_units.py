@@ -62,6 +62,7 @@ def test_any_number_of_bytes_and_nanoseconds_round_trips(value: int) -> None:
 def test_figures_for_people() -> None:
     assert format_ns(1_500_000) == "1.5 ms"
     assert format_ns(999) == "999 ns"
+    assert format_ns(-0.3) == "0 ns"
     assert format_ns(123_456_789_012) == "123 s"
     assert format_bytes(65536) == "64 KiB"
     assert format_bytes(512) == "512 B"

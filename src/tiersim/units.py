@@ -87,4 +87,4 @@ def format_ns(duration_ns: float) -> str:
         if abs(duration_ns) >= factor:
             value = duration_ns / factor
             return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
-    return f"{duration_ns:.0f} ns"
+    return f"{round(duration_ns)} ns"

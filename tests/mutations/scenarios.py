@@ -690,6 +690,22 @@ SCENARIOS = (
         ("tests/test_verdict.py::test_sessions_that_were_stopped_are_behind_by_what_they_left",),
     ),
     Fault(
+        "verdict-sessions-that-run",
+        "scenarios/statements/result.py",
+        "else program.transactions // program.rounds",
+        "else round(load.transactions * replay.load)",
+        "A load that is no whole number of sessions is judged by sessions that do not run.",
+        ("tests/test_statements.py::test_a_load_is_judged_by_the_sessions_that_run",),
+    ),
+    Fault(
+        "load-curve-buffered",
+        "scenarios/load_curve.py",
+        "max(done_ns.max(), last_ns - always_ns)",
+        "done_ns.max()",
+        "A flash drive keeps up with writes that only its buffer takes.",
+        ("tests/test_load_curve.py::test_what_a_buffer_takes_and_flash_does_not_program_is_not_kept_up_with",),
+    ),
+    Fault(
         "interval-score",
         "scenarios/validation/intervals.py",
         "return high - low + 2 / (1 - COVERAGE)",
