@@ -16,6 +16,10 @@ _DOUBT = " In doubt: so the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
     " In doubt: the limit of carrying the load, 95 % of the recorded transactions/s, lies inside the expected range."
 )
+_DOUBT_OF_SESSIONS = (
+    " In doubt: the predicted transactions need {:.3g} sessions at a time, the recording shows at most {:,}. If clients"
+    " wait for answers, fewer transactions end; import the load generator's output, too."
+)
 _DOUBT_UNKNOWN = " In doubt: whether the load is carried, as the expected error is unknown."
 _ENGINE = "unknown for this engine (docs/innodb.md)"
 _WAITS = (
@@ -124,6 +128,10 @@ def meaning(summaries: Iterable[Summary]) -> str:
 
 
 def _doubt(summary: Summary) -> str:
+    from tiersim.scenarios.caveats import sessions_lacking
+
+    if (lacking := sessions_lacking(summary)) is not None:
+        return _DOUBT_OF_SESSIONS.format(*lacking)
     if not _known_error(summary, "throughput"):
         return _DOUBT_UNKNOWN
     return _DOUBT_OF_CLIENTS if (summary.get("replay") or {}).get("keeps") == "clients" else _DOUBT

@@ -17,7 +17,7 @@ from tiersim.scenarios.hardware import NamedScenario, volume_of
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.survey import FileUse
 from tiersim.simulator.verdict import BEHIND_THROUGHPUT
-from tiersim.units import format_ns
+from tiersim.units import NS_PER_S, format_ns
 
 #: Where the time of a command in a controller is from, and what else it is.
 _OVERHEAD = "scenario, not checked; behind a write cache with a battery a flush takes this time and writes nothing"
@@ -109,7 +109,8 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
     or a search, what it says.
 
     Of clients that go on as they are answered, transactions/s are compared with the recorded ones; an unknown error is
-    a doubt. Else a load is carried as long as no part is full; an unknown error is at least that without a calibration.
+    a doubt. Else a load is carried as long as no part is full, and no more sessions are needed than were recorded; an
+    unknown error is at least that without a calibration.
     """
     if "in_doubt" in summary:
         return bool(summary["in_doubt"])
@@ -118,7 +119,9 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
         return False
     found = multiples_of(error, "throughput")
     if (summary.get("replay") or {}).get("keeps") != "clients":
-        return _may_be_full(summary, found or multiples_of(model_error_of({"calibration": "none"}), "throughput"))
+        return sessions_lacking(summary) is not None or _may_be_full(
+            summary, found or multiples_of(model_error_of({"calibration": "none"}), "throughput")
+        )
     if wide and (rate := summary["throughput_per_s"]["transactions"]["value"]):  # which holds that error, and more
         found = wide["transactions_per_s"]["low"] / rate, wide["transactions_per_s"]["high"] / rate
     if found is None:
@@ -126,6 +129,18 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
     low, high = found
     share = 1 - summary["throughput_shortfall_pct"] / 100  # of the recorded transactions/s
     return bool(share * low < BEHIND_THROUGHPUT if verdict["load"] == "steady" else share * high >= BEHIND_THROUGHPUT)
+
+
+def sessions_lacking(summary: Mapping[str, Any]) -> tuple[float, int] | None:
+    """Return how many sessions at a time the transactions of a run need that come by the clock (Little's law), and the
+    most that the recording shows, where these are fewer: clients could not ask at the recorded rate.
+    """
+    replay, found = summary.get("replay") or {}, (summary.get("latency_ns") or {}).get("transaction")
+    shown, mean_ns = replay.get("connections"), found and found["mean"]["value"]
+    if replay.get("keeps") != "rate" or not shown or not mean_ns:
+        return None
+    needed = summary["throughput_per_s"]["transactions"]["value"] * mean_ns / NS_PER_S
+    return (needed, shown) if needed > shown * replay["load"] else None
 
 
 def _may_be_full(summary: Mapping[str, Any], multiples: tuple[float, float] | None) -> bool:

@@ -397,6 +397,26 @@ def test_what_counters_say_of_cpu_is_farther_off_than_a_calibration() -> None:
     assert "unknown for percentiles" in sentence
 
 
+@pytest.mark.parametrize(("mean_ms", "doubted"), [(3.9, False), (4.1, True)])
+def test_a_rate_that_needs_more_sessions_than_were_recorded_is_in_doubt(mean_ms: float, *, doubted: bool) -> None:
+    """Little's law: 1,000 transactions/s of 4.1 ms are 4.1 at a time."""
+    verdict = {"load": "steady", "calibration": "none", "error": "arrivals"}
+    summary = {
+        "verdict": verdict,
+        "model_error": model_error_of(verdict),
+        "replay": {"keeps": "rate", "connections": 4, "load": 1.0},
+        "throughput_per_s": {"transactions": {"value": 1000.0}},
+        "latency_ns": {"transaction": {"mean": {"value": mean_ms * 1e6}}},
+        "bottleneck": {"utilisation": 0.1},
+    }
+    assert in_doubt(summary) == doubted
+    if doubted:
+        assert "need 4.1 sessions at a time, the recording shows at most 4" in said._doubt(summary)
+    twice = summary | {"replay": {"keeps": "rate", "connections": 4, "load": 2.0}}
+    assert not in_doubt(twice)  # twice as many clients
+    assert not in_doubt(summary | {"replay": {"keeps": "rate", "connections": None, "load": 1.0}})
+
+
 @pytest.mark.parametrize(("simulated_ns", "error"), [(1.2e6, "contradicted"), (1.1e6, None)])
 def test_a_description_that_the_recorded_transactions_contradict_leaves_the_error_unknown(
     simulated_ns: float, error: str | None, monkeypatch: pytest.MonkeyPatch

@@ -1,8 +1,11 @@
 """The parts that synthesised executions are made with: whole numbers that add up, bounded samples, what texts say."""
 
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tiersim.scenarios.calibration.synthesis.counted import Role, is_of_the_recording, kind_of, role_of
+from tiersim.scenarios.calibration.synthesis.counted import Role, Samples, is_of_the_recording, kind_of, role_of
 from tiersim.scenarios.calibration.synthesis.draws import (
     Draws,
     apportion,
@@ -247,3 +250,12 @@ def test_statements_that_take_statistics_are_told_by_what_they_ask_for() -> None
     assert is_of_the_recording("select c.relname, pg_relation_size(c.oid) from pg_class c")
     assert not is_of_the_recording("select a from t where b = 'pg_stat_statements'")
     assert not is_of_the_recording("vacuum pgbench_branches")
+
+
+def test_the_most_sessions_of_clients_in_a_sample_are_known_idle_ones_too() -> None:
+    samples = Samples()
+    for active, idle in ((1, 3), (2, 1)):
+        of = {"active//": active, "idle/Client/ClientRead": idle, "/Activity/BgwriterMain": 5}
+        values = {("session", name): {"sessions": Decimal(number)} for name, number in of.items()}
+        samples.add(cast(Any, SimpleNamespace(values=values)))
+    assert (samples.count, samples.busy_most, samples.connected_most) == (2, 2, 4)

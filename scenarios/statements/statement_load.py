@@ -196,6 +196,7 @@ class StatementLoad:
     waits: str = LIKELY_WAITS
     active: float | None = None  # sessions at work on average, executing or not; None: not counted
     inside_ns: float | None = None  # that sessions were at work or in a transaction
+    connections: int | None = None  # the most sessions of clients that a sample shows, idle ones too
     upkeep: Upkeep | None = None  # what VACUUM and ANALYZE did beside them
     upkeep_pages: float | None = None  # that these read
     upkeep_log_bytes: float = 0.0  # of images that these put into the log
@@ -339,6 +340,7 @@ def read_load(
         all_tracked=not untracked,
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
+        connections=None if synthesis is None else synthesis.connections,
         synthetic=synthesis is not None,
         inferred=(*(() if synthesis is None else synthesis.inferred), *said),
         entries=entries,

@@ -385,6 +385,7 @@ class Samples:
     waiting: dict[str, Decimal] = field(default_factory=dict)  # active ones by kind of wait
     busy: Decimal = Decimal(0)  # active, or in a transaction
     busy_most: Decimal = Decimal(0)
+    connected_most: Decimal = Decimal(0)  # those of clients, idle ones too
 
     @property
     def enough(self) -> bool:
@@ -394,11 +395,14 @@ class Samples:
     def add(self, snapshot: Snapshot) -> None:
         """Add the sessions of a snapshot, if it counted them."""
         sessions = [(entity, values) for (subject, entity), values in snapshot.values.items() if subject == "session"]
-        busy = Decimal(0)
+        busy = connected = Decimal(0)
         for entity, values in sessions:
             state, wait_class, wait = (*entity.split("/", 2), "", "")[:3]
             number = values.get("sessions")
-            if not isinstance(number, Decimal) or not state.startswith(_WORKING):
+            if not isinstance(number, Decimal):
+                continue
+            connected += number if state.startswith((*_WORKING, "idle")) else 0
+            if not state.startswith(_WORKING):
                 continue
             busy += number
             if state == "active":
@@ -408,6 +412,7 @@ class Samples:
             self.count += 1
             self.busy += busy
             self.busy_most = max(self.busy_most, busy)
+            self.connected_most = max(self.connected_most, connected)
 
 
 @dataclass

@@ -72,6 +72,7 @@ class Synthesis:
     overhead_ns: float
     queries: tuple[QuerySynthesis, ...]
     inferred: tuple[str, ...]
+    connections: int | None = None  # the most sessions of clients that a sample shows, idle ones too
 
 
 class SnapshotEvidence:
@@ -156,6 +157,7 @@ def synthesise(counters: Counters, evidence: SnapshotEvidence, seed: int) -> Syn
         pages_dirtied=pages_dirtied,
         sessions=max(*who.sessions, schedule.sessions),
         closed=who.closed,
+        connections=int(samples.connected_most) if samples.enough else None,
         think_ns=0.0 if who.closed else schedule.pauses_ns / schedule.transactions,
         overhead_ns=schedule.spare_ns / schedule.executions if who.closed else 0.0,
         queries=queries,
