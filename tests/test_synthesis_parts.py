@@ -258,4 +258,4 @@ def test_the_most_sessions_of_clients_in_a_sample_are_known_idle_ones_too() -> N
         of = {"active//": active, "idle/Client/ClientRead": idle, "/Activity/BgwriterMain": 5}
         values = {("session", name): {"sessions": Decimal(number)} for name, number in of.items()}
         samples.add(cast(Any, SimpleNamespace(values=values)))
-    assert (samples.count, samples.busy_most, samples.connected_most) == (2, 2, 4)
+    assert (samples.count, samples.busy_most, samples.connected_most) == (2, Decimal(2), Decimal(4))
