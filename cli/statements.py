@@ -90,11 +90,28 @@ def _rows_of_rest(summaries: Sequence[Summary]) -> list[list[str]]:
 
 
 def _predicted_rest(summary: Summary) -> str:
+    rest_ns = _predicted_rest_ns(summary)
+    return "" if rest_ns is None else format_ns(rest_ns)
+
+
+def _predicted_rest_ns(summary: Summary) -> float | None:
     mean_ns = (summary["latency_ns"].get("transaction", {}).get("mean") or {}).get("value")
     if mean_ns is None:
-        return ""
+        return None
     means_ns = {name: sum(known_parts(one["breakdown_ns"]).values()) for name, one in summary["queries"].items()}
-    return format_ns(_rest_ns(summary, mean_ns, means_ns))
+    return _rest_ns(summary, mean_ns, means_ns)
+
+
+def _left_out(summary: Summary) -> str | None:
+    """Say that a predicted transaction has none of what the recorded one spent outside of its queries."""
+    recorded_ns, predicted_ns = _recorded_rest_ns(summary), _predicted_rest_ns(summary)
+    if recorded_ns is None or predicted_ns is None or not predicted_ns < _LEAST_SHARE * recorded_ns:
+        return None
+    return (
+        f"{summary['name']}: a predicted transaction leaves out {format_ns(recorded_ns)} that a recorded one spent"
+        " outside of its queries, in the client, the network or waiting for a core. It comes between transactions here:"
+        " compare queries and transactions/s."
+    )
 
 
 def _all_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[list[str]]:
@@ -425,6 +442,7 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     if any(map(range_of_tail, tails)):
         notes.append(_UNCHECKED if any(one["verdict"] == "not checked" for one in tails) else _CHECKED)
     notes += _ranges(summaries)
+    notes += [said for said in map(_left_out, summaries) if said is not None]
     notes += verdicts.caveats(summaries)
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
         notes.append(

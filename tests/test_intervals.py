@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from tests import accuracy_document
 from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
-from tiersim.cli.statements import _expected
+from tiersim.cli.statements import _expected, _left_out
 from tiersim.scenarios.caveats import (
     BEYOND,
     BEYOND_BY_GUESS,
@@ -395,6 +395,23 @@ def test_what_counters_say_of_cpu_is_farther_off_than_a_calibration() -> None:
         "(not calibrated; CPU and clients decide), measured against predicted: throughput and mean latency " in sentence
     )
     assert "unknown for percentiles" in sentence
+
+
+@pytest.mark.parametrize(("transaction_us", "is_said"), [(200.0, True), (450.0, False)])
+def test_a_mean_that_leaves_the_client_out_is_told_from_the_recorded_one(
+    transaction_us: float, *, is_said: bool
+) -> None:
+    """Of 500 µs of a recorded transaction 300 were in none of its queries."""
+    summary = {
+        "name": "flash",
+        "latency_ns": {"transaction": {"count": 1, "mean": {"value": transaction_us * 1e3}}},
+        "queries": {"1": {"count": 1, "breakdown_ns": {"cpu": 200e3}}},
+        "recorded_mean_ns": {"transaction": 500e3, "1": 200e3},
+    }
+    note = _left_out(summary)
+    assert (note is not None) == is_said
+    assert not is_said or "flash: a predicted transaction leaves out 300 µs" in str(note)
+    assert _left_out(summary | {"recorded_mean_ns": {}}) is None
 
 
 @pytest.mark.parametrize(("mean_ms", "doubted"), [(3.9, False), (4.1, True)])
