@@ -324,7 +324,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     of_what, errors = verdicts.error_row(summaries)
     known = [[of_what, *blank, *errors]]
     if not all("tail" in verdicts.expected_multiples(summary) for summary in summaries):
-        known.append(["expected error of p99", *blank, *map(verdicts.expected_error_of_tail, summaries)])
+        known.append(["error of the model, p99", *blank, *map(verdicts.expected_error_of_tail, summaries)])
     rows += known
     shown = rows
     if not everything:
@@ -382,8 +382,8 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         notes.append(
-            "A range or a bound (>) in place of a p99 of requests: too few slow ones, too few bursts of them, or"
-            " latencies jump there. It leaves out the error of the model, which is unknown for p99."
+            "A range or a bound (>) in place of a p99 of requests: too few slow ones, too few bursts of them, or a"
+            " percentile where latencies jump. It leaves out the error of the model, which is unknown for p99."
         )
     return notes
 

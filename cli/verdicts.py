@@ -9,8 +9,8 @@ _EXPECTED = "Expected error"
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 _OTHER_STORAGE = (
-    " The calibration passed, but on the recorded kind of storage. For another kind the limits without a calibration"
-    " apply."
+    " The calibration passed, but on the recorded kind of storage. For another kind the error without a calibration"
+    " applies."
 )
 _DOUBT = " In doubt: so the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
@@ -285,7 +285,7 @@ def error_row(summaries: Sequence[Summary]) -> tuple[str, list[str]]:
     """
     figure = _unpaced(summaries)
     what = "mean latency" if figure == "mean" else figure
-    return f"expected error of {what}", [expected_error(summary, figure) for summary in summaries]
+    return f"error of the model, {what}", [expected_error(summary, figure) for summary in summaries]
 
 
 def are_paced(summaries: Sequence[Summary]) -> bool:

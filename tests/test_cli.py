@@ -1018,7 +1018,7 @@ def test_counters_give_latencies_of_queries(shell: Shell, capfd: pytest.CaptureF
         "transaction, p99",
         "query 1, mean",
         "busiest part",
-        "expected error of mean latency",
+        "error of the model, mean latency",
     ):
         assert f" {words} " in short.out
     show([load_result(one) for one in kept], everything=True)

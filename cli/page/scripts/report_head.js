@@ -190,7 +190,7 @@ function drawHead() {
   const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
   const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}; format: ${trace.source_format}`;
   const warmups = scenarios().map(one => one.replay?.counted_ns?.from ?? 0);
-  const warmup = Math.max(...warmups) ? [`the first ${span(Math.max(...warmups) / 1e9)} are warm-up, in which caches fill, and left out`] : [];
+  const warmup = Math.max(...warmups) ? [`the first ${span(Math.max(...warmups) / 1e9)} are warm-up, in which write caches fill, and left out`] : [];
   $('facts').textContent = [...data.traces.map(about), ...warmup].join(' · ');
 }
 
