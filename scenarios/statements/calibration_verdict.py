@@ -148,7 +148,8 @@ def _stamped(
     if found["transactions"] and found["verdict"] != "calibrated":
         said["transactions"] = MET
     met = found["classes"].get(TRANSACTIONS)
-    if met is not None and not met["within"] and "error" not in summary["verdict"]:
+    # where costs had to be assumed, their range holds what the description hides
+    if met is not None and not met["within"] and not processor.assumed and "error" not in summary["verdict"]:
         said["error"] = CONTRADICTED
     summary["verdict"] = with_storage(summary["verdict"] | said, summary, baseline.summary)
     summary["model_error"] = model_error_of(summary["verdict"])
