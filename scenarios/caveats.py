@@ -136,7 +136,7 @@ def sessions_lacking(summary: Mapping[str, Any]) -> tuple[float, int] | None:
     most that the recording shows, where these are fewer: clients could not ask at the recorded rate.
     """
     replay, found = summary.get("replay") or {}, (summary.get("latency_ns") or {}).get("transaction")
-    shown, mean_ns = replay.get("connections"), found and found["mean"]["value"]
+    shown, mean_ns = replay.get("recorded_connections"), found and found["mean"]["value"]
     if replay.get("keeps") != "rate" or not shown or not mean_ns:
         return None
     needed = summary["throughput_per_s"]["transactions"]["value"] * mean_ns / NS_PER_S

@@ -175,7 +175,7 @@ class Summary(_Said):
     replay: dict[str, Any] = Field(
         description="Mode, streams by role, what commands waited for, think times, sessions that end late. Of "
         "statements: what the mode `keeps` (`clients` or `rate`), `transactions`, `transactions_done`, `counted_ns`, "
-        "`connections` (the most sessions of clients that a sample shows). "
+        "`recorded_connections` (the most sessions of clients that a sample shows). "
         "Clients of a closed loop start anew, up to 2 million statements, and stop when the time of the recording is "
         "over."
     )

@@ -421,7 +421,7 @@ def test_a_rate_that_needs_more_sessions_than_were_recorded_is_in_doubt(mean_ms:
     summary = {
         "verdict": verdict,
         "model_error": model_error_of(verdict),
-        "replay": {"keeps": "rate", "connections": 4, "load": 1.0},
+        "replay": {"keeps": "rate", "recorded_connections": 4, "load": 1.0},
         "throughput_per_s": {"transactions": {"value": 1000.0}},
         "latency_ns": {"transaction": {"mean": {"value": mean_ms * 1e6}}},
         "bottleneck": {"utilisation": 0.1},
@@ -429,9 +429,9 @@ def test_a_rate_that_needs_more_sessions_than_were_recorded_is_in_doubt(mean_ms:
     assert in_doubt(summary) == doubted
     if doubted:
         assert "need 4.1 sessions at a time, the recording shows at most 4" in said._doubt(summary)
-    twice = summary | {"replay": {"keeps": "rate", "connections": 4, "load": 2.0}}
+    twice = summary | {"replay": {"keeps": "rate", "recorded_connections": 4, "load": 2.0}}
     assert not in_doubt(twice)  # twice as many clients
-    assert not in_doubt(summary | {"replay": {"keeps": "rate", "connections": None, "load": 1.0}})
+    assert not in_doubt(summary | {"replay": {"keeps": "rate", "recorded_connections": None, "load": 1.0}})
 
 
 @pytest.mark.parametrize(("simulated_ns", "error"), [(1.2e6, "contradicted"), (1.1e6, None)])

@@ -382,7 +382,7 @@ def summarise_statements(
             "keeps": "rate" if by_the_clock(load, scenario.model.replay.mode) else "clients",
             "load": scenario.model.replay.load,
             "sessions": assembled.program.sessions,
-            "connections": load.connections,
+            "recorded_connections": load.connections,
             "transactions": program.transactions,
             "transactions_done": transactions,
             "counted_ns": {"from": from_ns, "until": until_ns},
