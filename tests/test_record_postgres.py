@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from threading import Thread
@@ -483,12 +484,13 @@ def test_a_server_of_another_kind_is_told_from_a_failed_encryption(refused: Call
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def greet() -> None:
-            """Speak first, as MariaDB does."""
-            for _ in range(2):
-                accepted = listener.accept()[0]
-                accepted.sendall(b"J\0\0\0\n10.11.19-MariaDB\0")
-                accepted.recv(100)
-                accepted.close()
+            """Speak first, as MariaDB does, until the listener is closed."""
+            with suppress(OSError):
+                while True:
+                    accepted = listener.accept()[0]
+                    with accepted, suppress(ConnectionError):
+                        accepted.sendall(b"J\0\0\0\n10.11.19-MariaDB\0")
+                        accepted.recv(100)
 
         Thread(target=greet, daemon=True).start()
         said = refused(f"host=127.0.0.1 port={listener.getsockname()[1]} user=a")
