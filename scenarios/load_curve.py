@@ -32,8 +32,8 @@ LOADS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 MIXES = (1.0, 0.7)
 #: Outstanding where the search for the saturating rate begins.
 _DEPTH = 32
-#: A device keeps up with a rate when all is done this share of the run after the last arrival, and flash has programmed
-#: what its buffer took, but for what it has to program at this share of a rate, too; steps of the search.
+#: A device keeps up with a rate if all requests are done by this share of the run after the last arrival, and if flash
+#: has no more left to program than at this share of the rate; steps of the search.
 _BEHIND, _LIGHT, _STEPS = 0.01, 0.1, 7
 _SEED = 1
 #: Requests of a run; what comes before the last nine tenths is left out.

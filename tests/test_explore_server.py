@@ -294,7 +294,7 @@ def test_the_command_outlives_a_page_that_goes_away(tmp_path: Path) -> None:
         page.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         page.close()
         asks = {**headers, "Origin": f"http://{headers['Host']}", "Content-Type": "application/json"}
-        for count in (2, 3):  # of each, the page that is gone is told
+        for count in (2, 3):  # the server tells each change to the page that is gone
             asked = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
             asked.request("POST", "/change", json.dumps({"settings": {"volumes.data.count": count}}), asks)
             assert json.loads(asked.getresponse().read()) == {"version": count - 1}

@@ -284,7 +284,7 @@ def _recorded_per_s(summary: dict[str, Any]) -> dict[str, float]:
 
 
 def _load(summary: dict[str, Any]) -> float:
-    """Multiple of the recorded load that was simulated: sessions are whole, so it is not always what was asked for."""
+    """Multiple of the recorded load that ran. Sessions are whole, so it may differ from the load that was asked for."""
     replay = summary.get("replay") or {}
     return float(replay.get("load_reached") or replay.get("load") or 1.0)
 

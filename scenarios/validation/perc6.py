@@ -40,7 +40,8 @@ _FILE_BYTES = 64 << 10
 STARTS = {"31.5 KB": 63 * 512 + _FILE_BYTES, "1 MB": (1 << 20) + _FILE_BYTES}
 #: What a command takes in the controller: the library's scenario says so.
 OVERHEAD_NS = Assumed("controller_overhead", 20 * NS_PER_US, 50 * NS_PER_US, 200 * NS_PER_US, "50 µs (20 us .. 200 us)")
-#: Assumed of the drive, and not in play: nothing is flushed; segments share one buffer, whose size is told.
+#: Assumed of the drive, without effect here: nothing is flushed, and the size of the buffer that segments share is
+#: published.
 _IDLE = ("flush", "buffer_segments")
 #: How many times the lowest of a range its highest may be.
 _WIDEST = 2

@@ -88,7 +88,7 @@ PAGE = (
         "cli/exploring/view.py",
         'page_payload([_named(one) for one in pictures], "", wholes)',
         'page_payload([_named(one) for one in pictures], "")',
-        "What was recorded is told of a sample, beside figures of the whole.",
+        "The recorded figures are those of the sample, beside figures of the whole.",
         ("tests/test_explore.py::test_what_was_recorded_is_told_of_the_whole_beside_a_sample",),
     ),
     Fault(
