@@ -1,7 +1,6 @@
 """The matrix of cells: what is measured in which order, and how predictions of each from every other are summed up."""
 
 import shutil
-import tarfile
 from collections import Counter
 from dataclasses import replace
 from math import log
@@ -20,7 +19,7 @@ from tiersim.devices.catalogue import read_device
 from tiersim.devices.cloud.token_bucket import TokenBucket
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of, kind_of, log_device, pools_of, scaled_by_cap
 from tiersim.scenarios.validation.pair_figures import Pair
-from tiersim.traces.samples import matrix
+from tiersim.traces.samples import RECORDINGS, matrix, unpack
 
 PLAN = Path(__file__).parents[1] / "benchmarks" / "real_postgres" / "matrix.toml"
 
@@ -154,9 +153,8 @@ def test_cells_are_kept_without_places_of_the_machine(tmp_path: Path) -> None:
     for one in some:
         for repeat in (tmp_path / "kept").glob(f"{one.name}-*"):
             shutil.copytree(repeat, tmp_path / "some" / repeat.name)
-    pack_cells(tmp_path / "some", tmp_path / "again.tar.xz")
-    with tarfile.open(tmp_path / "again.tar.xz") as archive:
-        archive.extractall(tmp_path / "again", filter="data")
+    pack_cells(tmp_path / "some", tmp_path / RECORDINGS)
+    unpack(tmp_path, tmp_path / "again")
     assert [one.figures for one in cells_of(tmp_path / "again")] == [one.figures for one in some]
 
 
