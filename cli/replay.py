@@ -42,6 +42,10 @@ _FIRST = (
 #: A short table has so many classes, and these rows of each.
 _MOST_CLASSES = 4
 _SHORT = (", mean", ", relative", ", p99")
+#: Of a percentile whose error nobody knows.
+_UNCHECKED = " (not checked)"
+#: Requests that take so many times as long as recorded are named.
+_MUCH_SLOWER = 2
 
 
 def replay(
@@ -96,8 +100,8 @@ def replay(
     """Predict how a recorded load runs on other hardware. Writes one result for each scenario.
 
     tiersim replays the queries of a server recording, and the block requests of a block trace. If a trace has both
-    (blktrace beside the server's recording), it replays the block requests. For its queries add
-    --set engine.kind=postgresql.
+    (blktrace beside the server's recording), it replays the block requests; with
+    --set engine.kind=postgresql it replays the queries instead.
 
     Example: tiersim replay prod.trace --on 15k-raid10 --on pcie-flash
     """
@@ -322,19 +326,22 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
         rows.append(["in the same time", *blank, *map(_against_recorded, summaries)])
     rows.append(["carries the load", *blank, *map(verdicts.carries, summaries)])
     of_what, errors = verdicts.error_row(summaries)
-    known = [[of_what, *blank, *errors]]
-    if not all("tail" in verdicts.expected_multiples(summary) for summary in summaries):
-        known.append(["error of the model, p99", *blank, *map(verdicts.expected_error_of_tail, summaries)])
-    rows += known
+    rows.append([of_what, *blank, *errors])
     shown = rows
     if not everything:
         first = sorted(latencies, key=_FIRST.index)[:_MOST_CLASSES]
         shown = [
             ["carries the load", *blank, *map(verdicts.carries, summaries)],
             rate,
-            *(row for name in latencies if name in first for row in latencies[name] if row[0].endswith(_SHORT)),
+            *(
+                row
+                for name in latencies
+                if name in first
+                for row in latencies[name]
+                if row[0].removesuffix(_UNCHECKED).endswith(_SHORT)
+            ),
             busiest,
-            *known,
+            rows[-1],
         ]
     title = f"{f'{of}, ' if of else ''}{trace['name']}, block trace: {trace['requests']:,} requests"
     title += f" in {format_ns(trace['span_ns'])}"
@@ -355,7 +362,9 @@ def _rows_of_class(name: str, summaries: list[dict[str, Any]], measured: dict[st
     they were *measured*.
     """
     rows = []
-    for key, label in (("mean", "mean"), ("p50", "p50"), ("p99", "p99"), ("p999", "p99.9")):
+    known_tails = all("tail" in verdicts.expected_multiples(summary) for summary in summaries)
+    unchecked = "" if known_tails else _UNCHECKED
+    for key, label in (("mean", "mean"), ("p50", "p50"), ("p99", f"p99{unchecked}"), ("p999", f"p99.9{unchecked}")):
         known = measured.get(name)
         recorded = [format_ns(known[key]) if known else ""] if measured else []
         figures = [summary["latency_ns"].get(name, {}).get(key) for summary in summaries]
@@ -373,19 +382,44 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
         for s in summaries
         if verdicts.load_of(s) != "steady" or s["replay"].get("late_sessions")
     ]
+    notes += _slowness(summaries)
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"]))
     notes += verdicts.notes(summaries)
+    notes += _percentiles(rows)
     notes += verdicts.caveats(summaries)
     notes += [note for summary in summaries for note in _caches_and_tiers(summary)]
     if "why" in summaries[0]["replay"]:
         notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
-    if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
-        notes.append(
-            "A range or a bound (>) in place of a p99 of requests: too few slow ones, too few bursts of them, or a"
-            " percentile where latencies jump. It leaves out the error of the model, which is unknown for p99."
-        )
     return notes
+
+
+def _percentiles(rows: list[list[str]]) -> list[str]:
+    """Say what percentiles are worth that nobody checked, and what stands in place of one value."""
+    said = []
+    if any(row[0].endswith(_UNCHECKED) for row in rows):
+        said.append(
+            "Not checked: nobody measured these percentiles beside such predictions; take them as a guide only."
+        )
+    if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
+        said.append("A range or a bound (>): the run has too few slow requests for one value.")
+    return [" ".join(said)] if said else []
+
+
+def _slowness(summaries: list[dict[str, Any]]) -> list[str]:
+    """Say which requests take much longer than recorded though the load is carried, the slowest of each result."""
+    found = []
+    for summary in summaries:
+        means = {name: figures["mean"]["value"] for name, figures in summary["latency_ns"].items()}
+        times = {
+            name: mean / recorded["mean"]
+            for name, recorded in summary["measured_latency_ns"].items()
+            if (mean := means.get(name)) and recorded["mean"]
+        }
+        slowest = max(times, key=lambda name: times[name], default=None)
+        if verdicts.load_of(summary) == "steady" and slowest and times[slowest] > _MUCH_SLOWER:
+            found.append(f"on {summary['name']}, a {slowest} takes {times[slowest]:.3g} times as long as recorded")
+    return [f"Carried, but slow: {'; '.join(found)}, in the mean."] if found else []
 
 
 def _caches_and_tiers(summary: dict[str, Any]) -> list[str]:

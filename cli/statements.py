@@ -20,7 +20,7 @@ _EXPECTED = "transactions/s, expected"
 #: Of what a short table has the intervals of 99th percentiles.
 _TAILS = {"transaction": "transaction", "commit": "commit"}
 #: What of a transaction is in none of its queries: its commit, and the client between queries; beside the recorded one.
-_REST = "transaction minus queries, mean"
+_REST = "transaction without its queries, mean"
 #: The row that says how far throughput falls in checkpoints.
 DIP = "transactions/s in a checkpoint"
 
@@ -41,6 +41,7 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
     pool = summaries[0]["engine"].get("recorded_buffer_pool_bytes")
     title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}{rate}"
     title += f", buffer pool {format_bytes(pool)}" if pool else ""
+    title += _sessions(summaries)
     columns = ["figure", *(summary["name"] for summary in summaries)]
     recorded = _recorded(summaries[0], queries)
     if recorded:
@@ -48,6 +49,15 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
         shown = [[row[0], recorded.get(row[0], ""), *row[1:]] for row in shown]
     notes = [*_texts(summaries, queries, ids=everything), *notes_of(summaries, queries)]
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
+
+
+def _sessions(summaries: Sequence[Summary]) -> str:
+    """Return how many sessions run on how many cores, where all scenarios have the same."""
+    found = {(s["replay"].get("sessions"), s["host"]["cores"], s["host"]["clients_on_cores"]) for s in summaries}
+    if len(found) > 1 or not next(iter(found))[0]:
+        return ""
+    [(sessions, cores, with_clients)] = found
+    return f", {sessions:,} sessions{' and their clients' if with_clients else ''} on {cores} cores"
 
 
 def _recorded(summary: Summary, queries: Mapping[str, str]) -> dict[str, str]:
@@ -139,7 +149,6 @@ def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> lis
         *(with_ranges(row, summaries, "transaction") for row in transactions if row[0].endswith(", p99")),
         *(with_ranges(row, summaries, "commit") for row in commits if row[0].endswith((", mean", ", p99"))),
         *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
-        *_rows_of_rest(summaries),
         *(row for row in rows_of_checkpoints(summaries) if row[0] == DIP),
         *last,
     ]
@@ -246,7 +255,8 @@ def with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[
 
     found = [tail_of(summary, key) for summary in summaries]
     ranges = [range_of_tail(one) for one in found]
-    label = f"{row[0]} or its range" if any(ranges) else row[0]
+    unchecked = any(one and one["verdict"] == "not checked" for one in found)
+    label = row[0] + (" (not checked)" if unchecked else " or its range" if any(ranges) else "")
     return [label, *(one or cell for one, cell in zip(ranges, row[1:], strict=True))]
 
 
@@ -425,8 +435,8 @@ _CHECKED = (
     " measured p99s lay within such ranges."
 )
 _UNCHECKED = (
-    "A range in place of a p99 of statements is a guide only: nobody checked such ranges on another kind of storage"
-    " than recorded, or without a passed calibration."
+    "Not checked: nobody measured a p99 of statements on another kind of storage than recorded, or without a passed"
+    " calibration. Take a range as a guide only."
 )
 
 

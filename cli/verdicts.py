@@ -8,11 +8,10 @@ Summary = Mapping[str, Any]
 _EXPECTED = "Expected error"
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
-_OTHER_STORAGE = (
-    " The calibration passed, but on the recorded kind of storage. For another kind the error without a calibration"
-    " applies."
-)
-_DOUBT = " In doubt: so the other verdict is possible."
+#: The errors of results on other storage were learned from published figures of single systems.
+_SINGLE_SYSTEMS = "; no check moved a recording to other storage"
+_OTHER_STORAGE = " The calibration passed on the recorded kind of storage; it does not make these limits narrower."
+_DOUBT = " In doubt: the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
     " In doubt: the limit of carrying the load, 95 % of the recorded transactions/s, lies inside the expected range."
 )
@@ -120,7 +119,7 @@ def meaning(summaries: Iterable[Summary]) -> str:
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     return (
         f"In {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks measured figures lay within such"
-        " limits (docs/accuracy.md)."
+        f" limits (docs/accuracy.md){_SINGLE_SYSTEMS if bases & {'assumed', 'storage'} else ''}."
         f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'counted', 'extrapolated'} else ''}"
         f"{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{''.join(sorted(doubts))}"
@@ -159,7 +158,7 @@ def notes(summaries: Sequence[Summary]) -> list[str]:
     """Return that sentence for all results, each once and with the names of its results where they differ, after a
     warning if one of them is not calibrated.
     """
-    stamp = "Not calibrated. To check the model against the recording, describe the recorded hardware (--recorded-on)."
+    stamp = "Not calibrated: the recorded hardware is not described (--recorded-on)."
     stamps = [stamp] if any(summary["verdict"]["calibration"] == "none" for summary in summaries) else []
     whose: dict[str, list[str]] = {}
     for summary in summaries:
@@ -272,11 +271,6 @@ def _known_error(summary: Summary, figure: str) -> Mapping[str, float] | None:
     """Return between which multiples of a predicted figure measured ones are expected; None if nobody knows."""
     figures: Mapping[str, Mapping[str, float]] = (summary.get("model_error") or {}).get("figures", {})
     return figures.get(figure) or figures.get("other")
-
-
-def expected_error_of_tail(summary: Summary) -> str:
-    """Return the error of percentiles to expect, ``unknown`` where nobody measured it."""
-    return expected_error(summary, "tail") if "tail" in expected_multiples(summary) else "unknown"
 
 
 def error_row(summaries: Sequence[Summary]) -> tuple[str, list[str]]:

@@ -11,16 +11,20 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from tiersim.devices.hdd.disk_drive import Drive
 from tiersim.devices.measured import Measured
 from tiersim.devices.station_records import BUCKET, DRIVE, FLASH, KIND_NAMES, PASS_ON_NS
 from tiersim.scenarios.hardware import NamedScenario, volume_of
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.survey import FileUse
 from tiersim.simulator.verdict import BEHIND_THROUGHPUT
-from tiersim.units import NS_PER_S, format_ns
+from tiersim.units import NS_PER_S, format_bytes, format_ns
 
 #: Where the time of a command in a controller is from, and what else it is.
 _OVERHEAD = "scenario, not checked; behind a write cache with a battery a flush takes this time and writes nothing"
+
+#: Of disks of which less is used it is said that their arms move little: on average a third of the part that is used.
+_LITTLE = 0.1
 
 #: What a result's verdict says of its ``reach`` when it goes beyond its recording; and when it does so with costs that
 #: nothing told, whose errors are those of guesses.
@@ -293,6 +297,17 @@ def empty_caches(scenario: NamedScenario, *, statements: bool) -> Iterator[str]:
             yield (
                 f"the write cache of controllers.{name} starts empty: writes are faster in the first {first}"
                 f" (twice its flush interval) than later, and figures of a run include that time; {remedy}"
+            )
+
+
+def short_seeks(scenario: NamedScenario, used_bytes: Mapping[str, int]) -> Iterator[str]:
+    """Name the volumes of disks of which what was recorded takes a small part; *used_bytes* by volume."""
+    for name, used in used_bytes.items():
+        volume = scenario.volumes.get(name)
+        if volume is not None and isinstance(volume.device, Drive) and used < _LITTLE * volume.capacity_bytes:
+            yield (
+                f"the recorded data takes {format_bytes(used)} of the {format_bytes(volume.capacity_bytes)} of volume"
+                f" {name}: disk arms move little, and fuller disks are slower"
             )
 
 

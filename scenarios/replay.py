@@ -592,10 +592,19 @@ def _described(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
         "caveats": [
             *caveats.of_hardware(scenario),
             *caveats.empty_caches(scenario, statements=False),
+            *caveats.short_seeks(scenario, _used_bytes(found, scenario)),
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
             *([_REQUESTS_ALONE] if has_statements(found.path) else []),
         ],
     }
+
+
+def _used_bytes(found: TraceSurvey, scenario: NamedScenario) -> dict[str, int]:
+    """Return behind which byte of each volume nothing lies."""
+    ends: dict[str, int] = {}
+    for home, use in zip(place_files(scenario, found.files), found.files, strict=True):
+        ends[home.volume] = max(ends.get(home.volume, 0), home.end_bytes(use))
+    return ends
 
 
 def _checkpoints(checkpoints: Sequence[Checkpoint]) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NEVER, NONE, RESOURCES, WAIT, Plant
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
-from tiersim.scenarios.caveats import empty_caches, of_hardware, parameters_assumed
+from tiersim.scenarios.caveats import empty_caches, of_hardware, parameters_assumed, short_seeks
 from tiersim.scenarios.library import load_scenario
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import Device, Part, ReferenceEngine
@@ -582,6 +582,16 @@ def test_a_write_cache_whose_start_is_not_counted_is_not_called_empty(tmp_path: 
     said = [list(empty_caches(one, statements=True)) for one in made]
     assert said[1] == []
     assert "set replay.warmup = 6 s to leave that time out" in said[0][0]
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.09, True), (0.11, False)])
+def test_disks_that_hold_little_are_said_to_seek_little(tmp_path: Path, share: float, said: bool) -> None:
+    made = load(tmp_path, 'cache = "256 MiB"')
+    capacity = made.volumes["data"].capacity_bytes
+    found = list(short_seeks(made, {"data": int(share * capacity)}))
+    assert [" of volume data: disk arms move little" in one for one in found] == [True] * said
+    flash = load_scenario("pcie-flash")
+    assert list(short_seeks(flash, {"data": 8192})) == []
 
 
 def test_a_known_defect_is_told(tmp_path: Path) -> None:

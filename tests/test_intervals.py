@@ -525,7 +525,7 @@ def test_a_verdict_is_in_doubt_where_the_expected_error_reaches_the_other_one(
     row = row_of(result)["summary"]  # without the keys that it follows from
     assert row["in_doubt"] == doubted
     assert said.carries(row).endswith(", in doubt") == doubted
-    why = "In doubt: so the other verdict is possible."
+    why = "In doubt: the other verdict is possible."
     assert any(why in note for note in said.notes_of_rows([row, row])) == doubted
 
 

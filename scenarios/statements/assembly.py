@@ -484,10 +484,7 @@ def _place(
     tables = load.fitted.tables
     volumes = [next((rules[key] for key in _keys(t.name) if key in rules), default) for t in tables]
     entries = load.entries or [NO_ENTRIES] * len(tables)
-    pages = sum(
-        sum(levels(t.index_pages)) + max(t.heap_pages, t.file_pages, 1) + sum(one.others)
-        for t, one in zip(tables, entries, strict=True)
-    )
+    pages = data_pages(load)
     for volume in dict.fromkeys([*volumes, log_volume]):
         needed = (pages * page_bytes if volume in volumes else 0) + (LOG_FILE_BYTES if volume == log_volume else 0)
         capacity = scenario.homes[volume].capacity_bytes
@@ -519,6 +516,15 @@ def _place(
         for t, law, volume, one in zip(tables, load.fitted.laws, volumes, entries, strict=True)
     ]
     return relations, [*volumes, log_volume], log_volume
+
+
+def data_pages(load: StatementLoad) -> int:
+    """Return how many pages the tables of a load have, with their indexes."""
+    tables = load.fitted.tables
+    return sum(
+        sum(levels(t.index_pages)) + max(t.heap_pages, t.file_pages, 1) + sum(one.others)
+        for t, one in zip(tables, load.entries or [NO_ENTRIES] * len(tables), strict=True)
+    )
 
 
 def _extension_volume(scenario: NamedScenario, extension_bytes: int) -> str:

@@ -33,7 +33,7 @@ from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
 from tiersim.scenarios.caveats import ARRIVALS, CLIENTS, FLUSHES, INNODB, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
+from tiersim.scenarios.statements.assembly import Assembled, data_pages, is_extrapolated
 from tiersim.scenarios.statements.programs import OTHERS, Program
 from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, by_the_clock
 from tiersim.simulator import verdict
@@ -697,7 +697,12 @@ def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
 
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     load = assembled.load
-    found = [*assembled.settings.caveats, *caveats.of_hardware(scenario)]
+    data_bytes = data_pages(load) * assembled.settings.page_bytes
+    found = [
+        *assembled.settings.caveats,
+        *caveats.of_hardware(scenario),
+        *caveats.short_seeks(scenario, dict.fromkeys(assembled.volumes, data_bytes)),
+    ]
     if assembled.program.changes_rows(described=load.described):
         found += caveats.empty_caches(scenario, statements=True)
     found += caveats.of_statements(

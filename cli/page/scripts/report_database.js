@@ -51,7 +51,7 @@ const ranSeconds = ({ replay: { counted_ns: { until } } }) => until / 1e9; // wi
 /** How much of the time a write or flush of the log is under way, where they come one after the other. */
 function busyWithLog(one) {
   const busy = one.log.flushes * one.log.sync_mean_ns / 1e9 / ranSeconds(one);
-  return busy <= 1 ? ` (one is under way ${percent(busy)} of the time)` : '';
+  return busy <= 1 ? ` (a flush is under way ${percent(busy)} of the time)` : '';
 }
 const meanOf = values => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : null);
 

@@ -136,7 +136,7 @@ function sentencesOfBlame() {
   const most = Math.max(...idle.map(part => part.peak));
   return [
     ...parts.filter(part => part.text).map(part => `${part.text}.`),
-    POOLS.length > 1 ? 'A larger buffer pool also saves CPU, which is not counted here: see the curve by size.' : null,
+    POOLS.length > 1 ? 'These sentences leave out the CPU that a larger buffer pool saves; the curve by size has it.' : null,
     idle.length ? `${list(idle.map(part => part.idle))}: no part is near its limit; none is busier than ${percent(most)} in any ${lengthOfInterval(scenarios()[0])}.` : null,
   ].filter(known).map(text => element('span', { className: 'doubt' }, text));
 }
@@ -173,6 +173,12 @@ function sentencesOfDoubt([purpose, statistic]) {
   ].flat();
 }
 
+/** How many sessions run on how many cores, where one recording has all scenarios the same. */
+function sessionsOnCores() {
+  const found = new Set(scenarios().map(({ replay, host }) => (host && replay?.sessions ? `, ${whole.format(replay.sessions)} sessions${host.clients_on_cores ? ' and their clients' : ''} on ${host.cores} cores` : '')));
+  return data.traces.length === 1 && found.size === 1 ? [...found][0] : '';
+}
+
 function drawHead() {
   const told = headlines(scenarios().find(ofStatements) ?? scenarios()[0]);
   const main = told[0];
@@ -181,16 +187,16 @@ function drawHead() {
   const rates = sentenceOfRates();
   const answers = [
     answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLoads(), sentenceOfLateSessions(), sentenceOfSlowness(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' '), verdictsBySize()),
-    main ? answer('How slow is it?', [...new Set(scenarios().length < MOST_NAMED ? [main, told.at(-1)] : [main])].map(sentenceOfLatency).join(' ')) : null,
+    main ? answer('How slow is it?', [...new Set(scenarios().length < MOST_NAMED ? [main, told.findLast(([, statistic]) => isMean(statistic) || tailsKnown()) ?? main] : [main])].map(sentenceOfLatency).join(' ')) : null,
     answer('What limits it?', sentencesOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
   ];
   $('lead').replaceChildren(...answers.filter(known));
   const what = trace => (trace.transactions ? `${whole.format(trace.transactions)} transactions (${whole.format(trace.statements)} statements)` : `${whole.format(trace.requests)} requests`);
   const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
-  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}; format: ${trace.source_format}`;
+  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}${sessionsOnCores()}; format: ${trace.source_format}`;
   const warmups = scenarios().map(one => one.replay?.counted_ns?.from ?? 0);
-  const warmup = Math.max(...warmups) ? [`the first ${span(Math.max(...warmups) / 1e9)} are warm-up, in which write caches fill, and left out`] : [];
+  const warmup = Math.max(...warmups) ? [`${span(Math.max(...warmups) / 1e9)} of warm-up before that, in which write caches fill, are left out`] : [];
   $('facts').textContent = [...data.traces.map(about), ...warmup].join(' · ');
 }
 
@@ -237,7 +243,7 @@ const isCached = scenario => known(scenario.hit_ratio?.pool);
 function checkpointsOf({ checkpoints }) {
   if (!checkpoints?.rows) return ['none'];
   const dip = Math.max(...checkpoints.rows.map(one => one.dip_pct ?? 0), 0);
-  return [whole.format(checkpoints.rows.length + checkpoints.left_out), ' ', dip >= LEAST_DIP ? element('span', { className: 'interval wraps' }, `transactions/s up to ${percent(dip / 100)} below mean`) : null];
+  return [whole.format(checkpoints.rows.length + checkpoints.left_out), dip >= LEAST_DIP ? '; ' : '', dip >= LEAST_DIP ? element('span', { className: 'interval wraps' }, `transactions/s fall by ${percent(dip / 100)} at most`) : null];
 }
 
 function card(scenario, index) {
@@ -336,9 +342,9 @@ function wordsOfRanges({ textContent: shown }) {
   const checked = shown.includes('error of the model');
   const unchecked = shown.includes('not checked');
   return [
-    /not resolved|few of them/.test(shown) ? 'Not resolved: too few slow requests, too few bursts of them, or a percentile where latencies jump; of a p99.9, an unknown error. The range shows how much repeated simulations differ.' : '',
+    /not resolved|few of them/.test(shown) ? 'Not resolved: the run has too few slow requests for one value. The range shows how much repeated simulations differ.' : '',
     checked ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
-    unchecked ? 'Not checked: nobody measured such percentiles on storage of another kind than recorded. Measured ones may lie outside of a range that is shown.' : '',
+    unchecked ? 'Not checked: nobody measured such percentiles on storage of another kind than recorded. Measured ones may lie outside of a range that is shown; it begins at p95 or above.' : '',
     shown.includes('error unknown') ? 'Error unknown: “How sure is that?” above says why.' : '',
   ];
 }

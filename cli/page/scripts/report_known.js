@@ -1,7 +1,7 @@
 // What is known of a scenario, and how: measured, inferred, synthesised, assumed.
 const MEANINGS = {
   calibration: {
-    none: 'Not calibrated. To check the model against the recording, describe the recorded hardware (--recorded-on).',
+    none: 'Not calibrated: the recorded hardware is not described (--recorded-on).',
     uncalibrated: 'Calibration failed: the model of the recorded hardware does not give the recorded latencies.',
     calibrated: 'Calibration passed: the model of the recorded hardware gives the recorded latencies.',
   },
@@ -66,7 +66,7 @@ function generic(key, value) {
 
 const MODES = {
   open: what => `Every ${what} starts at its recorded time.`,
-  'partly-open': what => `A session waits for its own ${what}s: a ${what} that waited for an earlier one in the recording waits for it here, too, and for the recorded pause (think time) after it. After a pause longer than replay.dependency_window (100 ms unless set), the next one starts at its recorded time. Latency counts from the start in this run; how late it starts is a figure of its own.`,
+  'partly-open': what => `A session waits for its own ${what}s: a ${what} that waited for an earlier one in the recording waits for it here, too, and for the recorded pause (think time) after it. After a pause longer than replay.dependency_window (100 ms unless set), the next one starts at its recorded time. The latency of a ${what} begins when it starts in this run. How late it starts is not part of it.`,
   closed: what => `A ${what} starts one think time after the previous ${what} of its session has ended.`,
 };
 const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');

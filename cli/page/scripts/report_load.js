@@ -179,7 +179,7 @@ function heatMap({ rows }, x, height) {
     },
   }];
   const yaxis = axis({
-    tickvals: ticks, ticktext: ticks.map(i => plain(shortened(rows[i].part === 'CPU' ? rows[i].part : rows[i].name, narrow() ? 14 : 28)) + ' '), range: [rows.length - 0.5, -0.5], automargin: true, showgrid: false, fixedrange: true,
+    tickvals: ticks, ticktext: ticks.map(i => plain(shortened(utilisation || rows[i].part === 'CPU' ? rows[i].part : rows[i].name, narrow() ? 14 : 32)) + ' '), range: [rows.length - 0.5, -0.5], automargin: true, showgrid: false, fixedrange: true,
   });
   return { traces, how: layout({ hovermode: 'closest', margin: { l: 58, r: 20, t: 44, b: 40 }, xaxis: timeAxis(), yaxis }) };
 }
@@ -197,9 +197,10 @@ function stationsReading({ rows, left_out: leftOut }) {
   const busiest = ordered[0];
   const peak = Math.max(...busiest.busy_pct, 0) / 100;
   const drive = rows.find(row => /\.0$/.test(row.name))?.name;
+  const cache = rows.some(row => row.part.startsWith('write-back cache')) ? ' Of a write-back cache the figure is how full it is.' : '';
   const named = drive ? ` ${drive} is the first drive of volume ${drive.replace(/\.0$/, '')}.` : '';
   const among = rows.length > 1 ? ` Median of the ${rows.length} parts: ${percent(mean(ordered[Math.floor(ordered.length / 2)]))}.` : '';
-  return `Busiest part: ${busiest.part}, ${percent(mean(busiest))} of the time, at most ${percent(peak)} in an interval${hidden}.${among}${named}`;
+  return `Busiest part: ${busiest.part}, ${percent(mean(busiest))} of the time, at most ${percent(peak)} in an interval${hidden}.${among}${named}${cache}`;
 }
 
 function stationsNumbers({ rows, start_s: starts }) {

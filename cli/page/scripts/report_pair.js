@@ -47,7 +47,7 @@ function ratioCell(purpose, statistic) {
   if (!known(found.value)) return element('td', { className: 'range' }, `${timesRange(found)}${NBSP}×`, beside(a.why ?? 'not resolved'));
   const open = undecided(found);
   return element('td', { className: open ? 'open' : '' }, times(found.value), beside(timesRange(found)),
-    beside(`${sides[0]} against ${sides[1]}`), open ? beside('no clear difference') : null);
+    beside(`${sides[0]} against ${sides[1]}`), open ? beside('no clear difference') : null, isMean(statistic) || tailsKnown() ? null : beside('not checked'));
 }
 
 function throughputCell(purpose) {
@@ -113,7 +113,7 @@ function pairReading() {
     said.push(`${capital(name)} of ${what}: ${times(found.value)} that of ${otherName()}${range ? ` (${range})` : ''}${undecided(found) ? ', no clear difference' : ''}.`);
   } else if (found) said.push(`${capital(name)} of ${what}: ${timesRange(found)}${NBSP}× that of ${otherName()} (not known well enough for one value).`);
   else said.push(`${capital(name)} of ${what}: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : 'one side has none'}.`);
-  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}. ${selected().has_tails ? 'Ranges show how much repeated simulations differ. Those of p99s of transactions, commits and queries contain an error of the model, too; those of requests do not' : 'Ranges show how much repeated simulations differ, without the error of the model'}.`);
+  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}. Ranges show how much repeated simulations differ; the error of the model comes on top.`);
   return [...said, medianReading()].filter(Boolean).join(' ');
 }
 
@@ -210,7 +210,7 @@ function drawPair() {
   if (!there) return;
   $('pair-title').textContent = `${selected().name} against ${otherName()}`;
   $('pair-note').textContent = [
-    `Latency of X ÷ latency of Y: above 1, X (${selected().name}) is slower. Of completed/s: below 1, X does less. Small figures: range of the ratio in repeated simulations, and both latencies.`,
+    `Latency of X ÷ latency of Y: above 1, X (${selected().name}) is slower. Of completed/s: below 1, X does less. Small figures: how much the ratio differs in repeated simulations (the error of the model comes on top), and both latencies.`,
     sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
   ].filter(Boolean).join(' ');
   $('pair-facts').replaceChildren(factsTable());

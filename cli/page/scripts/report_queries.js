@@ -110,7 +110,7 @@ function queriesNote() {
   const by = selected().queries ? selected().name : queryScenarios()[0].name;
   return [
     `Sorted by the figures of ${by}.`, 'Database time: in queries and commits, without the client.', SMALL_FIGURES, 'Reads per call: pages that missed the buffer pool.',
-    kinds.length ? `Executions: ${list(kinds)}.` : '', ...wordsOfRanges($('query-table')),
+    kinds.length ? `Single executions: ${list(kinds)}.` : '', ...wordsOfRanges($('query-table')),
     queryScenarios().some(scenario => scenario.extrapolated) ? 'With this size of the buffer pool all figures are extrapolated.' : '',
   ].filter(Boolean).join('\n');
 }
