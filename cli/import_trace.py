@@ -56,7 +56,7 @@ def import_trace(
     Others: traces of page numbers for cache studies (formats of ARC, LIRS, libCacheSim), counters of the host (iostat,
     sar, CloudWatch ...). docs/formats.md lists what each format contains.
 
-    Example: tiersim import sdb.blktrace.0 before/ after/ -o prod.trace
+    Example: tiersim import sdb.blktrace.0 views-before/ views-after/ -o prod.trace
     """
     from tiersim.traces.readers import import_files, sort_files
 

@@ -435,8 +435,8 @@ _CHECKED = (
     " measured p99s lay within such ranges."
 )
 _UNCHECKED = (
-    "Not checked: nobody measured a p99 of statements on another kind of storage than recorded, or without a passed"
-    " calibration. Take a range as a guide only."
+    "Not checked: a guide only. A p99 range is how far measured p99s lay from predicted ones on one server, on the"
+    " recorded kind of storage and after a passed calibration; it is cut off at p95."
 )
 
 

@@ -9,12 +9,10 @@ _EXPECTED = "Expected error"
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 #: The errors of results on other storage were learned from published figures of single systems.
-_SINGLE_SYSTEMS = "; no check moved a recording to other storage"
-_OTHER_STORAGE = " The calibration passed on the recorded kind of storage; it does not make these limits narrower."
+_OTHER_CHECKS = "No check moved a recording to other storage: this is the error of other checks. "
+_OTHER_STORAGE = " The passed calibration does not narrow them."
 _DOUBT = " In doubt: the other verdict is possible."
-_DOUBT_OF_CLIENTS = (
-    " In doubt: the limit of carrying the load, 95 % of the recorded transactions/s, lies inside the expected range."
-)
+_DOUBT_OF_CLIENTS = " In doubt: 95 % of the recorded transactions/s lie inside the expected range."
 _DOUBT_OF_SESSIONS = (
     " In doubt: the predicted transactions need {:.3g} sessions at a time, the recording shows at most {:,}. If clients"
     " wait for answers, fewer transactions end; import the load generator's output, too."
@@ -118,8 +116,9 @@ def meaning(summaries: Iterable[Summary]) -> str:
         return "".join(sorted(doubts)).lstrip()
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     return (
+        f"{_OTHER_CHECKS if bases & {'assumed', 'storage'} else ''}"
         f"In {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks measured figures lay within such"
-        f" limits (docs/accuracy.md){_SINGLE_SYSTEMS if bases & {'assumed', 'storage'} else ''}."
+        " limits (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'counted', 'extrapolated'} else ''}"
         f"{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{''.join(sorted(doubts))}"

@@ -47,12 +47,16 @@ _NAMES = {
     "byte credits": "burst credits (bytes)",
     "lines": "write-back cache",
 }
+#: What stations with nothing else have: their own name says it all.
+_SERVERS = "servers"
 #: Resources that a server has once: the name says it all.
 _ONCE = {"cores": "CPU", "workers": "I/O workers", "lookups": "buffer pool"}
 
 
 def part_name(station: str, resource: str) -> str:
     """Return the name of a resource of a station, such as ``disk arm of data.9`` or ``CPU``."""
+    if resource == _SERVERS:
+        return station
     return _ONCE.get(resource) or f"{_NAMES.get(resource, resource)} of {station}"
 
 

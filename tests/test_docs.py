@@ -229,8 +229,8 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     said = {
         f"On {smaller} of the {below} disks tiersim is closer to the measurements than DiskSim",
         "| " + ", ".join(f"{-off:.0f}" for off in sorted(small, reverse=True)) + " % lower |",
-        f"| {min(wide):.0f} to {max(wide):.0f} % lower: **too optimistic**.",
-        f" were not published | {len(wide)} published runs |",
+        f"| {min(wide):.0f} to {max(wide):.0f} % lower than predicted: **too optimistic**.",
+        f" they were not published | {len(wide)} published runs |",
         f"| mean: within ±{flash[-1]:.0f} %; p99: {-min(tails):.0f} % lower to {max(tails):.0f} % higher |",
         f"| {len(flash)} means and {len(tails)} p99s, one drive |",
         (

@@ -116,6 +116,16 @@ function sentenceOfHelp({ helps }) {
   return `. One change alone saves at most: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
+/** What the largest buffer pool makes of the mean of transactions: it saves CPU, too, so that it may help where no read is waited for. */
+function sentenceOfLargestPool() {
+  if (POOLS.length < 2 || state.pool === POOLS.length - 1) return null;
+  const told = TIERS.map(withPool).map(tier => {
+    const [now, then] = [POOLS[state.pool], POOLS.at(-1)].map(size => tier.find(one => poolOf(one) === size)).map(one => (one && !isSaturated(one) ? latency(one, 'transaction', 'mean').us : null));
+    return known(now) && known(then) ? `from ${duration(now)} to ${duration(then)} on ${tier[0].name}` : null;
+  }).filter(known);
+  return told.length ? `A buffer pool of ${bytes(POOLS.at(-1))} takes the mean of transactions ${list(told)}.` : null;
+}
+
 /** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
 function sentencesOfBlame() {
   const parts = scenarios().map(scenario => {
@@ -136,7 +146,7 @@ function sentencesOfBlame() {
   const most = Math.max(...idle.map(part => part.peak));
   return [
     ...parts.filter(part => part.text).map(part => `${part.text}.`),
-    POOLS.length > 1 ? 'These sentences leave out the CPU that a larger buffer pool saves; the curve by size has it.' : null,
+    sentenceOfLargestPool(),
     idle.length ? `${list(idle.map(part => part.idle))}: no part is near its limit; none is busier than ${percent(most)} in any ${lengthOfInterval(scenarios()[0])}.` : null,
   ].filter(known).map(text => element('span', { className: 'doubt' }, text));
 }
@@ -194,10 +204,10 @@ function drawHead() {
   $('lead').replaceChildren(...answers.filter(known));
   const what = trace => (trace.transactions ? `${whole.format(trace.transactions)} transactions (${whole.format(trace.statements)} statements)` : `${whole.format(trace.requests)} requests`);
   const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
-  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}${sessionsOnCores()}; format: ${trace.source_format}`;
-  const warmups = scenarios().map(one => one.replay?.counted_ns?.from ?? 0);
-  const warmup = Math.max(...warmups) ? [`${span(Math.max(...warmups) / 1e9)} of warm-up before that, in which write caches fill, are left out`] : [];
-  $('facts').textContent = [...data.traces.map(about), ...warmup].join(' · ');
+  const warmup_ns = Math.max(...scenarios().map(one => one.replay?.counted_ns?.from ?? 0));
+  const warmup = warmup_ns ? ` (behind ${span(warmup_ns / 1e9)} of warm-up that are left out)` : '';
+  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${warmup}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}${sessionsOnCores()}; format: ${trace.source_format}`;
+  $('facts').textContent = data.traces.map(about).join(' · ');
 }
 
 const isMean = statistic => statistic === 'mean' || statistic === 'p50';
@@ -344,7 +354,7 @@ function wordsOfRanges({ textContent: shown }) {
   return [
     /not resolved|few of them/.test(shown) ? 'Not resolved: the run has too few slow requests for one value. The range shows how much repeated simulations differ.' : '',
     checked ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
-    unchecked ? 'Not checked: nobody measured such percentiles on storage of another kind than recorded. Measured ones may lie outside of a range that is shown; it begins at p95 or above.' : '',
+    unchecked ? `Not checked: a guide only. Nobody measured such percentiles on storage of another kind than recorded.${ALL_STATEMENTS ? ' A range is how far measured p99s lay from predicted ones on one server of the recorded kind; it is cut off at p95.' : ''}` : '',
     shown.includes('error unknown') ? 'Error unknown: “How sure is that?” above says why.' : '',
   ];
 }

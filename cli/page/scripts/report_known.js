@@ -14,7 +14,7 @@ const MEANINGS = {
     recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from the number of outstanding requests.', synthetic: 'The server counts totals, not single executions. Their order and overlap are simulated, so percentiles are less sure than means.',
   },
   reach: {
-    'within the recording': 'Neither buffer pool nor CPU load is larger than recorded.',
+    'within the recording': 'Neither buffer pool nor CPU load of this run is larger than recorded.',
     'beyond the recording': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded.',
     'beyond the recording, with assumed costs': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded, and CPU costs are assumed.',
   },
@@ -73,7 +73,7 @@ const withPid = name => name.replace(/ (\d+)$/, ' (PID $1)');
 /** What a replay says of itself, in sentences; keys without words stand as they are. */
 function replayWords(replay, what) {
   const { mode, played, why, load, load_reached, commands, sessions, inferred_sessions, late_sessions, waits_for_issuer, waits_for_clock,
-    waits_for_foreground, keeps, transactions_done, transactions: _, think_mean_ns, think_p50_ns, writers, writer_names, journals, journal_names, counted_ns, ...others } = replay;
+    waits_for_foreground, keeps, transactions_done, transactions: _, think_mean_ns, think_p50_ns, writers, writer_names, journals, journal_names, counted_ns, recorded_connections, ...others } = replay;
   const share = waiting => percent(waiting / commands);
   return [
     played ? `Played at the recorded times: ${why}.` : known(keeps) ? null : MODES[mode]?.(what) ?? (known(mode) ? `Mode: ${mode}.` : null),
@@ -86,7 +86,8 @@ function replayWords(replay, what) {
     journal_names?.length ? `File system journals (inferred): ${list(journal_names.map(withPid))}.` : null,
     counted_ns?.from ? `The first ${span(counted_ns.from / 1e9)} are in no latency (replay.warmup): caches of controllers fill meanwhile.` : null,
     known(load) && load !== 1 ? `${count(load)} times the recorded load, by cloning or leaving out sessions.` : null,
-    Object.keys(others).length ? Object.entries(others).map(([key, value]) => generic(key, value)).join(' · ') : null,
+    known(recorded_connections) ? `The recording shows at most ${whole.format(recorded_connections)} sessions at a time.` : null,
+    Object.entries(others).filter(([, value]) => known(value)).map(([key, value]) => generic(key, value)).join(' · ') || null,
   ].filter(known);
 }
 

@@ -46,7 +46,7 @@ function ratioCell(purpose, statistic) {
   const beside = text => element('small', {}, text);
   if (!known(found.value)) return element('td', { className: 'range' }, `${timesRange(found)}${NBSP}×`, beside(a.why ?? 'not resolved'));
   const open = undecided(found);
-  return element('td', { className: open ? 'open' : '' }, times(found.value), beside(timesRange(found)),
+  return element('td', { className: open ? 'open' : '' }, times(found.value), beside(timesRange(found) && `repeated: ${timesRange(found)}`),
     beside(`${sides[0]} against ${sides[1]}`), open ? beside('no clear difference') : null, isMean(statistic) || tailsKnown() ? null : beside('not checked'));
 }
 

@@ -1,5 +1,8 @@
 // Queries: a table to be searched and sorted, and where the time of one of them, or of whole transactions, goes.
 const FEW_QUERIES = 12;
+/** Queries of a smaller share of the time, on every scenario, are shown when asked for. */
+const LITTLE_SHARE = 0.001;
+const isLittle = query => queryScenarios().every(scenario => (scenario.queries[query]?.share ?? 0) < LITTLE_SHARE);
 const listing = { key: 'share', descending: true, wanted: '', all: false };
 
 const queryScenarios = () => scenarios().filter(scenario => scenario.queries);
@@ -93,7 +96,8 @@ function columnHead([key, column]) {
 function drawQueryTable() {
   const found = orderedQueries();
   const most = listing.all || printing() || found.length <= FEW_QUERIES + 2 ? found.length : FEW_QUERIES;
-  const shown = found.slice(0, most);
+  const worth = listing.all || listing.wanted || printing() || found.every(isLittle) ? found : found.filter(query => !isLittle(query));
+  const shown = worth.slice(0, most);
   if (!(state.query in WHOLE) && found.includes(state.query) && !shown.includes(state.query)) shown.push(state.query);
   $('query-table').replaceChildren(
     element('caption', { className: 'unseen' }, 'Queries by scenario'),
