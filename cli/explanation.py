@@ -38,7 +38,7 @@ _ONE_AT_A_TIME = frozenset({"actuator"})
 #: What takes a part off, where the simulation says that this is where the time goes.
 _CHANGES = {
     "cpu": (
-        "faster cores, or less work for each call",
+        "faster cores",
         "CPU time; neither storage nor more cores shorten it",
     ),
     "cpu queue": ("more cores", "wait for a core"),

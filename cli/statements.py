@@ -20,7 +20,7 @@ _EXPECTED = "transactions/s, expected"
 #: Of what a short table has the intervals of 99th percentiles.
 _TAILS = {"transaction": "transaction", "commit": "commit"}
 #: What of a transaction is in none of its queries: its commit, and the client between queries; beside the recorded one.
-_REST = "transaction without its queries, mean"
+_REST = "commit and client, mean"
 #: The row that says how far throughput falls in checkpoints.
 DIP = "transactions/s in a checkpoint"
 
@@ -149,6 +149,7 @@ def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> lis
         *(with_ranges(row, summaries, "transaction") for row in transactions if row[0].endswith(", p99")),
         *(with_ranges(row, summaries, "commit") for row in commits if row[0].endswith((", mean", ", p99"))),
         *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
+        *_rows_of_rest(summaries),
         *(row for row in rows_of_checkpoints(summaries) if row[0] == DIP),
         *last,
     ]
@@ -435,8 +436,8 @@ _CHECKED = (
     " measured p99s lay within such ranges."
 )
 _UNCHECKED = (
-    "Not checked: a guide only. A p99 range is how far measured p99s lay from predicted ones on one server, on the"
-    " recorded kind of storage and after a passed calibration; it is cut off at p95."
+    "Not checked: a guide only. Nobody compared such a p99 with a measurement on other storage than recorded, or"
+    " without a passed calibration."
 )
 
 

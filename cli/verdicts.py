@@ -12,7 +12,10 @@ _ONE_SERVER = " These limits come mostly from one server, on which only buffer p
 _OTHER_CHECKS = "No check moved a recording to other storage: this is the error of other checks. "
 _OTHER_STORAGE = " The passed calibration does not narrow them."
 _DOUBT = " In doubt: the other verdict is possible."
-_DOUBT_OF_CLIENTS = " In doubt: 95 % of the recorded transactions/s lie inside the expected range."
+_DOUBT_OF_CLIENTS = (
+    " In doubt: the load is carried from {:,.0f} transactions/s on ({:.0f} % of the recorded rate), which lies inside"
+    " the expected range."
+)
 _DOUBT_OF_SESSIONS = (
     " In doubt: the predicted transactions need {:.3g} sessions at a time, the recording shows at most {:,}. If clients"
     " wait for answers, fewer transactions end; import the load generator's output, too."
@@ -127,12 +130,17 @@ def meaning(summaries: Iterable[Summary]) -> str:
 
 def _doubt(summary: Summary) -> str:
     from tiersim.scenarios.caveats import sessions_lacking
+    from tiersim.simulator.verdict import BEHIND_THROUGHPUT
 
     if (lacking := sessions_lacking(summary)) is not None:
         return _DOUBT_OF_SESSIONS.format(*lacking)
     if not _known_error(summary, "throughput"):
         return _DOUBT_UNKNOWN
-    return _DOUBT_OF_CLIENTS if (summary.get("replay") or {}).get("keeps") == "clients" else _DOUBT
+    rate = (summary.get("throughput_per_s") or {}).get("transactions")
+    if (summary.get("replay") or {}).get("keeps") != "clients" or not rate:
+        return _DOUBT
+    recorded = rate["value"] / (1 - summary["throughput_shortfall_pct"] / 100)
+    return _DOUBT_OF_CLIENTS.format(BEHIND_THROUGHPUT * recorded, 100 * BEHIND_THROUGHPUT)
 
 
 def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:

@@ -354,7 +354,7 @@ function wordsOfRanges({ textContent: shown }) {
   return [
     /not resolved|few of them/.test(shown) ? 'Not resolved: the run has too few slow requests for one value. The range shows how much repeated simulations differ.' : '',
     checked ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
-    unchecked ? `Not checked: a guide only. Nobody measured such percentiles on storage of another kind than recorded.${ALL_STATEMENTS ? ' A range is how far measured p99s lay from predicted ones on one server of the recorded kind; it is cut off at p95.' : ''}` : '',
+    unchecked ? `Not checked: a guide only. Nobody compared such percentiles with measurements on other storage than recorded.` : '',
     shown.includes('error unknown') ? 'Error unknown: “How sure is that?” above says why.' : '',
   ];
 }

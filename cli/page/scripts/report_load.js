@@ -197,7 +197,7 @@ function stationsReading({ rows, left_out: leftOut }) {
   const busiest = ordered[0];
   const peak = Math.max(...busiest.busy_pct, 0) / 100;
   const drive = rows.find(row => /\.0$/.test(row.name))?.name;
-  const cache = rows.some(row => row.part.startsWith('write-back cache')) ? ' Of a write-back cache the figure is how full it is.' : '';
+  const cache = rows.some(row => row.part.startsWith('write-back cache')) ? ' For a write-back cache the colour shows how full it is.' : '';
   const named = drive ? ` ${drive} is the first drive of volume ${drive.replace(/\.0$/, '')}.` : '';
   const among = rows.length > 1 ? ` Median of the ${rows.length} parts: ${percent(mean(ordered[Math.floor(ordered.length / 2)]))}.` : '';
   return `Busiest part: ${busiest.part}, ${percent(mean(busiest))} of the time, at most ${percent(peak)} in an interval${hidden}.${among}${named}${cache}`;
