@@ -729,4 +729,30 @@ SCENARIOS = (
         "An experiment teaches what it is judged by.",
         ("tests/test_intervals.py::test_an_experiment_teaches_nothing_about_itself",),
     ),
+    Fault(
+        "sessions-lack-nothing",
+        "scenarios/caveats.py",
+        'if needed > shown * replay["load"] else None',
+        'if needed > 2 * shown * replay["load"] else None',
+        "A rate that needs more sessions than were recorded is carried without a doubt.",
+        ("tests/test_intervals.py::test_a_rate_that_needs_more_sessions_than_were_recorded_is_in_doubt",),
+    ),
+    Fault(
+        "a-nearly-full-part-is-no-doubt",
+        "scenarios/caveats.py",
+        '.get("utilisation", 0.0) > low)',
+        '.get("utilisation", 0.0) > 1)',
+        "A load by the clock is carried without a doubt by a part that is nearly full.",
+        (
+            "tests/test_intervals.py::test_what_comes_by_the_clock_is_in_doubt_where_the_expected_error_fills_a_part_or_leaves_it_time",
+        ),
+    ),
+    Fault(
+        "short-seeks-unsaid",
+        "scenarios/caveats.py",
+        "used < _LITTLE * volume.capacity_bytes",
+        "used < 0.01 * volume.capacity_bytes",
+        "Disks that hold little count as full ones.",
+        ("tests/test_controllers.py::test_disks_that_hold_little_are_said_to_seek_little",),
+    ),
 )
