@@ -247,18 +247,22 @@ def _rows_of_tails(summaries: Sequence[Summary], names: Mapping[str, str]) -> li
 
 
 def with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[str]:
-    """Return a row of 99th percentiles, with its interval in place of each one that is not known to a factor of 2, or
-    not checked; other rows as they are.
+    """Return a row of 99th percentiles, with its interval in place of each one that is not known to a factor of 2,
+    without those that nobody checked; other rows as they are.
     """
     if not row[0].endswith(", p99"):
         return row
     from tiersim.scenarios.caveats import tail_of
 
     found = [tail_of(summary, key) for summary in summaries]
-    ranges = [range_of_tail(one) for one in found]
-    unchecked = any(one and one["verdict"] == "not checked" for one in found)
-    label = row[0] + (" (not checked)" if unchecked else " or its range" if any(ranges) else "")
+    ranges = ["unknown" if _is_unchecked(one) else range_of_tail(one) for one in found]
+    label = f"{row[0]} or its range" if any(one not in ("", "unknown") for one in ranges) else row[0]
     return [label, *(one or cell for one, cell in zip(ranges, row[1:], strict=True))]
+
+
+def _is_unchecked(tail: Mapping[str, Any] | None) -> bool:
+    """Tell whether nobody compared such a 99th percentile with a measurement."""
+    return tail is not None and tail["verdict"] == "not checked"
 
 
 def range_of_tail(found: Mapping[str, Any] | None) -> str:
@@ -436,8 +440,8 @@ _CHECKED = (
     " measured p99s lay within such ranges."
 )
 _UNCHECKED = (
-    "Not checked: a guide only. Nobody compared such a p99 with a measurement on other storage than recorded, or"
-    " without a passed calibration."
+    "p99 is unknown: it was compared with measurements only on the recorded kind of storage, after a passed"
+    " calibration. --all prints what was simulated."
 )
 
 
@@ -451,7 +455,7 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     notes += verdicts.notes(summaries)
     tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
     if any(map(range_of_tail, tails)):
-        notes.append(_UNCHECKED if any(one["verdict"] == "not checked" for one in tails) else _CHECKED)
+        notes.append(_UNCHECKED if any(map(_is_unchecked, tails)) else _CHECKED)
     notes += _ranges(summaries)
     notes += [said for said in map(_left_out, summaries) if said is not None]
     notes += verdicts.caveats(summaries)

@@ -13,8 +13,8 @@ _OTHER_CHECKS = "No check moved a recording to other storage: this is the error 
 _OTHER_STORAGE = " The passed calibration does not narrow them."
 _DOUBT = " In doubt: the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
-    " In doubt: the load is carried from {:,.0f} transactions/s on ({:.0f} % of the recorded rate), which lies inside"
-    " the expected range."
+    " In doubt: {:,.0f} transactions/s, the least that carries the load ({:.0f} % of the recorded rate), lie inside the"
+    " expected range."
 )
 _DOUBT_OF_SESSIONS = (
     " In doubt: the predicted transactions need {:.3g} sessions at a time, the recording shows at most {:,}. If clients"

@@ -257,7 +257,7 @@ def test_a_busy_cpu_is_divided_between_queries_and_the_rest(open_page: Open) -> 
     described = {"baseline": "old", "described": "two disks in a desk"}
     busiest = replace(result, summary=result.summary | {"bottleneck": found, "host": host, "calibration": described})
     page = open_page(build_page([busiest], "a busy CPU"))
-    said = "(queries use 25 % of that; the rest is IO and clients on the same cores)"
+    said = "(25 % of its work is for queries, the rest for IO and for clients on the same cores)"
     assert said in text(page, "#lead")
     most = max(explanation(busiest.summary, None)["changes"], key=lambda one: one["at_most_share"])
     helps = f"{100 * most['at_most_share']:.2g} % of the mean by {most['change']}"

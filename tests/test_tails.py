@@ -162,4 +162,6 @@ def test_a_p99_that_is_not_resolved_is_shown_as_its_range() -> None:
         "commit, p99 or its range", "10.2 ms", "644 µs – 3.03 ms", "> 2 ms", "3 ms",
     ]  # fmt: skip
     assert with_ranges(row, [{}] * 4, "commit") == row
+    unchecked = {"tails": {"p99_ns": {"commit": wide | {"verdict": "not checked"}}}}
+    assert with_ranges(row, [unchecked] * 4, "commit") == ["commit, p99", *["unknown"] * 4]
     assert with_ranges(["commit, mean", *row[1:]], summaries, "commit") == ["commit, mean", *row[1:]]

@@ -105,7 +105,7 @@ function shareOfQueries(scenario) {
   if (bottleneck.resource !== 'cores' || !us || !known(host?.cores) || !known(perS)) return '';
   const queries = us[data.parts.indexOf('cpu')] * perS / (1e6 * host.cores * bottleneck.utilisation);
   if (queries > 0.97) return '';
-  return ` (queries use ${percent(queries)} of that; the rest is IO${host.clients_on_cores ? ' and clients on the same cores' : ''})`;
+  return ` (${percent(queries)} of its work is for queries, the rest for IO${host.clients_on_cores ? ' and for clients on the same cores' : ''})`;
 }
 
 /** What would shorten the mean of transactions most, and next. */

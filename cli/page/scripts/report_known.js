@@ -14,7 +14,7 @@ const MEANINGS = {
     recorded: 'Arrivals are the recorded ones.', inferred: 'Sessions were inferred from the number of outstanding requests.', synthetic: 'The server counts totals, not single executions. Their order and overlap are simulated, so percentiles are less sure than means.',
   },
   reach: {
-    'within the recording': 'Neither buffer pool nor CPU load of this run is larger than recorded.',
+    'within the recording': 'The calibration covers this run: neither buffer pool nor CPU load is larger than recorded.',
     'beyond the recording': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded.',
     'beyond the recording, with assumed costs': 'The calibration does not cover this run: buffer pool, CPU load or reads are larger than recorded, and CPU costs are assumed.',
   },
