@@ -131,19 +131,25 @@ def _scan(step: Scan, ground: Ground) -> Demand:
 def _lookup(step: Lookup, statement: StatementModel, ground: Ground) -> Demand:
     table = ground.relations[step.lookup]
     if step.rows == 1:
-        return Demand(LOOKUP, table=table)
+        return Demand(LOOKUP, table=table, changed=step.changed)
     prefetches = ground.engine == "sqlserver" and statement.via == "language"
     depth = step.prefetch if prefetches else 0
-    return Demand(LOOKUPS, table=table, rows=step.rows, depth=depth, in_order=False, threshold=PREFETCHED_ROWS)
+    return Demand(
+        LOOKUPS, table=table, rows=step.rows, depth=depth, in_order=False, threshold=PREFETCHED_ROWS,
+        changed=step.changed,
+    )  # fmt: skip
 
 
 def _change(step: Change, ground: Ground) -> list[Demand]:
     table = ground.relations[step.change]
-    changed = Demand(LOOKUP, table=table, dirties=True, log_bytes=step.log, entry_share=round(step.entries * 1_000_000))
+    changed = Demand(
+        LOOKUP, table=table, dirties=True, log_bytes=step.log, entry_share=round(step.entries * 1_000_000),
+        changed=step.changed,
+    )  # fmt: skip
     if not step.lock:
         return [changed] * step.rows
-    changed = replace(changed, kind=LOCK, rank=table)
-    return [Demand(LOOKUP, table=table), changed] * step.rows
+    changed = replace(changed, kind=LOCK, rank=table, changed=0)
+    return [Demand(LOOKUP, table=table, changed=step.changed), changed] * step.rows
 
 
 def _spill(step: Spill, ground: Ground) -> Demand:
