@@ -46,8 +46,8 @@ _FITTED = ("mysql", "8.4.8", 90, 80)
 _WITHIN_PCT = 10
 _NOTES = {
     ("mysql", 10): (
-        "pages missed are 12.6 a transaction, 12.1 were counted; pages flushed 4.9, 4.2 were counted, without those that"
-        " sessions wrote"
+        "pages missed are 12.6 a transaction, 12.1 were counted; pages flushed 4.9, 4.2 were counted, without those"
+        " that sessions wrote"
     ),
     ("mariadb", 10): (
         "the drive's writes are the limit, here and by the counters: 24,100 pages a second were flushed, of MySQL"
