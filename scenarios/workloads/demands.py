@@ -129,15 +129,12 @@ def _scan(step: Scan, ground: Ground) -> Demand:
 
 
 def _lookup(step: Lookup, statement: StatementModel, ground: Ground) -> Demand:
-    table = ground.relations[step.lookup]
+    one = Demand(LOOKUP, table=ground.relations[step.lookup], changed=step.changed)
     if step.rows == 1:
-        return Demand(LOOKUP, table=table, changed=step.changed)
+        return one
     prefetches = ground.engine == "sqlserver" and statement.via == "language"
     depth = step.prefetch if prefetches else 0
-    return Demand(
-        LOOKUPS, table=table, rows=step.rows, depth=depth, in_order=False, threshold=PREFETCHED_ROWS,
-        changed=step.changed,
-    )  # fmt: skip
+    return replace(one, kind=LOOKUPS, rows=step.rows, depth=depth, in_order=False, threshold=PREFETCHED_ROWS)
 
 
 def _change(step: Change, ground: Ground) -> list[Demand]:
