@@ -140,8 +140,8 @@ def test_sysbench_finds_one_customer_of_a_name_and_no_index_waits_for_what_is_en
     assert not any("hot" in relation for relation in load["relations"].values())
 
 
-@pytest.mark.parametrize("smaller", [1, 4])
-def test_orders_and_deliveries_come_to_as_many_pages_as_their_rows_fill(smaller: int) -> None:
+@pytest.mark.parametrize(("smaller", "pages"), [(1, 0.0238), (4, 0.0976)])
+def test_orders_and_deliveries_come_to_as_many_pages_as_their_rows_fill(smaller: int, pages: float) -> None:
     """Of 16 KiB 0.028 a transaction, in halves by who places and who delivers them: as many as MySQL's counters say
     were created.
     """
@@ -154,7 +154,15 @@ def test_orders_and_deliveries_come_to_as_many_pages_as_their_rows_fill(smaller:
                 further[name.partition("_")[0]] += share * step["rows"] * (step["changed"] == 0)
     assert sum(mix.values()) == pytest.approx(23)
     for found in further.values():
-        assert found / 23 / smaller == pytest.approx(0.0238, rel=0.01)
+        assert found / 23 == pytest.approx(pages, rel=0.01)
+
+
+def test_small_pages_hold_fewer_rows_than_their_part_of_a_large_one() -> None:
+    """Of stock 46.0 and 10.8, of customers 26.1 and 6.0."""
+    load = tomllib.loads(tpcc(1, 1000, 8, hammerdb(), 4))
+    assert load["relations"]["stock"]["rows"] == pytest.approx(4 * 2174 * 46.0 / 4 / 10.8, rel=0.01)
+    assert load["relations"]["customer"]["rows"] == pytest.approx(4 * 1200 * 26.1 / 4 / 6.0, rel=0.01)
+    assert load["relations"]["ends"]["rows"] == 160
 
 
 def test_a_scaled_server_has_as_much_shorter_seconds_and_as_much_less_in_them() -> None:

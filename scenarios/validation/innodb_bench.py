@@ -37,9 +37,12 @@ device = "drive.toml"
 
 #: Of a warehouse of TPC-C, in pages of 16 KiB: stock, customers, order lines; districts and where orders begin and end.
 TPCC_PAGES = {"stock": 2174, "customer": 1200, "old": 1500, "ends": 40}
-#: Pages of 16 KiB that an order fills, of which a sixteenth stays free (MySQL's reference manual): 10 lines of 75 B, an
-#: order of 52 B, a new order of 30 B. As many are read when orders are delivered.
-_ORDER_PAGES = (10 * 75 + 52 + 30) / (16_252 - 1024)
+#: Bytes of its rows, with the head of a record, lengths of fields, and what names transaction and undo.
+_ROW_BYTES = {"stock": 327, "customer": 573, "old": 80}
+#: Of an order: 10 lines of 75 B until they are delivered, an order of 52 B, a new order of 30 B.
+_ORDER_BYTES = 10 * 75 + 52 + 30
+#: Of a page, its heads and its end (InnoDB's fil0fil.h, page0page.h).
+_FRAME_BYTES = 132
 #: Leaf pages of 16 KiB of a warehouse in secondary indexes: entries of keys, primary key and 6 bytes, which fill ln 2
 #: of a page, as what comes in no order does (Yao, On random 2-3 trees, 1978). Of 30,000 customers by name 40 B, of as
 #: many orders and payments by customer 20 and 19 B, of 300,000 order lines by warehouse and item 20 B.
@@ -159,12 +162,26 @@ def nurand(name: str, pages_per_16_kib: int = 1) -> Levels:
     keys, times, bits = _NURAND[name]
     key = np.arange(keys)
     weights = np.prod([np.where(key >> bit & 1, 3.0, 1.0) for bit in range(bits)], axis=0)
-    pages = (TPCC_PAGES | TPCC_INDEX_PAGES)[name] * pages_per_16_kib
+    pages = _pages(name, pages_per_16_kib)
     place = np.arange(keys * times) * pages // (keys * times)
     by_page = np.sort(np.bincount(place, weights=np.tile(weights, times)))[::-1]
     edges = np.unique(np.rint(np.geomspace(1, pages + 1, _LEVELS + 1)).astype(np.int64)) - 1
     shares = np.add.reduceat(by_page, edges[:-1]) / by_page.sum()
     return [round(float(part), 6) for part in np.diff(edges) / pages], [round(float(part), 6) for part in shares]
+
+
+def _room(pages_per_16_kib: int) -> float:
+    """Return the bytes of rows on a page, of which a sixteenth stays free (MySQL's reference manual)."""
+    return 16_384 / pages_per_16_kib * 15 / 16 - _FRAME_BYTES
+
+
+def _pages(name: str, pages_per_16_kib: int) -> int:
+    """Return the pages of a table or an index of a warehouse: half a row in the mean does not fit on a smaller one."""
+    pages = (TPCC_PAGES | TPCC_INDEX_PAGES)[name] * pages_per_16_kib
+    if name not in _ROW_BYTES:
+        return pages
+    larger, smaller = (_room(each) / _ROW_BYTES[name] - 0.5 for each in (1, pages_per_16_kib))
+    return round(pages * larger / pages_per_16_kib / smaller)
 
 
 def tpcc_mysql(pages_per_16_kib: int = 1) -> Tool:
@@ -206,8 +223,8 @@ def hammerdb() -> Tool:
 def tpcc(warehouses: int, cpu_us: int, clients: int, tool: Tool, pages_per_16_kib: int = 1) -> str:
     """Return TPC-C's tables, transactions and users, for behind the settings of a server."""
     tables = ""
-    for name, pages in (TPCC_PAGES | {name: TPCC_INDEX_PAGES[name] for name in tool.indexes}).items():
-        tables += f"[relations.{name}]\nrows = {pages * pages_per_16_kib * warehouses}\nrows_per_page = 1\n"
+    for name in (*TPCC_PAGES, *tool.indexes):
+        tables += f"[relations.{name}]\nrows = {_pages(name, pages_per_16_kib) * warehouses}\nrows_per_page = 1\n"
         if name in tool.hot:
             tables += "hot = {}\nhot_share = {}\n".format(*tool.hot[name])
         if name in _TABLES:
@@ -249,7 +266,7 @@ def _statements(warehouses: int, cpu_us: int, clients: int, tool: Tool, pages_pe
             named, *(others or ['{ lookup = "customer" }']), '{ lookup = "old", rows = 2 }', '{ lookup = "ends" }',
         ]),
     }  # fmt: skip
-    pages = _ORDER_PAGES * pages_per_16_kib
+    pages = _ORDER_BYTES / _room(pages_per_16_kib)  # as many are read when orders are delivered
     for further, share in around(pages):
         does[f"order_{further}"] = (10 * share, [
             '{ lookup = "customer" }', change("stock", 10), *enter("order_customer"), *enter("line_item", 10),
