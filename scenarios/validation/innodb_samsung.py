@@ -89,7 +89,7 @@ _REASONS = (
     " and 2,000 s counted, it was 76 %, and 94.4 % of the pairs were right. With 5 GB a PM1725 takes 3 ms for each page"
     " that is missed, with pages of either size, and reads in 0.1 ms; it is as fast here if sessions write no pages"
     " themselves, as in Percona Server. With all data in the pool the 850 Pro does 1.6 times as much with pages of"
-    " 16 KiB as of 4 KiB, here as much: not explained"
+    " 16 KiB as of 4 KiB, here 1.1 times: not explained"
 )
 _WORKLOAD = """
 [workload]
