@@ -176,12 +176,12 @@ def _room(pages_per_16_kib: int) -> float:
 
 
 def _pages(name: str, pages_per_16_kib: int) -> int:
-    """Return the pages of a table or an index of a warehouse: half a row in the mean does not fit on a smaller one."""
-    pages = (TPCC_PAGES | TPCC_INDEX_PAGES)[name] * pages_per_16_kib
-    if name not in _ROW_BYTES:
-        return pages
-    larger, smaller = (_room(each) / _ROW_BYTES[name] - 0.5 for each in (1, pages_per_16_kib))
-    return round(pages * larger / pages_per_16_kib / smaller)
+    """Return the pages of a table or an index of a warehouse: of each heads are taken off, and half a row in the mean
+    does not fit.
+    """
+    lost = _ROW_BYTES.get(name, 0) / 2
+    larger, smaller = (_room(each) - lost for each in (1, pages_per_16_kib))
+    return round((TPCC_PAGES | TPCC_INDEX_PAGES)[name] * larger / smaller)
 
 
 def tpcc_mysql(pages_per_16_kib: int = 1) -> Tool:

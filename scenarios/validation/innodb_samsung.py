@@ -22,7 +22,7 @@ does 9,000 writes of 4 KiB a second: no fewer than the 850 EVO's 8,000 (AnandTec
 
 Until stock level read items of the latest orders, orders came to new pages, and rows had to fit on small pages, 95.8 %
 of the pairs were right and the median error 13.8 %: with all data in its pool the 850 Pro was 14 % too slow with pages
-of 16 KiB and 45 % too fast with 4 KiB, now it is 23 and 14 %.
+of 16 KiB and 45 % too fast with 4 KiB, now it is 24 and 12 %.
 
 What was not published decides on the 850 Pro: it is written down as two ends (:class:`_Server`), before a cell was run
 with either. The slow end has a binary log that is synced, the redo of 2 x 2 GB that the authors used too, and flushes
