@@ -240,6 +240,7 @@ def _lock(table: int, dirties: bool, log_bytes: int, entry_share: int, needs_roo
 
 _log_bytes = st.integers(0, 3000)
 _entry_shares = st.sampled_from((0, 400_000, 1_000_000))
+_changed = st.sampled_from((0, 0, 1, 7))
 _demands = st.one_of(
     st.builds(Demand, kind=st.just(COMPUTE), share=st.integers(0, 1000)),
     st.builds(
@@ -250,6 +251,7 @@ _demands = st.one_of(
         log_bytes=_log_bytes,
         entry_share=_entry_shares,
         needs_room=st.booleans(),
+        changed=_changed,
     ),
     st.builds(Demand, kind=st.just(LOG), log_bytes=st.integers(1, 20_000)),
 )
@@ -268,6 +270,7 @@ _many = st.builds(
     block_pages=st.sampled_from((1, 2, 16)),
     in_order=st.booleans(),
     threshold=st.sampled_from((0, 6)),
+    changed=_changed,
 )
 _copies = st.builds(
     Demand,

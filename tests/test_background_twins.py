@@ -179,7 +179,7 @@ def test_checkpointer(
 
     def body(session: int, row: int) -> Process:
         yield from processors.use(work_ns(load, row))
-        drawn = int(draw_row(database, 0, 0, row * 256 + 1))
+        drawn = int(draw_row(database, 0, 0, row * 256 + 1, 0))
         page = int(page_at(database, 0, drawn, 1))
         if moved.get(page) == drawn:
             moved[page] = -1
@@ -252,7 +252,7 @@ def test_background_writer(
 
     def body(_: int, row: int) -> Process:
         work = work_ns(load, row)
-        drawn = draw_row(database, 0, 0, row * 256 + 1)
+        drawn = draw_row(database, 0, 0, row * 256 + 1, 0)
         for level in (0, 1):
             page = int(page_at(database, 0, drawn, level))
             if page not in pool.frame_of:  # CPU of what it has done is spent before it waits, not before each page
@@ -320,7 +320,7 @@ def checkpointed(
 
     def body(session: int, row: int) -> Process:
         yield from processors.use(work_ns(load, row))
-        drawn = int(draw_row(database, 0, 0, row * 256 + 1))
+        drawn = int(draw_row(database, 0, 0, row * 256 + 1, 0))
         yield from locks.lock(drawn, session)
         page = int(page_at(database, 0, drawn, 1))
         position_of[page] = blocks.insert(record)
@@ -400,7 +400,7 @@ def test_lazy_writer(
 
     def body(_: int, row: int) -> Process:
         yield clock.now + work_ns(load, row)
-        drawn = draw_row(database, 0, 0, row * 256 + 1)
+        drawn = draw_row(database, 0, 0, row * 256 + 1, 0)
         for level in (0, 1):
             page = int(page_at(database, 0, drawn, level))
             yield from pool.refer(page)
@@ -435,7 +435,7 @@ def test_write_back(seed: int, frames: int, cached: int, think_ns: int, exponent
 
     def body(_: int, row: int) -> Process:
         yield clock.now + work_ns(load, row)
-        drawn = draw_row(database, 0, 0, row * 256 + 1)
+        drawn = draw_row(database, 0, 0, row * 256 + 1, 0)
         for level in (0, 1):
             page = int(page_at(database, 0, drawn, level))
             missed, gone = page not in pool.frame_of, len(pool.evicted)

@@ -163,7 +163,7 @@ def lookups(database: Database, load: Statements, pool: Pool, dirties: bool) -> 
     now, done = 0, []
     for row in range(len(load.classes)):
         now += int(load.think_ns[row]) + work_ns(load, row)
-        drawn = draw_row(database, 0, 0, row * 256 + 1)
+        drawn = draw_row(database, 0, 0, row * 256 + 1, 0)
         for level in range(3):
             page = int(page_at(database, 0, drawn, level))
             now += pool.refer(page)
@@ -238,7 +238,7 @@ def test_locks(seed: int, sessions: int, rows: int, think_ns: int) -> None:
 
     def body(session: int, row: int) -> Process:
         yield from processors.use(work_ns(load, row))
-        drawn = int(draw_row(database, 0, 0, row * 256 + 1))
+        drawn = int(draw_row(database, 0, 0, row * 256 + 1, 0))
         yield from locks.lock(drawn, session)
         wal.change(0, 90)
         yield from wal.commit(50)

@@ -210,7 +210,7 @@ def test_the_pool_misses_what_the_policy_alone_misses(frames: int, exponent: flo
     """One session asks for one page after the other, so its pages in order are all that counts."""
     database, metrics = one_session(600, frames, 5000, exponent, policy=policy)
     asked = [
-        page_at(database, 0, draw_row(database, 0, 0, statement * 256 + 1), reference)
+        page_at(database, 0, draw_row(database, 0, 0, statement * 256 + 1, 0), reference)
         for statement in range(600) for reference in range(3)
     ]  # fmt: skip
     assert metrics.latency[DATA_READ].sum() == misses(ALONE[policy], *numbered(np.array(asked)), frames)

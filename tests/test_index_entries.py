@@ -68,7 +68,7 @@ def _made(
 
 def _rows(database: Database) -> list[int]:
     """Return the rows that the session updated, in order."""
-    return [draw_row(database, 0, 0, statement * _MOST_DEMANDS) for statement in range(UPDATES)]
+    return [draw_row(database, 0, 0, statement * _MOST_DEMANDS, 0) for statement in range(UPDATES)]
 
 
 def _dirty(database: Database) -> set[int]:

@@ -30,6 +30,7 @@ from tiersim.scenarios.validation.innodb_bench import (
     hammerdb,
     nurand,
     scaled,
+    sysbench_tpcc,
     tpcc,
 )
 from tiersim.traces.readers.mysql.settings import PAGE_CLEANER_SECOND
@@ -122,10 +123,46 @@ def test_a_transaction_logs_what_was_counted_and_enters_what_it_changes_into_ind
             each = step.get("log", step.get("commit", "0 B"))
             logged += share * step.get("rows", 1) * int(each.removesuffix(" B"))
     assert logged / sum(mix.values()) == pytest.approx(REDO_BYTES, rel=0.01)
-    changed = [step["change"] for step in load["statements"]["order"]["does"] if "change" in step]
-    assert changed == ["stock", "order_customer", "ends"]
+    changed = [step["change"] for step in load["statements"]["order_0"]["does"] if "change" in step]
+    assert changed == ["stock", "order_customer", "ends", "old"]
     assert load["relations"]["order_customer"]["rows"] == 530
     assert "line_item" not in load["relations"]
+
+
+def test_sysbench_finds_one_customer_of_a_name_and_no_index_waits_for_what_is_entered() -> None:
+    load = tomllib.loads(tpcc(10, 1000, 8, sysbench_tpcc()))
+    steps = [
+        (step.get("lookup", step.get("change")), step.get("rows", 1))
+        for step in load["statements"]["payment_by_name"]["does"][1:-1]
+    ]
+    assert steps == [("customer_name", 1), ("customer", 1), ("ends", 1)]
+    assert set(load["relations"]) == {*TPCC_PAGES, "customer_name"}
+    assert not any("hot" in relation for relation in load["relations"].values())
+
+
+@pytest.mark.parametrize(("smaller", "pages"), [(1, 0.0238), (4, 0.0976)])
+def test_orders_and_deliveries_come_to_as_many_pages_as_their_rows_fill(smaller: int, pages: float) -> None:
+    """Of 16 KiB 0.028 a transaction, in halves by who places and who delivers them: as many as MySQL's counters say
+    were created.
+    """
+    load = tomllib.loads(tpcc(10, 1000, 8, hammerdb(), smaller))
+    mix, further = load["streams"]["users"]["mix"], {"order": 0.0, "delivery": 0.0}
+    for name, share in mix.items():
+        for step in load["statements"][name]["does"]:
+            if step.get("change") == "old":
+                assert step["rows"] in (1, 2, 3, 7, 8, 9, 10)
+                further[name.partition("_")[0]] += share * step["rows"] * (step["changed"] == 0)
+    assert sum(mix.values()) == pytest.approx(23)
+    for found in further.values():
+        assert found / 23 == pytest.approx(pages, rel=0.01)
+
+
+def test_small_pages_hold_fewer_rows_than_their_part_of_a_large_one() -> None:
+    """Of stock 46.0 and 10.8, of customers 26.1 and 6.0."""
+    load = tomllib.loads(tpcc(1, 1000, 8, hammerdb(), 4))
+    assert load["relations"]["stock"]["rows"] == pytest.approx(4 * 2174 * 46.0 / 4 / 10.8, rel=0.01)
+    assert load["relations"]["customer"]["rows"] == pytest.approx(4 * 1200 * 26.1 / 4 / 6.0, rel=0.01)
+    assert load["relations"]["customer_name"]["rows"] == pytest.approx(4 * 106 * 1.027, abs=1)
 
 
 def test_a_scaled_server_has_as_much_shorter_seconds_and_as_much_less_in_them() -> None:

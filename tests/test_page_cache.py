@@ -61,7 +61,8 @@ def run(builder: PlantBuilder, database: Database) -> tuple[Plant, Metrics]:
 @pytest.mark.parametrize("cached", [1, 20, 150])
 def test_it_holds_the_pages_that_were_used_last(cached: int) -> None:
     builder, database, disk = database_of(100, cached, 800, exponent=0.8)
-    asked = np.array([page_at(database, 0, draw_row(database, 0, 0, 256 * statement), 0) for statement in range(800)])
+    drawn = (draw_row(database, 0, 0, 256 * statement, 0) for statement in range(800))
+    asked = np.array([page_at(database, 0, row, 0) for row in drawn])
     plant, _ = run(builder, database)
     past_the_pool = asked[np.append(True, np.diff(asked) != 0)]
     assert int(plant.stations[disk]["finished"]) == misses("lru", *numbered(past_the_pool), cached)

@@ -102,7 +102,7 @@ def test_rings(seed: int, frames: int, ring_pages: int, small: int, large: int, 
         if table == 2:
             now += pool.scan(small + 2, large, ring=large > frames // 4)
         else:
-            drawn = draw_row(database, table, 0, row * 256 + 1)
+            drawn = draw_row(database, table, 0, row * 256 + 1, 0)
             for level in (0, 1):
                 page = int(page_at(database, table, drawn, level))
                 now += pool.refer(page)
@@ -133,7 +133,7 @@ def test_read_stream(seed: int, pages: int, depth: int, block: int, full: bool, 
     now = 0
     for row in range(looked_up):
         now += int(load.think_ns[row]) + work_ns(load, row)
-        drawn = draw_row(database, 0, 0, row * 256 + 1)
+        drawn = draw_row(database, 0, 0, row * 256 + 1, 0)
         for level in (0, 1):
             page = int(page_at(database, 0, drawn, level))
             if page not in there:

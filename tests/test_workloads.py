@@ -687,3 +687,25 @@ clients = 1
     assert behind["utilisation"]["cores"] == pytest.approx(1 / 8, rel=1e-3)
     assert behind["queue_mean"] == pytest.approx(1, rel=1e-3)
     assert behind["requests"] == pytest.approx(20_000, rel=0.01)  # two slices a transaction
+
+
+@pytest.mark.parametrize("lock", ["true", "false"])
+@pytest.mark.parametrize("cache", ["warm", "cold"])
+def test_rows_of_the_latest_changes_are_those(tmp_path: Path, lock: str, cache: str) -> None:
+    """Eight of the last three changes miss nothing that the changes have not read; by the law each misses as often."""
+    missed = []
+    for lookups in ("", '{ lookup = "accounts", rows = 8, changed = 3 },', '{ lookup = "accounts", rows = 8 },'):
+        text = f"""
+[statements.work]
+does = [{{ change = "accounts", lock = {lock}, log = "100 B" }}, {lookups} {{ commit = "20 B" }}]
+[streams.users]
+statements = ["work"]
+clients = 1
+"""
+        more = 'duration = "20 s"\nvariables = { innodb_lru_scan_depth = "8", sync_binlog = "0" }'
+        summary = run(tmp_path, text, engine="mariadb", pool="1 MiB", cache=cache, more=more)
+        missed.append(summary["queries"]["work"]["physical_reads_per_call"])
+    alone, latest, others = missed
+    assert alone == pytest.approx(0.4, abs=0.05)
+    assert latest == pytest.approx(alone, abs=0.05)
+    assert others == pytest.approx(9 * alone, rel=0.1)

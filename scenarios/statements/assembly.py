@@ -45,7 +45,7 @@ _ASKED = (
     "first_demand", "rows", "ordered", "next_index", "first_level", "level_pages", "first_moved", "moved_rank",
     "moved_page", "replacement", "seed", "has_room", "midpoint",
 )  # fmt: skip
-_ASKED_OF_DEMANDS = ("kind", "table", "dirties", "pages", "start_page", "rows", "entry_share", "needs_room")
+_ASKED_OF_DEMANDS = ("kind", "table", "dirties", "pages", "start_page", "rows", "entry_share", "needs_room", "changed")
 _ASKED_OF_SESSIONS = ("statement_class", "begins", "ends", "first_number")
 #: What is filled then.
 _HELD = (
@@ -67,6 +67,8 @@ _HELD = (
     "flush_newer",
     "flush_older",
     "placed",
+    "changed_rank",
+    "changes",
 )
 
 

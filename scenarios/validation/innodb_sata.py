@@ -155,10 +155,10 @@ queue_depth = "document: 32 commands of SATA's native queue"
 
 _REASONS = (
     "the drive's chips are one of five guesses, taken after eleven cells were seen; with a drive in a fresh state the"
-    " median is 19 %. Of 4 clients a read took 0.31 ms, here 0.20: suspected, that the drive has fewer chips that work"
-    " at once. With one client and 2 GB MySQL 8.0 still wrote what its loading had left. With all data in the pool,"
-    " MariaDB writes in waves that fill the drive: 400 to 15,000 transactions a second of 64 clients,"
-    " 5,200 to 10,500 in the source"
+    " median is 19 %. Of 4 clients a read took 0.31 ms, here 0.20: not explained; with half the chips 4 clients are"
+    " +29 % off and 32 clients -30 %. With one client and 2 GB MySQL 8.0 still wrote what its loading had left. With"
+    " all data in the pool, MariaDB writes in waves that fill the drive: 400 to 15,000 transactions a second of 64"
+    " clients, 5,200 to 10,500 in the source"
 )
 
 

@@ -129,21 +129,24 @@ def _scan(step: Scan, ground: Ground) -> Demand:
 
 
 def _lookup(step: Lookup, statement: StatementModel, ground: Ground) -> Demand:
-    table = ground.relations[step.lookup]
+    one = Demand(LOOKUP, table=ground.relations[step.lookup], changed=step.changed)
     if step.rows == 1:
-        return Demand(LOOKUP, table=table)
+        return one
     prefetches = ground.engine == "sqlserver" and statement.via == "language"
     depth = step.prefetch if prefetches else 0
-    return Demand(LOOKUPS, table=table, rows=step.rows, depth=depth, in_order=False, threshold=PREFETCHED_ROWS)
+    return replace(one, kind=LOOKUPS, rows=step.rows, depth=depth, in_order=False, threshold=PREFETCHED_ROWS)
 
 
 def _change(step: Change, ground: Ground) -> list[Demand]:
     table = ground.relations[step.change]
-    changed = Demand(LOOKUP, table=table, dirties=True, log_bytes=step.log, entry_share=round(step.entries * 1_000_000))
+    changed = Demand(
+        LOOKUP, table=table, dirties=True, log_bytes=step.log, entry_share=round(step.entries * 1_000_000),
+        changed=step.changed,
+    )  # fmt: skip
     if not step.lock:
         return [changed] * step.rows
-    changed = replace(changed, kind=LOCK, rank=table)
-    return [Demand(LOOKUP, table=table), changed] * step.rows
+    changed = replace(changed, kind=LOCK, rank=table, changed=0)
+    return [Demand(LOOKUP, table=table, changed=step.changed), changed] * step.rows
 
 
 def _spill(step: Spill, ground: Ground) -> Demand:

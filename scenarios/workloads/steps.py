@@ -15,6 +15,11 @@ _MOST = 1024
 _EXTENT, _MOST_TRANSFER = parse_bytes("64 KiB"), parse_bytes("4 MiB")
 
 
+Changed = Annotated[
+    int, Field(ge=0, le=1 << 24, description="Rows are of so many that were changed last; left out: by the law.")
+]
+
+
 class Compute(StrictModel):
     """CPU on one core, besides what the engine's table of costs charges for the other steps."""
 
@@ -36,10 +41,11 @@ class Scan(StrictModel):
 
 
 class Lookup(StrictModel):
-    """Rows of a relation, drawn by its law, each through its index."""
+    """Rows of a relation, each through its index: drawn by its law, or of the latest changes."""
 
     lookup: str = Field(description="Relation whose rows are found, drawn by its law.")
     rows: int = Field(default=1, ge=1, le=1 << 24, description="How many.")
+    changed: Changed = 0
     prefetch: int = Field(default=64, ge=0, le=_MOST, description="Reads ahead, where the engine prefetches.")
 
 
@@ -48,6 +54,7 @@ class Change(StrictModel):
 
     change: str = Field(description="Relation whose rows are found, locked and changed.")
     rows: int = Field(default=1, ge=1, le=64, description="How many.")
+    changed: Changed = 0
     log: Bytes = Field(default=0, ge=0, description="WAL bytes of each.")
     lock: bool = Field(default=True, description="false: rows that nobody else wants.")
     entries: float = Field(

@@ -129,6 +129,7 @@ class Demand:
     ratio: int = 1000
     entry_share: int = 0  # of changes that put an entry into the index, in millionths
     needs_room: bool = False  # so does the first change of a page of the heap that has no room for a new version
+    changed: int = 0  # of LOOKUP and LOOKUPS: rows are of so many that were changed last; 0: by the law of the table
 
 
 @dataclass(frozen=True)
@@ -307,6 +308,7 @@ def add_database(
         rows=np.array([r.rows for r in relations], wide),
         ordered=np.array([RECENT if r.recent else ALIKE if r.ordered else INDEPENDENT for r in relations], wide),
         **_draws(builder.seed, len(relations)),
+        **_changed(demands, len(relations)),
         first_moved=np.concatenate([[0], np.cumsum([len(one.ranks) for one in moved])]).astype(wide),
         moved_rank=np.concatenate([np.zeros(0, wide), *(one.ranks for one in moved)]),
         moved_page=np.concatenate([np.zeros(0, wide), *(one.pages for one in moved)]),
@@ -475,6 +477,18 @@ def _draws(seed: int, tables: int) -> dict[str, NDArray[Any]]:
     row_sources, placed = np.zeros((tables, TO_WARM + 1), ROW_SOURCE), np.zeros((tables, 2), PLACED)
     note_sources(row_sources, placed, seed)
     return {"row_sources": row_sources, "placed": placed}
+
+
+def _changed(demands: NDArray[Any], tables: int) -> dict[str, NDArray[Any]]:
+    """Return a ring for each table, as long as its demands look back at changed rows; no row was changed yet."""
+    lengths = np.zeros(tables, np.int64)
+    looking_back = demands[demands["changed"] > 0]
+    np.maximum.at(lengths, looking_back["table"], looking_back["changed"])
+    return {
+        "first_changed": np.concatenate([[0], np.cumsum(lengths)]),
+        "changed_rank": np.zeros(lengths.sum(), np.int64),
+        "changes": np.zeros(tables, np.int64),
+    }
 
 
 def _room(relations: Sequence[Relation], heaps: Sequence[_Heap]) -> NDArray[np.uint8]:

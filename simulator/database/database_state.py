@@ -160,6 +160,7 @@ DEMAND = record(
     "ratio",
     "entry_share",
     "needs_room",
+    "changed",
 )
 
 #: What a session copies; pages of each level that were taken are in ``copied``.
@@ -303,6 +304,9 @@ class Database(NamedTuple):
     ordered: NDArray[np.int64]  # INDEPENDENT, ALIKE, RECENT
     row_sources: NDArray[Any]  # ROW_SOURCE (tables, OF_ONE ...)
     placed: NDArray[Any]  # PLACED (tables, 2): in the heap, in an index of another order
+    first_changed: NDArray[np.int64]  # (tables + 1,): of rows that were changed last, for those that demands ask for
+    changed_rank: NDArray[np.int64]  # a ring for each table
+    changes: NDArray[np.int64]  # (tables,): how many there were
     first_moved: NDArray[np.int64]  # (tables + 1,): rows that updates moved, see tiersim.simulator.popularity
     moved_rank: NDArray[np.int64]
     moved_page: NDArray[np.int64]  # counted behind the pages that the others lie on

@@ -488,6 +488,22 @@ PHYSICS = (
         ("tests/test_index_entries.py::test_the_next_lookup_of_a_row_that_moved_dirties_the_leaf_once",),
     ),
     Fault(
+        "latest-change-left-out",
+        "simulator/database/buffer_pool/pages.py",
+        "number = d.changes[table] - 1 - below",
+        "number = d.changes[table] - 2 - below",
+        "A statement that asks for rows of the latest changes does not get the last of them.",
+        ("tests/test_latest_changes.py::test_each_of_the_latest_changes_is_drawn_as_often",),
+    ),
+    Fault(
+        "locked-change-not-noted",
+        "simulator/database/sessions/sessions.py",
+        "    note_row(d, table, row)\n",
+        "",
+        "Rows that were locked and changed are not among the latest changes.",
+        ("tests/test_workloads.py::test_rows_of_the_latest_changes_are_those",),
+    ),
+    Fault(
         "hint-in-a-dirty-page",
         "simulator/database/buffer_pool/pages.py",
         "elif log_bytes == HINT and not d.dirty[held - 1]:",

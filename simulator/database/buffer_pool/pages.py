@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NONE
 from tiersim.kernel import kernel
+from tiersim.random_numbers import below_from
 from tiersim.simulator.database.buffer_pool import lru, lru2, midpoint, rings, sweep
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MYSQL
 from tiersim.simulator.database.buffer_pool.flush_list import note_changed, note_clean
@@ -104,10 +105,27 @@ def note_sources(row_sources: NDArray[Any], placed: NDArray[Any], seed: int) -> 
 
 
 @kernel(hot=True)
-def draw_row(d: Database, table: int, purpose: int, counter: int) -> int:
-    """Return the rank of the row that an access to a table looks up: of one row, of many, or to fill the pool."""
+def draw_row(d: Database, table: int, purpose: int, counter: int, changed: int) -> int:
+    """Return the rank of the row that an access to a table looks up: of one row, of many, or to fill the pool; of the
+    last *changed* changes, if that many are asked for and there were any.
+    """
     source = d.row_sources[table, purpose]
+    behind = min(changed, d.changes[table])
+    if behind > 0:
+        first = d.first_changed[table]
+        number = d.changes[table] - 1 - below_from(behind, source["within"], counter)
+        return int(d.changed_rank[first + number % (d.first_changed[table + 1] - first)])
     return drawn_rank(d.laws, table, source["of_part"], source["within"], counter)
+
+
+@kernel
+def note_row(d: Database, table: int, rank: int) -> None:
+    """Note that a row was changed, where demands ask for such."""
+    first = d.first_changed[table]
+    length = d.first_changed[table + 1] - first
+    if length > 0:
+        d.changed_rank[first + d.changes[table] % length] = rank
+        d.changes[table] += 1
 
 
 @kernel

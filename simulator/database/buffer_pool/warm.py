@@ -29,6 +29,7 @@ from tiersim.simulator.database.buffer_pool.pages import (
     has_extension,
     is_extended,
     loaded,
+    note_row,
     page_at,
     references,
     touch,
@@ -233,6 +234,7 @@ def walk(
                         read += _look_at(p, d, page, demand["dirties"], now, d.first_level[table + 1] - 1, missed)
                         referred += 1
                 if kind == LOCK and demand["dirties"]:
+                    note_row(d, table, row % d.rows[table])
                     page = page_at(d, table, row % d.rows[table], references(d, table) - 1)
                     if d.page_cleaner.size > 0:  # changed pages stay so in InnoDB
                         change(d, page, 0)
@@ -242,12 +244,13 @@ def walk(
                 pages = references(d, table)
                 for _ in range(demand["rows"] if kind == LOOKUPS else 1):
                     if kind != AGAIN:
-                        row = draw_row(d, table, TO_WARM, referred)
+                        row = draw_row(d, table, TO_WARM, referred, demand["changed"])
                     for reference in range(pages):
                         page = page_at(d, table, row % d.rows[table], reference)
                         dirties = demand["dirties"] if reference + 1 == pages else 0
                         read += _look_at(p, d, page, dirties, now, d.first_level[table] + reference, missed)
                     if kind != LOOKUPS and demand["dirties"]:
+                        note_row(d, table, row % d.rows[table])
                         read += _look_at_indexes(p, d, place, row, page, referred, now, missed)
                     referred += pages
     counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ] = drawn, referred, read

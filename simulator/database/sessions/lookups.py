@@ -25,6 +25,7 @@ def look_up_rows(d: Database, session: int, place: int, counter: int, now: int) 
     table, rows = demand["table"], demand["rows"]
     heap = references(d, table) - 1
     prefetches = demand["depth"] > 0 and rows >= demand["threshold"] and not demand["in_order"]
+    prefetches = prefetches and demand["changed"] == 0  # these lie in the pool
     if not r["open"] and not demand["in_order"]:
         r["open"] = 1
         r["position"] = r["ahead"] = s["reference"] = 0
@@ -39,7 +40,7 @@ def look_up_rows(d: Database, session: int, place: int, counter: int, now: int) 
             want(d, session, AWAIT, 0, s["in_flight"])
             return WANTS
         reference = heap
-    page = _page_of_row(d, session, table, counter << _ROW_BITS | number, reference)
+    page = _page_of_row(d, session, place, counter << _ROW_BITS | number, reference)
     if goes_ahead and reference == heap:
         s["reference"] = 0
         r["ahead"] += 1
@@ -74,7 +75,9 @@ def look_up_rows(d: Database, session: int, place: int, counter: int, now: int) 
 
 
 @kernel
-def _page_of_row(d: Database, session: int, table: int, counter: int, reference: int) -> int:
-    rank = draw_row(d, table, OF_MANY, counter)
-    d.sessions[session]["looked_up"] = rank
-    return page_at(d, table, rank, reference)
+def _page_of_row(d: Database, session: int, place: int, counter: int, reference: int) -> int:
+    s, demand = d.sessions[session], d.demands[place]
+    table, changed = demand["table"], demand["changed"]
+    if changed == 0 or reference == 0:  # the latest changes are others by the next page
+        s["looked_up"] = draw_row(d, table, OF_MANY, counter, changed)
+    return page_at(d, table, int(s["looked_up"]), reference)

@@ -29,6 +29,7 @@ from tiersim.simulator.database.buffer_pool.pages import (
     draw_row,
     is_there,
     level_of,
+    note_row,
     page_at,
     references,
     touch,
@@ -501,7 +502,7 @@ def _refer(d: Database, session: int, place: int, now: int) -> int:
     table = demand["table"]
     if s["reference"] == 0:
         if demand["kind"] == LOOKUP:
-            s["looked_up"] = draw_row(d, table, OF_ONE, _counter(d, session))
+            s["looked_up"] = draw_row(d, table, OF_ONE, _counter(d, session), demand["changed"])
         s["row"] = s["looked_up"] % d.rows[table]  # the last lookup may have been in a larger table
         s["charge_ns"] += d.costs[LOOKUP_NS]
     page = page_at(d, table, s["row"], s["reference"])
@@ -512,6 +513,7 @@ def _refer(d: Database, session: int, place: int, now: int) -> int:
     dirties = demand["dirties"] if last else 0
     log_bytes = demand["log_bytes"]
     if dirties:
+        note_row(d, table, s["row"])
         note_entries(d, session, place, s["row"], page, _counter(d, session))
     elif meets_dead_entry(d, session, place):
         dirties, log_bytes = 1, HINT
@@ -538,6 +540,7 @@ def _change_looked_up(d: Database, session: int, place: int, now: int) -> None:
     row = s["looked_up"] % d.rows[table]
     page = page_at(d, table, row, references(d, table) - 1)
     s["charge_ns"] += d.costs[CHANGE_NS]
+    note_row(d, table, row)
     note_entries(d, session, place, row, page, _counter(d, session))
     if is_there(d, page):
         change(d, page, demand["log_bytes"])
