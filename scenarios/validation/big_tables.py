@@ -37,8 +37,8 @@ def experiment() -> Experiment:
         "our own runs of pgbench (benchmarks/real_postgres): 6 million rows, 768 MiB, a pool of 256 and some 250 MiB of"
         " page cache, a cap of 1,000 reads and 1,000 writes/s, 480 s, 8 clients on 2 cores",
         "the recorded cell: popularity to its misses, CPU to what its processors did. Rules that came after these cells"
-        " were known: what VACUUM and ANALYZE put into the WAL and how long they work on a page; leaves with dead"
-        " entries; a checkpoint writes tables before their indexes",
+        " were known: what VACUUM and ANALYZE put into the WAL, how long they work on a page and what CPU it takes;"
+        " leaves with dead entries; a checkpoint writes tables before their indexes",
         tuple(claims),
         basis="calibrated",
     )
