@@ -577,7 +577,9 @@ UPKEEP_ROW = _record(
     "asked",  # pages so far
     "page_ns",  # work on a page of a run that was read
     "free_ns",  # when that on all of them will be done
-    indices=("below",),
+    "processors",  # station that it needs for that
+    "cpu_ns",  # so long, 0: none
+    indices=("below", "processors"),
 )
 
 NEIGHBOUR_ROW = _record(

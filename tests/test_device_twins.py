@@ -37,6 +37,7 @@ from tiersim.devices.host.upkeep import Upkeep as Keeping
 from tiersim.devices.host.upkeep import add_upkeep
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
+from tiersim.devices.station_records import Plant
 from tiersim.random_numbers import ROTATION_PHASE, random_below
 
 pytestmark = pytest.mark.kernels
@@ -351,14 +352,24 @@ def test_neighbour(seed: int, reads: float, writes: float, size: int) -> None:
         page_ns=pick(0, 300_000, 30_000_000),
     ),
     size=pick(8192, 16384),
+    cpu_ns=pick(0, 512, 65536),
 )
-@example(seed=0, keeping=Keeping(reads=7.5, writes=0.0, run_pages=5, depth=1), size=8192)  # runs never overlap
-@example(seed=0, keeping=Keeping(reads=7.5, writes=1.4, run_pages=60, depth=4, page_ns=30_000_000), size=8192)
-def test_upkeep(seed: int, keeping: Keeping, size: int) -> None:
+# runs never overlap
+@example(seed=0, keeping=Keeping(reads=7.5, writes=0.0, run_pages=5, depth=1), size=8192, cpu_ns=512)
+@example(
+    seed=0, keeping=Keeping(reads=7.5, writes=1.4, run_pages=60, depth=4, page_ns=30_000_000), size=8192, cpu_ns=512
+)
+def test_upkeep(seed: int, keeping: Keeping, size: int, cpu_ns: int) -> None:
     def build(builder: PlantBuilder) -> Built:
         below = add_drive(builder, hdd(buffer_segments=None, buffer_segment=None), "disk")
+        works = add_drive(builder, hdd(buffer_segments=None, buffer_segment=None), "in place of processors")
         station = add_upkeep(builder, "vacuum", keeping, size, 1 << 28, below)
-        twin = Upkeep(station, builder.seed, keeping, size, 1 << 28, below)
+
+        def charge(plant: Plant) -> None:
+            plant.upkeeps["processors"], plant.upkeeps["cpu_ns"] = works, cpu_ns
+
+        builder.write_first(charge)
+        twin = Upkeep(station, builder.seed, keeping, size, 1 << 28, below, works, cpu_ns)
         return add_port(builder, "host", station), {station: twin}
 
     agree(build, draw_commands(seed, 100, 1 << 20, ops=ALL, apart_ns=20_000_000))

@@ -161,6 +161,16 @@ def test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements(tmp_p
     assert beside["latency_ns"]["data read"]["count"] == alone["latency_ns"]["data read"]["count"]
 
 
+def test_pages_of_upkeep_take_processors_as_those_of_sessions_do(tmp_path: Path) -> None:
+    path = counted_database(tmp_path / "v.trace")
+    load = read_load(read_counters(path), synthesised(path, 1), law())
+    where = scenario(tmp_path, "host.costs.read=100 us", "host.costs.evict_dirty=30 us")
+    load = replace(load, upkeep=Upkeep(reads=0.5, writes=2.0))
+    assembled = assemble(load, where)
+    assert assembled.builder.stations[assembled.plant.upkeeps["processors"][0]].kind == "processors"
+    assert assembled.plant.upkeeps["cpu_ns"].tolist() == [160_000]
+
+
 @pytest.mark.parametrize(("of_log", "images"), [(100, 40), (60, 0), (50, 0)])
 def test_images_that_no_statement_wrote_are_those_of_upkeep(of_log: int, images: int) -> None:
     queries = {str(number): EntityChange({"log_full_page_images": Decimal(30)}) for number in range(2)}

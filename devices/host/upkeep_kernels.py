@@ -5,6 +5,7 @@ PostgreSQL's VACUUM and ANALYZE begin when so many rows have changed (postmaster
 with the work of the clients. A request passes at once. What clients read adds up to what the upkeep owes; when that is
 a run of *run* pages, these are read, *depth* at a time, at random places, and so many are written for each. These are
 background requests. One process works on the pages of a run, one after the other, and has the next read behind each.
+It waits for a processor, and takes it from the clients.
 """
 
 from tiersim.devices.requests import add_background, add_child, is_background
@@ -63,7 +64,11 @@ def _read_next(p: Plant, station: int, upkeep: int, made: int) -> int:
 
 @kernel
 def resume_upkeep(p: Plant, station: int, upkeep: int, slot: int) -> int:
-    """Go on with a run behind a page that was read."""
-    if is_background(p, slot) and p.requests[slot]["op"] == READ and p.upkeeps[upkeep]["left"] > 0:
-        return _read_next(p, station, upkeep, 0)
-    return 0
+    """Go on with a run behind a page that was read, and that a processor has worked on."""
+    u, request = p.upkeeps[upkeep], p.requests[slot]
+    if not is_background(p, slot) or request["op"] != READ:
+        return 0
+    if u["cpu_ns"] > 0 and request["offset_bytes"] == 0:
+        request["offset_bytes"] = 1  # a processor works on it
+        return add_child(p, 0, u["processors"], READ, 0, u["cpu_ns"])
+    return _read_next(p, station, upkeep, 0) if u["left"] > 0 else 0

@@ -29,7 +29,7 @@ from tiersim.scenarios.statements.statement_load import StatementLoad, schedule,
 from tiersim.simulator.database.buffer_pool.pages import clean_all
 from tiersim.simulator.database.buffer_pool.warm import MOST_REFERENCES, Warmed, fill, settle, warm
 from tiersim.simulator.database.build import DatabaseHost, Relation, add_database
-from tiersim.simulator.database.database_state import READY, UNTIL, Database
+from tiersim.simulator.database.database_state import AT_PROCESSORS, EVICT_DIRTY_NS, READ_NS, READY, UNTIL, Database
 from tiersim.units import format_bytes
 
 #: Places for requests that a run begins with; there are more when it needs them.
@@ -295,6 +295,7 @@ def assemble(
     if load.upkeep is not None and filled is not None:
         plant.upkeeps["reads"] = round(upkeep_share(load, database, filled) * MILLION)
         resize_runs(plant.upkeeps, run_share(load, database, filled))
+    charge_upkeep(plant, database)
     if settings.of_engine.checkpoints is not None:
         clean_all(database)
     if settings.of_engine.page_cleaner is not None:
@@ -407,6 +408,13 @@ def upkeep_share(load: StatementLoad, database: Database, filled: Warmed) -> flo
         return 0.0
     each = load.upkeep_pages / load.transactions * _absent(load, database)
     return min(each * filled.transactions / misses, _MOST_UPKEEP)
+
+
+def charge_upkeep(plant: Plant, database: Database) -> None:
+    """Let a page that VACUUM and ANALYZE read or write take as much of the processors as one of a session."""
+    upkeeps, costs = plant.upkeeps, database.costs
+    upkeeps["processors"] = database.stations[AT_PROCESSORS]
+    upkeeps["cpu_ns"] = costs[READ_NS] + upkeeps["writes"] * costs[EVICT_DIRTY_NS] // MILLION
 
 
 def _absent(load: StatementLoad, database: Database) -> float:

@@ -70,8 +70,8 @@ def said_of_vacuum(found: Differences, upkeep: Upkeep | None = None) -> list[str
     if upkeep is not None:
         said.append(
             f"VACUUM and ANALYZE read {upkeep.reads:.1%} as many pages as statements while this was recorded, some"
-            f" {upkeep.run_pages:,} at a time; a replay asks for as many for each transaction, at random places"
-            " and without CPU time; their full-page images are spread over the commits"
+            f" {upkeep.run_pages:,} at a time; a replay asks for as many for each transaction, at random places;"
+            " their full-page images are spread over the commits"
         )
     elif runs:
         said.append(

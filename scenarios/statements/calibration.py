@@ -49,7 +49,7 @@ from tiersim.scenarios.calibration.processor import (
 )
 from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.assembly import Shared, assemble, cache_state_of
+from tiersim.scenarios.statements.assembly import Shared, assemble, cache_state_of, charge_upkeep
 from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.scenarios.statements.settings import recorded_cores, settings_of_load
 from tiersim.scenarios.statements.statement_load import StatementLoad, begins
@@ -555,7 +555,9 @@ class _Model:
             if name in own_ns:
                 database.cpu_ns[names == place] = spread(database.cpu_ns[names == place], own_ns[name])
         metrics = new_metrics(FIRST_CLASS + len(program.names), len(stations), RESOURCES, 2, 1 << 60)
-        plant, outcome = engine.run_database(_copied(self._plant), database, metrics)
+        plant = _copied(self._plant)
+        charge_upkeep(plant, database)
+        plant, outcome = engine.run_database(plant, database, metrics)
         self.locked_ns = _locked_ns(program, database)
         processors = next(place for place, station in enumerate(stations) if station.kind == "processors")
         worked_ns = int(plant.work_ns[processors, 0])

@@ -32,6 +32,14 @@ SCENARIOS = (
         (f"{_VACUUM}test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements",),
     ),
     Fault(
+        "vacuum-takes-no-cpu-to-write",
+        "scenarios/statements/assembly.py",
+        'costs[READ_NS] + upkeeps["writes"] * costs[EVICT_DIRTY_NS] // MILLION',
+        "costs[READ_NS]",
+        "Pages that VACUUM and ANALYZE write take no CPU.",
+        (f"{_VACUUM}test_pages_of_upkeep_take_processors_as_those_of_sessions_do",),
+    ),
+    Fault(
         "vacuum-takes-no-time",
         "scenarios/statements/autovacuum.py",
         "* NS_PER_MS / pages) if read_ms else 0",

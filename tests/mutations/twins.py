@@ -587,6 +587,12 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             'now + u["page_ns"]',
             "Pages of a run are worked on side by side.",
         ),
+        (
+            "devices/host/upkeep_kernels.py",
+            'if u["cpu_ns"] > 0 and',
+            'if u["cpu_ns"] < 0 and',
+            "Pages of a run take no processor.",
+        ),
     ],
     f"{_READS}::test_rings": [
         (

@@ -11,8 +11,12 @@ from tiersim.random_numbers import UPKEEP_PLACE, random_below
 class Upkeep(Twin):
     """It adds up what it owes; its own pages wait here as requests of nobody."""
 
-    def __init__(self, station: int, seed: int, keeping: Keeping, page: int, room: int, below: int) -> None:
+    def __init__(
+        self, station: int, seed: int, keeping: Keeping, page: int, room: int, below: int, processors: int, cpu_ns: int
+    ) -> None:
         self.station, self.seed, self.below, self.keeping = station, seed, below, keeping
+        self.processors, self.cpu_ns = processors, cpu_ns
+        self.worked_on: set[int] = set()
         self.page, self.places = page, room // page
         self.reads, self.writes = (Fraction(str(share)) for share in (keeping.reads, keeping.writes))
         self.owed_reads, self.owed_writes = Fraction(keeping.run_pages, 2), Fraction(0)
@@ -53,4 +57,10 @@ class Upkeep(Twin):
 
     def resume(self, slot: int, now: int) -> Sequence[Part]:
         asked = self.asked(slot)
-        return [self.next_read()] if asked.parent == NONE and asked.op == READ and self.left else []
+        if asked.parent != NONE or asked.op != READ:
+            return []
+        if self.cpu_ns and slot not in self.worked_on:
+            self.worked_on.add(slot)
+            return [Part(self.processors, READ, 0, self.cpu_ns)]
+        self.worked_on.discard(slot)
+        return [self.next_read()] if self.left else []
