@@ -195,12 +195,11 @@ def side_by_side(parts: Sequence[Streams], shifts_ns: Sequence[int]) -> Streams:
             for part in parts
         ]
     columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _BY_COMMAND}
-    columns["recorded_ns"] = np.concatenate(
-        [part.recorded_ns + shift for part, shift in zip(parts, shifts_ns, strict=True)]
-    )
-    columns["category"] = np.concatenate(
-        [part.category + np.uint8(number * COUNT) for number, part in enumerate(parts)]
-    )
+    ends = np.cumsum([part.commands for part in parts]).tolist()
+    for number, (part, end, shift_ns) in enumerate(zip(parts, ends, shifts_ns, strict=True)):
+        own = slice(end - part.commands, end)
+        columns["category"][own] += np.uint8(number * COUNT)  # in place: new memory costs more than the sum
+        columns["recorded_ns"][own] += shift_ns
     return parts[0]._replace(
         streams=np.concatenate(tables), groups=np.concatenate(groups), followers=np.concatenate(followers), **columns
     )

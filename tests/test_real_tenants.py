@@ -64,6 +64,15 @@ def test_plans_are_read_and_say_how_long_checkpoints_are() -> None:
     assert read_plan(_PLANS / "short.toml").tenants == plan.tenants
 
 
+@pytest.mark.parametrize("name", ["ten_clients", "four_clients", "two_writers"])
+def test_rates_of_held_out_pairs_are_met(name: str) -> None:
+    folder = _PLANS / "held_out" / name
+    lines = compare(read_plan(folder / "plan.toml"), folder).splitlines()
+    rates = [line for line in lines if "| transactions/s |" in line]
+    assert len(rates) == 2
+    assert all(line.endswith("| 10 % | met |") for line in rates)
+
+
 def test_the_slowest_stretch_is_a_share_of_the_mean_of_the_run() -> None:
     per_s = [100.0] * 30 + [50.0] * 10 + [100.0] * 10
     depth_pct, begin_s = slowest(per_s, 10)

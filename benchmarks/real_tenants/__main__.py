@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("step", choices=_STEPS)
     parser.add_argument("out", type=Path, help="a folder for the results; what it has is not measured again")
     parser.add_argument("--plan", type=Path, default=_HERE / "plan.toml", help="what to measure")
-    parser.add_argument("--scratch", type=Path, default=Path("/dev/shm"), help="where the device's file lies meanwhile")
+    parser.add_argument("--scratch", type=Path, default=Path("/dev/shm"), help="memory where the servers lie")
     arguments = parser.parse_args()
     out: Path = arguments.out.resolve()
     with told():

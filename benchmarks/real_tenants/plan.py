@@ -15,7 +15,7 @@ class Plan(StrictModel):
     and writes together, in slices of time.
     """
 
-    image: Bytes
+    capacity: Bytes
     iops: int = Field(gt=0)
     slice: Nanoseconds = Field(gt=0)
     run: Nanoseconds = Field(ge=round(WINDOW_S * 1e9))

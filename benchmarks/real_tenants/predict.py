@@ -64,7 +64,7 @@ def predict(plan: Plan, out: Path) -> None:
     recorded = {name: alone(out, name) for name in plan.tenants}
     latency_ms = next(iter(recorded.values()))["requests"]["read"]["after_grant_ms"]
     device = _DEVICE.format(
-        capacity=plan.image, iops=plan.iops, slice_ns=plan.slice, latency_ns=round(latency_ms * 1e6)
+        capacity=plan.capacity, iops=plan.iops, slice_ns=plan.slice, latency_ns=round(latency_ms * 1e6)
     )
     (folder / "device.toml").write_text(device)
     (folder / "shared.toml").write_text(_SHARED)
