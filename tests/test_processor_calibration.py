@@ -32,7 +32,8 @@ class Loop:
         cycle_ns = demand_ns + self.reads * self.device_ns
         rate = min(self.cores / demand_ns, self.sessions / cycle_ns)
         queued_ns = max(self.sessions / rate - cycle_ns, 0) / (1 + self.reads)
-        pace = Pace(rate * 1e9, costs.costs.read_ns + self.device_ns + queued_ns)
+        read_ns = costs.costs.read_ns + self.device_ns + queued_ns
+        pace = Pace(rate * 1e9, read_ns, awake_ns=self.sessions / rate - self.reads * read_ns)
         return CalibrationRun(pace, rate * demand_ns / self.cores, self.cores, self.sessions, self.reads, 1.0)
 
 
@@ -233,6 +234,28 @@ def test_waits_for_a_limit_that_is_not_described_become_no_cpu_of_clients(client
         assert found.costs.read_ns == pytest.approx(READ_NS, rel=0.01)
         assert "more than any client takes" in found.assumed[1]
         assert found.cpu_range == ASSUMED_RANGE
+
+
+@pytest.mark.parametrize("late", [0.95, 1.0, 1.05])
+def test_a_cap_that_answers_a_little_earlier_or_later_than_described_is_no_cpu(late: float) -> None:
+    """5 % of 8 ms a transaction are ten times what its client takes."""
+    recorded = Loop(device_ns=late * 16e6).run(_costs(40_000, 60_000)).pace
+    model = SimpleNamespace(start=_costs(0, 0), run=Loop(device_ns=16e6).run)
+    found = calibration._by_time_awake(cast(Any, model), recorded, 20_000, ["untold"])
+    assert found is not None
+    assert found.client_ns == pytest.approx(40_000, rel=0.02)
+    assert found.costs.read_ns == READ_NS
+    assert found.read_range == (1 / 25, 6)
+    assert found.assumed == ("untold",)
+
+
+@pytest.mark.parametrize(("pause_ns", "client_ns"), [(None, 0), (0, 400_000)])
+def test_time_awake_tells_nothing_of_clients_elsewhere_or_that_take_more_than_any(
+    pause_ns: int | None, client_ns: int
+) -> None:
+    loop = Loop(device_ns=16e6)
+    model, recorded = SimpleNamespace(start=_costs(0, 0, pause_ns), run=loop.run), loop.run(_costs(client_ns, 0)).pace
+    assert calibration._by_time_awake(cast(Any, model), recorded, 20_000, []) is None
 
 
 @pytest.mark.parametrize(("slower", "waits"), [(1.1, 0.0), (50.0, 0.04)])
