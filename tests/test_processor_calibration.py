@@ -5,6 +5,7 @@ sizes and speeds.
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -256,6 +257,28 @@ def test_time_awake_tells_nothing_of_clients_elsewhere_or_that_take_more_than_an
     loop = Loop(device_ns=16e6)
     model, recorded = SimpleNamespace(start=_costs(0, 0, pause_ns), run=loop.run), loop.run(_costs(client_ns, 0)).pace
     assert calibration._by_time_awake(cast(Any, model), recorded, 20_000, []) is None
+
+
+def test_what_may_be_a_wait_for_others_that_waited_is_half_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Executions of 5 to 155 us and clients of 300, of which 20 are theirs: in the middle of 25 and 400."""
+    load = MagicMock(query=np.array([0, 0]), queries=["q"], duration_ns=np.array([5_000, 155_000]), transactions=2)
+    load.__len__.return_value = 2
+    monkeypatch.setattr(calibration, "statement_ns", lambda *_: {"q": 100_000})
+    model = SimpleNamespace(hot=1.0, not_cpu_ns={})
+    found = replace(_costs(300_000, READ_NS), cpu_range=(0.9, 1.1))
+    left = calibration._without_hidden_waits(load, cast(Any, model), found)
+    assert (model.hot, left.client_ns) == (0.25, 75_000)
+    assert left.cpu_range == pytest.approx((0.9 / 4, 1.1 * 4))
+    assert "between 25 and 400 µs" in left.assumed[-1]
+
+
+@pytest.mark.parametrize(("sync_ns", "flushes", "waits"), [(0.9e6, 80, False), (1.1e6, 80, True), (1.1e6, 8, False)])
+def test_a_slow_log_hides_cpu_where_transactions_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch, sync_ns: float, flushes: int, waits: bool
+) -> None:
+    monkeypatch.setattr(calibration, "recorded_flushes", lambda _: flushes)
+    load = SimpleNamespace(transactions=100, counters=SimpleNamespace(found=None))
+    assert calibration._waits_for_log(cast(Any, load), Pace(None, None, None, sync_ns)) == waits
 
 
 @pytest.mark.parametrize(("slower", "waits"), [(1.1, 0.0), (50.0, 0.04)])

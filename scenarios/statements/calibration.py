@@ -66,9 +66,12 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: So many executions of all sessions tell how fast a load runs; of 8 sessions 10,000 each.
 _EXECUTIONS = 80_000
-#: Reads of more time tell nothing of their CPU: of nine cells with caps of reads a simulated read took 0.3 to 64 % less
-#: or more than a recorded one, in the median 2 % (benchmarks/real_postgres), which of such reads is as much CPU as any.
-_TELLING_NS = 1_000_000
+#: Reads, and writes of the log, of more time tell nothing of their CPU: of nine cells with caps of reads a simulated
+#: read took 0.3 to 64 % less or more than a recorded one, in the median 2 % (benchmarks/real_postgres), which of such
+#: reads is as much CPU as any.
+_TELLING_MS = 1.0
+#: With fewer flushes of the log a transaction, hardly any waits for one.
+_FLUSHES = 0.1
 #: Sessions that are awake work, or wait for processors, for at least such a share of that time; else they mostly wait
 #: for what is not described well enough.
 _OF_AWAKE = 0.1
@@ -89,6 +92,10 @@ _NOT_TIMED = (
 _NOT_TOLD = (
     "CPU of a read: {:g} µs assumed (1 to 150): where a read takes {:,.1f} ms, its time does not tell; record on the"
     " server's machine"
+)
+_HIDDEN = (
+    "CPU of a transaction: between {:,.0f} and {:,.0f} µs, as sessions waited for slow storage, and for others that"
+    " did; record on the server's machine"
 )
 _NO_CLIENT = (
     "CPU of clients: {:,.0f} µs a statement assumed; the recording gives {:,.0f} µs, more than any client takes:"
@@ -317,26 +324,58 @@ def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTim
     own_ns = statement_ns(load, model.start.costs, {})
     calls = np.bincount(load.query, minlength=len(load.queries))
     mean_ns = sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / len(load)
-    found, said = None, [_NOT_TIMED.format(READ_NS / 1e3)]
     lowest, highest = READ_RANGE_NS
-    slow_ns = max(recorded.read_ns or 0.0, _TELLING_NS)
-    if slow_ns > _TELLING_NS and time is None:
-        said = [_NOT_TOLD.format(READ_NS / 1e3, slow_ns / NS_PER_MS)]
-        if awake := _by_time_awake(model, recorded, mean_ns, said):
-            return awake
+    read_ms = (recorded.read_ns or 0.0) / NS_PER_MS
+    waits_for_log = _waits_for_log(load, recorded)
+    reads_tell = time is not None or read_ms <= _TELLING_MS
+    found, said = None, [_NOT_TOLD.format(READ_NS / 1e3, read_ms)]
+    if not reads_tell and not waits_for_log and (awake := _by_time_awake(model, recorded, mean_ns, said)):
+        return awake
     if recorded.read_ns is not None or not _reads_pages(load):
         found = calibrate_processor(recorded, model.start, model.run)
-        read_ns = found.costs.read_ns
-        if slow_ns == _TELLING_NS and time is None and not lowest <= read_ns <= highest:
-            said = [_TOO_SLOW.format(read_ns) if read_ns < lowest else _NO_STORAGE.format(READ_NS / 1e3, read_ns / 1e3)]
-            if awake := _by_time_awake(model, recorded, mean_ns, said):
+        said, read_ns = _waits(found, mean_ns), found.costs.read_ns
+        if time is None and reads_tell and not waits_for_log and not lowest <= read_ns <= highest:
+            awake = _by_time_awake(model, recorded, mean_ns, said or [_TOO_SLOW.format(read_ns)])
+            if awake:
                 return awake
-        said = _waits(found, mean_ns)
-        if not said:
-            return _with_log_bounded(_as_fast(model, recorded, found), 0.0)
-    if time is not None:
+    else:
+        said = [_NOT_TIMED.format(READ_NS / 1e3)]
+    if found is not None and not said:
+        costs = _with_log_bounded(_as_fast(model, recorded, found), 0.0)
+    elif time is not None:
         return _by_host_time(load, model, recorded, time)
-    return _by_guess(model, recorded, mean_ns, found, said)
+    else:
+        costs = _by_guess(model, recorded, mean_ns, found, said)
+    hidden = recorded.awake_ns is not None and (waits_for_log or not reads_tell)
+    return _without_hidden_waits(load, model, costs) if hidden else costs
+
+
+def _waits_for_log(load: StatementLoad, recorded: Pace) -> bool:
+    """Tell whether transactions wait for a log that is so slow that their time does not tell what they cost."""
+    if (recorded.log_sync_ns or 0.0) <= _TELLING_MS * NS_PER_MS:
+        return False
+    return recorded_flushes(load.counters.found) >= _FLUSHES * load.transactions
+
+
+def _without_hidden_waits(load: StatementLoad, model: "_Model", found: ProcessorCosts) -> ProcessorCosts:
+    """Return costs between those that were *found* and the least that transactions take: executions as the fastest,
+    clients as any does. Who waited for a slow device, or for others that did, may be in the rest.
+    """
+    calls = np.bincount(load.query, minlength=len(load.queries))
+    fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
+    np.minimum.at(fastest_ns, load.query, load.duration_ns)
+    own = statement_ns(load, found.costs, model.not_cpu_ns, model.hot)
+    own_ns = np.array([own[query] for query in load.queries])
+    took_ns = float(calls @ own_ns) + len(load) * found.client_ns
+    least_ns = float(calls @ np.minimum(fastest_ns, own_ns)) + len(load) * min(found.client_ns, CLIENT_NS)
+    middle = float(np.sqrt(least_ns / took_ns)) if took_ns else 1.0
+    model.hot *= middle
+    return replace(
+        found,
+        client_ns=round(middle * found.client_ns),
+        cpu_range=(found.cpu_range[0] * middle, found.cpu_range[1] / middle),
+        assumed=(*found.assumed, _HIDDEN.format(least_ns / load.transactions / 1e3, took_ns / load.transactions / 1e3)),
+    )
 
 
 def _by_time_awake(model: "_Model", recorded: Pace, mean_ns: float, said: Sequence[str]) -> ProcessorCosts | None:
