@@ -266,10 +266,14 @@ def test_what_may_be_a_wait_for_others_that_waited_is_half_left_out(monkeypatch:
     monkeypatch.setattr(calibration, "statement_ns", lambda *_: {"q": 100_000})
     model = SimpleNamespace(hot=1.0, not_cpu_ns={})
     found = replace(_costs(300_000, READ_NS), cpu_range=(0.9, 1.1))
-    left = calibration._without_hidden_waits(load, cast(Any, model), found)
+    left = calibration._without_hidden_waits(load, cast(Any, model), found, is_fit=True)
     assert (model.hot, left.client_ns) == (0.25, 75_000)
     assert left.cpu_range == pytest.approx((0.9 / 4, 1.1 * 4))
     assert "between 25 and 400 µs" in left.assumed[-1]
+    guess = calibration._without_hidden_waits(
+        load, cast(Any, SimpleNamespace(hot=1.0, not_cpu_ns={})), found, is_fit=False
+    )
+    assert (guess.client_ns, guess.cpu_range) == (300_000, (1 / 16, 1.1))
 
 
 @pytest.mark.parametrize(("sync_ns", "flushes", "waits"), [(0.9e6, 80, False), (1.1e6, 80, True), (1.1e6, 8, False)])

@@ -340,14 +340,16 @@ def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTim
                 return awake
     else:
         said = [_NOT_TIMED.format(READ_NS / 1e3)]
-    if found is not None and not said:
-        costs = _with_log_bounded(_as_fast(model, recorded, found), 0.0)
-    elif time is not None:
+    is_fit = found is not None and not said
+    if not is_fit and time is not None:
         return _by_host_time(load, model, recorded, time)
+    if found is not None and is_fit:
+        costs = _with_log_bounded(_as_fast(model, recorded, found), 0.0)
     else:
         costs = _by_guess(model, recorded, mean_ns, found, said)
-    hidden = recorded.awake_ns is not None and (waits_for_log or not reads_tell)
-    return _without_hidden_waits(load, model, costs) if hidden else costs
+    if recorded.awake_ns is None or (reads_tell and not waits_for_log):
+        return costs
+    return _without_hidden_waits(load, model, costs, is_fit=is_fit)
 
 
 def _waits_for_log(load: StatementLoad, recorded: Pace) -> bool:
@@ -357,9 +359,12 @@ def _waits_for_log(load: StatementLoad, recorded: Pace) -> bool:
     return recorded_flushes(load.counters.found) >= _FLUSHES * load.transactions
 
 
-def _without_hidden_waits(load: StatementLoad, model: "_Model", found: ProcessorCosts) -> ProcessorCosts:
-    """Return costs between those that were *found* and the least that transactions take: executions as the fastest,
-    clients as any does. Who waited for a slow device, or for others that did, may be in the rest.
+def _without_hidden_waits(
+    load: StatementLoad, model: "_Model", found: ProcessorCosts, *, is_fit: bool
+) -> ProcessorCosts:
+    """Return costs whose range reaches to the least that transactions take: executions as the fastest, clients as any
+    does. Who waited for a slow device, or for others that did, may be in the rest. Of a fit, which took waits for CPU,
+    the middle is taken; what is assumed stays.
     """
     calls = np.bincount(load.query, minlength=len(load.queries))
     fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
@@ -368,12 +373,13 @@ def _without_hidden_waits(load: StatementLoad, model: "_Model", found: Processor
     own_ns = np.array([own[query] for query in load.queries])
     took_ns = float(calls @ own_ns) + len(load) * found.client_ns
     least_ns = float(calls @ np.minimum(fastest_ns, own_ns)) + len(load) * min(found.client_ns, CLIENT_NS)
-    middle = float(np.sqrt(least_ns / took_ns)) if took_ns else 1.0
+    share = least_ns / took_ns if took_ns else 1.0
+    middle = float(np.sqrt(share)) if is_fit else 1.0
     model.hot *= middle
     return replace(
         found,
         client_ns=round(middle * found.client_ns),
-        cpu_range=(found.cpu_range[0] * middle, found.cpu_range[1] / middle),
+        cpu_range=(min(found.cpu_range[0] * middle, share / middle), found.cpu_range[1] / middle),
         assumed=(*found.assumed, _HIDDEN.format(least_ns / load.transactions / 1e3, took_ns / load.transactions / 1e3)),
     )
 
