@@ -7,8 +7,8 @@ host serves next that has another number of cores than the one whose choices wer
 (:mod:`tiersim.simulator.database.sessions.processors`), and so how many commits share a flush there. A limit whose
 refill interval is assumed lets as many requests through, but not as many commits. They act on each
 other, and percentiles jump between humps, so all are drawn together and not one at a time between its ends. What the
-models themselves are off (:func:`tiersim.scenarios.caveats.model_error_of`) was learned from predictions with such
-unknowns, and is not added: an interval reaches as far as the further of both.
+models themselves are off (:func:`tiersim.scenarios.caveats.model_error_of`) is independent of all that, so squares of
+logs add up.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -259,12 +259,12 @@ def _range(
 
 
 def _widened(drawn: NDArray[np.float64], off: tuple[float, float] | None) -> tuple[float, float]:
-    """Return between which multiples of a prediction 80 % lie of what was *drawn*, or of what models are *off*,
-    whichever reaches further: that was learned from predictions with such unknowns, whose part is in it.
+    """Return between which multiples of a prediction 80 % lie of what was *drawn*, and of what models are *off*; 1 is
+    always between them.
     """
-    low, high = np.nanquantile(drawn, (_TAIL, 1 - _TAIL))
-    below, above = off or (1.0, 1.0)
-    return float(min(low, below)), float(max(high, above))
+    low, high = np.log(np.nanquantile(drawn, (_TAIL, 1 - _TAIL)))
+    below, above = np.log(off or (1.0, 1.0))
+    return float(np.exp(-np.hypot(min(low, 0.0), below))), float(np.exp(np.hypot(max(high, 0.0), above)))
 
 
 def _explained(at: NDArray[np.float64], logs: NDArray[np.float64]) -> float:
