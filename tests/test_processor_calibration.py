@@ -5,6 +5,7 @@ sizes and speeds.
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -32,7 +33,8 @@ class Loop:
         cycle_ns = demand_ns + self.reads * self.device_ns
         rate = min(self.cores / demand_ns, self.sessions / cycle_ns)
         queued_ns = max(self.sessions / rate - cycle_ns, 0) / (1 + self.reads)
-        pace = Pace(rate * 1e9, costs.costs.read_ns + self.device_ns + queued_ns)
+        read_ns = costs.costs.read_ns + self.device_ns + queued_ns
+        pace = Pace(rate * 1e9, read_ns, awake_ns=self.sessions / rate - self.reads * read_ns)
         return CalibrationRun(pace, rate * demand_ns / self.cores, self.cores, self.sessions, self.reads, 1.0)
 
 
@@ -233,6 +235,54 @@ def test_waits_for_a_limit_that_is_not_described_become_no_cpu_of_clients(client
         assert found.costs.read_ns == pytest.approx(READ_NS, rel=0.01)
         assert "more than any client takes" in found.assumed[1]
         assert found.cpu_range == ASSUMED_RANGE
+
+
+@pytest.mark.parametrize("late", [0.95, 1.0, 1.05])
+def test_a_cap_that_answers_a_little_earlier_or_later_than_described_is_no_cpu(late: float) -> None:
+    """5 % of 8 ms a transaction are ten times what its client takes."""
+    recorded = Loop(device_ns=late * 16e6).run(_costs(40_000, 60_000)).pace
+    model = SimpleNamespace(start=_costs(0, 0), run=Loop(device_ns=16e6).run)
+    found = calibration._by_time_awake(cast(Any, model), recorded, 20_000, ["untold"])
+    assert found is not None
+    assert found.client_ns == pytest.approx(40_000, rel=0.02)
+    assert found.costs.read_ns == READ_NS
+    assert found.read_range == (1 / 25, 6)
+    assert found.assumed == ("untold",)
+
+
+@pytest.mark.parametrize(("pause_ns", "client_ns"), [(None, 0), (0, 400_000)])
+def test_time_awake_tells_nothing_of_clients_elsewhere_or_that_take_more_than_any(
+    pause_ns: int | None, client_ns: int
+) -> None:
+    loop = Loop(device_ns=16e6)
+    model, recorded = SimpleNamespace(start=_costs(0, 0, pause_ns), run=loop.run), loop.run(_costs(client_ns, 0)).pace
+    assert calibration._by_time_awake(cast(Any, model), recorded, 20_000, []) is None
+
+
+def test_what_may_be_a_wait_for_others_that_waited_is_half_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Executions of 5 to 155 us and clients of 300, of which 20 are theirs: in the middle of 25 and 400."""
+    load = MagicMock(query=np.array([0, 0]), queries=["q"], duration_ns=np.array([5_000, 155_000]), transactions=2)
+    load.__len__.return_value = 2
+    monkeypatch.setattr(calibration, "statement_ns", lambda *_: {"q": 100_000})
+    model = SimpleNamespace(hot=1.0, not_cpu_ns={})
+    found = replace(_costs(300_000, READ_NS), cpu_range=(0.9, 1.1))
+    left = calibration._without_hidden_waits(load, cast(Any, model), found, is_fit=True)
+    assert (model.hot, left.client_ns) == (0.25, 75_000)
+    assert left.cpu_range == pytest.approx((0.9 / 4, 1.1 * 4))
+    assert "between 25 and 400 µs" in left.assumed[-1]
+    guess = calibration._without_hidden_waits(
+        load, cast(Any, SimpleNamespace(hot=1.0, not_cpu_ns={})), found, is_fit=False
+    )
+    assert (guess.client_ns, guess.cpu_range) == (300_000, (1 / 16, 1.1))
+
+
+@pytest.mark.parametrize(("sync_ns", "flushes", "waits"), [(0.9e6, 80, False), (1.1e6, 80, True), (1.1e6, 8, False)])
+def test_a_slow_log_hides_cpu_where_transactions_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch, sync_ns: float, flushes: int, waits: bool
+) -> None:
+    monkeypatch.setattr(calibration, "recorded_flushes", lambda _: flushes)
+    load = SimpleNamespace(transactions=100, counters=SimpleNamespace(found=None))
+    assert calibration._waits_for_log(cast(Any, load), Pace(None, None, None, sync_ns)) == waits
 
 
 @pytest.mark.parametrize(("slower", "waits"), [(1.1, 0.0), (50.0, 0.04)])

@@ -36,6 +36,9 @@ _LEAST_HOT = 0.2
 #: Multiples between which costs lie that were counted: repeats of a measurement are up to 11 % apart
 #: (benchmarks/real_postgres), and what reads cost by recordings of one host by more.
 COUNTED_RANGE, READ_COUNTED_RANGE = (0.93, 1.08), (0.7, 1.4)
+#: The same of what the time tells that sessions of a capped host were awake: of nine cells with counted CPU, and one of
+#: another server beside its recording without a cap, 0.63 to 1.36 (benchmarks/real_postgres).
+AWAKE_RANGE = (0.6, 1.4)
 #: What one page that is read may cost: a bare device and io_uring, and a virtual disk of a virtual machine with a limit
 #: on it.
 READ_RANGE_NS = (1_000, 150_000)

@@ -26,6 +26,8 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Most simulations; fewer when all times that were recorded are met so closely.
 _MOST_RUNS, _NEAR = 24, 0.002
+#: What is left of a transaction beside its reads is a small difference of large times: it is met so closely.
+_AWAKE_NEAR = 0.01
 #: So many changes correct the next; one that leads so many times as far away is taken back. What two changes achieved
 #: is the same up to such a share: runs whose costs differ by a nanosecond are some thousandths apart.
 _REMEMBERED, _WORSE, _SAME = 3, 2.0, 0.05
@@ -54,6 +56,7 @@ class Pace:
     read_ns: float | None
     pause_ns: int | None = None
     log_sync_ns: float | None = None
+    awake_ns: float | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,15 @@ def recorded_pace(found: Differences) -> Pace:
     ]
     pages, took_ms = (sum(column) for column in zip(*timed, strict=True)) if timed else (0.0, 0.0)
     read_ns = took_ms / pages * NS_PER_MS if took_ms else None
-    return Pace(sum(rates) or None, read_ns, _pause_ns(found), _log_sync_ns(found))
+    awake_ns = _awake_ns(found, took_ms) if read_ns else None
+    return Pace(sum(rates) or None, read_ns, _pause_ns(found), _log_sync_ns(found), awake_ns)
+
+
+def _awake_ns(found: Differences, reading_ms: float) -> float | None:
+    """Return what a transaction took without its reads, which took *reading_ms* in all."""
+    one = list(found.of("client").values())
+    mean_ms, count = (one[0].number(name) if len(one) == 1 else None for name in ("mean_ms", "transactions"))
+    return max(float(mean_ms) - reading_ms / float(count), 0.0) * NS_PER_MS if mean_ms and count else None
 
 
 def _log_sync_ns(found: Differences) -> float | None:
@@ -172,10 +183,13 @@ def pace_of(database: Database, metrics: Metrics, processor_ns: int) -> Pace:
     log = database.log[0]
     of_log_ns = 2 * int(log["flushes"]) * int(database.costs[LOG_IO_NS])
     queued_ns = (waited_ns - processor_ns + of_log_ns) / max(slices, 1)
+    each_ns = float(database.costs[READ_NS]) + read_ns / reads + queued_ns if reads else None
+    transactions, took_ns = _sums(metrics, TRANSACTION)
     return Pace(
         transactions_per_s=_transactions_per_s(database),
-        read_ns=float(database.costs[READ_NS]) + read_ns / reads + queued_ns if reads else None,
+        read_ns=each_ns,
         log_sync_ns=int(log["sync_ns"]) / int(log["flushes"]) if log["flushes"] else None,
+        awake_ns=(took_ns - reads * (each_ns or 0.0)) / transactions if transactions else None,
     )
 
 
@@ -256,10 +270,13 @@ def _tried(recorded: Pace, found: ProcessorCosts, simulate: Callable[[ProcessorC
     read, log = _read_change(recorded, run, found), _log_change(recorded, run, found)
     client = 0.0 if found.pause_ns is None else _client_change(recorded, run, found, read)
     late_ns = 0.0 if found.pause_ns is None else _late_ns(recorded, run)
+    lasts_ns = _per_transaction_ns(recorded)
+    if lasts_ns is None and recorded.awake_ns is not None:
+        lasts_ns = _AWAKE_NEAR / _NEAR * recorded.awake_ns / run.sessions
     missing = (
         _missing(recorded.read_ns, _lacking_ns(recorded.read_ns, run.pace.read_ns), read),
         _missing(recorded.log_sync_ns, _lacking_ns(recorded.log_sync_ns, run.pace.log_sync_ns), log),
-        _missing(_per_transaction_ns(recorded), -late_ns, client),
+        _missing(lasts_ns, -late_ns, client),
     )
     return _Tried(found, run, np.array([read, log, client]), np.array(missing), _sharing(recorded, run))
 
@@ -339,7 +356,11 @@ def _sharing(recorded: Pace, run: CalibrationRun) -> int:
 
 
 def _late_ns(recorded: Pace, run: CalibrationRun) -> float:
-    """Return how much longer one transaction after the other takes than recorded."""
+    """Return how much longer one transaction after the other takes than recorded; besides its reads where only that is
+    asked.
+    """
+    if recorded.transactions_per_s is None and recorded.awake_ns is not None and run.pace.awake_ns is not None:
+        return (run.pace.awake_ns - recorded.awake_ns) / run.sessions
     wanted, had = _per_transaction_ns(recorded), _per_transaction_ns(run.pace)
     return 0.0 if wanted is None or had is None else had - wanted
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from tiersim.scenarios.caveats import multiples_of
 from tiersim.scenarios.validation.cell_figures import SLOW_MS
 from tiersim.scenarios.validation.matrix_cells import Cell, kind_of, pools_of, scaled_by_cap
 from tiersim.simulator.result import Result
@@ -59,13 +60,13 @@ class Predicted:
 
 def _interval(result: Result, tps: float) -> tuple[float, float]:
     """Return between what a result says that transactions/s lie: by the error of the models alone where nothing was
-    drawn of what the recording leaves open.
+    drawn of what the recording leaves open; nothing but what is predicted where that error is unknown.
     """
     found = result.summary.get("range")
     if found is not None:
         return found["transactions_per_s"]["low"], found["transactions_per_s"]["high"]
-    off = result.summary["model_error"]["figures"]["throughput"]
-    return tps * off["low"], tps * off["high"]
+    low, high = multiples_of(result.summary["model_error"], "throughput") or (1.0, 1.0)
+    return tps * low, tps * high
 
 
 def _slow_share(result: Result) -> float:

@@ -240,6 +240,22 @@ SCENARIOS = (
         (f"{_COUNTED}test_work_beside_a_load_that_waits_for_its_storage_is_none_of_the_load",),
     ),
     Fault(
+        "waits-of-a-late-cap-are-cpu",
+        "scenarios/statements/calibration.py",
+        "replace(recorded, read_ns=None, transactions_per_s=None), start",
+        "replace(recorded, read_ns=None), start",
+        "A cap that answers a little later than described is CPU of clients.",
+        (f"{_CALIBRATION}test_a_cap_that_answers_a_little_earlier_or_later_than_described_is_no_cpu",),
+    ),
+    Fault(
+        "waits-for-others-are-cpu",
+        "scenarios/statements/calibration.py",
+        "np.minimum(fastest_ns, own_ns)",
+        "own_ns",
+        "Time that executions waited for rows, and pages, of others is CPU.",
+        (f"{_CALIBRATION}test_what_may_be_a_wait_for_others_that_waited_is_half_left_out",),
+    ),
+    Fault(
         "counted-cpu-is-shared",
         "scenarios/statements/replay.py",
         "if are_elsewhere(scenario):",
