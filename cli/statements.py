@@ -53,7 +53,7 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
 
 def _sessions(summaries: Sequence[Summary]) -> str:
     """Return how many sessions run on how many cores, where all scenarios have the same."""
-    found = {(s["replay"].get("sessions"), s["host"]["cores"], s["host"]["clients_on_cores"]) for s in summaries}
+    found = {(s["replay"].get("sessions"), s["host"]["cores"], s["host"].get("clients_on_cores")) for s in summaries}
     if len(found) > 1 or not next(iter(found))[0]:
         return ""
     [(sessions, cores, with_clients)] = found
@@ -255,9 +255,17 @@ def with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[
     from tiersim.scenarios.caveats import tail_of
 
     found = [tail_of(summary, key) for summary in summaries]
-    ranges = ["unknown" if _is_unchecked(one) else range_of_tail(one) for one in found]
+    ranges = [
+        "unknown" if _is_unchecked(one) or _has_unknown_tails(summary) else range_of_tail(one)
+        for summary, one in zip(summaries, found, strict=True)
+    ]
     label = f"{row[0]} or its range" if any(one not in ("", "unknown") for one in ranges) else row[0]
     return [label, *(one or cell for one, cell in zip(ranges, row[1:], strict=True))]
+
+
+def _has_unknown_tails(summary: Summary) -> bool:
+    """Tell whether nobody compared percentiles of such a result with measurements."""
+    return bool(summary.get("model_error")) and "tail" not in verdicts.expected_multiples(summary)
 
 
 def _is_unchecked(tail: Mapping[str, Any] | None) -> bool:
@@ -454,8 +462,10 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
         notes.append(_calibration(summaries[0]["calibration"], queries))
     notes += verdicts.notes(summaries)
     tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
-    if any(map(range_of_tail, tails)):
-        notes.append(_UNCHECKED if any(map(_is_unchecked, tails)) else _CHECKED)
+    if any(map(_is_unchecked, tails)) or any(map(_has_unknown_tails, summaries)):
+        notes.append(_UNCHECKED)
+    elif any(map(range_of_tail, tails)):
+        notes.append(_CHECKED)
     notes += _ranges(summaries)
     notes += [said for said in map(_left_out, summaries) if said is not None]
     notes += verdicts.caveats(summaries)

@@ -94,7 +94,8 @@ LINK = _record(
 HOLD = _record(
     # up to where an array has read, or a port, a cache or tiers have cut; at a flash drive: when it can go to its die
     "position",
-    # of a row that is written in part, or of a copy: reading or writing; at a gate: alone or joined to another;
+    # of a row that is written in part, or of a copy: reading or writing; of a page of upkeep: read or worked on;
+    # at a gate: alone or joined to another;
     # at a flash drive: plane of its chip, NONE for several
     "phase",
     # at a cache: whether what it misses is taken in; at a flash drive: number of its page in the block

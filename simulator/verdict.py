@@ -74,11 +74,14 @@ class LoadVerdict:
 
 
 def utilisation(metrics: Metrics, stations: Sequence[Station], first: int, last: int) -> list[tuple[float, int, int]]:
-    """Busy share of every resource over the intervals *first* to *last*: (share, station, resource)."""
+    """Busy share of every resource over the intervals *first* to *last*: (share, station, resource).
+
+    Work is booked when it begins. What ends after the last interval would make more than all of the time.
+    """
     elapsed = (last - first + 1) * int(metrics.interval_ns[0])
     work = metrics.work_ns[last] - (metrics.work_ns[first - 1] if first else 0)
     return [
-        (float(work[index, resource]) / (servers * elapsed), index, resource)
+        (min(float(work[index, resource]) / (servers * elapsed), 1.0), index, resource)
         for index, station in enumerate(stations)
         for resource, servers in enumerate(station.servers)
     ]
@@ -138,12 +141,16 @@ def judge(
     name, what = stations[index].name, stations[index].resources[resource]
     offered, done = int(arrivals[since:].sum()), int(completions[since:].sum())
     since_ns = since * int(metrics.interval_ns[0])
+    growing_ns = (intervals - since) * int(metrics.interval_ns[0])
+    # of what runs side by side little is done before all is: then the time that all takes tells
+    sustainable = max(done / offered, growing_ns / (growing_ns + drain_ns))
     text = (
-        f"saturated: about {done / offered:.2f} of this load can be sustained. The backlog grows from"
+        f"saturated: about {sustainable:.2f} of this load can be sustained. The backlog grows from"
         f" {format_ns(since_ns)} to the end, where {int(in_plant[-1]):,} {what_comes} wait. Bottleneck:"
         f" {part_name(name, what)}"
     )
-    return LoadVerdict("saturated", text, 100 * shortfall, name, what, since_ns, done / offered)
+    shortfall = min(shortfall, 1 - sustainable)
+    return LoadVerdict("saturated", text, 100 * shortfall, name, what, since_ns, sustainable)
 
 
 @dataclass(frozen=True)
@@ -277,9 +284,12 @@ def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]
 
 
 def _culprit(metrics: Metrics, stations: Sequence[Station], first: int, last: int) -> tuple[int, int]:
-    """Station with the longest queue at the end among those that serve, and the busiest of its resources."""
+    """Station with the longest queue at the end among those that serve, and of these among those that always work, if
+    any does; and the busiest of its resources.
+    """
     queues = metrics.outstanding[last]
-    busy = to_blame(utilisation(metrics, stations, first, last), stations)
+    uses = to_blame(utilisation(metrics, stations, first, last), stations)
+    busy = [use for use in uses if use[0] >= ALWAYS_BUSY] or uses
     _, index, resource = max(busy, key=lambda use: (int(queues[use[1]]), use[0]))
     return index, resource
 

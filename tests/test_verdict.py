@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from tests.runs import commands, poisson
 from tiersim.cli.verdicts import carries
-from tiersim.devices.array.volume import add_array
+from tiersim.devices.array.volume import Volume, add_array, add_volume
+from tiersim.devices.catalogue import load_device
 from tiersim.devices.host.gate import add_gate
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -22,7 +23,7 @@ from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Clusters, Figure, Result, percentile, summarise
-from tiersim.simulator.verdict import Sessions, judge_waiting
+from tiersim.simulator.verdict import Sessions, judge_waiting, utilisation
 from tiersim.units import format_ns
 
 
@@ -106,6 +107,15 @@ def test_whoever_serves_names_what_is_busy_and_is_named_when_behind() -> None:
     summary = summary_on(builder, commands(np.arange(20_000) * 500_000, own))
     assert summary["verdict"]["load"] == "saturated"
     assert summary["load"]["explanation"].endswith("Bottleneck: left hand of own")
+
+
+def test_what_ends_after_the_last_interval_makes_no_part_more_than_always_busy() -> None:
+    """Flash books its work when it begins: 4,000 writes at once are there for much longer than 5 ms."""
+    builder = PlantBuilder(1)
+    flash = add_volume(builder, Volume("flash", load_device("intel-p3700-800"), 1, "single", 65536))
+    metrics = new_metrics(len(CATEGORIES), len(builder.stations), RESOURCES, 11, 1_000_000)
+    engine.run(builder.build(), [commands(np.zeros(4000, np.int64), flash, WRITE)], metrics)
+    assert max(share for share, _, _ in utilisation(metrics, builder.stations, 0, 5)) == 1.0
 
 
 def test_saturation_in_the_middle_is_dated() -> None:

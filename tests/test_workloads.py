@@ -307,6 +307,42 @@ rate = {rate}
     assert summary["verdict"]["arrivals"] == "described"
 
 
+@pytest.mark.parametrize("steps", [1, 20])
+def test_what_a_full_host_sustains_does_not_hang_on_how_many_transactions_run_side_by_side(
+    tmp_path: Path, steps: int
+) -> None:
+    """Eight cores, 4 ms each, 2,000 a second; of transactions in many steps few end before all do."""
+    text = f"""
+[statements.work]
+does = [{{ compute = "{4 / steps} ms" }}]
+[streams.users]
+statements = {["work"] * steps}
+transaction = true
+rate = 3000.0
+"""
+    summary = run(tmp_path, text, more='duration = "3 s"')
+    assert summary["verdict"]["load"] == "saturated"
+    assert summary["load"]["sustainable_load"] == pytest.approx(2 / 3, rel=0.1)
+    assert summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(2000, rel=0.1)
+
+
+def test_a_full_disk_is_to_blame_not_the_pool_where_lookups_wait_for_it(tmp_path: Path) -> None:
+    text = """
+[relations.large]
+rows = 6_000_000
+rows_per_page = 60
+[statements.work]
+does = [{ lookup = "large" }]
+[streams.users]
+statements = ["work"]
+rate = 2000.0
+"""
+    disk = ("volumes.data.device=seagate-cheetah-15k7-300",)
+    summary = run(tmp_path, text, engine="postgresql", more='duration = "3 s"', settings=disk)
+    assert summary["verdict"]["load"] == "saturated"
+    assert (summary["load"]["station"], summary["load"]["resource"]) == ("data", "actuator")
+
+
 def test_a_mix_is_drawn_by_its_shares(tmp_path: Path) -> None:
     text = """
 [statements.read]

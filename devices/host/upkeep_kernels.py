@@ -16,6 +16,8 @@ from tiersim.random_numbers import UPKEEP_PLACE, random_below
 
 #: Shares are of so much.
 MILLION = 1_000_000
+#: Phases of a page that is read for a run.
+_READING, _WORKED_ON = 1, 2
 
 
 @kernel
@@ -39,6 +41,7 @@ def finish_upkeep(p: Plant, station: int, upkeep: int, slot: int) -> int:
         place = random_below(u["places"], p.seed[0], UPKEEP_PLACE, u["entity"], u["asked"])
         made = add_child(p, 0, u["below"], request["op"], place * u["size_bytes"], u["size_bytes"])
         if request["op"] == READ:
+            p.holds[slot]["phase"] = _READING
             u["owed_writes"] += u["writes"]
             while u["owed_writes"] >= MILLION and made < p.children.size:
                 u["owed_writes"] -= MILLION
@@ -68,7 +71,7 @@ def resume_upkeep(p: Plant, station: int, upkeep: int, slot: int) -> int:
     u, request = p.upkeeps[upkeep], p.requests[slot]
     if not is_background(p, slot) or request["op"] != READ:
         return 0
-    if u["cpu_ns"] > 0 and request["offset_bytes"] == 0:
-        request["offset_bytes"] = 1  # a processor works on it
+    if u["cpu_ns"] > 0 and p.holds[slot]["phase"] == _READING:
+        p.holds[slot]["phase"] = _WORKED_ON
         return add_child(p, 0, u["processors"], READ, 0, u["cpu_ns"])
     return _read_next(p, station, upkeep, 0) if u["left"] > 0 else 0

@@ -324,7 +324,8 @@ def summarise_statements(
     queries = {name: figures.pop(f"query {name}", None) for name in program.names if name != COMMIT}
     sums = _by_name(assembled)
     figures_of_stations = station_figures(plant, stations, metrics, outcome, ran)
-    rates = _throughput(assembled, metrics, from_ns, until_ns)
+    sustainable = judged.sustainable_load if judged.verdict == "saturated" else None
+    rates = _throughput(assembled, metrics, from_ns, until_ns, sustainable)
     believed: dict[str, Any] = {
         "load": judged.verdict,
         "calibration": "none",
@@ -558,12 +559,15 @@ def _largest_wait(assembled: Assembled) -> str | None:
     return f"Most of the time of queries and commits is {WAIT_NAMES[SPENT[most]]}"
 
 
-def _throughput(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int) -> dict[str, Figure]:
+def _throughput(
+    assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int, sustainable: float | None = None
+) -> dict[str, Figure]:
     """Requests, statements and transactions a second over the recording's time, or the run's if
-    that was over sooner.
+    that was over sooner. Of a load of which only a share is *sustainable* it is that share of what comes: the more of
+    it runs side by side, the less is done within that time.
     """
     program, done_ns = assembled.program, assembled.database.done_ns
-    inside = (done_ns > from_ns) & (done_ns <= until_ns)
+    inside = (done_ns > from_ns) & ((done_ns <= until_ns) | (sustainable is not None))
     counts = {
         "requests": int(metrics.completions[:-1, REQUESTS].sum()),
         "statements": int((inside & program.executed).sum()),
@@ -573,6 +577,9 @@ def _throughput(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: 
     seconds = {name: (until_ns - (first_ns if name == "requests" else from_ns)) / NS_PER_S for name in counts}
     rates = {name: count / seconds[name] if seconds[name] > 0 else 0.0 for name, count in counts.items()}
     basis = "completed within the recording's time"
+    if sustainable is not None:
+        rates |= {name: sustainable * rates[name] for name in ("statements", "transactions")}
+        basis = "the share of what comes that can be sustained"
     return {name: Figure(value=rate, low=rate, high=rate, resolved=True, basis=basis) for name, rate in rates.items()}
 
 
@@ -697,12 +704,10 @@ def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
 
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     load = assembled.load
-    data_bytes = data_pages(load) * assembled.settings.page_bytes
-    found = [
-        *assembled.settings.caveats,
-        *caveats.of_hardware(scenario),
-        *caveats.short_seeks(scenario, dict.fromkeys(assembled.volumes, data_bytes)),
-    ]
+    found = [*assembled.settings.caveats, *caveats.of_hardware(scenario)]
+    if not load.described:
+        data_bytes = data_pages(load) * assembled.settings.page_bytes
+        found += caveats.short_seeks(scenario, dict.fromkeys(assembled.volumes, data_bytes))
     if assembled.program.changes_rows(described=load.described):
         found += caveats.empty_caches(scenario, statements=True)
     found += caveats.of_statements(

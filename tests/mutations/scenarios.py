@@ -779,4 +779,30 @@ SCENARIOS = (
         "Disks that hold little count as full ones.",
         ("tests/test_controllers.py::test_disks_that_hold_little_are_said_to_seek_little",),
     ),
+    Fault(
+        "sustained-by-what-ended-in-time",
+        "simulator/verdict.py",
+        "max(done / offered, growing_ns / (growing_ns + drain_ns))",
+        "done / offered",
+        "Of transactions that run side by side as few can be sustained as end in the time of the recording.",
+        (
+            "tests/test_workloads.py::test_what_a_full_host_sustains_does_not_hang_on_how_many_transactions_run_side_by_side",
+        ),
+    ),
+    Fault(
+        "longest-queue-is-to-blame",
+        "simulator/verdict.py",
+        "busy = [use for use in uses if use[0] >= ALWAYS_BUSY] or uses",
+        "busy = uses",
+        "A part where requests wait for a full disk is blamed, not the disk.",
+        ("tests/test_workloads.py::test_a_full_disk_is_to_blame_not_the_pool_where_lookups_wait_for_it",),
+    ),
+    Fault(
+        "more-than-always-busy",
+        "simulator/verdict.py",
+        "(min(float(work[index, resource]) / (servers * elapsed), 1.0), index, resource)",
+        "(float(work[index, resource]) / (servers * elapsed), index, resource)",
+        "A part is busy for more than all of the time.",
+        ("tests/test_verdict.py::test_what_ends_after_the_last_interval_makes_no_part_more_than_always_busy",),
+    ),
 )
