@@ -370,7 +370,7 @@ def test_what_is_lacking_is_a_sentence(tmp_path: Path) -> None:
         load_of(truth.path, 1)
     truth = sql_server_hour(tmp_path / "without.trace", statements=300, scan_pages=0, pool_known=False)
     (truth.path / "statistics.parquet").unlink()
-    what = r"without.trace: does not say how large the data files are.*; it also does not say how large the buffer pool"
+    what = r"without.trace: holds no sizes and reads of data files: .*; no size of the buffer pool: "
     with pytest.raises(TraceError, match=what):  # all at once: what is given does not only bring the next refusal
         load_of(truth.path, 1)
 

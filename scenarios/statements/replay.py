@@ -87,17 +87,14 @@ _BUSY_SAID = (
 #: What a recording of SQL Server may lack: statements, files, the pool.
 _LACKS = (
     (
-        "holds no statements with session, text and reads; record RPC:Completed and SQL:BatchCompleted with SPID,"
-        " TextData, StartTime, Duration, CPU, Reads, Writes and RowCounts, or the same events of Extended Events"
+        "no statements with session, text and reads: record RPC:Completed and SQL:BatchCompleted with SPID, TextData,"
+        " StartTime, Duration, CPU, Reads, Writes and RowCounts, or these Extended Events"
     ),
     (
-        "does not say how large the data files are and what was read of them; record sys.dm_io_virtual_file_stats (with"
-        " sys.master_files) before and after the statements, and import all together"
+        "no sizes and reads of data files: record sys.dm_io_virtual_file_stats (with sys.master_files) before and"
+        " after, and import all together"
     ),
-    (
-        "does not say how large the buffer pool was; give a scenario of the recorded hardware (--recorded-on) with"
-        " buffer_pool under [engine], or import perfmon's Target Server Memory, too"
-    ),
+    "no size of the buffer pool: set engine.buffer_pool in the scenario of --recorded-on, or import perfmon's log, too",
 )
 
 
@@ -148,7 +145,7 @@ def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenar
     known = (table is not None, bool(data_files(counters.found, page_bytes)), pool_bytes is not None)
     lacks = [lack for lack, is_known in zip(_LACKS, known, strict=True) if not is_known]
     if lacks or table is None or pool_bytes is None:
-        raise TraceError(f"{path}: {'; it also '.join(lacks)}")
+        raise TraceError(f"{path}: holds {'; '.join(lacks)}")
     texts = texts_of(path)
     table = in_sessions(table, texts)
     changing = changing_queries(table.words["query"], texts, table.columns)
