@@ -102,7 +102,9 @@ def _show_requests(document: dict[str, Any], everything: bool) -> int:
     """Print the tables of requests; returns how many are left out."""
     title = f"{document['trace']}: {document['requests']:,} requests in {format_ns(document['span_ns'])}"
     if document["rate_per_s"] is not None:
-        title += f", {document['rate_per_s']:,.0f}/s on average, {document['peak_rate_per_s']:,} in the busiest second"
+        title += f", {document['rate_per_s']:,.0f}/s on average"
+        if document["peak_rate_per_s"] is not None:
+            title += f", {document['peak_rate_per_s']:,} in the busiest second"
     columns = _COLUMNS if everything else _FIRST_COLUMNS
     classes = [_row(group, columns) for group in document["classes"]]
     terminal.show_table(title, ["requests", *columns], classes)
@@ -176,10 +178,10 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     variation = bursts["interarrival_cv"]
     yield (
         "time between requests",
-        "too few" if variation is None else f"variation {variation:.3g} (periodic 0, Poisson 1)",
+        "not known" if variation is None else f"variation {variation:.3g} (periodic 0, Poisson 1)",
     )
     counts = [f"{index:.3g} in {format_ns(window)}" for window, index in bursts["dispersion"] if index is not None]
-    yield "burstiness (variance ÷ mean)", ", ".join(counts) or "too short"
+    yield "burstiness (variance ÷ mean)", ", ".join(counts) or "not known"
 
 
 def _percent(share: float | None) -> str:

@@ -162,15 +162,18 @@ def _reads(reads: dict[str, Any]) -> str:
 def bound_text(bound: dict[str, Any] | None) -> str:
     """Say what bounds a scenario, of the entry ``bound`` of an explanation."""
 
-    from tiersim.simulator.verdict import part_name
+    from tiersim.simulator.verdict import explain_burst, part_name
 
     if bound is None:
         return "Bottleneck: none; no part is busy."
     part = part_name(bound["station"], bound["resource"])
-    said = f"Bottleneck: {part}" if bound["is_short"] else f"No part is short of capacity. Busiest: {part}"
+    when = " in the whole run" if bound["burst"] else ""
+    said = f"Bottleneck: {part}" if bound["is_short"] else f"No part is short of capacity{when}. Busiest: {part}"
     busy = "" if bound["utilisation"] is None else f", {bound['utilisation']:.0%} of the time"
     carried = "It is full at" if bound["basis"].startswith("utilisation law") else "The hardware carries at most"
     ceiling = f"{carried} {bound['ceiling']:.3g} × the load of this run ({bound['basis']})"
+    if bound["burst"]:  # which fills the part at this load
+        ceiling = explain_burst(bound["burst"])
     return f"{'; '.join([f'{said}{busy}. {ceiling}', *bound['credits']])}."
 
 

@@ -272,6 +272,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
             "ceiling": load["sustainable_load"],
             "basis": "this run: " + load["explanation"].partition(". ")[0],
             "credits": credits,
+            "burst": None,
         }
     busy = found.get("utilisation")
     if not found.get("station") or not busy:
@@ -284,6 +285,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
         "ceiling": 1 / busy,
         "basis": "utilisation law: 1 ÷ its busy share, if a request keeps it busy as long as now",
         "credits": credits,
+        "burst": load.get("burst"),
     }
 
 

@@ -61,6 +61,8 @@ def import_trace(
     from tiersim.traces.readers import import_files, sort_files
 
     check_target(output, force=force)
+    for file in files:
+        _refuse_workload(file)
     found = sort_files(files, format)
     if found.requests:
         compile_if_cold()
@@ -114,6 +116,7 @@ def open_trace(path: Path) -> "Iterator[Bundle]":
     """
     from tiersim.traces.bundle import Bundle
 
+    _refuse_workload(path)
     if path.suffix == ".toml":
         from tiersim.scenarios.library import is_tenants
 
@@ -132,6 +135,17 @@ def open_trace(path: Path) -> "Iterator[Bundle]":
             yield bundle
         except TraceError as error:
             raise TraceError(str(error).replace(str(target), str(path))) from error
+
+
+def _refuse_workload(path: Path) -> None:
+    if path.suffix == ".toml":
+        from tiersim.scenarios.library import is_workload
+
+        if is_workload(path):
+            raise ScenarioError(
+                f"{path}: describes a workload, and is no recording: nothing more than the file says is known of it;"
+                f" tiersim replay {path} --on HARDWARE runs it"
+            )
 
 
 @contextmanager

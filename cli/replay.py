@@ -380,7 +380,7 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     notes = [
         f"{s['name']}: {s['load']['explanation']}."
         for s in summaries
-        if verdicts.load_of(s) != "steady" or s["replay"].get("late_sessions")
+        if verdicts.load_of(s) != "steady" or s["replay"].get("late_sessions") or "burst" in s["load"]
     ]
     notes += _slowness(summaries)
     if "calibration" in summaries[0]:
@@ -402,7 +402,10 @@ def _percentiles(rows: list[list[str]]) -> list[str]:
             "Not checked: nobody measured these percentiles beside such predictions; take them as a guide only."
         )
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
-        said.append("A range or a bound (>): the run has too few slow requests for one value.")
+        said.append(
+            "A range or a bound (>): the run has too few slow requests, or bursts of them, for one value. The error of"
+            " the model comes on top."
+        )
     return [" ".join(said)] if said else []
 
 

@@ -112,16 +112,36 @@ def _predicted_rest_ns(summary: Summary) -> float | None:
     return _rest_ns(summary, mean_ns, means_ns)
 
 
-def _left_out(summary: Summary) -> str | None:
-    """Say that a predicted transaction has none of what the recorded one spent outside of its queries."""
-    recorded_ns, predicted_ns = _recorded_rest_ns(summary), _predicted_rest_ns(summary)
-    if recorded_ns is None or predicted_ns is None or not predicted_ns < _LEAST_SHARE * recorded_ns:
-        return None
-    return (
-        f"{summary['name']}: a predicted transaction leaves out {format_ns(recorded_ns)} that a recorded one spent"
-        " outside of its queries, in the client, the network or waiting for a core. It comes between transactions here:"
-        " compare queries and transactions/s."
-    )
+def _left_out(summaries: Sequence[Summary]) -> list[str]:
+    """Say which predicted transactions have none of what recorded ones spent outside of their queries."""
+    found: dict[str, list[str]] = {}
+    for summary in summaries:
+        recorded_ns = _recorded_rest_ns(summary)
+        if recorded_ns is not None and _leaves_out(summary, recorded_ns):
+            found.setdefault(format_ns(recorded_ns), []).append(str(summary["name"]))
+    return [
+        f"{', '.join(names)}: a predicted transaction leaves out {rest} that a recorded one spent outside of its"
+        " queries, in the client, the network or waiting for a core. It comes between transactions here: compare"
+        " queries and transactions/s."
+        for rest, names in found.items()
+    ]
+
+
+def _leaves_out(summary: Summary, recorded_ns: float) -> bool:
+    """Tell whether a predicted transaction has none of the *recorded_ns* outside of its queries; or, where it is one
+    query and waits for nothing else but a core, whether its session spends them between transactions (Little's law).
+    """
+    predicted_ns = _predicted_rest_ns(summary)
+    if predicted_ns is None:
+        return False
+    if predicted_ns < _LEAST_SHARE * recorded_ns:
+        return True
+    transactions, sessions = summary["latency_ns"]["transaction"], summary.get("replay", {}).get("sessions")
+    rate = (summary.get("throughput_per_s", {}).get("transactions") or {}).get("value")
+    queries = sum(one["count"] for one in summary["queries"].values())
+    if "commit" in summary["latency_ns"] or queries > transactions["count"] or not sessions or not rate:
+        return False
+    return bool(sessions / rate * NS_PER_S - transactions["mean"]["value"] >= (1 - _LEAST_SHARE) * recorded_ns > 0)
 
 
 def _all_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[list[str]]:
@@ -467,7 +487,7 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
     elif any(map(range_of_tail, tails)):
         notes.append(_CHECKED)
     notes += _ranges(summaries)
-    notes += [said for said in map(_left_out, summaries) if said is not None]
+    notes += _left_out(summaries)
     notes += verdicts.caveats(summaries)
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
         notes.append(

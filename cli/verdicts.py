@@ -231,7 +231,9 @@ def load_of(summary: Summary) -> str:
 
 
 def carries(summary: Summary) -> str:
-    """Return whether the hardware carries the load: yes, with the sessions that end late, or no and how it fails."""
+    """Return whether the hardware carries the load: yes, with the sessions that end late or a burst that does, or no
+    and how it fails.
+    """
     from tiersim.scenarios.caveats import in_doubt
 
     load, doubt = load_of(summary), ", in doubt" if in_doubt(summary) else ""
@@ -239,6 +241,7 @@ def carries(summary: Summary) -> str:
         return f"no, {load}{doubt}"
     late = (summary.get("replay") or {}).get("late_sessions")
     ends = f" ({late} session{'s end' if late > 1 else ' ends'} late)" if late else ""
+    ends += " (a burst ends late)" if summary.get("load", {}).get("burst") else ""
     return load.replace("steady", "yes", 1) + doubt + ends
 
 

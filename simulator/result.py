@@ -139,10 +139,11 @@ def mean(counts: NDArray[np.int64], sums_ns: NDArray[np.int64]) -> Figure:
     deviation = batch_sums - value * batch_counts
     error = float(np.sqrt((deviation**2).sum() * BATCHES / (BATCHES - 1))) / count
     half = _STUDENT_90_29 * error
+    least = float((sums_ns[counts > 0] / counts[counts > 0]).min())  # however intervals are weighted
     resolved = half <= RESOLVED_HALF_WIDTH * value and count >= BATCHES
     return Figure(
         value=value if resolved else None,
-        low=max(value - half, 0.0),
+        low=max(value - half, least),
         high=value + half,
         resolved=resolved,
         basis="simulated, 80 % interval of batch means",

@@ -77,6 +77,11 @@ class LoadSaid(_Said):
     resource: str | None = Field(description="Its resource.")
     since_ns: int | None = Field(description="When the backlog begins to grow.")
     sustainable_load: float | None = Field(description="The share of this load that could be sustained.")
+    burst: dict[str, Any] | None = Field(
+        default=None,
+        description="The time in which requests of a steady run take longest, if that is more than 1 s: `from_ns` to "
+        "`until_ns`, their `mean_ns`, and the busiest `station`, `resource` and its `utilisation` then.",
+    )
 
 
 class BottleneckSaid(_Said):

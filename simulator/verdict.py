@@ -71,6 +71,7 @@ class LoadVerdict:
     resource: str | None = None
     since_ns: int | None = None
     sustainable_load: float | None = None
+    burst: Mapping[str, Any] | None = None
 
 
 def utilisation(metrics: Metrics, stations: Sequence[Station], first: int, last: int) -> list[tuple[float, int, int]]:
@@ -134,9 +135,11 @@ def judge(
                 f"They take {format_ns(drain_ns)} longer. Bottleneck: {part_name(name, what)}"
             )
             return LoadVerdict("behind", text, 100 * shortfall, name, what)
-        return LoadVerdict(
-            "steady", f"every {what_comes.removesuffix('s')} is done in time; no backlog grows", 100 * shortfall
-        )
+        text = f"every {what_comes.removesuffix('s')} is done in time; no backlog grows"
+        burst = _burst(metrics, stations) if flow.what == "requests" else None
+        if burst is not None:
+            text += f" at the end. {explain_burst(burst)}"
+        return LoadVerdict("steady", text, 100 * shortfall, burst=burst)
     index, resource = _culprit(metrics, stations, since, intervals - 1)
     name, what = stations[index].name, stations[index].resources[resource]
     offered, done = int(arrivals[since:].sum()), int(completions[since:].sum())
@@ -151,6 +154,40 @@ def judge(
     )
     shortfall = min(shortfall, 1 - sustainable)
     return LoadVerdict("saturated", text, 100 * shortfall, name, what, since_ns, sustainable)
+
+
+def _burst(metrics: Metrics, stations: Sequence[Station]) -> dict[str, Any] | None:
+    """The time in which requests come that take longest, until they are done, and the part that is busiest then; None
+    if they do not take long.
+    """
+    interval_ns = int(metrics.interval_ns[0])
+    arrivals, sums_ns = (some[:-1, REQUESTS].sum(axis=1) for some in (metrics.arrivals, metrics.latency_sum_ns))
+    means_ns = sums_ns / np.maximum(arrivals, 1)
+    longest = int(means_ns.argmax())
+    if means_ns[longest] <= _LEAST_LAG_NS:
+        return None
+    first, last = longest, min(longest + int(means_ns[longest]) // interval_ns, len(arrivals) - 1)
+    while first and means_ns[first - 1] > _LEAST_LAG_NS:
+        first -= 1
+    share, index, resource = max(to_blame(utilisation(metrics, stations, first, last), stations))
+    return {
+        "from_ns": first * interval_ns,
+        "until_ns": (last + 1) * interval_ns,
+        "mean_ns": float(sums_ns[first : last + 1].sum() / arrivals[first : last + 1].sum()),
+        "station": stations[index].name,
+        "resource": stations[index].resources[resource],
+        "utilisation": share,
+    }
+
+
+def explain_burst(burst: Mapping[str, Any]) -> str:
+    """Say how late requests of a burst are, and what is busy then."""
+    from_ns, until_ns = burst["from_ns"], burst["until_ns"]
+    return (
+        f"But requests of a burst take {format_ns(burst['mean_ns'])} in the mean: for {format_ns(until_ns - from_ns)}"
+        f" from {format_ns(from_ns)} on, {part_name(burst['station'], burst['resource'])} is"
+        f" {100 * burst['utilisation']:.0f} % busy"
+    )
 
 
 @dataclass(frozen=True)
@@ -340,7 +377,7 @@ def describe_load(
         "resource": judged.resource,
         "since_ns": judged.since_ns,
         "sustainable_load": judged.sustainable_load,
-    }
+    } | ({} if judged.burst is None else {"burst": judged.burst})
 
 
 def describe_busiest(metrics: Metrics, stations: Sequence[Station], last: int) -> dict[str, Any]:

@@ -1043,6 +1043,14 @@ def test_an_engine_needs_a_recording_of_statements(shell: Shell) -> None:
     assert "this one replays requests" in shell.fails(*settings)
 
 
+def test_a_described_workload_is_no_recording(shell: Shell) -> None:
+    (shell.folder / "mine.toml").write_text('[workload]\nengine = "postgresql"\n')
+    for command in (("describe", "mine.toml"), ("import", "mine.toml", "-o", "mine.trace")):
+        said = shell.fails(*command)
+        assert "mine.toml: describes a workload, and is no recording" in said
+        assert "tiersim replay mine.toml --on HARDWARE" in said
+
+
 def test_the_schema_of_scenarios(shell: Shell) -> None:
     assert "buffer_pool" in shell("devices", "schema", "scenario").document()["$defs"]["EngineModel"]["properties"]
 

@@ -94,6 +94,26 @@ def test_too_few_windows_or_requests_say_nothing(tmp_path: Path) -> None:
     assert described(tmp_path, time_ns=[5, 5, 5])["burstiness"]["interarrival_cv"] is None
 
 
+def test_a_coarse_clock_says_nothing_of_windows_within_its_ticks(tmp_path: Path) -> None:
+    """Two hours by a clock of 1 s: that of a tick stands at its beginning, and is no burst of its first millisecond."""
+    seconds = np.sort(np.random.default_rng(9).integers(0, 7200, 100_000))
+    document = described(tmp_path, time_ns=seconds * S)
+    found = document["burstiness"]
+    assert found["interarrival_cv"] is None
+    assert [index is None for _, index in found["dispersion"]] == [True, True, True, False, False]
+    assert dict(map(tuple, found["dispersion"]))[S] == pytest.approx(1, abs=0.1)
+    assert document["rate_per_s"] == pytest.approx(100_000 / 7200)
+
+
+def test_the_busiest_second_is_no_less_busy_than_the_average(tmp_path: Path) -> None:
+    ticks = described(tmp_path, time_ns=[0] * 90 + [S] * 10)  # two seconds of a clock of 1 s
+    assert (ticks["rate_per_s"], ticks["peak_rate_per_s"]) == (50, 90)
+    short = described(tmp_path / "short", time_ns=np.linspace(0, 1.33 * S, 999).astype(np.int64))
+    assert short["peak_rate_per_s"] is None or short["peak_rate_per_s"] >= short["rate_per_s"]
+    uneven = described(tmp_path / "uneven", time_ns=np.r_[np.arange(10), S + np.arange(9), int(1.33 * S)])
+    assert (uneven["rate_per_s"], uneven["peak_rate_per_s"]) == (pytest.approx(20 / 1.33), None)
+
+
 def test_peak_to_mean_counts_whole_seconds_from_the_first_request(tmp_path: Path) -> None:
     times = [*[S] * 9, 2 * S, *[3 * S] * 2, *[4 * S] * 100]  # 9, 1, 2, and a second that is not whole
     assert described(tmp_path, time_ns=times)["burstiness"]["peak_to_mean"] == pytest.approx(9 / 4)

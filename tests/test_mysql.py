@@ -310,6 +310,39 @@ def test_a_slow_log_becomes_statements(server: str, tmp_path: Path) -> None:
     assert zero == 1_795_492_800_000_000_000 + (498_000_000 if server == "mysql" else 0)
 
 
+def _warnings(folder: Path, *texts: str) -> list[str]:
+    """Import logs of one entry each as one recording."""
+    folder.mkdir()
+    for number, text in enumerate(texts):
+        (folder / f"slow{number}.log").write_text(text + "commit;\n")
+    import_trace([folder], folder / "o.trace")
+    found: list[str] = json.loads((folder / "o.trace/manifest.json").read_text())["warnings"]
+    return found
+
+
+def test_slow_logs_of_several_servers_or_years_are_told(tmp_path: Path) -> None:
+    """Logs that follow each other, and a server that wrote its head again, are one recording."""
+    start = (
+        "/usr/sbin/mysqld, Version: {} (x). started with:\nTcp port: {}  Unix socket: /s\nTime  Id Command  Argument\n"
+    )
+    first, second = start.format("8.0.36", 3306), start.format("8.0.36", 3307)
+    entry, years_before = ENTRIES["percona"], ENTRIES["percona"].replace("1795492800", "1195492800")
+    next_day = entry.replace("1795492800", "1795570000")
+    assert _warnings(tmp_path / "rotated", first + entry, first + next_day) == []
+    assert _warnings(tmp_path / "years", entry, years_before) == [
+        (
+            "slow0.log begins 6,944 days after slow1.log ends: if they are not of one server and one time, import each"
+            " by itself"
+        )
+    ]
+    assert _warnings(tmp_path / "servers", first + entry, second + entry) == [
+        (
+            "the slow logs name several servers, or versions of one (slow0.log: 8.0.36, Tcp port: 3306 Unix socket: /s;"
+            " slow1.log: 8.0.36, Tcp port: 3307 Unix socket: /s): import those of each by themselves"
+        )
+    ]
+
+
 LITERALS = [
     f"'{SECRET}'",
     f'"{SECRET}"',

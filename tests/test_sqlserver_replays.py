@@ -368,6 +368,11 @@ def test_what_is_lacking_is_a_sentence(tmp_path: Path) -> None:
     bundle(truth.path, [], None, [{"time_ns": 0, "kind": "language"}])
     with pytest.raises(TraceError, match="record RPC:Completed and SQL:BatchCompleted"):
         load_of(truth.path, 1)
+    truth = sql_server_hour(tmp_path / "without.trace", statements=300, scan_pages=0, pool_known=False)
+    (truth.path / "statistics.parquet").unlink()
+    what = r"without.trace: holds no sizes and reads of data files: .*; no size of the buffer pool: "
+    with pytest.raises(TraceError, match=what):  # all at once: what is given does not only bring the next refusal
+        load_of(truth.path, 1)
 
 
 def test_costs_of_slow_processors_do_not_exceed_what_was_recorded(tmp_path: Path) -> None:

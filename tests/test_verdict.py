@@ -8,6 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runs import commands, poisson
+from tiersim.cli.explain import bound_text
+from tiersim.cli.explanation import explanation
 from tiersim.cli.verdicts import carries
 from tiersim.devices.array.volume import Volume, add_array, add_volume
 from tiersim.devices.catalogue import load_device
@@ -22,7 +24,7 @@ from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.result import Clusters, Figure, Result, percentile, summarise
+from tiersim.simulator.result import Clusters, Figure, Result, mean, percentile, summarise
 from tiersim.simulator.verdict import Sessions, judge_waiting, utilisation
 from tiersim.units import format_ns
 
@@ -133,6 +135,39 @@ def test_a_burst_that_is_worked_off_is_steady_and_one_at_the_end_is_behind() -> 
     summary = summary_of(late)
     assert summary["verdict"]["load"] == "behind"
     assert summary["throughput_shortfall_pct"] > 5
+
+
+def test_a_burst_that_takes_long_is_said_though_it_is_worked_off() -> None:
+    """3,000 requests of 1 ms come at once, beside one every 2 ms: in the fluid limit, those wait 1.5 s in the mean, and
+    one that comes t later (3 s - t / 2).
+    """
+    calm = poisson(20_000, 500)
+    assert "burst" not in summary_of(calm)["load"]
+    drawn = np.sort(np.concatenate([calm, np.full(3000, calm[5000])]))
+    summary = summary_of(drawn) | {"replay": {}, "trace": {"span_ns": int(drawn[-1]) + 1}}
+    burst = summary["load"]["burst"]
+    assert burst["from_ns"] == pytest.approx(calm[5000], abs=0.2e9)
+    long_s = (burst["until_ns"] - burst["from_ns"]) / 1e9
+    waited_s = 3000 * 1.5 + 500 * (3 * long_s - long_s**2 / 4)
+    assert burst["mean_ns"] == pytest.approx(waited_s / (3000 + 500 * long_s) * 1e9, rel=0.05)
+    assert burst["utilisation"] > 0.95
+    took = format_ns(burst["mean_ns"])
+    assert f"But requests of a burst take {took} in the mean: for 3" in summary["load"]["explanation"]
+    assert summary["load"]["explanation"].endswith(f"disk is {100 * burst['utilisation']:.0f} % busy")
+    assert carries(summary) == "yes (a burst ends late)"
+    said = bound_text(explanation(summary, None)["bound"])
+    assert said.startswith("No part is short of capacity in the whole run. Busiest: disk")
+    assert "But requests of a burst take" in said
+    assert "It is full at" not in said
+
+
+def test_a_mean_is_not_below_that_of_the_fastest_interval() -> None:
+    """However far off batches are that hold one slow burst, no request takes less than its service."""
+    counts, sums_ns = np.full(240, 100), np.full(240, 100 * 1_000_000)
+    sums_ns[7] = 100 * 60_000_000_000
+    figure = mean(counts, sums_ns)
+    assert figure["value"] is None
+    assert figure["low"] == 1_000_000
 
 
 def test_a_wide_station_that_never_empties_is_not_saturated() -> None:

@@ -18,7 +18,7 @@ from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
 from tiersim.scenarios.calibration.popularity import fit
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2
 from tiersim.scenarios.calibration.popularity.recorded import page_cache, recorded_accesses
-from tiersim.scenarios.calibration.popularity.recorded_files import recorded_files
+from tiersim.scenarios.calibration.popularity.recorded_files import data_files, recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
 from tiersim.scenarios.caveats import ARRIVALS, COUNTED, INNODB, WAITS, model_error_of
@@ -84,6 +84,19 @@ _BUSY_SAID = (
     f" ended; {READ_NS / NS_PER_US:g} µs of it are assumed for each page read"
 )
 
+#: What a recording of SQL Server may lack: statements, files, the pool.
+_LACKS = (
+    (
+        "no statements with session, text and reads: record RPC:Completed and SQL:BatchCompleted with SPID, TextData,"
+        " StartTime, Duration, CPU, Reads, Writes and RowCounts, or these Extended Events"
+    ),
+    (
+        "no sizes and reads of data files: record sys.dm_io_virtual_file_stats (with sys.master_files) before and"
+        " after, and import all together"
+    ),
+    "no size of the buffer pool: set engine.buffer_pool in the scenario of --recorded-on, or import perfmon's log, too",
+)
+
 
 def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> StatementLoad:
     """Return the load of the bundle at *path*: as recorded statement by statement, or synthesised from its counters by
@@ -126,24 +139,18 @@ def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenar
     """Return statements as they were recorded, with what the counters of the files say of them."""
     engine = None if recorded_on is None else recorded_on.model.engine
     pool_bytes = manifest.buffer_pool_bytes or (None if engine is None else engine.buffer_pool)
-    if pool_bytes is None:
-        raise TraceError(
-            f"{path}: does not say how large the buffer pool was; give a scenario of the recorded hardware"
-            " (--recorded-on) with buffer_pool under [engine], or import perfmon's Target Server Memory, too"
-        )
+    page_bytes = int(manifest.host.get("page_bytes", 8192))
     table = recorded_statements(path, with_misses=False)
-    if table is None:
-        raise TraceError(
-            f"{path}: holds no statements with session, text and reads; record RPC:Completed and SQL:BatchCompleted"
-            " with SPID, TextData, StartTime, Duration, CPU, Reads, Writes and RowCounts, or the same events of"
-            " Extended Events"
-        )
+    counters = read_counters(path)
+    known = (table is not None, bool(data_files(counters.found, page_bytes)), pool_bytes is not None)
+    lacks = [lack for lack, is_known in zip(_LACKS, known, strict=True) if not is_known]
+    if lacks or table is None or pool_bytes is None:
+        raise TraceError(f"{path}: holds {'; '.join(lacks)}")
     texts = texts_of(path)
     table = in_sessions(table, texts)
     changing = changing_queries(table.words["query"], texts, table.columns)
     commits = committing(table.columns["session"], table.columns["transaction"], changing[table.columns["query"]])
-    counters = read_counters(path)
-    files = recorded_files(counters, table, commits, pool_bytes, int(manifest.host.get("page_bytes", 8192)))
+    files = recorded_files(counters, table, commits, pool_bytes, page_bytes)
     fitted = fit(files.accesses.tables, files.accesses.frames, policy=LRU2)
     return read_load(counters, None, fitted, files, table, pool_bytes).with_said(
         (*files.accesses.inferred, *fitted.said)

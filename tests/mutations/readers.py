@@ -238,6 +238,22 @@ READERS = (
         ("tests/test_host_counters.py::test_a_device_of_proc",),
     ),
     Fault(
+        "slow-logs-of-servers",
+        "traces/readers/mysql/slow_log.py",
+        "if len(self._servers) > 1:",
+        "if len(self._servers) > 2:",
+        "Slow logs of two servers are one recording without a warning.",
+        ("tests/test_mysql.py::test_slow_logs_of_several_servers_or_years_are_told",),
+    ),
+    Fault(
+        "windows-within-ticks",
+        "traces/description/burstiness.py",
+        "if window_ns >= self._tick_ns else None",
+        "if window_ns >= 0 else None",
+        "Requests of a tick are a burst of its first millisecond.",
+        ("tests/test_description.py::test_a_coarse_clock_says_nothing_of_windows_within_its_ticks",),
+    ),
+    Fault(
         "proc-ticks",
         "traces/readers/host_counters/proc.py",
         "_SECTOR_BYTES, _TICK_MS, _KIB = 512, 10, 1024",

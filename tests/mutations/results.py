@@ -20,6 +20,22 @@ RESULTS = (
         ("tests/test_verdict.py::test_intervals_cover_what_independent_runs_show",),
     ),
     Fault(
+        "mean-of-nothing",
+        "simulator/result.py",
+        "low=max(value - half, least),",
+        "low=max(value - half, 0.0),",
+        "The interval of a mean begins at 0, which no request takes.",
+        ("tests/test_verdict.py::test_a_mean_is_not_below_that_of_the_fastest_interval",),
+    ),
+    Fault(
+        "burst-is-silent",
+        "simulator/verdict.py",
+        "if means_ns[longest] <= _LEAST_LAG_NS:",
+        "if means_ns.mean() <= _LEAST_LAG_NS:",
+        "A burst is said only if requests are slow on average.",
+        ("tests/test_verdict.py::test_a_burst_that_takes_long_is_said_though_it_is_worked_off",),
+    ),
+    Fault(
         "resolved-width",
         "simulator/result.py",
         "resolved = (high - low) / 2 <= RESOLVED_HALF_WIDTH * value",

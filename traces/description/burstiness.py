@@ -57,8 +57,9 @@ def count_arrivals(
 class Burstiness:
     """Figures of the arrivals of a trace."""
 
-    def __init__(self) -> None:
-        """Know no arrival."""
+    def __init__(self, tick_ns: int) -> None:
+        """Know no arrival; *tick_ns* is the resolution of their times."""
+        self._tick_ns = tick_ns
         self._first_ns = self._last_ns = -1
         self._counts = np.zeros((len(WINDOWS_NS), 5), np.int64)
         self._gaps = np.zeros(3)
@@ -75,9 +76,11 @@ class Burstiness:
         gaps, mean_ns, squared = self._gaps.tolist()
         second = self._counts[int(np.searchsorted(WINDOWS_NS, NS_PER_S))].tolist()
         return {
-            "interarrival_cv": (squared / (gaps - 1)) ** 0.5 / mean_ns if gaps >= 2 and mean_ns > 0 else None,
+            "interarrival_cv": (squared / (gaps - 1)) ** 0.5 / mean_ns
+            if gaps >= 2 and mean_ns > self._tick_ns
+            else None,
             "dispersion": [
-                [int(window_ns), _dispersion(*counts[:4])]
+                [int(window_ns), _dispersion(*counts[:4]) if window_ns >= self._tick_ns else None]
                 for window_ns, counts in zip(WINDOWS_NS, self._counts.tolist(), strict=True)
             ],
             "peak_to_mean": second[PEAK] * second[OPEN] / second[REQUESTS] if second[OPEN] >= 2 else None,

@@ -52,7 +52,7 @@ def _of_requests(bundle: Bundle, progress: Callable[[int, int], None] | None) ->
     span_ns = max(survey.end_ns, min(bundle.manifest.span_ns, MOST))  # which another tool may have left out
 
     groups, timeline, working_set = Groups(survey), Timeline(survey, span_ns), WorkingSet(survey, span_ns)
-    depth, burstiness = Depth(), Burstiness()
+    depth, burstiness = Depth(), Burstiness(survey.resolution.tick_ns)
     for block in bundle.blocks():
         classes = class_codes(block)
         groups.add(block, classes)
@@ -64,10 +64,13 @@ def _of_requests(bundle: Bundle, progress: Callable[[int, int], None] | None) ->
         if progress is not None:
             progress(rows, 2 * bundle.rows)
 
+    ticked_ns = span_ns + survey.resolution.tick_ns  # requests of the last tick come in all of it
+    rate_per_s = bundle.rows * NS_PER_S / ticked_ns if span_ns >= NS_PER_S else None
+    peak_per_s = survey.peak_rate_per_s
     return {
         "span_ns": span_ns,
-        "rate_per_s": bundle.rows * NS_PER_S / span_ns if span_ns >= NS_PER_S else None,
-        "peak_rate_per_s": survey.peak_rate_per_s,
+        "rate_per_s": rate_per_s,
+        "peak_rate_per_s": peak_per_s if peak_per_s >= (rate_per_s or 0) else None,
         "measured": survey.measured / survey.requests if survey.requests else None,
         "classes": groups.classes(),
         "files": groups.files(bundle.file_names),

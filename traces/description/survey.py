@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tiersim.errors import TraceError
 from tiersim.histogram import COARSE_EDGES_NS
 from tiersim.traces.bundle import MOST, Bundle, Requests
+from tiersim.traces.readers.plausibility import Resolution
 from tiersim.traces.schema import DISCARD, FLUSH, PURPOSES, READ, WRITE
 
 #: Classes of requests in the order of their codes: purposes of reads and writes, and the operations that have none.
@@ -30,6 +31,7 @@ class RequestSurvey:
     last_ns: int = 0  # queue time of the last request
     end_ns: int = 0  # the last queue time or completion
     peak_rate_per_s: int = 0
+    resolution: Resolution = field(default_factory=Resolution)
     file_counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     stream_counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     file_end_bytes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -53,6 +55,7 @@ class RequestSurvey:
             raise TraceError(
                 f"{bundle.path}: column 'length_bytes': all lengths together are more than 1 EiB; import again"
             )
+        self.resolution.see(block.time_ns)
         self._see_seconds(block.time_ns)
         self._see_sizes(block.length_bytes)
         self.file_counts = _grown(self.file_counts, len(bundle.file_names))

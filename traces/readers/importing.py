@@ -31,7 +31,7 @@ from tiersim.traces.readers.host_counters.cloudwatch import looks_like_cloudwatc
 from tiersim.traces.readers.host_counters.iostat import looks_like_iostat, read_iostat
 from tiersim.traces.readers.host_counters.proc import looks_like_proc, read_proc
 from tiersim.traces.readers.host_counters.sar import looks_like_sar, read_sar
-from tiersim.traces.readers.mysql.slow_log import looks_like_slow_log, read_slow_log
+from tiersim.traces.readers.mysql.slow_log import finish_slow_logs, looks_like_slow_log, read_slow_log
 from tiersim.traces.readers.mysql.snapshots import MYSQL
 from tiersim.traces.readers.opencas import OpenCas
 from tiersim.traces.readers.opened import find_parts, first_bytes, is_compressed
@@ -107,7 +107,7 @@ SOURCES: dict[str, Source] = {
     "sysbench-output": Source(read_sysbench_output, looks_like_sysbench_output),
     "sqlserver": SQLSERVER,  # snapshots of its views
     "mysql": MYSQL,  # snapshots of its tables
-    "mysql-slow-log": Source(read_slow_log, looks_like_slow_log),
+    "mysql-slow-log": Source(read_slow_log, looks_like_slow_log, finish_slow_logs),
     "perfmon": PERFMON,
     "sqlserver-trace-xml": TRACE_XML,
     "sqlserver-trace-table": TRACE_TABLE,

@@ -47,14 +47,14 @@ class Plausibility:
     def __init__(self, source: str) -> None:
         """Know nothing yet; *source* is what a refusal names."""
         self._source = source
-        self._rows = self._ties = 0
+        self._rows = 0
         self._first_ns = self._last_ns = 0
         self._measured = self._zero_latencies = 0
         self._latency_ns = 0
         self._transfers = self._transferred_bytes = self._unaligned = 0
         self._end_bytes = 0
         self._length_bytes = 0.0
-        self._clock, self._latency_clock = _Clock(), _Clock()
+        self._resolution, self._latency_clock = Resolution(), _Clock()
 
     def see(self, block: Requests) -> None:
         """Take a block in; raises TraceError for a value that no bundle can hold."""
@@ -64,11 +64,9 @@ class Plausibility:
         times = block.time_ns
         if not self._rows:
             self._first_ns = self._last_ns = int(times[0])
-        self._ties += int(np.count_nonzero(times[1:] == times[:-1]))
-        self._ties += bool(self._rows and times[0] == self._last_ns)
         self._rows += len(block)
         self._last_ns = int(times[-1])
-        self._clock.see(times - self._first_ns)
+        self._resolution.see(times)
 
         latencies = block.latency_ns[block.latency_ns >= 0]
         self._measured += len(latencies)
@@ -117,8 +115,8 @@ class Plausibility:
         if self._rows >= ENOUGH and span_ns and self._rows / span_ns * NS_PER_S > HIGHEST_RATE_PER_S:
             rate = self._rows / span_ns * NS_PER_S
             said.append(f"{rate:,.0f} requests a second are more than any host issues: is the unit of time right?")
-        if self._rows >= ENOUGH and self._clock.tick_ns and self._ties >= TIED_SHARE * self._rows:
-            tick = format_ns(self._clock.tick_ns)
+        if self._resolution.tick_ns:
+            tick = format_ns(self._resolution.tick_ns)
             said.append(
                 f"time resolution is {tick}: order inside {tick} is all there is, so queues, bursts and latency at this"
                 " load are not recorded"
@@ -185,3 +183,30 @@ class _Clock:
         self._seen = self._seen or bool(np.any(durations_ns))
         while self._left and np.any(durations_ns % self._left[0]):
             self._left.pop(0)
+
+
+class Resolution:
+    """The tick of the clock that requests were recorded by, where so many share one that their order inside it is all
+    that is known; 0 elsewhere.
+    """
+
+    def __init__(self) -> None:
+        """Know no request."""
+        self._rows = self._ties = 0
+        self._first_ns = self._last_ns = -1
+        self._clock = _Clock()
+
+    def see(self, time_ns: NDArray[np.int64]) -> None:
+        """Take in times, which do not fall."""
+        if not self._rows:
+            self._first_ns = int(time_ns[0])
+        self._ties += int(np.count_nonzero(time_ns[1:] == time_ns[:-1])) + (int(time_ns[0]) == self._last_ns)
+        self._rows += len(time_ns)
+        self._last_ns = int(time_ns[-1])
+        self._clock.see(time_ns - self._first_ns)
+
+    @property
+    def tick_ns(self) -> int:
+        """That tick."""
+        is_coarse = self._rows >= ENOUGH and self._ties >= TIED_SHARE * self._rows
+        return self._clock.tick_ns if is_coarse else 0

@@ -108,15 +108,13 @@ def recorded_files(
     counters: Counters, executions: Table, commits: NDArray[np.bool_], pool_bytes: int, page_bytes: int
 ) -> FileAccesses:
     """Return what *executions* and the *counters* of a bundle say of a pool of *pool_bytes*; *commits* tells which of
-    them waited for the log.
-
-    Raises TraceError naming what they lack.
+    them waited for the log. The counters know :func:`data_files`.
     """
     path, found = counters.path, counters.found
     said: list[str] = []
     asked = _asked(executions, commits, _log_ns(found))
     share_of_time = _share_of_time(found, executions, said)
-    databases = _databases(path, found, share_of_time, page_bytes, said)
+    databases = _databases(found, share_of_time, page_bytes, said)
     queries = executions.words["query"]
     weights = _weights(path, queries, databases, said)
     texts = _texts(path)
@@ -179,13 +177,22 @@ def _log_ns(found: Differences) -> float:
     return took_ms * NS_PER_MS / writes if writes else 0.0
 
 
-def _databases(path: Path, found: Differences, share: float, page_bytes: int, said: list[str]) -> list[_Database]:
-    """Return the databases whose data files were read, or are at least known."""
+def data_files(found: Differences, page_bytes: int) -> dict[str, list[EntityChange]]:
+    """Return the counted data files of each of the server's databases whose size is known."""
     files: dict[str, list[EntityChange]] = {}
     for entity, change in found.of("file").items():
         identifier = entity.partition("/")[0]
         if change.last.get("kind") != "log" and identifier not in OWN_DATABASES:
             files.setdefault(identifier, []).append(change)
+    return {identifier: changes for identifier, changes in files.items() if _pages(changes, page_bytes)}
+
+
+def _pages(files: Sequence[EntityChange], page_bytes: int) -> int:
+    return round(sum(_number(file, "size_bytes") for file in files)) // page_bytes
+
+
+def _databases(found: Differences, share: float, page_bytes: int, said: list[str]) -> list[_Database]:
+    """Return the databases whose data files were read, or are at least known."""
     temp = [change for entity, change in found.of("file").items() if entity.partition("/")[0] == _TEMPDB]
     of_temp = sum(_number(change, "read_bytes") + _number(change, "written_bytes") for change in temp)
     if of_temp:
@@ -193,19 +200,12 @@ def _databases(path: Path, found: Differences, share: float, page_bytes: int, sa
     databases = [
         _Database(
             str(next((c.last["database"] for c in changes if "database" in c.last), f"database {identifier}")),
-            round(sum(_number(c, "size_bytes") for c in changes)) // page_bytes,
+            _pages(changes, page_bytes),
             share * sum(_number(c, "reads") for c in changes),
             share * sum(_number(c, "read_bytes") for c in changes) / page_bytes,
         )
-        for identifier, changes in sorted(files.items())
+        for identifier, changes in sorted(data_files(found, page_bytes).items())
     ]
-    databases = [one for one in databases if one.pages]
-    if not databases:
-        raise TraceError(
-            f"{path}: does not say how large the data files are and what was read of them; record"
-            " sys.dm_io_virtual_file_stats (with sys.master_files) before and after the statements, and import all"
-            " together"
-        )
     return [one for one in databases if one.reads] or databases
 
 

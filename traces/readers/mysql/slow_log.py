@@ -35,6 +35,9 @@ _BANNER = re.compile(
 _FIELD = re.compile(r"([A-Za-z_]\w{1,40}): {1,3}([\w.:@+-]{1,64})", re.ASCII)
 _SET = re.compile(r"SET (?:[a-z_]{1,40}=\d{1,20},){0,4}timestamp=(\d{9,10})(?:\.(\d{1,6}))?;", re.IGNORECASE)
 _USE = re.compile(r"use `?([^`;]{1,64})`?;", re.IGNORECASE)
+#: Logs are rotated daily; one that begins later than that, and than so many times as long as a log is, after the one
+#: before is perhaps none of the same server.
+_ROTATED_NS, _LONGER = 24 * 3600 * NS_PER_S, 10
 _ADMINISTRATOR = "# administrator command: "
 _DECIMAL = re.compile(r"(\d{1,10})(?:\.(\d{1,9}))?", re.ASCII)
 _COUNT = re.compile(r"\d{1,18}", re.ASCII)
@@ -59,6 +62,45 @@ def looks_like_slow_log(text: str) -> bool:
     return (
         _BEGINNING.search(text) is not None or re.search(r"^# Time: .* # User@Host: ", text, re.MULTILINE) is not None
     )
+
+
+class _Logs:
+    """The logs of a recording, which are to be of one server and one time."""
+
+    def __init__(self, recorded: Recorded) -> None:
+        self._recorded = recorded
+        self._spans: list[tuple[int, int, str]] = []
+        self._servers: dict[str, str] = {}
+
+    def see(self, name: str, span_ns: tuple[int, int], server: str) -> None:
+        """Take in when the first and the last statement of a log began, and what its head says of the server."""
+        self._spans.append((*span_ns, name))
+        if server:
+            self._servers.setdefault(server, name)
+
+    def finish(self) -> None:
+        """Warn of logs that are of several servers or times."""
+        begun_ns, ended_ns, ended = min(self._spans)
+        for first_ns, last_ns, name in sorted(self._spans):
+            gap_ns = first_ns - ended_ns
+            if gap_ns > max(_ROTATED_NS, _LONGER * (ended_ns - begun_ns), _LONGER * (last_ns - first_ns)):
+                self._recorded.warnings.append(
+                    f"{name} begins {gap_ns / _ROTATED_NS:,.0f} days after {ended} ends: if they are not of one server"
+                    " and one time, import each by itself"
+                )
+                begun_ns = first_ns
+            if last_ns > ended_ns:
+                ended_ns, ended = last_ns, name
+        if len(self._servers) > 1:
+            told = "; ".join(f"{name}: {server}" for server, name in self._servers.items())
+            self._recorded.warnings.append(
+                f"the slow logs name several servers, or versions of one ({told}): import those of each by themselves"
+            )
+
+
+def finish_slow_logs(recorded: Recorded) -> None:
+    """Warn of logs that are of several servers or times; all were read."""
+    recorded.of(_Logs).finish()
 
 
 @dataclass
@@ -91,12 +133,12 @@ class _Entry:
 def read_slow_log(path: Path, opened: Opened, recorded: Recorded) -> None:
     """Take the statements of the log at *path* into *recorded*; raises TraceError when none can be read."""
     log = _Log(path, recorded)
-    for entry in _entries(lines_of(opened), recorded):
+    for entry in _entries(lines_of(opened), log):
         log.take(entry)
     log.finish()
 
 
-def _entries(lines: Iterator[str], recorded: Recorded) -> Iterator[_Entry]:
+def _entries(lines: Iterator[str], log: "_Log") -> Iterator[_Entry]:
     entry: _Entry | None = None
     time: str | None = None
     for number, line in enumerate(lines, 1):
@@ -110,8 +152,7 @@ def _entries(lines: Iterator[str], recorded: Recorded) -> Iterator[_Entry]:
             entry, time = _Entry(number, time), None
             entry.head(line.partition("@ ")[2])
         elif (found := _BANNER.fullmatch(line)) and "\t" not in (found[1] or ""):
-            if found[1]:
-                recorded.host.update(version=found[1], engine=engine_of(found[1]))
+            log.head(line, found[1])
         elif entry is None:
             continue
         elif line.startswith("#") and not entry.body and not line.startswith(_ADMINISTRATOR):
@@ -133,6 +174,15 @@ class _Log:
         self._first_damage = self._quote = ""
         self._whole_seconds = False
         self._sampled: set[str] = set()
+        self._server: list[str] = []
+        self._first_ns, self._last_ns = LATEST_NS, 0
+
+    def head(self, line: str, version: str | None) -> None:
+        """Take in a line that a server writes when it begins a log."""
+        if version:
+            self._recorded.host.update(version=version, engine=engine_of(version))
+        if len(self._server) < 2 and not line.startswith("Time"):
+            self._server.append(version or " ".join(line.split()))
 
     def take(self, entry: _Entry) -> None:
         """Take in an entry, or count it as damaged."""
@@ -170,6 +220,7 @@ class _Log:
             )
         self._hand_over()
         said = self._recorded
+        said.of(_Logs).see(self._path.name, (self._first_ns, self._last_ns), ", ".join(self._server))
         said.lose("damaged entries of the slow log", self._damaged)
         if self._damaged:
             said.warnings.append(
@@ -208,6 +259,7 @@ class _Log:
         start_ns = self._start_ns(entry, duration_ns)
         if not 0 <= start_ns <= LATEST_NS:
             raise ValueError("it started before 1970, or after 2116")
+        self._first_ns, self._last_ns = min(self._first_ns, start_ns), max(self._last_ns, start_ns)
         row: dict[str, int | str | None] = {
             "time_ns": start_ns,
             "duration_ns": duration_ns,
