@@ -584,14 +584,14 @@ def test_one_server_alone_gives_the_bits_of_a_replay_of_its_statements(tmp_path:
 
 
 @needs_jit
-@pytest.mark.parametrize("shift", ["", 'shift = "1 s"'])
+@pytest.mark.parametrize(("workload", "shift"), [("select", ""), ("select", 'shift = "1 s"'), ("tpcb", "")])
 def test_a_server_is_judged_by_its_transactions_and_not_by_requests_that_were_derived_there(
-    tmp_path: Path, shift: str
+    tmp_path: Path, workload: str, shift: str
 ) -> None:
     """On a disk that does a fraction of the recorded transactions it is behind, alone as in a plain replay, though the
     disk replays what the run on it asked for; on hardware that does more, it is not, however requests are replayed.
     """
-    bundle = server(tmp_path)
+    bundle = server(tmp_path, workload)
     (tmp_path / "idle").mkdir()
     write_trace(tmp_path / "idle", 20, 1.0).rename(tmp_path / "idle.trace")
     text = f'[tenants.idle]\nrecording = "idle.trace"\n[tenants.one]\nrecording = "db.trace"\n{shift}\n'
@@ -610,13 +610,15 @@ def test_a_server_is_judged_by_its_transactions_and_not_by_requests_that_were_de
         assert rates["recorded"] == pytest.approx(trace["transactions"] / trace["span_ns"] * 1e9)
         share = 1 - one.together.summary["throughput_shortfall_pct"] / 100
         assert rates["together"] == pytest.approx(share * rates["recorded"], rel=0.01)
+        ranges = [each.summary.get("range") for each in (plain, one.together)]
+        assert [found is not None for found in ranges] == [(workload, load) == ("tpcb", "steady")] * 2
         Summary.model_validate(one.together.summary)
 
 
-def server(folder: Path) -> Bundle:
+def server(folder: Path, workload: str = "select") -> Bundle:
     """A server's statements, ``db.trace``."""
     (folder / "sample").mkdir()
-    import_files(sort_files([start(folder / "sample") / "select"]), folder / "db.trace")
+    import_files(sort_files([start(folder / "sample") / workload]), folder / "db.trace")
     return Bundle(folder / "db.trace")
 
 
