@@ -157,9 +157,9 @@ def _show_worst_minutes(scenario: str, summaries: Sequence[dict[str, Any]]) -> N
     ]
     columns = ["tenant", "alone", "as aligned", "worst", "of its time", "begins", "where demands add up"]
     note = (
-        f"Mean latency in the worst {format_ns(any_of['minute_ns'])} of each. Each may begin up to"
-        f" {format_ns(any_of['within_ns'])} sooner or later. Simulated: the ways to begin at which most is asked for"
-        f" ({any_of['simulated']}). A worse one may exist."
+        f"Mean latency in the worst {format_ns(any_of['minute_ns'])} of each, or in all the time after the last"
+        f" recording is over. Each may begin up to {format_ns(any_of['within_ns'])} sooner or later."
+        f" Simulated: the ways to begin at which most is asked for ({any_of['simulated']}). A worse one may exist."
     )
     terminal.show_table(f"{scenario}: the worst minute if clocks shift", columns, rows, note, words=2)
 

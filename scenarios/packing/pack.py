@@ -149,7 +149,7 @@ class _Trial:
         begin = self.tenants[number].shift_ns
         part = np.minimum((begin + np.arange(INTERVALS) * interval_ns) * PARTS // whole_ns, PARTS - 1)
         for column, own in enumerate(worked.values()):
-            np.add.at(busy[:, column], part, np.diff(own, prepend=0))
+            np.add.at(busy[:, column], part, np.diff(own[:INTERVALS], prepend=0))
         return np.concatenate([fixed, (busy / (whole_ns / PARTS)).ravel()])
 
 
