@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace
+from tiersim.cli.verdicts import percent
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
 from tiersim.units import format_ns
@@ -186,7 +187,7 @@ def _means(shared: dict[str, Any], names: Sequence[str]) -> list[str]:
 def _percent(value: float, base: float) -> str:
     if not base:
         return "?"
-    return f"{100 * (value / base - 1):+.0f} %" if value < 10 * base else f"× {value / base:,.0f}"
+    return percent(100 * (value / base - 1)) if value < 10 * base else f"× {value / base:,.0f}"
 
 
 def _note_of_share(shared: dict[str, Any]) -> str:
