@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tiersim.cli import terminal
+from tiersim.cli import terminal, verdicts
 from tiersim.simulator.categories import WAIT_NAMES
 from tiersim.units import format_ns
 
@@ -141,7 +141,7 @@ def _show_tenants(tenants: dict[str, Any]) -> None:
         ]
         terminal.show_table("waiting time", ["behind", "wait at", "per request", "all requests"], rows, words=2)
     without = [
-        f"{one['tenant']} {format_ns(one['mean_latency_ns'])} ({round(-100 * one['saves_share']):+d} %)"
+        f"{one['tenant']} {format_ns(one['mean_latency_ns'])} ({verdicts.percent(-100 * one['saves_share'])})"
         for one in tenants["without"]
     ]
     if without:

@@ -12,7 +12,7 @@ import typer
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.resources import compile_if_cold
-from tiersim.cli.statements import show_statements
+from tiersim.cli.statements import rows_of_rates, show_statements
 from tiersim.cli.tenants import replay_tenants, show_sharing, show_waits
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError, TraceError
@@ -301,7 +301,10 @@ def show(results: "list[Result]", *, everything: bool) -> None:
 def _show_tenants(by_tenant: "dict[str, list[Result]]", everything: bool) -> None:
     """Print a table for each tenant, then who slows whom."""
     for name, results in by_tenant.items():
-        _show_requests([result.summary for result in results], everything, of=name)
+        if _level(results[0].summary) == "statements":  # one that has the hardware to itself
+            show_statements([result.summary for result in results], everything)
+        else:
+            _show_requests([result.summary for result in results], everything, of=name)
     show_sharing([result.summary for results in by_tenant.values() for result in results], everything)
 
 
@@ -312,26 +315,33 @@ def _level(summary: dict[str, Any]) -> str:
 
 def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = "") -> None:
     """Print the table of latencies, one column for each scenario, the recorded hardware first; *of* one tenant."""
-    measured = summaries[0]["measured_latency_ns"]
-    blank = [""] if measured else []
-    columns = ["figure", *(["recorded"] if measured else []), *(summary["name"] for summary in summaries)]
-    latencies = {name: _rows_of_class(name, summaries, measured) for name in _classes(summaries)}
-    trace = summaries[0]["trace"]
+    from tiersim.scenarios.tenants.transactions import recorded_per_s
+
+    measured, trace = summaries[0]["measured_latency_ns"], summaries[0]["trace"]
+    transactions = rows_of_rates(summaries) if trace.get("transactions") else []
+    blank = [""] if measured or transactions else []
+    columns = ["figure", *(["recorded"] if blank else []), *(summary["name"] for summary in summaries)]
+    latencies = {name: _rows_of_class(name, summaries, measured, blank) for name in _classes(summaries)}
     commands = summaries[0]["replay"].get("commands") or trace["requests"]
-    recorded = [f"{commands / trace['span_ns'] * NS_PER_S:,.0f}" if trace["span_ns"] else ""] if measured else []
+    recorded = [f"{commands / trace['span_ns'] * NS_PER_S:,.0f}"] if measured and trace["span_ns"] else blank
     rate = ["requests/s", *recorded, *(f"{s['throughput_per_s']['requests']['value']:,.0f}" for s in summaries)]
     busiest = ["busiest part", *blank, *map(verdicts.busiest, summaries)]
     rows = [row for of_class in latencies.values() for row in of_class] + [rate, busiest]
-    if any(s["verdict"]["load"] != "steady" for s in summaries):
+    if any(s["verdict"]["load"] != "steady" for s in summaries) and not transactions:
         rows.append(["in the same time", *blank, *map(_against_recorded, summaries)])
     rows.append(["carries the load", *blank, *map(verdicts.carries, summaries)])
     of_what, errors = verdicts.error_row(summaries)
-    rows.append([of_what, *blank, *errors])
-    shown = rows
+    last = [[of_what, *blank, *errors]]
+    if transactions:
+        (label, *rates), *expected = transactions
+        last = [] if expected else last
+        transactions = [[label, f"{recorded_per_s(trace):,.0f}", *rates], *([row[0], "", *row[1:]] for row in expected)]
+    shown = rows = [*transactions, *rows, *last]
     if not everything:
         first = sorted(latencies, key=_FIRST.index)[:_MOST_CLASSES]
         shown = [
             ["carries the load", *blank, *map(verdicts.carries, summaries)],
+            *transactions,
             rate,
             *(
                 row
@@ -341,10 +351,13 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
                 if row[0].removesuffix(_UNCHECKED).endswith(_SHORT)
             ),
             busiest,
-            rows[-1],
+            *last,
         ]
-    title = f"{f'{of}, ' if of else ''}{trace['name']}, block trace: {trace['requests']:,} requests"
-    title += f" in {format_ns(trace['span_ns'])}"
+    what = f"{trace['name']}, block trace: {trace['requests']:,} requests"
+    if transactions:
+        what = f"{trace['name']}: {trace['transactions']:,} transactions"
+    title = f"{f'{of}, ' if of else ''}{what} in {format_ns(trace['span_ns'])}"
+    title += "; requests are those of a run of them" if transactions else ""
     title += "; log sync: the server's wait for write and flush of the WAL" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)
     left = max(len(rows) - len(shown), 0)
@@ -357,21 +370,23 @@ def _classes(summaries: list[dict[str, Any]]) -> list[str]:
     return [name for name in terminal.CLASS_ORDER if any(name in summary["latency_ns"] for summary in summaries)]
 
 
-def _rows_of_class(name: str, summaries: list[dict[str, Any]], measured: dict[str, Any]) -> list[list[str]]:
-    """Return the rows of one class of requests: mean and percentiles, beside the recorded ones if
-    they were *measured*.
+def _rows_of_class(
+    name: str, summaries: list[dict[str, Any]], measured: dict[str, Any], blank: list[str]
+) -> list[list[str]]:
+    """Return the rows of one class of requests: mean and percentiles, beside the recorded ones if they were *measured*,
+    else beside what is *blank*.
     """
     rows = []
     known_tails = all("tail" in verdicts.expected_multiples(summary) for summary in summaries)
     unchecked = "" if known_tails else _UNCHECKED
     for key, label in (("mean", "mean"), ("p50", "p50"), ("p99", f"p99{unchecked}"), ("p999", f"p99.9{unchecked}")):
         known = measured.get(name)
-        recorded = [format_ns(known[key]) if known else ""] if measured else []
+        recorded = [format_ns(known[key])] if known else blank
         figures = [summary["latency_ns"].get(name, {}).get(key) for summary in summaries]
         rows.append([f"{name}, {label}", *recorded, *map(terminal.figure_text, figures)])
     if any(summary["verdict"]["calibration"] == "calibrated" for summary in summaries):
         relative = [summary.get("relative_latency_ns", {}).get(name, {}).get("mean") for summary in summaries]
-        rows.insert(1, [f"{name}, relative", *([""] if measured else []), *map(terminal.figure_text, relative)])
+        rows.insert(1, [f"{name}, relative", *blank, *map(terminal.figure_text, relative)])
     return rows
 
 

@@ -231,16 +231,23 @@ def _limit(summary: Summary) -> str:
 
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
     """Return rows of how fast all went, and what was busy."""
-    is_told = any(s.get("range") for s in summaries) or not verdicts.are_paced(summaries)
     return [
-        ["transactions/s", *(f"{s['throughput_per_s']['transactions']['value']:,.0f}" for s in summaries)],
-        *([[_EXPECTED, *map(_expected, summaries)]] if is_told else []),
+        *rows_of_rates(summaries),
         ["stalls longer than 1 s", *map(_stalls, summaries)],
         ["pool hit ratio", *map(_hit_ratio, summaries)],
         ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
         ["busiest part", *map(verdicts.busiest, summaries)],
         ["cache", *(s["verdict"]["cache"] + (", extrapolated" if s["extrapolated"] else "") for s in summaries)],
         ["carries the load", *map(_load, summaries)],
+    ]
+
+
+def rows_of_rates(summaries: Sequence[Summary]) -> list[list[str]]:
+    """Return the row of transactions/s, and of those to expect, where the recording does not set them."""
+    is_told = any(s.get("range") for s in summaries) or not verdicts.are_paced(summaries)
+    return [
+        ["transactions/s", *(f"{s['throughput_per_s']['transactions']['value']:,.0f}" for s in summaries)],
+        *([[_EXPECTED, *map(_expected, summaries)]] if is_told else []),
     ]
 
 

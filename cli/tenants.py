@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace
+from tiersim.cli.verdicts import percent
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
 from tiersim.units import format_ns
@@ -157,9 +158,9 @@ def _show_worst_minutes(scenario: str, summaries: Sequence[dict[str, Any]]) -> N
     ]
     columns = ["tenant", "alone", "as aligned", "worst", "of its time", "begins", "where demands add up"]
     note = (
-        f"Mean latency in the worst {format_ns(any_of['minute_ns'])} of each. Each may begin up to"
-        f" {format_ns(any_of['within_ns'])} sooner or later. Simulated: the ways to begin at which most is asked for"
-        f" ({any_of['simulated']}). A worse one may exist."
+        f"Mean latency in the worst {format_ns(any_of['minute_ns'])} of each, or in all the time after the last"
+        f" recording is over. Each may begin up to {format_ns(any_of['within_ns'])} sooner or later."
+        f" Simulated: the ways to begin at which most is asked for ({any_of['simulated']}). A worse one may exist."
     )
     terminal.show_table(f"{scenario}: the worst minute if clocks shift", columns, rows, note, words=2)
 
@@ -186,7 +187,7 @@ def _means(shared: dict[str, Any], names: Sequence[str]) -> list[str]:
 def _percent(value: float, base: float) -> str:
     if not base:
         return "?"
-    return f"{100 * (value / base - 1):+.0f} %" if value < 10 * base else f"× {value / base:,.0f}"
+    return percent(100 * (value / base - 1)) if value < 10 * base else f"× {value / base:,.0f}"
 
 
 def _note_of_share(shared: dict[str, Any]) -> str:

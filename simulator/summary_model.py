@@ -229,6 +229,10 @@ class Summary(_Said):
         description="With `replay --waits`: waiting time by class, station, and class of what was served meanwhile "
         "([how it is divided](tenants.md)).",
     )
+    in_doubt: bool | None = Field(
+        default=None,
+        description="Of a tenant whose transactions come by the clock: whether the other verdict on load is possible.",
+    )
     shared: dict[str, Any] | None = Field(
         default=None, description="Where other recordings ran beside it: [tenants](tenants.md)."
     )

@@ -333,6 +333,8 @@ def test_a_tenant_is_told_whom_it_waits_for_and_who_hurts_it(shell: Shell, tmp_p
     assert said.index("bill") < said.index("its own requests")
     assert "Mean without each other tenant, the one that hurts most first: bill 2 ms (-50 %), crm 3 ms (-25 %)." in said
     assert explanation(statement_sample(DISKS).summary, None)["tenants"] is None
+    save_result(tenant("shop", 4.0, {"crm": 3.99}), tmp_path / "shop.result", {}, force=True)
+    assert "crm 3.99 ms (0 %)" in shell("explain", tmp_path / "shop.result").out
 
 
 def test_requests_are_explained_by_their_stations(shell: Shell, replayed: Path) -> None:

@@ -191,8 +191,10 @@ def test_a_mistake_is_named(folder: Path, recordings: Any, text: str, message: s
 def test_recordings_of_statements_are_refused_before_anything_runs(folder: Path, recordings: Any) -> None:
     import_files(sort_files([start(folder) / "select"]), folder / "counted.trace", force=True)
     text = FOUR + '[tenants.counted]\nrecording = "counted.trace"\n'
-    with pytest.raises(ScenarioError, match=r"tenants.counted.recording: has statements and no block requests"):
-        pack_tenants(PackingOptions(recordings(text), [], 0.0, False), candidates(folder))
+    for one_array, command in ((False, "pack"), (True, "size")):
+        said = rf"tenants.counted.recording: has statements and no block requests, and tiersim {command}"
+        with pytest.raises(ScenarioError, match=said):
+            pack_tenants(PackingOptions(recordings(text), [], 0.0, False, one_array=one_array), candidates(folder))
 
 
 def test_one_more_is_no_plural() -> None:

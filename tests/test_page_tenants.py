@@ -1,5 +1,6 @@
 """Results of tenants on the page: who hurts whom, worst minutes, and all of them over time."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -7,8 +8,11 @@ import pytest
 
 from tests.page_browser import Open, text
 from tests.page_samples import DISKS, SSDS, sample
+from tests.page_statements import statement_sample
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import page_payload
+from tiersim.cli.verdicts import carries
+from tiersim.scenarios.tenants.transactions import as_the_statements
 from tiersim.simulator.result import Result
 
 MS = 1_000_000
@@ -64,6 +68,37 @@ def test_tenants_of_a_run_stand_together() -> None:
     assert behind["us"] == pytest.approx(10e6 / results[1].summary["commands"])
     assert shop["worst_minute"]["shifts_s"] == {"shop": 240, "bill": -240}
     assert page_payload([sample(SSDS)], "x")["sharing"] == []
+
+
+def judged(ratio: float, **replay: Any) -> Result:
+    """A tenant whose statements, in their run, did the recorded 200 transactions a second."""
+    run = statement_sample(DISKS)
+    ends = {"transactions_per_s": {"low": 180.0, "high": 230.0}, "transaction_mean_ns": None}
+    said = {"keeps": "clients", "recorded_connections": 16} | replay
+    run = replace(run, summary=run.summary | {"replay": run.summary["replay"] | said, "range": ends})
+    result = tenant("shop", 4.0, {"bill": 2.5})
+    return as_the_statements(replace(result, summary=result.summary | {"replay": {"late_sessions": 3}}), run, ratio)
+
+
+def test_what_goes_slower_beside_others_is_judged_by_the_recorded_transactions() -> None:
+    """At 96 % of them the load is carried, at 90 % it is not, each in doubt if the range reaches to the other side."""
+    for ratio, load in ((0.96, "yes, in doubt"), (0.9, "no, behind, in doubt"), (0.5, "no, behind"), (1.1, "yes")):
+        summary = judged(ratio).summary
+        assert carries(summary) == load
+        assert summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(ratio * 199.858, rel=1e-5)
+        assert summary["range"]["transactions_per_s"]["low"] == pytest.approx(ratio * 180)
+        assert summary["throughput_shortfall_pct"] == pytest.approx(100 * (1 - ratio))
+    assert "90 % of the recorded transactions/s" in judged(0.9).summary["load"]["explanation"]
+    by_the_clock = judged(1.0, keeps="rate", recorded_connections=1).summary  # which are too few for so many a second
+    assert by_the_clock["in_doubt"] is True
+
+
+def test_a_page_counts_transactions_where_they_are_judged(open_page: Open) -> None:
+    page = open_page(build_page([judged(0.5), tenant("bill", 3.0, {"shop": 2.9})], "two"))
+    lead, card = (" ".join(text(page, one).replace("\u00a0", " ").split()) for one in ("#lead", "#cards .selected"))
+    assert "disks.shop completes 50 % fewer transactions/s than recorded" in lead
+    assert re.search(r"Transactions \S+/s ?50 % fewer ?expected", card), card
+    assert "Behind" in card
 
 
 @pytest.mark.long

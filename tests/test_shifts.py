@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from tests.examples import examples
 from tests.test_tenants import shared
+from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.replay import PlayedRecording, play, survey_to_play
+from tiersim.scenarios.tenants.demands import busy, worked_ns
 from tiersim.scenarios.tenants.shifts import _LENGTHS, minute_ns, worst_beginnings
-from tiersim.traces.bundle import Requests, write_bundle
+from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import DATA_READ
 
 S = 1_000_000_000
@@ -72,10 +76,14 @@ def bursts(folder: Path, name: str, at_s: int, seed: int) -> None:
     """Two minutes of 20 reads a second, and 120 a second for 10 s."""
     generator = np.random.default_rng(seed)
     times = np.concatenate([generator.uniform(0, 120, 2400), generator.uniform(at_s, at_s + 10, 1000)])
-    rows = np.sort(times * S).astype(np.int64)
+    reads(folder / f"{name}.trace", np.sort(times * S).astype(np.int64), generator.integers(0, 1 << 24, len(times)))
+
+
+def reads(target: Path, rows: NDArray[np.int64], pages: NDArray[np.int64], latency_ns: int = -1) -> None:
+    """A recording of reads of pages at those times, by one session."""
     count = len(rows)
     nothing, small = np.full(count, -1, np.int64), np.zeros(count, np.uint8)
-    with write_bundle(folder / f"{name}.trace") as (writer, fields):
+    with write_bundle(target) as (writer, fields):
         writer.file_names.append("data")
         writer.stream_names.append("one")
         fields["source_format"] = "made up"
@@ -84,13 +92,13 @@ def bursts(folder: Path, name: str, at_s: int, seed: int) -> None:
                 time_ns=rows,
                 op=small,
                 file=np.zeros(count, np.int32),
-                offset_bytes=generator.integers(0, 1 << 24, count) * 8192,
+                offset_bytes=pages * 8192,
                 length_bytes=np.full(count, 8192, np.int64),
                 stream=np.zeros(count, np.int32),
                 purpose=np.full(count, DATA_READ, np.uint8),
                 issue_ns=nothing,
                 command=nothing,
-                latency_ns=nothing,
+                latency_ns=np.full(count, latency_ns, np.int64),
                 flags=small,
             )
         )
@@ -117,3 +125,25 @@ def test_bursts_that_may_fall_together_are_found_and_simulated(tmp_path: Path) -
         assert one["minute_ns"] == pytest.approx(10 * S, rel=1e-3)
         assert found[10][name]["worst"]["mean_latency_ns"] < worst
         assert found[10][name]["aligned"] == one["aligned"]
+
+
+def test_what_a_tenant_that_falls_behind_asks_for_late_is_seen(tmp_path: Path) -> None:
+    """A session that waits for its disk comes to its far pages when the recording is over: no worst stretch is better
+    than the mean of all, and what is kept busy then is added up, too.
+    """
+    pages = np.concatenate([np.arange(4000), np.random.default_rng(1).integers(0, 1 << 24, 4000)])
+    for name in "ab":
+        reads(tmp_path / f"{name}.trace", np.arange(8000) * S // 1000, pages, 900_000)
+    disk = '\n[volumes.disk]\ndevice = "seagate-cheetah-15k7-300"\n[placement]\ndefault = "disk"\n'
+    said = 'shifts = "2 s"\n[tenants.a]\nrecording = "a.trace"\n[tenants.b]\nrecording = "b.trace"\n'
+    for one in shared(tmp_path, said, disk, ["replay.mode=closed"]):
+        assert one.alone.summary["verdict"]["load"] == "behind"
+        minute, alone = one.together.summary["shared"]["worst_minute"], one.together.summary["shared"]["alone"]
+        assert minute["alone"]["mean_latency_ns"] >= alone["mean_latency_ns"]
+        assert minute["aligned"]["mean_latency_ns"] >= one.together.summary["shared"]["mean_latency_ns"]
+    scenario = load_scenario(str(tmp_path / "hardware.toml"), ["replay.mode=closed"])
+    played = play([PlayedRecording(survey_to_play(Bundle(tmp_path / "a.trace"), [scenario]), scenario)])
+    width_ns = minute_ns(played.parts[0].end_ns)
+    own, whole = (found["disk arm of disk"] for found in (busy(played, width_ns), worked_ns(played)))
+    assert len(own) * width_ns >= played.outcome.end_ns > 1.5 * played.parts[0].end_ns
+    assert own.sum() * width_ns == pytest.approx(whole[-1])

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from tests.runs import needs_jit
 from tests.test_replay import write_trace
+from tests.test_tenants import server
 from tiersim.cli.main import app
 from tiersim.cli.tenants import open_recordings
 from tiersim.errors import ScenarioError
@@ -72,6 +74,23 @@ def test_each_row_is_what_a_replay_of_such_a_file_says(tenants: Path, tmp_path: 
             assert own["latency_ns"] == one.together.summary["latency_ns"]
             assert own["mean_latency_ns"] == one.together.summary["shared"]["mean_latency_ns"]
             assert own["throughput_per_s"] == one.together.summary["throughput_per_s"]
+
+
+@needs_jit
+@pytest.mark.parametrize("shift", ["", 'shift = "1 s"\n'])
+def test_a_server_falls_behind_by_its_transactions(tenants: Path, tmp_path: Path, shift: str) -> None:
+    """A disk that does a fraction of the recorded transactions replays what was derived on it."""
+    server(tmp_path)
+    path, work = tmp_path / "tenants.toml", tmp_path / "work"
+    path.write_text(f'[tenants.shop]\nrecording = "{tenants.with_name("shop.trace")}"\n'
+                    f'[tenants.one]\nrecording = "db.trace"\n{shift}')  # fmt: skip
+    work.mkdir()
+    (row,) = swept(path, work, "tenants.shop.replay.load=1")[1:]
+    with ExitStack() as stack:
+        recordings = open_recordings(path, stack, work)
+        _, one = run_tenants(recordings, load_scenario("seagate-cheetah-15k7-300"), workers=1)
+    assert row["tenants"]["one"]["load"] == one.together.summary["verdict"]["load"] == "behind"
+    assert row["tenants"]["one"]["throughput_per_s"] == one.together.summary["throughput_per_s"]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from tests.runs import needs_jit, poisson
 from tests.test_engines import assert_same_metrics, commands_at
 from tests.test_replay import write_trace
 from tiersim.cli.main import app
+from tiersim.cli.verdicts import carries
 from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
@@ -30,7 +31,7 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios import replay as replaying
 from tiersim.scenarios.library import is_tenants, load_scenario
 from tiersim.scenarios.replay import in_time_order, replay
-from tiersim.scenarios.statements.replay import replay_statements
+from tiersim.scenarios.statements.replay import replay_statements, replay_statements_all
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.model import MOST_TENANTS, read_tenants
 from tiersim.scenarios.tenants.shared_runs import Recordings, TenantResults, run_tenants
@@ -101,6 +102,10 @@ def test_one_tenant_gives_the_bits_of_a_replay(folder: Path, hardware: str, mode
     assert bits(alone.together) == bits(expected)
 
 
+ONE_DISK = """
+[volumes.data]
+device = "seagate-cheetah-15k7-300"
+"""
 BOTH = """
 [tenants.shop]
 recording = "shop.trace"
@@ -544,9 +549,7 @@ def test_a_server_of_which_statements_were_recorded_asks_alone_what_its_run_aske
     """The same latencies from the derived requests as from the run that they are derived from; and beside itself, with
     a smaller pool, it is slower and says what did not answer.
     """
-    (tmp_path / "sample").mkdir()
-    sample = start(tmp_path / "sample") / "select"
-    import_files(sort_files([sample]), tmp_path / "db.trace")
+    server(tmp_path)
     said_of_two = '[tenants.one]\nrecording = "db.trace"\n[tenants.two]\nrecording = "db.trace"\n'
     said_of_two += 'engine = { buffer_pool = "32 MiB" }\n'
     one, two = shared(tmp_path, said_of_two, "hdd-100")
@@ -569,11 +572,60 @@ def test_a_server_of_which_statements_were_recorded_asks_alone_what_its_run_aske
     assert later["transactions_per_s"]["basis"].endswith("times requests/s together over alone")
 
 
+@needs_jit
+def test_one_server_alone_gives_the_bits_of_a_replay_of_its_statements(tmp_path: Path) -> None:
+    bundle = server(tmp_path)
+    for hardware in ("hdd-100", ONE_DISK):
+        (alone,) = shared(tmp_path, '[tenants.one]\nrecording = "db.trace"\n', hardware)
+        scenario = load_scenario(str(tmp_path / "hardware.toml") if hardware == ONE_DISK else hardware)
+        (expected,) = replay_statements_all(bundle, [scenario])
+        assert bits(alone.together) == bits(expected)
+        assert alone.together is alone.alone
+
+
+@needs_jit
+@pytest.mark.parametrize(("workload", "shift"), [("select", ""), ("select", 'shift = "1 s"'), ("tpcb", "")])
+def test_a_server_is_judged_by_its_transactions_and_not_by_requests_that_were_derived_there(
+    tmp_path: Path, workload: str, shift: str
+) -> None:
+    """On a disk that does a fraction of the recorded transactions it is behind, alone as in a plain replay, though the
+    disk replays what the run on it asked for; on hardware that does more, it is not, however requests are replayed.
+    """
+    bundle = server(tmp_path, workload)
+    (tmp_path / "idle").mkdir()
+    write_trace(tmp_path / "idle", 20, 1.0).rename(tmp_path / "idle.trace")
+    text = f'[tenants.idle]\nrecording = "idle.trace"\n[tenants.one]\nrecording = "db.trace"\n{shift}\n'
+    for hardware, load in ((ONE_DISK, "behind"), ("pcie-flash", "steady")):
+        _, one = shared(tmp_path, text, hardware)
+        scenario = load_scenario(str(tmp_path / "hardware.toml") if hardware == ONE_DISK else hardware)
+        (plain,) = replay_statements_all(bundle, [scenario])
+        for key in ("verdict", "throughput_shortfall_pct", "model_error", "range", "load"):
+            assert one.alone.summary.get(key) == plain.summary.get(key), key
+        assert (
+            one.alone.summary["throughput_per_s"]["transactions"] == plain.summary["throughput_per_s"]["transactions"]
+        )
+        assert carries(one.alone.summary) == carries(plain.summary)
+        assert one.together.summary["verdict"]["load"] == one.alone.summary["verdict"]["load"] == load
+        trace, rates = plain.summary["trace"], one.together.summary["shared"]["transactions_per_s"]
+        assert rates["recorded"] == pytest.approx(trace["transactions"] / trace["span_ns"] * 1e9)
+        share = 1 - one.together.summary["throughput_shortfall_pct"] / 100
+        assert rates["together"] == pytest.approx(share * rates["recorded"], rel=0.01)
+        ranges = [each.summary.get("range") for each in (plain, one.together)]
+        assert [found is not None for found in ranges] == [(workload, load) == ("tpcb", "steady")] * 2
+        Summary.model_validate(one.together.summary)
+
+
+def server(folder: Path, workload: str = "select") -> Bundle:
+    """A server's statements, ``db.trace``."""
+    (folder / "sample").mkdir()
+    import_files(sort_files([start(folder / "sample") / workload]), folder / "db.trace")
+    return Bundle(folder / "db.trace")
+
+
 @pytest.mark.long
 @needs_jit
 def test_a_limit_of_a_tenant_s_own_is_no_doing_of_a_neighbour_that_hardly_asks(tmp_path: Path) -> None:
-    (tmp_path / "sample").mkdir()
-    import_files(sort_files([start(tmp_path / "sample") / "select"]), tmp_path / "db.trace")
+    server(tmp_path)
     (tmp_path / "idle").mkdir()
     write_trace(tmp_path / "idle", 20, 1.0).rename(tmp_path / "idle.trace")
     text = '[tenants.one]\nrecording = "db.trace"\nlimit = { iops = 50 }\n[tenants.idle]\nrecording = "idle.trace"\n'

@@ -149,7 +149,7 @@ class _Trial:
         begin = self.tenants[number].shift_ns
         part = np.minimum((begin + np.arange(INTERVALS) * interval_ns) * PARTS // whole_ns, PARTS - 1)
         for column, own in enumerate(worked.values()):
-            np.add.at(busy[:, column], part, np.diff(own, prepend=0))
+            np.add.at(busy[:, column], part, np.diff(own[:INTERVALS], prepend=0))
         return np.concatenate([fixed, (busy / (whole_ns / PARTS)).ravel()])
 
 
@@ -179,10 +179,11 @@ def _grown(asked: PackingOptions, first: Candidate) -> list[Tenant]:
     assert first.scenario is not None
     recordings = asked.recordings
     if recordings.without_requests:
+        command = "size, of several databases," if asked.one_array else "pack"
         raise ScenarioError(
             f"{recordings.path}: tenants.{recordings.without_requests[0]}.recording: has statements and no block"
-            " requests, and pack runs requests only; record them (tiersim record blktrace), or try placements with"
-            " tiersim replay"
+            f" requests, and tiersim {command} runs requests only; record them (tiersim record blktrace), or try"
+            " placements with tiersim replay"
         )
     tenants = recordings.on(first.scenario)
     grown = []

@@ -208,7 +208,7 @@ def replay_statements_all(
         before = own
         for place in unknown:
             load = load_for(scenarios[place])
-            results[place] = _between_waits(results[place], scenarios[place], load, shared, partial(come, before, 1))
+            results[place] = between_waits(results[place], scenarios[place], load, shared, partial(come, before, 1))
             before += 2 * len(load)
         return results
     assert processor is not None
@@ -239,14 +239,21 @@ def replay_statements_all(
     return [with_tails(one) for one in found] if by_counters else found
 
 
-def _between_waits(
-    result: Result, scenario: NamedScenario, load: StatementLoad, shared: Shared, progress: Callable[[int], None]
+def between_waits(
+    result: Result,
+    scenario: NamedScenario,
+    load: StatementLoad,
+    shared: Shared,
+    progress: Callable[[int], None],
+    beside: Sequence[PlayedRecording] = (),
 ) -> Result:
-    """Return a *result* with the range of what may be waits of its recording, simulated at both ends."""
+    """Return a *result* with the range of what may be waits of its recording, simulated at both ends; *beside* others
+    as :func:`replay_statements`.
+    """
     ends = [replace(load, waits=waits) for waits in (LEAST_WAITS, MOST_WAITS)]
 
     def run(one: StatementLoad, note: Callable[[int], None]) -> Result:
-        return replay_statements(load.path, scenario, load=one, shared=shared, progress=note)
+        return replay_statements(load.path, scenario, load=one, shared=shared, progress=note, beside=beside)
 
     return with_waits(result, side_by_side([partial(run, one) for one in ends], progress))
 

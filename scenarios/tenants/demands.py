@@ -31,8 +31,10 @@ def groups(played: Played) -> dict[str, list[tuple[int, int, int]]]:
 
 
 def worked_ns(played: Played) -> dict[str, NDArray[np.float64]]:
-    """Return how long each place has worked by the end of each interval, as the mean of what serves there."""
-    work = played.metrics.work_ns[:INTERVALS]
+    """Return how long each place has worked by the end of each interval, and of the run, as the mean of what serves
+    there.
+    """
+    work = played.metrics.work_ns
     return {
         place: np.array([work[:, station, resource] / servers for station, resource, servers in members]).mean(axis=0)
         for place, members in groups(played).items()
@@ -41,10 +43,12 @@ def worked_ns(played: Played) -> dict[str, NDArray[np.float64]]:
 
 def busy(played: Played, width_ns: int) -> dict[str, NDArray[np.float64]]:
     """Return the share of each stretch of *width_ns* in which each place is busy with the only tenant of a run, from
-    its beginning on.
+    its beginning on, until all is done: one that falls behind goes on when its recording is over.
     """
-    edges_ns = np.arange(-(-played.parts[0].found.span_ns // width_ns) + 1) * width_ns
-    ends_ns = np.arange(INTERVALS + 1) * int(played.metrics.interval_ns[0])
+    ends_ns = np.arange(INTERVALS + 2) * int(played.metrics.interval_ns[0])
+    ends_ns[-1] = max(played.outcome.end_ns, ends_ns[-2] + 1)
+    last_ns = max(played.parts[0].found.span_ns, played.outcome.end_ns)
+    edges_ns = np.arange(-(-last_ns // width_ns) + 1) * width_ns
     return {
         place: np.diff(np.interp(edges_ns, ends_ns, np.concatenate([[0.0], own]))) / width_ns
         for place, own in worked_ns(played).items()

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.operations import FLUSH, READ
+from tiersim.scenarios.caveats import WAITS
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import PlayedRecording
-from tiersim.scenarios.statements.assembly import Assembled
-from tiersim.scenarios.statements.replay import replay_statements
+from tiersim.scenarios.statements.assembly import Assembled, Shared
+from tiersim.scenarios.statements.replay import between_waits, load_of, replay_statements
 from tiersim.simulator.database.database_state import BURSTS, CHECKPOINTER, LOG_BLOCKS, LOG_STATION, LOG_THREADS
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import Result
@@ -62,6 +63,21 @@ def derive(
         return found is not None
 
     return replay_statements(path, scenario, tap=write, beside=beside, progress=progress)
+
+
+def with_expected(
+    path: Path,
+    scenario: NamedScenario,
+    derived: Result,
+    beside: Sequence[PlayedRecording],
+    progress: Callable[[int], None],
+) -> Result:
+    """Return the result of such a run with the range of transactions/s to expect, where the recording leaves open what
+    waits were. Raises TiersimError.
+    """
+    if derived.summary["verdict"].get("error") != WAITS:
+        return derived
+    return between_waits(derived, scenario, load_of(path, scenario.model.replay.seed), Shared(), progress, beside)
 
 
 def _write(target: Path, rows: NDArray[Any], assembled: Assembled, beside: bool) -> None:

@@ -27,11 +27,12 @@ from tiersim.scenarios.model import HostModel, ReplayModel
 from tiersim.scenarios.replay import Playback, Played, PlayedRecording, play, workers_that_fit
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.demands import busy
-from tiersim.scenarios.tenants.derived import BY_THE_CLOCK, NOT_ANSWERED, NOT_ANSWERED_BESIDE, derive
+from tiersim.scenarios.tenants.derived import BY_THE_CLOCK, NOT_ANSWERED, NOT_ANSWERED_BESIDE, derive, with_expected
 from tiersim.scenarios.tenants.model import MOST_TENANTS, TenantModel, TenantsModel
 from tiersim.scenarios.tenants.shifts import MOST_TRIED, minute_ns, worst_beginnings, worst_minute
+from tiersim.scenarios.tenants.transactions import as_the_statements, recorded_per_s
 from tiersim.simulator.result import Result
-from tiersim.toml_files import dump_with_units, place_of, read_text, validate
+from tiersim.toml_files import StrictModel, dump_with_units, place_of, read_text, validate
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.statistics import has_statements
 from tiersim.units import NS_PER_S
@@ -120,13 +121,17 @@ class Recordings:
 
     def _within_own_limits(self, scenario: NamedScenario, tenant: "Tenant") -> "Tenant":
         """Return a tenant whose statements, if its requests are those of a run of them, ran within its own limits."""
-        own = tenant.model
-        if tenant.derived is None or (own.limit is None and own.queue_depth is None and not self.model.shared_queue):
+        if tenant.derived is None or not self._limits(tenant):
             return tenant
         target = self._folder / scenario.name / f"{tenant.name}.limited.trace"
         statements = self._with_statements(tenant.name, scenario)
         derived = derive(self._bundles[tenant.name].path, statements, target, parts_on(self, [tenant], scenario))
         return replace(tenant, playback=Playback(survey(Bundle(target)), keep=True), derived=derived)
+
+    def _limits(self, tenant: "Tenant") -> bool:
+        """Tell whether something but the hardware limits a tenant that has it to itself."""
+        own = tenant.model
+        return own.limit is not None or own.queue_depth is not None or self.model.shared_queue is not None
 
     def beside_each_other(
         self, scenario: NamedScenario, tenants: Sequence["Tenant"], parts: Sequence[PlayedRecording], workers: int
@@ -157,12 +162,42 @@ class Recordings:
     ) -> "Tenant":
         """Return a tenant with the requests of a run of its statements beside the other *tenants*."""
         own = tenants[place]
-        ordered = [own, *tenants[:place], *tenants[place + 1 :]]  # its own addresses begin at 0 in such a run
         target = self._folder / scenario.name / f"{own.name}.beside-{number}.trace"
         statements = self._with_statements(own.name, scenario)
-        parts = parts_on(self, ordered, scenario)
+        parts = self._parts_beside(scenario, tenants, own)  # its own addresses begin at 0 in such a run
         derived = derive(self._bundles[own.name].path, statements, target, parts, progress=note)
         return replace(own, playback=Playback(survey(Bundle(target)), keep=True), derived=derived, beside=True)
+
+    def with_expected(
+        self, scenario: NamedScenario, tenants: Sequence["Tenant"], beside: Sequence["Tenant"], workers: int
+    ) -> tuple[list["Tenant"], list["Tenant"]]:
+        """Return the *tenants*, and these *beside* each other, with the ranges of transactions/s to expect of those
+        whose statements were recorded.
+        """
+
+        def one_of(place: int, everybody: Sequence["Tenant"], note: Note) -> Tenant:
+            own = everybody[place]
+            if own.derived is None:
+                return own
+            statements = self._with_statements(own.name, scenario)
+            parts = self._parts_beside(scenario, everybody if own.beside else [own], own)
+            return replace(
+                own, derived=with_expected(self._bundles[own.name].path, statements, own.derived, parts, note)
+            )
+
+        runs = [partial(one_of, place, those) for those in (tenants, beside) for place in range(len(those))]
+        found = side_by_side(runs, _unheard, workers=workers)
+        return found[: len(tenants)], found[len(tenants) :]
+
+    def _parts_beside(
+        self, scenario: NamedScenario, tenants: Sequence["Tenant"], own: "Tenant"
+    ) -> list[PlayedRecording]:
+        """Return what the statements of one of the *tenants* run beside: the first part is its own. Nothing where it
+        has the hardware to itself, without limits.
+        """
+        if len(tenants) == 1 and not self._limits(own):
+            return []
+        return parts_on(self, [own, *(one for one in tenants if one is not own)], scenario)
 
     def _with_statements(self, name: str, scenario: NamedScenario) -> NamedScenario:
         """Return the scenario on which the tenant's statements run alone."""
@@ -173,9 +208,8 @@ class Recordings:
         }  # fmt: skip
         update = {}
         for key, (kind, own) in tables.items():
-            said = getattr(scenario.model, key)
-            if own or said is not None:
-                given = {} if said is None else dump_with_units(said)
+            if own:
+                given = _said_in(getattr(scenario.model, key))
                 update[key] = validate(kind, given | dict(own), self.text, str(self.path), (*under, key))
         view.model = view.model.model_copy(update=update)
         return view
@@ -223,10 +257,16 @@ def placement_of(recordings: Recordings, name: str, scenario: NamedScenario) -> 
 
 def rules_of(recordings: Recordings, name: str, scenario: NamedScenario, own: Mapping[str, Any]) -> ReplayModel:
     """Return the [replay] of a tenant: that of the scenario, with the tenant's *own* keys. Raises ScenarioError."""
-    said = scenario.model.replay
-    given = {key: value for key, value in dump_with_units(said).items() if key in said.model_fields_set}
     under = ("tenants", name, "replay")
+    given = _said_in(scenario.model.replay)
     return validate(ReplayModel, given | dict(own), recordings.text, str(recordings.path), under)
+
+
+def _said_in(table: StrictModel | None) -> dict[str, Any]:
+    """Return the keys of a table of the scenario that it says itself: what is left out is for the recording to say."""
+    if table is None:
+        return {}
+    return {key: value for key, value in dump_with_units(table).items() if key in table.model_fields_set}
 
 
 def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedScenario) -> list[PlayedRecording]:
@@ -315,6 +355,11 @@ def run_tenants(
 ) -> list[TenantResults]:
     """Run all tenants together, each alone, and all but one each, on the scenario's hardware; raises ScenarioError."""
     tenants = recordings.on(scenario)
+    if len(tenants) == 1 and tenants[0].derived is not None:  # a replay of statements, within its own limits
+        [one], _ = recordings.with_expected(scenario, tenants, [], workers)
+        assert one.derived is not None
+        result = replace(one.derived, summary=one.derived.summary | {"name": f"{scenario.name}.{one.name}"})
+        return [TenantResults(one.name, result, result)]
     parts = parts_on(recordings, tenants, scenario)
     everybody = tuple(range(len(parts)))
     chosen = [everybody, *((one,) for one in everybody)]
@@ -333,6 +378,7 @@ def run_tenants(
             progress(arrived, most_told)
 
     beside, shared_parts = recordings.beside_each_other(scenario, tenants, parts, workers)
+    tenants, beside = recordings.with_expected(scenario, tenants, beside, workers)
 
     def run(which: tuple[int, ...], note: Note) -> Played:
         # all but one ask for what they ask for together: only what the storage does without that one is different
@@ -422,10 +468,13 @@ def _shared(
     name, names = tenants[number].name, [tenant.name for tenant in tenants]
     together, by_itself = runs[everybody], runs[(number,)]
     if len(tenants) == 1:
-        result = _unmeasured(together.result(0, f"{scenario.name}.{name}"), tenants[0])
+        result = together.result(0, f"{scenario.name}.{name}")
         return TenantResults(name, result, result)
-    alone = _unmeasured(by_itself.result(0, f"{scenario.name}.{name}.alone"), tenants[number])
-    result = _unmeasured(together.result(number, f"{scenario.name}.{name}"), tenants[number])
+    alone = by_itself.result(0, f"{scenario.name}.{name}.alone")
+    result = together.result(number, f"{scenario.name}.{name}")
+    ratio = ratio_to(alone, result)
+    alone = judged(alone, tenants[number])
+    result = judged(result, beside[number], ratio)
     without = {}
     for other in everybody:
         if other != number:
@@ -457,23 +506,15 @@ def _shared(
         }
     derived = tenants[number].derived
     if derived is not None:
-        alone_per_s = together_per_s = _transactions_per_s(derived)
-        if beside[number].beside:
-            together_per_s, how = (
-                _transactions_per_s(beside[number].derived),
-                "a run of them beside the others' requests",
-            )
-        else:
-            rates = [one.summary["throughput_per_s"]["requests"]["value"] for one in (result, alone)]
-            how = "times requests/s together over alone"
-            if alone_per_s is not None:
-                together_per_s = alone_per_s * rates[0] / rates[1]
+        ran = beside[number].beside
+        how = "a run of them beside the others' requests" if ran else "times requests/s together over alone"
         by_the_clock = [f"{name}: {BY_THE_CLOCK}"] if derived.summary["replay"]["keeps"] == "rate" else []
-        lacks = NOT_ANSWERED_BESIDE if beside[number].beside else NOT_ANSWERED
+        lacks = NOT_ANSWERED_BESIDE if ran else NOT_ANSWERED
         shared["not_modelled"] = [*by_the_clock, f"{name}: {lacks}", *NOT_MODELLED]
         shared["transactions_per_s"] = {
-            "alone": alone_per_s,
-            "together": together_per_s,
+            "recorded": recorded_per_s(derived.summary["trace"]),
+            "alone": alone.summary["throughput_per_s"]["transactions"]["value"],
+            "together": result.summary["throughput_per_s"]["transactions"]["value"],
             "basis": f"alone: a run of its statements; together: {how}",
         }
     used = {home.volume for one in together.parts for home in place_files(one.scenario, one.found.files)}
@@ -484,14 +525,19 @@ def _shared(
     )
 
 
-def _transactions_per_s(derived: Result | None) -> float | None:
-    found: float | None = None if derived is None else derived.summary["throughput_per_s"]["transactions"]["value"]
-    return found
+def ratio_to(alone: Result, result: Result) -> float:
+    """Return how many times as many requests a second a result has as that of the same tenant alone."""
+    rates = [one.summary["throughput_per_s"]["requests"]["value"] or 0.0 for one in (result, alone)]
+    return rates[0] / rates[1] if rates[1] else 1.0
 
 
-def _unmeasured(result: Result, tenant: Tenant) -> Result:
-    """Return a result without latencies that nobody recorded: those of a run that requests were derived from."""
-    return result if tenant.derived is None else replace(result, summary=result.summary | {"measured_latency_ns": {}})
+def judged(result: Result, tenant: Tenant, ratio: float = 1.0) -> Result:
+    """Return the *result* of a tenant's requests; where statements were recorded, it says what becomes of these: as in
+    the run of them, which goes *ratio* times as fast if the others were not there.
+    """
+    if tenant.derived is None:
+        return result
+    return as_the_statements(result, tenant.derived, 1.0 if tenant.beside else ratio)
 
 
 def _overlap_ns(one: Tenant, other: Tenant) -> int:

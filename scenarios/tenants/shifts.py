@@ -94,13 +94,19 @@ def _worst_of(
 
 
 def worst_minute(played: Played, number: int, width_ns: int) -> dict[str, Any]:
-    """Return when one tenant's requests took longest on average, in its own time, and how long."""
+    """Return when one tenant's requests took longest on average, in its own time, and how long.
+
+    What comes after the last recording is over, from tenants that fall behind, is one stretch, however long.
+    """
     own, interval_ns = of_recording(played.metrics, number), int(played.metrics.interval_ns[0])
     width = max(1, round(width_ns / interval_ns))
-    counts = sliding_window_view(own.arrivals[:INTERVALS, REQUESTS].sum(axis=1), width).sum(axis=1)
-    took_ns = sliding_window_view(own.latency_sum_ns[:INTERVALS, REQUESTS].sum(axis=1), width).sum(axis=1)
-    enough = counts >= max(1.0, _FEWEST * counts[counts > 0].mean())
+    counts, took_ns = (
+        np.append(sliding_window_view(one[:INTERVALS], width).sum(axis=1), one[INTERVALS:].sum())
+        for one in (own.arrivals[:, REQUESTS].sum(axis=1), own.latency_sum_ns[:, REQUESTS].sum(axis=1))
+    )
+    within = counts[:-1]
+    enough = counts >= max(1.0, _FEWEST * within[within > 0].mean())
     means_ns = np.where(enough, took_ns / np.maximum(counts, 1), 0.0)
     at = int(means_ns.argmax())
-    begin_ns = at * interval_ns - played.parts[number].shift_ns
+    begin_ns = (at if at < len(within) else INTERVALS) * interval_ns - played.parts[number].shift_ns
     return {"start_ns": begin_ns, "mean_latency_ns": float(means_ns[at]), "requests": int(counts[at])}

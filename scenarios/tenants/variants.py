@@ -1,6 +1,7 @@
 """What a setting of one tenant does to all: the tenants together, once for each combination of values."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from tiersim.scenarios.replay import PlayedRecording, play, workers_that_fit
 from tiersim.scenarios.sweeps.axes import Axis
 from tiersim.scenarios.sweeps.grid import Grid
 from tiersim.scenarios.tenants.model import TenantsModel
-from tiersim.scenarios.tenants.shared_runs import Recordings, parts_on
+from tiersim.scenarios.tenants.shared_runs import Recordings, Tenant, judged, parts_on, ratio_to
 from tiersim.toml_files import parse_toml, validate
 
 SCHEMA = "tiersim.tenant-sweep/1"
@@ -44,17 +45,18 @@ def sweep_document(
         own = recordings.as_said(_model_with(recordings, settings), str(number))
         scenarios.append(scenario)
         tenants = own.on(scenario)
-        runs.append(own.beside_each_other(scenario, tenants, parts_on(own, tenants, scenario), workers)[1])
-    most = sum(part.found.requests for part in runs[0])
-    if not all(from_disk(part.found, part.scenario) for parts in runs for part in parts):
-        load = max(max(part.scenario.model.replay.load for part in parts) for parts in runs)
+        runs.append(own.beside_each_other(scenario, tenants, parts_on(own, tenants, scenario), workers))
+    most = sum(part.found.requests for part in runs[0][1])
+    if not all(from_disk(part.found, part.scenario) for _, parts in runs for part in parts):
+        load = max(max(part.scenario.model.replay.load for part in parts) for _, parts in runs)
         workers = workers_that_fit(int(most * max(load, 1.0)), workers, available_bytes())
 
     def told(arrived: int) -> None:
         if progress is not None:
             progress(arrived, most * len(runs))
 
-    rows = side_by_side([partial(_row, *one) for one in zip(chosen, scenarios, runs, strict=True)], told,
+    rows = side_by_side([partial(_row, settings, scenario, *run)
+                         for settings, scenario, run in zip(chosen, scenarios, runs, strict=True)], told,
                         workers=workers)  # fmt: skip
     return {
         "schema": SCHEMA,
@@ -85,13 +87,21 @@ def _model_with(recordings: Recordings, settings: Mapping[str, str]) -> TenantsM
 
 
 def _row(
-    settings: Mapping[str, str], scenario: NamedScenario, parts: Sequence[PlayedRecording], note: Note
+    settings: Mapping[str, str],
+    scenario: NamedScenario,
+    tenants: Sequence[Tenant],
+    parts: Sequence[PlayedRecording],
+    note: Note,
 ) -> dict[str, Any]:
     """Run one combination; returns its settings and what each tenant gets."""
     played = play(parts, progress=note)
     found = {}
     for number, part in enumerate(parts):
-        summary = played.result(number, f"{scenario.name}.{part.name}", tables=False).summary
+        result, tenant = played.result(number, f"{scenario.name}.{part.name}", tables=False), tenants[number]
+        ratio = 1.0
+        if tenant.derived is not None and not tenant.beside and len(parts) > 1:
+            ratio = ratio_to(play([replace(part, shift_ns=0)]).result(0, scenario.name, tables=False), result)
+        summary = judged(result, tenant, ratio).summary
         found[part.name] = {
             "mean_latency_ns": played.mean_ns(number),
             "latency_ns": summary["latency_ns"],

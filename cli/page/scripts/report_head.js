@@ -80,7 +80,7 @@ function headlines(scenario) {
 
 /** Transactions a second beside the recorded ones, where clients go on as fast as they are answered. */
 function sentenceOfRates() {
-  const asked = scenarios().filter(one => ofStatements(one) && known(transactionsPerS(one)) && !isSaturated(one));
+  const asked = scenarios().filter(one => known(transactionsPerS(one)) && !isSaturated(one));
   const [recorded] = data.traces;
   if (data.traces.length > 1 || !recorded.transactions || !asked.length) return '';
   const perS = recorded.transactions / (recorded.span_ns / 1e9);
@@ -192,7 +192,7 @@ function sessionsOnCores() {
 function drawHead() {
   const told = headlines(scenarios().find(ofStatements) ?? scenarios()[0]);
   const main = told[0];
-  const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} fewer ${ofStatements(one) ? 'transactions' : 'requests'}/s than recorded.`);
+  const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} fewer ${countedWhat(one)}/s than recorded.`);
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const rates = sentenceOfRates();
   const answers = [
@@ -245,7 +245,7 @@ function headlineFigure(scenario, [purpose, statistic], big) {
 }
 
 /** What is completed, a second: transactions, or requests. */
-const rateOf = scenario => scenario.throughput_per_s[ofStatements(scenario) ? 'transactions' : 'requests'];
+const rateOf = scenario => scenario.throughput_per_s[countedWhat(scenario)];
 const hitRatio = share => (known(share) ? `${(100 * share).toFixed(share >= 0.9 ? 2 : 1)}${NBSP}%` : '–');
 const isCached = scenario => known(scenario.hit_ratio?.pool);
 
@@ -272,9 +272,9 @@ function card(scenario, index) {
     element('dl', { className: 'headline' }, first ? headlineFigure(scenario, first, true) : null),
     element('dl', {},
       others.map(one => headlineFigure(scenario, one, false)),
-      row(ofStatements(scenario) ? 'Transactions' : 'Requests', [rate && known(rate.value) && rate.resolved ? `${count(rate.value)}/s` : 'not resolved',
+      row(countedWhat(scenario) === 'transactions' ? 'Transactions' : 'Requests', [rate && known(rate.value) && rate.resolved ? `${count(rate.value)}/s` : 'not resolved',
         isShort(scenario) ? element('span', { className: 'interval' }, shortfall(scenario)) : null,
-        ofStatements(scenario) && rate && known(rate.value) && rate.resolved ? element('span', { className: 'interval' }, expectedRate(scenario, rate)) : null]),
+        countedWhat(scenario) === 'transactions' && rate && known(rate.value) && rate.resolved ? element('span', { className: 'interval' }, expectedRate(scenario, rate)) : null]),
       scenarios().some(hasLag) ? row('Late start', hasLag(scenario) ? lag(scenario)[0] : noLag(scenario)) : null,
       isCached(scenario) ? row('Pool hit ratio', hitRatio(scenario.hit_ratio.pool)) : null,
       poolOf(scenario) ? row('Buffer pool', bytes(poolOf(scenario)), ' ', scenario.extrapolated ? element('span', { className: 'interval' }, 'extrapolated') : null) : null,
@@ -297,7 +297,7 @@ function markSelection() {
 
 // -------------------------------------------------------------------------------------------------- comparison
 const anyCached = () => data.scenarios.some(isCached);
-const rateHead = () => (ALL_STATEMENTS ? 'Transactions/s' : data.scenarios.some(ofStatements) ? 'Completed/s' : 'Requests/s');
+const rateHead = () => (ALL_STATEMENTS ? 'Transactions/s' : data.scenarios.some(one => countedWhat(one) === 'transactions') ? 'Completed/s' : 'Requests/s');
 
 function comparisonCell(scenario, purpose) {
   const { us, figure, range, word, why } = latency(scenario, purpose, state.statistic);

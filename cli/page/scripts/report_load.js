@@ -47,7 +47,7 @@ function requestsReading() {
   const short = isShort(scenario) ? ` Throughput is ${percent(scenario.throughput_shortfall_pct / 100)} below the recording.` : '';
   const late = hasLag(scenario) ? ` Requests start later than recorded: ${lag(scenario).join(', ')}.${lateSessions(scenario)}` : lateSessions(scenario);
   const most = `at most ${count(arrivals[peak])}/s (at ${moment(middles(time)[peak])})`;
-  if (waitsForAnswers(scenario)) return `Clients on ${scenario.name} complete ${count(transactionsPerS(scenario) ?? sum('completions') / seconds)} ${time.of}/s on average, ${most}.${short}`;
+  if (waitsForAnswers(scenario)) return `Clients on ${scenario.name} complete ${count((time.of === 'transactions' ? transactionsPerS(scenario) : undefined) ?? sum('completions') / seconds)} ${time.of}/s on average, ${most}.${short}`;
   return `${count(sum('arrivals') / seconds)} ${time.of}/s arrive on average, ${most}. ${scenario.name} ${ending}.${short}${late}`;
 }
 

@@ -15,6 +15,8 @@ const scenarios = () => TIERS.map(tier => atPool(tier, POOLS[state.pool]));
 /** The recorded size, so that like is compared with like; without a result for it the first at which nothing is extrapolated. */
 const usualPool = () => Math.max(POOLS.includes(RECORDED_POOL) ? POOLS.indexOf(RECORDED_POOL) : POOLS.findIndex(size => TIERS.every(tier => !atPool(tier, size).extrapolated)), 0);
 const ofStatements = scenario => scenario.level === 'statements';
+/** What the load is judged by: transactions of statements, also where only their requests are shown. */
+const countedWhat = scenario => (scenario.throughput_per_s.transactions ? 'transactions' : 'requests');
 
 /** Whether somebody checked percentiles of results like these; where not, their error is unknown and means come first. Old results do not say. */
 const tailKnown = scenario => !scenario.expected || 'tail' in scenario.expected;
