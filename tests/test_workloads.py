@@ -10,9 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.made_up_devices import token_bucket
+from tiersim.cli import verdicts
 from tiersim.cli.main import app
+from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import library
+from tiersim.scenarios.caveats import in_doubt
 from tiersim.scenarios.library import find_workload, is_workload, load_scenario
 from tiersim.scenarios.statements import assembly as statements
 from tiersim.scenarios.workloads import program
@@ -305,6 +308,65 @@ rate = {rate}
     assert summary["streams"]["users"]["clients"] == pytest.approx(3 * rate, rel=0.1)
     assert summary["verdict"]["load"] == verdict
     assert summary["verdict"]["arrivals"] == "described"
+
+
+def table(summary: Mapping[str, Any], capsys: pytest.CaptureFixture[str], *, everything: bool) -> dict[str, str]:
+    """Return the printed rows of one result, by their names."""
+    show_workload([summary], everything)
+    lines = capsys.readouterr().out.splitlines()
+    return {row[0]: row[1] for line in lines if len(row := re.split(r"\s{2,}", line.strip())) == 2}
+
+
+#: Eight cores, 4 ms each: 2,000 a second.
+WORK = """
+[statements.work]
+does = [{{ compute = "4 ms" }}]
+[streams.users]
+statements = ["work"]
+{users}
+"""
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_the_wait_for_a_core_is_in_the_mean_of_transactions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], everything: bool
+) -> None:
+    """32 clients on eight cores: a statement has a core for 100 us, its transaction takes four times as long."""
+    text = WORK.format(users="clients = 32").replace("4 ms", "100 us")
+    rows = table(run(tmp_path, text, more='duration = "1 s"'), capsys, everything=everything)
+    assert rows["work, took, once on a core"] == "100 µs"
+    assert rows["transaction, mean"] == "400 µs"
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_clients_without_a_clock_have_no_pace_to_keep(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], everything: bool
+) -> None:
+    summary = run(tmp_path, WORK.format(users="clients = 32"), more='duration = "3 s"')
+    rows = table(summary, capsys, everything=everything)
+    assert "carries the load" not in rows
+    assert rows["transactions/s, expected"]
+    assert verdicts.carries(summary) == "no pace to keep"
+    assert not in_doubt(summary)
+
+
+@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize(
+    ("rate", "carries"),
+    [(400, "yes"), (1900, "yes, in doubt"), (2100, "no, saturated, in doubt"), (4000, "no, saturated")],
+)
+def test_a_described_rate_has_the_errors_of_a_load_by_the_clock(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rate: int, carries: str, everything: bool
+) -> None:
+    """Its transactions/s are no prediction, how far latencies are off is unknown, and a part that is nearly full may
+    be full.
+    """
+    summary = run(tmp_path, WORK.format(users=f"rate = {rate}"), more='duration = "10 s"')
+    rows = table(summary, capsys, everything=everything)
+    assert rows["carries the load"] == carries
+    assert "transactions/s, expected" not in rows
+    assert (summary["verdict"]["error"], summary["replay"]["keeps"]) == ("arrivals", "rate")
+    assert summary["model_error"] == {"basis": "unknown", "figures": {}}
 
 
 def test_a_mix_is_drawn_by_its_shares(tmp_path: Path) -> None:

@@ -332,7 +332,8 @@ def summarise_statements(
         "arrivals": _basis(load),
         "locks": _locks(assembled),
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
-    comes_by_the_clock = load.synthetic and by_the_clock(load, scenario.model.replay.mode)
+    keeps_rate = _keeps_rate(scenario, assembled)
+    comes_by_the_clock = keeps_rate and (load.synthetic or load.described)
     if assembled.settings.of_engine.page_cleaner is not None:
         believed["error"] = ARRIVALS if comes_by_the_clock else INNODB  # its errors are those of clients that wait
     elif _may_keep_waits(program, rates["transactions"]["value"] or 0.0):
@@ -379,7 +380,7 @@ def summarise_statements(
         "inferred": list(load.inferred),
         "replay": {
             "mode": scenario.model.replay.mode,
-            "keeps": "rate" if by_the_clock(load, scenario.model.replay.mode) else "clients",
+            "keeps": "rate" if keeps_rate else "clients",
             "load": scenario.model.replay.load,
             "sessions": assembled.program.sessions,
             "recorded_connections": load.connections,
@@ -529,13 +530,21 @@ def _late_ns(assembled: Assembled) -> Column:
     return late_ns
 
 
+def _keeps_rate(scenario: NamedScenario, assembled: Assembled) -> bool:
+    """Tell whether transactions come by the clock, whatever became of others; of a described workload, if some do."""
+    load = assembled.load
+    if load.described:
+        return bool((assembled.program.statements.waits_for == CLOCK).any())
+    return by_the_clock(load, scenario.model.replay.mode)
+
+
 def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outcome: Outcome) -> LoadVerdict:
     replay, load = scenario.model.replay, assembled.load
     stations, span_ns = assembled.builder.stations, assembled.span_ns
-    if load.described and not (assembled.program.statements.waits_for == CLOCK).any():
-        return LoadVerdict("steady", "clients wait for each answer: there is no recorded pace to keep", 0.0)
-    if load.described or by_the_clock(load, replay.mode):
+    if _keeps_rate(scenario, assembled):
         return judge(metrics, stations, span_ns, outcome.end_ns, _flow(assembled, metrics, 0))
+    if load.described:
+        return LoadVerdict("steady", "clients wait for each answer: there is no recorded pace to keep", 0.0)
     # clients that are given have no recorded times to be late against
     late_ns = np.zeros(0, np.int64) if replay.clients is not None else _late_ns(assembled)
     # of a load that is no whole number of sessions, what those do that run
