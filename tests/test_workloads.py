@@ -18,6 +18,7 @@ from tiersim.scenarios import library
 from tiersim.scenarios.caveats import in_doubt
 from tiersim.scenarios.library import find_workload, is_workload, load_scenario
 from tiersim.scenarios.statements import assembly as statements
+from tiersim.scenarios.workloads import assembly as workload_assembly
 from tiersim.scenarios.workloads import program
 from tiersim.scenarios.workloads import replay as workloads
 from tiersim.scenarios.workloads.assembly import assemble
@@ -274,6 +275,39 @@ clients = 4
     assert [one.summary["throughput_per_s"] for one in together] == [one["throughput_per_s"] for one in alone]
     assert alone[0]["throughput_per_s"] != alone[1]["throughput_per_s"]
     assert len(filled) == 3
+
+
+@pytest.mark.parametrize(
+    ("pool", "duration", "cache"),
+    [("8 MiB", "5 s", "warm"), ("8 MiB", "500 ms", "not warmed"), ("32 MiB", "5 s", "not warmed")],
+)
+def test_a_pool_is_warm_if_the_run_replaces_it_and_reads_no_less_then(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    pool: str,
+    duration: str,
+    cache: str,
+) -> None:
+    """Four clients read 10,000 pages, each in 3 ms, and nothing is in the pool: 1,024 frames are full soon, not within
+    half a second, and 4,096 frames only at the end.
+    """
+    monkeypatch.setattr(workload_assembly, "_FEWEST", 0)
+    monkeypatch.setattr(workload_assembly, "_MOST_TURNS", 0)
+    text = """
+[relations.large]
+rows = 600_000
+rows_per_page = 60
+[statements.work]
+does = [{ lookup = "large" }]
+[streams.users]
+statements = ["work"]
+clients = 4
+"""
+    summary = run(tmp_path, text, pool=pool, cache="warm", engine="postgresql", more=f'duration = "{duration}"')
+    assert summary["verdict"]["cache"] == cache
+    show_workload([summary], everything=False)
+    assert ("The buffer pool is not warm when the run begins" in capsys.readouterr().out) == (cache == "not warmed")
 
 
 def test_an_evenly_drawn_row_is_missed_as_often_as_innodb_has_no_room_for_its_page(tmp_path: Path) -> None:

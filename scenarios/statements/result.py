@@ -283,6 +283,12 @@ def _latency(course: Course, column: int, intervals: NDArray[np.bool_]) -> dict[
     }
 
 
+#: What a result's verdict says of its ``cache`` if it answers less at the begin of the run than in the long run.
+NOT_WARMED = "not warmed"
+_NOT_WARMED = (
+    "the buffer pool is not warm when the run begins: it may answer less, and the server be slower, than in the long"
+    " run; set replay.warmup"
+)
 #: Of a pool whose reads a transaction fall by more than this share from the first third of a run to the last, and by
 #: more than so many standard deviations, the state at time 0 was not that of a pool that has run for long.
 _FALLS, _DEVIATIONS = 0.05, 4.0
@@ -396,7 +402,7 @@ def summarise_statements(
         "recorded_mean_ns": {} if load.described else {name: one.mean_ns for name, one in load.recorded_means.items()},
         "in_transaction_ns": load.in_transaction_ns,
         "assumed": caveats.parameters_assumed(scenario),
-        "caveats": _caveats(scenario, assembled),
+        "caveats": [*([_NOT_WARMED] if believed["cache"] == NOT_WARMED else []), *_caveats(scenario, assembled)],
         "conservation": conservation(plant, stations, outcome),
     }
     if balance:
@@ -684,8 +690,8 @@ def _query(assembled: Assembled, name: str, sums: _Sums, found: dict[str, Any]) 
 
 
 def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
-    """Say whether the pool was warm: it was filled until it missed no fewer pages, and its reads a transaction do not
-    fall over the run.
+    """Say whether the pool was warm: its reads a transaction do not fall over the run, and it was filled until it
+    missed no fewer pages, or the run itself reads as many pages as there are frames, so that a fall would show.
 
     The run is that from the interval *first* to before *ran*.
     """
@@ -693,15 +699,15 @@ def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
         return "cold"
     if assembled.cache_state == "recorded" and not assembled.warmed:
         return "as recorded"
-    if not assembled.warmed:
-        return "not warmed"
+    if not assembled.warmed and int(assembled.database.pages_read.sum()) < assembled.frames:
+        return NOT_WARMED
     third = max((ran - first) // 3, 1)
     parts = (slice(first, first + third), slice(ran - third, ran))
     reads = [int(metrics.completions[part, DATA_READ].sum()) for part in parts]
     transactions = [max(int(metrics.completions[part, TRANSACTION].sum()), 1) for part in parts]
     before, after = (read / count for read, count in zip(reads, transactions, strict=True))
     noise = sum(read / count**2 for read, count in zip(reads, transactions, strict=True)) ** 0.5
-    return "not warmed" if before - after > max(_FALLS * after, _DEVIATIONS * noise) else "warm"
+    return NOT_WARMED if before - after > max(_FALLS * after, _DEVIATIONS * noise) else "warm"
 
 
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
