@@ -237,7 +237,7 @@ _LAG: Values = {"lag_mean_ms": Decimal("0.3"), "transactions_per_s": Decimal(20)
 _BEHIND: Values = {"lag_mean_ms": Decimal(900), "transactions_per_s": Decimal(20), "mean_ms": Decimal(1100)}
 
 
-@pytest.mark.parametrize("paced", [{"rate_per_s": Decimal(20)}, _LAG, _LAG | {"lag_mean_ms": Decimal(0)}])
+@pytest.mark.parametrize("paced", [{"rate_per_s": Decimal(20)}, _LAG, {**_LAG, "lag_mean_ms": Decimal(0)}])
 def test_a_paced_generator_pauses(tmp_path: Path, paced: Values) -> None:
     client: Values = {"clients": Decimal(4), "seconds": Decimal(60), **paced}
     made = synthesised(pair(tmp_path, {ONE: simple(1200, "60000"), ("client", "load"): client}), 1)
