@@ -314,7 +314,7 @@ def short_seeks(scenario: NamedScenario, used_bytes: Mapping[str, int]) -> Itera
         volume = scenario.volumes.get(name)
         if volume is not None and isinstance(volume.device, Drive) and used < _LITTLE * volume.capacity_bytes:
             yield (
-                f"the recorded data takes {format_bytes(used)} of the {format_bytes(volume.capacity_bytes)} of volume"
+                f"the data takes {format_bytes(used)} of the {format_bytes(volume.capacity_bytes)} of volume"
                 f" {name}: disk arms move little, and fuller disks are slower"
             )
 

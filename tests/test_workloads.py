@@ -403,6 +403,12 @@ def test_a_described_rate_has_the_errors_of_a_load_by_the_clock(
     assert summary["model_error"] == {"basis": "unknown", "figures": {}}
 
 
+def test_throughput_of_arrivals_is_looked_at_for_stalls(tmp_path: Path) -> None:
+    summary = run(tmp_path, WORK.format(users="rate = 400"), more='duration = "10 s"')
+    assert summary["stalls"] is not None
+    assert summary["stalls"]["count"] == 0
+
+
 def test_a_mix_is_drawn_by_its_shares(tmp_path: Path) -> None:
     text = """
 [statements.read]

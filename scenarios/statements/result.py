@@ -487,7 +487,11 @@ def _first_out_ns(assembled: Assembled) -> int:
     """Return when the first of the clients that go round had nothing left to do, which leaves the hardware to the
     others.
     """
-    last_ns = assembled.database.done_ns[np.array(assembled.program.statements.session_ends) - 1]
+    statements = assembled.program.statements
+    behind = np.array(statements.session_ends)
+    last_ns = assembled.database.done_ns[behind - 1]
+    if assembled.load.described:  # who comes by the clock does not go round
+        last_ns = last_ns[statements.waits_for[np.append(0, behind[:-1])] != CLOCK]
     return int(last_ns[last_ns > 0].min(initial=NEVER)) if assembled.stops else NEVER
 
 
@@ -712,7 +716,8 @@ def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
 
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     load = assembled.load
-    data_bytes = data_pages(load) * assembled.settings.page_bytes
+    pages = len(assembled.database.frame_of) if load.described else data_pages(load)
+    data_bytes = pages * assembled.settings.page_bytes
     found = [
         *assembled.settings.caveats,
         *caveats.of_hardware(scenario),
