@@ -1,6 +1,6 @@
 """Tables of runs of statements: transactions and the most expensive queries, one column for each scenario."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -209,7 +209,7 @@ def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], l
     """Return the rows of :func:`rows_of_host` that a short table begins and ends with."""
     rates, *more = rows_of_host(summaries)
     expected = [row for row in more if row[0] == _EXPECTED]
-    first = [["carries the load", *map(verdicts.carries, summaries)], rates, *expected]
+    first = [*_row_of_load(summaries, verdicts.carries), rates, *expected]
     last = [["limited by", *map(_limit, summaries)], ["busiest part", *map(verdicts.busiest, summaries)]]
     if not expected:
         what, errors = verdicts.error_row(summaries)
@@ -229,6 +229,12 @@ def _limit(summary: Summary) -> str:
     return WAIT_NAMES[max(parts, key=lambda part: parts[part])]
 
 
+def _row_of_load(summaries: Sequence[Summary], text: Callable[[Summary], str]) -> list[list[str]]:
+    """Return the row that says whether the load is carried; none of clients that have no pace to keep."""
+    cells = [*map(text, summaries)]
+    return [] if set(cells) == {verdicts.NO_PACE} else [["carries the load", *cells]]
+
+
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
     """Return rows of how fast all went, and what was busy."""
     return [
@@ -238,7 +244,7 @@ def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
         ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
         ["busiest part", *map(verdicts.busiest, summaries)],
         ["cache", *(s["verdict"]["cache"] + (", extrapolated" if s["extrapolated"] else "") for s in summaries)],
-        ["carries the load", *map(_load, summaries)],
+        *_row_of_load(summaries, _load),
     ]
 
 

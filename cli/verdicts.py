@@ -221,6 +221,8 @@ def percent(error: float, digits: int = 0) -> str:
     return f"{error:+.{digits}f} %" if round(error, digits) else "0 %"
 
 
+#: Of clients that go on as they are answered, and were not recorded.
+NO_PACE = "no pace to keep"
 _CREDITS = {"falling": ", on credits", "ran out": ", credits ran out"}
 
 
@@ -232,11 +234,13 @@ def load_of(summary: Summary) -> str:
 
 def carries(summary: Summary) -> str:
     """Return whether the hardware carries the load: yes, with the sessions that end late or a burst that does, or no
-    and how it fails.
+    and how it fails; of clients that have no pace to keep, that.
     """
-    from tiersim.scenarios.caveats import in_doubt
+    from tiersim.scenarios.caveats import has_no_pace, in_doubt
 
     load, doubt = load_of(summary), ", in doubt" if in_doubt(summary) else ""
+    if has_no_pace(summary):
+        return load.replace("steady", NO_PACE, 1)
     if not load.startswith("steady"):
         return f"no, {load}{doubt}"
     late = (summary.get("replay") or {}).get("late_sessions")

@@ -21,6 +21,8 @@ Summary = Mapping[str, Any]
 
 #: Streams and statements, the longest, in a short table.
 _MOST_STREAMS, _MOST_STATEMENTS = 4, 5
+#: How long a statement took, as servers measure it; the wait before is in that of its transaction.
+_TOOK = ", took, once on a core"
 
 
 def show_workload(summaries: Sequence[Summary], everything: bool) -> None:
@@ -38,12 +40,11 @@ def show_workload(summaries: Sequence[Summary], everything: bool) -> None:
 
 
 def _first_rows(summaries: Sequence[Summary], rows: Sequence[list[str]]) -> list[list[str]]:
-    """Return of all *rows* those of streams, of the statements that take longest, and of commits."""
-    (carries, *first), last = first_rows_of_host(summaries)
-    if any(summary["verdict"]["load"] != "steady" for summary in summaries):
-        first = [carries, *first]  # clients that wait for each answer have no pace to keep
+    """Return of all *rows* those of streams, of transactions, of the statements that take longest, and of commits."""
+    first, last = first_rows_of_host(summaries)
     longest = sorted(_statements(summaries), key=lambda name: -_took_ns(summaries, name))[:_MOST_STATEMENTS]
-    kept = {f"{name}, took" for name in longest} | {"commit, mean", "commit, p99", DIP}
+    latencies = {f"{what}, {figure}" for what in ("transaction", "commit") for figure in ("mean", "p99")}
+    kept = {f"{name}{_TOOK}" for name in longest} | latencies | {DIP}
     streams = [row for row in rows if row[0].startswith("stream ") and any(row[1:])]
     return [*first, *streams[:_MOST_STREAMS], *(row for row in rows if row[0] in kept), *last]
 
@@ -58,9 +59,12 @@ def _all_rows(summaries: Sequence[Summary]) -> list[list[str]]:
         found = [summary["streams"][stream] for summary in summaries]
         rows.append([f"stream {stream}", *(format_ns(one["elapsed_ns"]) for one in found)])
         rows.append([f"stream {stream}, transactions/s", *map(_rate, found)])
+    transactions = [summary["latency_ns"].get("transaction") for summary in summaries]
+    if any(one and one["count"] > 1 for one in transactions):
+        rows += rows_of_latency("transaction", transactions)
     for name in _statements(summaries):
         found = [summary["queries"].get(name) for summary in summaries]
-        rows.append([f"{name}, took", *_cells(found, lambda query: format_ns(query["took_ns"]))])
+        rows.append([f"{name}{_TOOK}", *_cells(found, lambda query: format_ns(query["took_ns"]))])
         if any(query and query["count"] > 1 for query in found):
             rows += [row for row in rows_of_latency(name, found) if row[0].endswith(("p50", "p95"))]
         rows.append([f"{name}, time goes to", *map(breakdown_of, found)])

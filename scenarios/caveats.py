@@ -113,13 +113,13 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
     or a search, what it says.
 
     Of clients that go on as they are answered, transactions/s are compared with the recorded ones; an unknown error is
-    a doubt. Else a load is carried as long as no part is full, and no more sessions are needed than were recorded; an
-    unknown error is at least that without a calibration.
+    a doubt; described ones have no pace to keep. Else a load is carried as long as no part is full, and no more
+    sessions are needed than were recorded; an unknown error is at least that without a calibration.
     """
     if "in_doubt" in summary:
         return bool(summary["in_doubt"])
     verdict, error, wide = summary["verdict"], summary.get("model_error"), summary.get("range")
-    if not error or "load" not in verdict or verdict.get("arrivals") == "described":
+    if not error or "load" not in verdict or has_no_pace(summary):
         return False
     found = multiples_of(error, "throughput")
     if (summary.get("replay") or {}).get("keeps") != "clients":
@@ -133,6 +133,14 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
     low, high = found
     share = 1 - summary["throughput_shortfall_pct"] / 100  # of the recorded transactions/s
     return bool(share * low < BEHIND_THROUGHPUT if verdict["load"] == "steady" else share * high >= BEHIND_THROUGHPUT)
+
+
+def has_no_pace(summary: Mapping[str, Any]) -> bool:
+    """Tell whether clients of a described workload, none of which comes by the clock, go on as they are answered: no
+    hardware is too slow for them.
+    """
+    keeps = (summary.get("replay") or {}).get("keeps")
+    return summary["verdict"].get("arrivals") == "described" and keeps == "clients"
 
 
 def sessions_lacking(summary: Mapping[str, Any]) -> tuple[float, int] | None:
@@ -306,7 +314,7 @@ def short_seeks(scenario: NamedScenario, used_bytes: Mapping[str, int]) -> Itera
         volume = scenario.volumes.get(name)
         if volume is not None and isinstance(volume.device, Drive) and used < _LITTLE * volume.capacity_bytes:
             yield (
-                f"the recorded data takes {format_bytes(used)} of the {format_bytes(volume.capacity_bytes)} of volume"
+                f"the data takes {format_bytes(used)} of the {format_bytes(volume.capacity_bytes)} of volume"
                 f" {name}: disk arms move little, and fuller disks are slower"
             )
 

@@ -115,7 +115,9 @@ class QuerySaid(LatencySaid):
     text: str | None = Field(description="Its text, without literals.")
     executions: str = Field(description="What the executions were taken from.")
     cpu: str = Field(description="What the CPU time was taken from.")
-    took_ns: float | None = Field(default=None, description="Mean duration, however few executions there were.")
+    took_ns: float | None = Field(
+        default=None, description="Mean duration from the first time on a core, however few executions."
+    )
     bulk_bytes_per_call: int | None = Field(default=None, description="Bytes of a scan or copy.")
     bulk_mb_per_s: float | None = Field(default=None, description="Rate of scans and copies.")
 

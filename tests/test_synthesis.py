@@ -231,12 +231,24 @@ def test_a_closed_loop_has_its_clients_and_no_pauses(tmp_path: Path) -> None:
     assert made.overhead_ns == pytest.approx((240 - 230) * S / 1000)
 
 
-def test_a_paced_generator_pauses(tmp_path: Path) -> None:
-    client: Values = {"clients": Decimal(4), "seconds": Decimal(60), "rate_per_s": Decimal(20)}
+#: What pgbench prints of 20 transactions a second; the mean holds the lag, and its clients are at work for a quarter of
+#: the time, or for all of it.
+_LAG: Values = {"lag_mean_ms": Decimal("0.3"), "transactions_per_s": Decimal(20), "mean_ms": Decimal("50.3")}
+_BEHIND: Values = {"lag_mean_ms": Decimal(900), "transactions_per_s": Decimal(20), "mean_ms": Decimal(1100)}
+
+
+@pytest.mark.parametrize("paced", [{"rate_per_s": Decimal(20)}, _LAG, {**_LAG, "lag_mean_ms": Decimal(0)}])
+def test_a_paced_generator_pauses(tmp_path: Path, paced: Values) -> None:
+    client: Values = {"clients": Decimal(4), "seconds": Decimal(60), **paced}
     made = synthesised(pair(tmp_path, {ONE: simple(1200, "60000"), ("client", "load"): client}), 1)
     assert not made.closed
     assert made.sessions == 4
     assert made.think_ns == pytest.approx((240 - 60) * S / 1200, rel=1e-6)
+
+
+def test_a_generator_that_does_not_come_to_its_rate_is_a_closed_loop(tmp_path: Path) -> None:
+    client: Values = {"clients": Decimal(4), "seconds": Decimal(60), **_BEHIND}
+    assert synthesised(pair(tmp_path, {ONE: simple(1200, "230000"), ("client", "load"): client}), 1).closed
 
 
 def test_a_load_that_ran_for_a_part_of_the_interval_is_not_stretched(tmp_path: Path) -> None:

@@ -10,11 +10,15 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.made_up_devices import token_bucket
+from tiersim.cli import verdicts
 from tiersim.cli.main import app
+from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import library
+from tiersim.scenarios.caveats import in_doubt
 from tiersim.scenarios.library import find_workload, is_workload, load_scenario
 from tiersim.scenarios.statements import assembly as statements
+from tiersim.scenarios.workloads import assembly as workload_assembly
 from tiersim.scenarios.workloads import program
 from tiersim.scenarios.workloads import replay as workloads
 from tiersim.scenarios.workloads.assembly import assemble
@@ -273,6 +277,39 @@ clients = 4
     assert len(filled) == 3
 
 
+@pytest.mark.parametrize(
+    ("pool", "duration", "cache"),
+    [("8 MiB", "5 s", "warm"), ("8 MiB", "500 ms", "not warmed"), ("32 MiB", "5 s", "not warmed")],
+)
+def test_a_pool_is_warm_if_the_run_replaces_it_and_reads_no_less_then(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    pool: str,
+    duration: str,
+    cache: str,
+) -> None:
+    """Four clients read 10,000 pages, each in 3 ms, and nothing is in the pool: 1,024 frames are full soon, not within
+    half a second, and 4,096 frames only at the end.
+    """
+    monkeypatch.setattr(workload_assembly, "_FEWEST", 0)
+    monkeypatch.setattr(workload_assembly, "_MOST_TURNS", 0)
+    text = """
+[relations.large]
+rows = 600_000
+rows_per_page = 60
+[statements.work]
+does = [{ lookup = "large" }]
+[streams.users]
+statements = ["work"]
+clients = 4
+"""
+    summary = run(tmp_path, text, pool=pool, cache="warm", engine="postgresql", more=f'duration = "{duration}"')
+    assert summary["verdict"]["cache"] == cache
+    show_workload([summary], everything=False)
+    assert ("The buffer pool is not warm when the run begins" in capsys.readouterr().out) == (cache == "not warmed")
+
+
 def test_an_evenly_drawn_row_is_missed_as_often_as_innodb_has_no_room_for_its_page(tmp_path: Path) -> None:
     """Of 100 pages 64 are in 1 MiB of pool but for the frames that are kept free; a changed page is written twice."""
     text = """
@@ -341,6 +378,71 @@ rate = 2000.0
     summary = run(tmp_path, text, engine="postgresql", more='duration = "3 s"', settings=disk)
     assert summary["verdict"]["load"] == "saturated"
     assert (summary["load"]["station"], summary["load"]["resource"]) == ("data", "actuator")
+
+
+def table(summary: Mapping[str, Any], capsys: pytest.CaptureFixture[str], *, everything: bool) -> dict[str, str]:
+    """Return the printed rows of one result, by their names."""
+    show_workload([summary], everything)
+    lines = capsys.readouterr().out.splitlines()
+    return {row[0]: row[1] for line in lines if len(row := re.split(r"\s{2,}", line.strip())) == 2}
+
+
+#: Eight cores, 4 ms each: 2,000 a second.
+WORK = """
+[statements.work]
+does = [{{ compute = "4 ms" }}]
+[streams.users]
+statements = ["work"]
+{users}
+"""
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_the_wait_for_a_core_is_in_the_mean_of_transactions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], everything: bool
+) -> None:
+    """32 clients on eight cores: a statement has a core for 100 us, its transaction takes four times as long."""
+    text = WORK.format(users="clients = 32").replace("4 ms", "100 us")
+    rows = table(run(tmp_path, text, more='duration = "1 s"'), capsys, everything=everything)
+    assert rows["work, took, once on a core"] == "100 µs"
+    assert rows["transaction, mean"] == "400 µs"
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_clients_without_a_clock_have_no_pace_to_keep(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], everything: bool
+) -> None:
+    summary = run(tmp_path, WORK.format(users="clients = 32"), more='duration = "3 s"')
+    rows = table(summary, capsys, everything=everything)
+    assert "carries the load" not in rows
+    assert rows["transactions/s, expected"]
+    assert verdicts.carries(summary) == "no pace to keep"
+    assert not in_doubt(summary)
+
+
+@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize(
+    ("rate", "carries"),
+    [(400, "yes"), (1900, "yes, in doubt"), (2100, "no, saturated, in doubt"), (4000, "no, saturated")],
+)
+def test_a_described_rate_has_the_errors_of_a_load_by_the_clock(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rate: int, carries: str, everything: bool
+) -> None:
+    """Its transactions/s are no prediction, how far latencies are off is unknown, and a part that is nearly full may
+    be full.
+    """
+    summary = run(tmp_path, WORK.format(users=f"rate = {rate}"), more='duration = "10 s"')
+    rows = table(summary, capsys, everything=everything)
+    assert rows["carries the load"] == carries
+    assert "transactions/s, expected" not in rows
+    assert (summary["verdict"]["error"], summary["replay"]["keeps"]) == ("arrivals", "rate")
+    assert summary["model_error"] == {"basis": "unknown", "figures": {}}
+
+
+def test_throughput_of_arrivals_is_looked_at_for_stalls(tmp_path: Path) -> None:
+    summary = run(tmp_path, WORK.format(users="rate = 400"), more='duration = "10 s"')
+    assert summary["stalls"] is not None
+    assert summary["stalls"]["count"] == 0
 
 
 def test_a_mix_is_drawn_by_its_shares(tmp_path: Path) -> None:

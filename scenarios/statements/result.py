@@ -283,6 +283,12 @@ def _latency(course: Course, column: int, intervals: NDArray[np.bool_]) -> dict[
     }
 
 
+#: What a result's verdict says of its ``cache`` if it answers less at the begin of the run than in the long run.
+NOT_WARMED = "not warmed"
+_NOT_WARMED = (
+    "the buffer pool is not warm when the run begins: it may answer less, and the server be slower, than in the long"
+    " run; set replay.warmup"
+)
 #: Of a pool whose reads a transaction fall by more than this share from the first third of a run to the last, and by
 #: more than so many standard deviations, the state at time 0 was not that of a pool that has run for long.
 _FALLS, _DEVIATIONS = 0.05, 4.0
@@ -333,7 +339,8 @@ def summarise_statements(
         "arrivals": _basis(load),
         "locks": _locks(assembled),
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
-    comes_by_the_clock = load.synthetic and by_the_clock(load, scenario.model.replay.mode)
+    keeps_rate = _keeps_rate(scenario, assembled)
+    comes_by_the_clock = keeps_rate and (load.synthetic or load.described)
     if assembled.settings.of_engine.page_cleaner is not None:
         believed["error"] = ARRIVALS if comes_by_the_clock else INNODB  # its errors are those of clients that wait
     elif _may_keep_waits(program, rates["transactions"]["value"] or 0.0):
@@ -380,7 +387,7 @@ def summarise_statements(
         "inferred": list(load.inferred),
         "replay": {
             "mode": scenario.model.replay.mode,
-            "keeps": "rate" if by_the_clock(load, scenario.model.replay.mode) else "clients",
+            "keeps": "rate" if keeps_rate else "clients",
             "load": scenario.model.replay.load,
             "sessions": assembled.program.sessions,
             "recorded_connections": load.connections,
@@ -396,7 +403,7 @@ def summarise_statements(
         "recorded_mean_ns": {} if load.described else {name: one.mean_ns for name, one in load.recorded_means.items()},
         "in_transaction_ns": load.in_transaction_ns,
         "assumed": caveats.parameters_assumed(scenario),
-        "caveats": _caveats(scenario, assembled),
+        "caveats": [*([_NOT_WARMED] if believed["cache"] == NOT_WARMED else []), *_caveats(scenario, assembled)],
         "conservation": conservation(plant, stations, outcome),
     }
     if balance:
@@ -481,7 +488,11 @@ def _first_out_ns(assembled: Assembled) -> int:
     """Return when the first of the clients that go round had nothing left to do, which leaves the hardware to the
     others.
     """
-    last_ns = assembled.database.done_ns[np.array(assembled.program.statements.session_ends) - 1]
+    statements = assembled.program.statements
+    behind = np.array(statements.session_ends)
+    last_ns = assembled.database.done_ns[behind - 1]
+    if assembled.load.described:  # who comes by the clock does not go round
+        last_ns = last_ns[statements.waits_for[np.append(0, behind[:-1])] != CLOCK]
     return int(last_ns[last_ns > 0].min(initial=NEVER)) if assembled.stops else NEVER
 
 
@@ -530,13 +541,21 @@ def _late_ns(assembled: Assembled) -> Column:
     return late_ns
 
 
+def _keeps_rate(scenario: NamedScenario, assembled: Assembled) -> bool:
+    """Tell whether transactions come by the clock, whatever became of others; of a described workload, if some do."""
+    load = assembled.load
+    if load.described:
+        return bool((assembled.program.statements.waits_for == CLOCK).any())
+    return by_the_clock(load, scenario.model.replay.mode)
+
+
 def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outcome: Outcome) -> LoadVerdict:
     replay, load = scenario.model.replay, assembled.load
     stations, span_ns = assembled.builder.stations, assembled.span_ns
-    if load.described and not (assembled.program.statements.waits_for == CLOCK).any():
-        return LoadVerdict("steady", "clients wait for each answer: there is no recorded pace to keep", 0.0)
-    if load.described or by_the_clock(load, replay.mode):
+    if _keeps_rate(scenario, assembled):
         return judge(metrics, stations, span_ns, outcome.end_ns, _flow(assembled, metrics, 0))
+    if load.described:
+        return LoadVerdict("steady", "clients wait for each answer: there is no recorded pace to keep", 0.0)
     # clients that are given have no recorded times to be late against
     late_ns = np.zeros(0, np.int64) if replay.clients is not None else _late_ns(assembled)
     # of a load that is no whole number of sessions, what those do that run
@@ -682,8 +701,8 @@ def _query(assembled: Assembled, name: str, sums: _Sums, found: dict[str, Any]) 
 
 
 def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
-    """Say whether the pool was warm: it was filled until it missed no fewer pages, and its reads a transaction do not
-    fall over the run.
+    """Say whether the pool was warm: its reads a transaction do not fall over the run, and it was filled until it
+    missed no fewer pages, or the run itself reads as many pages as there are frames, so that a fall would show.
 
     The run is that from the interval *first* to before *ran*.
     """
@@ -691,23 +710,26 @@ def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
         return "cold"
     if assembled.cache_state == "recorded" and not assembled.warmed:
         return "as recorded"
-    if not assembled.warmed:
-        return "not warmed"
+    if not assembled.warmed and int(assembled.database.pages_read.sum()) < assembled.frames:
+        return NOT_WARMED
     third = max((ran - first) // 3, 1)
     parts = (slice(first, first + third), slice(ran - third, ran))
     reads = [int(metrics.completions[part, DATA_READ].sum()) for part in parts]
     transactions = [max(int(metrics.completions[part, TRANSACTION].sum()), 1) for part in parts]
     before, after = (read / count for read, count in zip(reads, transactions, strict=True))
     noise = sum(read / count**2 for read, count in zip(reads, transactions, strict=True)) ** 0.5
-    return "not warmed" if before - after > max(_FALLS * after, _DEVIATIONS * noise) else "warm"
+    return NOT_WARMED if before - after > max(_FALLS * after, _DEVIATIONS * noise) else "warm"
 
 
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     load = assembled.load
-    found = [*assembled.settings.caveats, *caveats.of_hardware(scenario)]
-    if not load.described:
-        data_bytes = data_pages(load) * assembled.settings.page_bytes
-        found += caveats.short_seeks(scenario, dict.fromkeys(assembled.volumes, data_bytes))
+    pages = len(assembled.database.frame_of) if load.described else data_pages(load)
+    data_bytes = pages * assembled.settings.page_bytes
+    found = [
+        *assembled.settings.caveats,
+        *caveats.of_hardware(scenario),
+        *caveats.short_seeks(scenario, dict.fromkeys(assembled.volumes, data_bytes)),
+    ]
     if assembled.program.changes_rows(described=load.described):
         found += caveats.empty_caches(scenario, statements=True)
     found += caveats.of_statements(

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tiersim.grouping import order_by
 from tiersim.scenarios.calibration.synthesis.counted import CountedQuery, Interval, QueryNames, Role, Samples
 from tiersim.scenarios.calibration.synthesis.draws import Draws
+from tiersim.simulator.verdict import ALWAYS_BUSY
 from tiersim.traces.differences import Differences, EntityChange
 from tiersim.traces.query_text import NamedTables
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_KINDS
@@ -255,7 +256,7 @@ def population(intervals: Sequence[Interval], found: Differences, sampled: Sampl
     clients = list(found.of("client").values())
     count = sum(int(c.number("clients") or 0) for c in clients)
     if count > 0:
-        paced = any((c.number("rate_per_s") or 0) > 0 for c in clients)
+        paced = any(map(_is_paced, clients))
         how = "paced by its rate" if paced else "in a closed loop, without pauses"
         seconds = max((c.number("seconds") or Decimal(0) for c in clients), default=Decimal(0))
         basis = f"{count:,} sessions: the clients of the load generator, {how}"
@@ -274,6 +275,20 @@ def population(intervals: Sequence[Interval], found: Differences, sampled: Sampl
         f" {_HEADROOM:g} times its square root; record samples of pg_stat_activity to know it"
     )
     return Population(tuple(sessions), False, None, idle_inside, basis)
+
+
+def _is_paced(client: EntityChange) -> bool:
+    """Tell whether a load generator sent transactions at a rate, by that rate or by how late it sent them. Who was at
+    work all the time did not come to it: those are as in a closed loop.
+    """
+    if (client.number("rate_per_s") or 0) > 0:
+        return True
+    lag_ms = client.number("lag_mean_ms")
+    if lag_ms is None:
+        return False
+    known = [client.number(name) for name in ("transactions_per_s", "mean_ms", "clients")]
+    per_s, mean_ms, count = (float(one or 0) for one in known)  # the mean holds the lag
+    return per_s * (mean_ms - float(lag_ms)) * NS_PER_MS < ALWAYS_BUSY * count * NS_PER_S
 
 
 def _busy(interval: Interval) -> float:
