@@ -24,7 +24,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "297ee59843a6f54683dc7ff0ab04200751656f6e06b42dc1fa27be59503afcc0"
+GOLDEN = "6da4ff8deba9471628fcbbdf9fdad87a37e56cf9f17d25b2cb2e3bab89206a44"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

@@ -581,9 +581,8 @@ def _largest_wait(assembled: Assembled) -> str | None:
 def _throughput(
     assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int, sustainable: float | None = None
 ) -> dict[str, Figure]:
-    """Requests, statements and transactions a second over the recording's time, or the run's if
-    that was over sooner. Of a load of which only a share is *sustainable* it is that share of what comes: the more of
-    it runs side by side, the less is done within that time.
+    """Requests, statements and transactions a second over the recording's time, or the run's if that was over sooner;
+    the *sustainable* share of what comes of a load that saturates, of which little ends in that time.
     """
     program, done_ns = assembled.program, assembled.database.done_ns
     inside = (done_ns > from_ns) & ((done_ns <= until_ns) | (sustainable is not None))
