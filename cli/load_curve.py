@@ -8,6 +8,7 @@ import typer
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_subject
 from tiersim.files import check_target
+from tiersim.scenarios.load_steps import WHOLE
 
 if TYPE_CHECKING:
     from tiersim.scenarios.sizing.subject import SizingSubject
@@ -56,7 +57,7 @@ def load(
         with terminal.progress_bar("running loads") as progress:
             curve = sizing.load_curve(
                 lambda multiple, note: row_at(subject, on, settings or [], multiple, note),
-                subject.counted, targets, paced=subject.paced, progress=progress,
+                subject.counted, targets, paced=subject.paced, reached=subject.steps().at, progress=progress,
             )  # fmt: skip
         document = sizing.document(curve, subject.facts, Path(on).name.removesuffix(".toml"), targets)
         if output is not None:
@@ -103,7 +104,7 @@ def _show(
 
 def _cells(load: float, row: "Row", counted: str) -> list[str]:
     rate = row["summary"]["throughput_per_s"][counted]["value"]
-    return [f"{load:g} ×", f"{rate:,.0f}"]
+    return [f"{load:.5g} ×", f"{rate:,.0f}"]
 
 
 def _classes(rows: "list[Row]") -> list[tuple[str, str]]:
@@ -143,7 +144,10 @@ def _notes(document: dict[str, Any], subject: "SizingSubject", targets: "list[Ta
     elif largest["value"] is None:
         notes.append(f"Largest sustained load: {largest['basis']}.")
     else:
-        notes.append(f"Largest sustained load: {largest['value']:.2f} ×; at {largest['high']:.2f} × {fails}.")
+        notes.append(f"Largest sustained load: {largest['value']:.4g} ×; at {largest['high']:.4g} × {fails}.")
     if document["limited_by"]:
         notes.append(f"Limited by {document['limited_by']}.")
+    if document["not_run"]:
+        pairs = (f"{one['load']:g} × ran as {one['ran']:.4g} ×" for one in document["not_run"])
+        notes.append(f"{WHOLE.format(subject.steps().whole).capitalize()}{', '.join(pairs)}.")
     return notes

@@ -59,16 +59,16 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
         "carries the load",
     ]
     if len(groups) <= most or headline is None:
-        cells = [_row(group, headline) for group in groups[:most]]
+        cells = [_row(keys, group, headline) for group in groups[:most]]
     else:
         ranked = sorted(
             (group for group in groups if _mean(group, headline) is not None), key=lambda g: _mean(g, headline) or 0.0
         )
         best, worst = ranked[:some], ranked[some:][-some:]
         cells = [
-            *(_row(group, headline) for group in best),
+            *(_row(keys, group, headline) for group in best),
             *([["…"] + [""] * (len(columns) - 1)] if worst else []),
-            *(_row(group, headline) for group in worst),
+            *(_row(keys, group, headline) for group in worst),
         ]
         title += f"; the {len(best)} lowest and {len(worst)} highest means"
     errors = verdicts.notes_of_rows(one.summary for one in shown if one.status == "done")
@@ -95,7 +95,7 @@ def _shown(row: Mapping[str, Any], keys: Sequence[str]) -> _Shown:
     }
     kept = {
         key: summary[key]
-        for key in ("latency_ns", "throughput_per_s", "bottleneck", "verdict", "in_doubt", "caveats")
+        for key in ("latency_ns", "throughput_per_s", "bottleneck", "verdict", "in_doubt", "caveats", "load_reached")
         if key in summary
     }
     by_point = row["screened"]["by_point"] if row["status"] == "screened" else None
@@ -115,12 +115,12 @@ def _mean(group: Sequence[_Shown], headline: str) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _row(group: Sequence[_Shown], headline: str | None) -> list[str]:
+def _row(keys: Sequence[str], group: Sequence[_Shown], headline: str | None) -> list[str]:
     """Return one row for a combination; where its replications differ, a range of them."""
     first = group[0]
     begin = [
         str(first.number),
-        *(value if len(value) <= _TEXT else f"{value[: _TEXT - 1]}…" for value in first.settings),
+        *(_setting(key, value, first.summary) for key, value in zip(keys, first.settings, strict=True)),
     ]
     done = [one for one in group if one.status == "done"]
     if not done:
@@ -138,6 +138,14 @@ def _row(group: Sequence[_Shown], headline: str | None) -> list[str]:
         verdicts.busiest(done[0].summary),
         ", ".join(loads),
     ]
+
+
+def _setting(key: str, value: str, summary: Mapping[str, Any]) -> str:
+    """Return the value of a key, and of a load the one that was run in its place."""
+    ran = summary.get("load_reached")
+    if key == "replay.load" and ran is not None and ran != float(value):
+        return f"{value} (ran {ran:.4g})"
+    return value if len(value) <= _TEXT else f"{value[: _TEXT - 1]}…"
 
 
 def _range(figures: Sequence[Mapping[str, Any]], key: str) -> str:
