@@ -44,6 +44,8 @@ def load(
 ) -> None:
     """Run a trace at 0.25 to 4 times its load. Find the knee, the largest sustained load, and what limits it.
 
+    Sessions are cloned or left out whole: the table names the load that ran.
+
     Example: tiersim load prod.trace --on 15k-raid10
     """
     from tiersim.scenarios.sizing import load_limit as sizing

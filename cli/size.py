@@ -91,7 +91,7 @@ def size(
 
     Also names the next cheapest candidates (runners-up), and says why each cheaper candidate fails. Repeated
     simulations decide whether a target is met. A target that is met, but not over the whole expected range, is met
-    in doubt.
+    in doubt. If no candidate meets the targets, the exit code is 0, too: "chosen" is null in the JSON document.
 
     Example: tiersim size prod.trace --slo 'mean(transaction) < 5 ms' --candidates candidates.toml
     """
