@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from tiersim.cli import terminal, verdicts
+from tiersim.scenarios.load_steps import WHOLE
 from tiersim.units import format_ns
 
 #: More combinations are not shown one by one, but so many of the best and of the worst; fewer in a short table.
@@ -33,6 +34,7 @@ class _Shown:
     status: str
     error: str | None
     by_point: int | None
+    why: str | None  # another point stands for it
     means_ns: Mapping[str, float]  # by class, that are resolved
     summary: Mapping[str, Any]
 
@@ -72,7 +74,13 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
         ]
         title += f"; the {len(best)} lowest and {len(worst)} highest means"
     errors = verdicts.notes_of_rows(one.summary for one in shown if one.status == "done")
-    notes = [*_failures(shown), f"All points: {target}/points.parquet, or --json.", *errors]
+    same_loads = [one.why for one in shown if one.why is not None and one.why.startswith(WHOLE.partition("{")[0])]
+    notes = [
+        *_failures(shown),
+        *verdicts.caveats([{"caveats": same_loads}]),
+        f"All points: {target}/points.parquet, or --json.",
+        *errors,
+    ]
     long = headline is not None and len(groups) > most
     tables = 0 if everything or not long else len(keys)
     caption = terminal.caption(notes, everything=everything, left=tables, what="table")
@@ -98,9 +106,9 @@ def _shown(row: Mapping[str, Any], keys: Sequence[str]) -> _Shown:
         for key in ("latency_ns", "throughput_per_s", "bottleneck", "verdict", "in_doubt", "caveats", "load_reached")
         if key in summary
     }
-    by_point = row["screened"]["by_point"] if row["status"] == "screened" else None
+    by_point, why = (row["screened"][key] if row["status"] == "screened" else None for key in ("by_point", "why"))
     settings = tuple(row["settings"][key] for key in keys)
-    return _Shown(row["point"], settings, row["status"], row["error"], by_point, means, kept)
+    return _Shown(row["point"], settings, row["status"], row["error"], by_point, why, means, kept)
 
 
 def _counts(shown: Sequence[_Shown]) -> str:

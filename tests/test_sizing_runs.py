@@ -143,10 +143,15 @@ def test_a_target_of_a_load_runs_no_less_than_it_and_says_what_ran(tmp_path: Pat
     assert "ran as" not in shown.output  # the run itself got what it was asked for
     document = json.loads(RUNNER.invoke(app, ["size", str(trace), *asked, "--json"]).stdout)
     assert (document["load"], document["load_asked"]) == (2, 1.25)
-    shown = RUNNER.invoke(
-        app, ["sweep", str(trace), "--on", SSD, "--set", "replay.load=1,1.25", "-o", str(tmp_path / "a")]
-    )
+    sweep = ["sweep", str(trace), "--on", SSD, "--set", "replay.load=0.5,1,1.25", "-o", str(tmp_path / "a")]
+    shown = RUNNER.invoke(app, sweep)
     assert "1.25 (ran 2)" in shown.output
+    assert "whole (1 session recorded): 1 × ran, as at point 1" in " ".join(shown.output.split())
+    rows = json.loads(RUNNER.invoke(app, [*sweep, "--json", "--force"]).stdout)["rows"]
+    assert [row["status"] for row in rows] == ["screened", "done", "done"]
+    assert rows[0]["screened"] == {
+        "by_point": 1, "why": "sessions are cloned or left out whole (1 session recorded): 1 × ran, as at point 1"
+    }  # fmt: skip
 
 
 def test_loads_that_all_hold_and_loads_that_never_do_say_so() -> None:

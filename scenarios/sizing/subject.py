@@ -18,7 +18,6 @@ from tiersim.scenarios.library import find_workload
 from tiersim.scenarios.load_steps import LoadSteps, counted, steps_of_clients
 from tiersim.scenarios.sizing.screen import VolumeDemand
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES
-from tiersim.scenarios.statements.statement_load import steps_of_statements
 from tiersim.scenarios.survey import merged_blocks
 from tiersim.scenarios.sweeps.sources import Note, RequestSource, StatementSource, SweepSource, open_source
 from tiersim.scenarios.workloads.assembly import Described
@@ -182,7 +181,7 @@ def _of_statements(source: StatementSource, base: NamedScenario) -> SizingSubjec
         demand=None,
         load_key="replay.load",
         run=lambda scenario, _, note: source.run(scenario, note, tables=True),
-        steps=cache(lambda: steps_of_statements(base.model.replay, load)),
+        steps=cache(lambda: source.steps(base)),
     )
 
 

@@ -22,7 +22,7 @@ from tiersim.scenarios.statements.replay import (
     replay_statements,
     trace_of,
 )
-from tiersim.scenarios.statements.statement_load import StatementLoad
+from tiersim.scenarios.statements.statement_load import StatementLoad, steps_of_statements
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import Result
@@ -146,6 +146,11 @@ class StatementSource:
         if self._recorded is not None:
             return self._recorded
         return self._loads.get(seed, lambda: load_of(self._path, seed, self._recorded_on))
+
+    def steps(self, scenario: NamedScenario) -> LoadSteps:
+        """Return in which steps the load can be run on *scenario*."""
+        rules = scenario.model.replay
+        return steps_of_statements(rules, self.load(rules.seed))
 
     def prepare(self) -> None:
         """See :class:`SweepSource`."""
