@@ -21,7 +21,7 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
-from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.library import find_workload, load_scenario
 from tiersim.scenarios.load_steps import steps_of_sessions
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.sizing.candidates import CandidatesModel, combinations, read_candidates
@@ -29,10 +29,11 @@ from tiersim.scenarios.sizing.endurance import endurance_of
 from tiersim.scenarios.sizing.load_limit import load_curve
 from tiersim.scenarios.sizing.screen import VolumeDemand, certain_failure
 from tiersim.scenarios.sizing.size import Request, size
-from tiersim.scenarios.sizing.subject import SizingSubject, of_path
+from tiersim.scenarios.sizing.subject import SizingSubject, of_described, of_path, scaled_workload
 from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.sweeps.rows import Row, row_of
 from tiersim.scenarios.validation import orders
+from tiersim.scenarios.workloads.replay import load_workload
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
@@ -120,6 +121,20 @@ def test_steps_of_a_load() -> None:
         f"S{found[1:]}, 0.5 × the recorded load ran as 1 ×.",
         "Else.",
     ]
+
+
+@pytest.mark.parametrize("load", [0.25, 1.0, 1.3, 2.0])
+def test_the_steps_of_a_described_workload_are_whole_clients(load: float) -> None:
+    path = find_workload(Path("oltp-batches"))
+    assert path is not None
+    described = load_workload(path)
+    steps = of_described(described).steps()
+    before, after = (
+        [one.clients or 1 for one in each.model.streams.values() if one.rate is None]
+        for each in (described, scaled_workload(described, load))
+    )
+    clocked = len(before) < len(described.model.streams)
+    assert steps.reached(load) == pytest.approx(load if clocked else sum(after) / sum(before))
 
 
 @pytest.mark.parametrize("load", [0.3, 1.3, 2.5])

@@ -381,7 +381,7 @@ def summarise_statements(
             "mode": scenario.model.replay.mode,
             "keeps": "rate" if by_the_clock(load, scenario.model.replay.mode) else "clients",
             "load": scenario.model.replay.load,
-            "load_reached": _load_reached(scenario, load),
+            **({} if load.described else {"load_reached": _load_reached(scenario, load)}),
             "sessions": assembled.program.sessions,
             "recorded_connections": load.connections,
             "transactions": program.transactions,
@@ -698,7 +698,7 @@ def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
 
 def _load_reached(scenario: NamedScenario, load: StatementLoad) -> float:
     rules = scenario.model.replay
-    return rules.load if load.described else steps_of_statements(rules, load).at(rules.load)
+    return steps_of_statements(rules, load).at(rules.load)
 
 
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
