@@ -128,8 +128,8 @@ def sweep(
     check_folder(target, force=force)
     with _source(trace, overview.first, baseline, cluster=cluster) as (path, source):
         plan = plan_of(grid, overview, source, keep=keep, screen=screen, recorded_on=baseline)
-        screened = same_loads(grid, source) if screen is None else stand_ins(grid, source, screen)
         hands = _hands(overview, source, path, baseline, wanted=workers, cluster=cluster, keep=keep)
+        screened = same_loads(grid, source) if screen is None else stand_ins(grid, source, screen)
         with open_folder(target, plan, force=force) as folder:
             began = time.time()
             try:

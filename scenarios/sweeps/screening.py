@@ -72,7 +72,7 @@ def same_loads(grid: Grid, source: SweepSource) -> Mapping[int, StandIn]:
     if all(axis.key != LOAD for axis in grid.axes) or not isinstance(source, RequestSource | StatementSource):
         return {}
     ran: dict[tuple[object, ...], tuple[float, float, str] | None] = {}  # by settings of the replay
-    groups: dict[tuple[object, ...], list[tuple[float, int, str]]] = {}
+    groups: dict[tuple[int, tuple[str, ...], float], list[tuple[float, int, str]]] = {}
     for number in range(len(grid)):
         point = grid.point(number)
         rules = tuple(one for one in point.settings.items() if one[0].startswith("replay."))
@@ -84,7 +84,7 @@ def same_loads(grid: Grid, source: SweepSource) -> Mapping[int, StandIn]:
             others = tuple(value for key, value in point.settings.items() if key != LOAD)
             groups.setdefault((point.replication, others, load), []).append((abs(asked - load), number, whole))
     stand_ins = {}
-    for (*_, load), points in groups.items():
+    for (_, _, load), points in groups.items():
         (_, by, whole), *repeated = sorted(points)  # the one that asked for that load, if it is there
         for _, number, _ in repeated:
             why = f"{WHOLE.format(whole)}{load:.4g} × ran, as at point {by}"

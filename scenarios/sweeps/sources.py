@@ -93,6 +93,7 @@ class RequestSource:
         self._playback = Playback(self.found, keep=True)
         self._recorded_on = recorded_on
         self._baseline: Result | None = None
+        self._steps: Newest[LoadSteps] = Newest(1)
         self.trace: Mapping[str, Any] = trace_of_requests(self.found)
 
     def prepare(self) -> None:
@@ -113,8 +114,12 @@ class RequestSource:
     def steps(self, scenario: NamedScenario) -> LoadSteps:
         """Return in which steps the load can be run on *scenario*."""
         rules = scenario.model.replay
-        owners = find_owners(self._playback.recorded, self.found.stream_names, rules.clients)
-        return steps_of_requests(owners, rules.seed)
+
+        def find() -> LoadSteps:
+            owners = find_owners(self._playback.recorded, self.found.stream_names, rules.clients)
+            return steps_of_requests(owners, rules.seed)
+
+        return self._steps.get((rules.clients, rules.seed), find)
 
     def _replay(self, scenario: NamedScenario, note: Note | None = None, *, tables: bool = False) -> Result:
         return replay(self.found, scenario, progress=note, playback=self._playback, tables=tables)
