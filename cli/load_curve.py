@@ -99,14 +99,18 @@ def _show(
     title = f"{subject.name} on {document['scenario']}"
     notes = [
         *_notes(document, subject, targets),
-        *verdicts.notes_of_rows(row["summary"] for row in document["points"]),
+        *(
+            one
+            for one in verdicts.notes_of_rows(row["summary"] for row in document["points"])
+            if not one.startswith(WHOLE.partition("{")[0].capitalize())  # these are of all loads
+        ),
     ]
     terminal.show_table(title, columns, table, "\n".join(notes))
 
 
 def _cells(load: float, row: "Row", counted: str) -> list[str]:
     rate = row["summary"]["throughput_per_s"][counted]["value"]
-    return [f"{load:.5g} ×", f"{rate:,.0f}"]
+    return [f"{load:.4g} ×", f"{rate:,.0f}"]
 
 
 def _classes(rows: "list[Row]") -> list[tuple[str, str]]:
@@ -139,7 +143,7 @@ def _notes(document: dict[str, Any], subject: "SizingSubject", targets: "list[Ta
     if knee is None:
         notes.append("No knee: throughput ÷ mean latency is largest at an end of these loads.")
     else:
-        notes.append(f"Knee: {knee['load']:.2f} × ({knee['low']:g} to {knee['high']:g}): {knee['basis']}.")
+        notes.append(f"Knee: {knee['load']:.2f} × ({knee['low']:.4g} to {knee['high']:.4g}): {knee['basis']}.")
     fails = "the load is not carried, or a target is missed" if targets else "the load is not carried"
     if largest is None:
         notes.append(f"Clients of {subject.name} go on when they are answered: no load is too much for them.")
