@@ -7,11 +7,17 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal, verdicts
+from tiersim.errors import did_you_mean
+from tiersim.simulator.categories import CATEGORIES
 from tiersim.units import format_ns
 
 _SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
 #: So many queries are shown, those that take most time of the first result.
 _MOST_QUERIES = 5
+_NOT_RESOLVED = "not resolved"
+_RANGES = (
+    "A range in brackets is what repeated simulations may give for the ratio. It does not hold the error of the models."
+)
 
 
 def compare(
@@ -43,7 +49,7 @@ def compare(
     if len(summaries) > 1:
         _show(document, summaries)
     if "measured" in document:
-        _show_measured(document)
+        _show_measured(document, verdicts.notes(summaries) if len(summaries) == 1 else [])
 
 
 def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
@@ -57,17 +63,25 @@ def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
         *(cell for one in others for cell in (one["name"], f"÷ {baseline['name']}")),
     ]
     rows = []
+    said: list[list[str]] = [[] for _ in others]
+
+    def add_latency(label: str, ratios: list[dict[str, Any] | None], cells: list[str]) -> None:
+        rows.append([label, *cells])
+        for found, ratio, cell in zip(said, ratios, cells[2::2], strict=True):
+            if ratio is not None and cell:
+                found.append("open" if cell == _NOT_RESOLVED else ratio["verdict"])
+
     for name in sorted({name for one in document["results"] for name in one["latency_ns"]}, key=_place):
         for key, label in _SHOWN:
             figures = [one["latency_ns"].get(name, {}).get(key) for one in document["results"]]
             ratios = [((one["ratios"] or {}).get("latency_ns", {}).get(name) or {}).get(key) for one in others]
             ranges = [range_of_tail(tail_of(one, name)) if key == "p99" else "" for one in summaries]
-            rows.append([f"{name}, {label}", *_cells(figures, ratios, ranges)])
+            add_latency(f"{name}, {label}", ratios, _cells(figures, ratios, ranges))
     queries = _queries(summaries)
     for number, query in enumerate(queries, 1):
         figures = [(summary.get("queries") or {}).get(query, {}).get("mean") for summary in summaries]
         ratios = [((one["ratios"] or {}).get("queries", {}).get(query) or {}).get("mean") for one in others]
-        rows.append([f"query {number}, mean", *_cells(figures, ratios)])
+        add_latency(f"query {number}, mean", ratios, _cells(figures, ratios))
     for kind in ("transactions", "requests"):
         rates = [one["throughput_per_s"].get(kind) for one in document["results"]]
         if any(rates):
@@ -89,7 +103,8 @@ def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
         rows.append([label, first, *(cell for one in rest for cell in (one, ""))])
     traces = dict.fromkeys(one["trace"]["name"] for one in document["results"])
     notes = [f"query {number} is {query}: {_text(summaries, query)}" for number, query in enumerate(queries, 1)]
-    notes += [_conclusion(one, baseline["name"]) for one in others]
+    notes += [_conclusion(one, found, baseline["name"]) for one, found in zip(others, said, strict=True)]
+    notes += [*([_RANGES] if any(said) else []), *verdicts.notes(summaries)]
     terminal.show_table(", ".join(traces), columns, rows, "\n".join(notes))
 
 
@@ -100,7 +115,7 @@ def _cells(
     known = list(ranges) or [""] * len(figures)
     first, *rest = [span or terminal.figure_text(figure) for span, figure in zip(known, figures, strict=True)]
     compared = [
-        "not resolved" if span or known[0] else _ratio(ratio) for span, ratio in zip(known[1:], ratios, strict=True)
+        _NOT_RESOLVED if span or known[0] else _ratio(ratio) for span, ratio in zip(known[1:], ratios, strict=True)
     ]
     return [first, *(cell for pair in zip(rest, compared, strict=True) for cell in pair)]
 
@@ -110,16 +125,17 @@ def _ratio(found: dict[str, Any] | None) -> str:
     if found is None:
         return ""
     low, high = (f"{found[end]:.3g}" if found[end] is not None else "?" for end in ("low", "high"))
+    if found["value"] is None and low == high:
+        return "" if low == "?" else f"about {low} ×"
     value = "" if found["value"] is None else f"{found['value']:.3g} × "
     span = f"({low} – {high})" if low != high else ""
     return f"{value}{span}{' open' if found['verdict'] == 'open' and low != high else ''}".strip()
 
 
-def _conclusion(one: dict[str, Any], baseline: str) -> str:
-    """Say of how many figures the intervals decide which is less."""
+def _conclusion(one: dict[str, Any], said: list[str], baseline: str) -> str:
+    """Say of how many figures of the table, by what is *said* of each, the intervals decide which is less."""
     if one["no_ratios"]:
         return f"No ratios: {one['no_ratios']}."
-    said = [found["verdict"] for figures in one["ratios"]["latency_ns"].values() for found in figures.values()]
     counts = {word: said.count(word) for word in ("less", "more", "same", "open")}
     same = f", {counts['same']} the same" if counts["same"] else ""
     left = f"; for {counts['open']} it is not clear" if counts["open"] else ""
@@ -129,7 +145,9 @@ def _conclusion(one: dict[str, Any], baseline: str) -> str:
     )
 
 
-def _show_measured(document: dict[str, Any]) -> None:
+def _show_measured(document: dict[str, Any], errors: list[str]) -> None:
+    from tiersim.cli.measured import THROUGHPUT
+
     found = document["measured"]
     names = [one["name"] for one in document["results"]]
     rows = []
@@ -158,10 +176,14 @@ def _show_measured(document: dict[str, Any]) -> None:
     if not rows:
         notes.append(f"Nothing that {found['source']} measured is in these results.")
     if found["unmatched"]:
-        some = found["unmatched"][:_MOST_QUERIES]
+        known = {name for one in document["results"] for name in one["latency_ns"]} | {THROUGHPUT}
+        some = [
+            name + ("" if name in CATEGORIES else did_you_mean(name, known).replace("; ", " (").replace("?", "?)"))
+            for name in found["unmatched"][:_MOST_QUERIES]
+        ]
         more = len(found["unmatched"]) - len(some)
         notes.append(f"Measured, and in none of the results: {', '.join(some)}{f' and {more} more' if more else ''}.")
-    terminal.show_table(f"beside {found['source']}", columns, rows, "\n".join(notes))
+    terminal.show_table(f"beside {found['source']}", columns, rows, "\n".join([*notes, *errors]))
 
 
 def _queries(summaries: list[dict[str, Any]]) -> list[str]:

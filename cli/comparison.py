@@ -7,6 +7,7 @@ from typing import Any
 
 from tiersim.cli.measured import THROUGHPUT, MeasuredFigure
 from tiersim.cli.page.payload import ratio
+from tiersim.scenarios.caveats import in_doubt
 from tiersim.simulator.categories import STATISTICS
 
 Summary = Mapping[str, Any]
@@ -38,7 +39,7 @@ def comparison(summaries: Sequence[Summary], measured: Sequence[MeasuredFigure] 
 
 
 def _result(summary: Summary, baseline: Summary) -> dict[str, Any]:
-    copied = {key: summary[key] for key in _COPIED if key in summary}
+    copied = {key: summary[key] for key in _COPIED if key in summary} | {"in_doubt": in_doubt(summary)}
     trace = {key: summary["trace"].get(key) for key in ("name", "hash")}
     if summary is baseline:
         return {**copied, "trace": trace, "ratios": None, "no_ratios": None}

@@ -228,6 +228,7 @@ def _document(fitted: _Fitted, values: dict[str, Any]) -> dict[str, Any]:
 def _show(fitted: _Fitted, name: str) -> None:
     from tiersim.scenarios.calibration.fitting.devicefile import between, text, what_is_open
     from tiersim.scenarios.calibration.fitting.model import PARAMETERS
+    from tiersim.scenarios.calibration.fitting.residuals import said_of_errors
 
     found = fitted.fit
     rows = [
@@ -236,8 +237,8 @@ def _show(fitted: _Fitted, name: str) -> None:
     ]
     columns = ["parameter", "key", "value", "between", "identified by the measurement"]
     terminal.show_table(f"{name}: fitted to {fitted.measured}", columns, rows, "\n".join(what_is_open(found)), words=2)
-    misfit = f"Weighted root mean square of relative errors: {100 * found.misfit:.1f} %."
-    notes = [misfit, *(f"Left out: {sentence}." for sentence in fitted.left_out)]
+    errors = f"Errors of the {len(found.residuals)} figures above: {said_of_errors(found.residuals)}."
+    notes = [errors, *(f"Left out: {sentence}." for sentence in fitted.left_out)]
     _show_residuals("measured, and what the fitted drive does", found.residuals, "\n".join(notes))
     if found.judged:
         _show_residuals("what it was not fitted to", found.judged)

@@ -8,6 +8,7 @@ import typer
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_subject
 from tiersim.files import check_target
+from tiersim.scenarios.load_steps import WHOLE
 
 if TYPE_CHECKING:
     from tiersim.scenarios.sizing.subject import SizingSubject
@@ -43,6 +44,8 @@ def load(
 ) -> None:
     """Run a trace at 0.25 to 4 times its load. Find the knee, the largest sustained load, and what limits it.
 
+    Sessions are cloned or left out whole: the table names the load that ran.
+
     Example: tiersim load prod.trace --on 15k-raid10
     """
     from tiersim.scenarios.sizing import load_limit as sizing
@@ -56,7 +59,7 @@ def load(
         with terminal.progress_bar("running loads") as progress:
             curve = sizing.load_curve(
                 lambda multiple, note: row_at(subject, on, settings or [], multiple, note),
-                subject.counted, targets, paced=subject.paced, progress=progress,
+                subject.counted, targets, paced=subject.paced, reached=subject.steps().at, progress=progress,
             )  # fmt: skip
         document = sizing.document(curve, subject.facts, Path(on).name.removesuffix(".toml"), targets)
         if output is not None:
@@ -96,14 +99,18 @@ def _show(
     title = f"{subject.name} on {document['scenario']}"
     notes = [
         *_notes(document, subject, targets),
-        *verdicts.notes_of_rows(row["summary"] for row in document["points"]),
+        *(
+            one
+            for one in verdicts.notes_of_rows(row["summary"] for row in document["points"])
+            if not one.startswith(WHOLE.partition("{")[0].capitalize())  # these are of all loads
+        ),
     ]
     terminal.show_table(title, columns, table, "\n".join(notes))
 
 
 def _cells(load: float, row: "Row", counted: str) -> list[str]:
     rate = row["summary"]["throughput_per_s"][counted]["value"]
-    return [f"{load:g} ×", f"{rate:,.0f}"]
+    return [f"{load:.4g} ×", f"{rate:,.0f}"]
 
 
 def _classes(rows: "list[Row]") -> list[tuple[str, str]]:
@@ -136,14 +143,17 @@ def _notes(document: dict[str, Any], subject: "SizingSubject", targets: "list[Ta
     if knee is None:
         notes.append("No knee: throughput ÷ mean latency is largest at an end of these loads.")
     else:
-        notes.append(f"Knee: {knee['load']:.2f} × ({knee['low']:g} to {knee['high']:g}): {knee['basis']}.")
+        notes.append(f"Knee: {knee['load']:.2f} × ({knee['low']:.4g} to {knee['high']:.4g}): {knee['basis']}.")
     fails = "the load is not carried, or a target is missed" if targets else "the load is not carried"
     if largest is None:
         notes.append(f"Clients of {subject.name} go on when they are answered: no load is too much for them.")
     elif largest["value"] is None:
         notes.append(f"Largest sustained load: {largest['basis']}.")
     else:
-        notes.append(f"Largest sustained load: {largest['value']:.2f} ×; at {largest['high']:.2f} × {fails}.")
+        notes.append(f"Largest sustained load: {largest['value']:.4g} ×; at {largest['high']:.4g} × {fails}.")
     if document["limited_by"]:
         notes.append(f"Limited by {document['limited_by']}.")
+    if document["not_run"]:
+        pairs = (f"{one['load']:g} × ran as {one['ran']:.4g} ×" for one in document["not_run"])
+        notes.append(f"{WHOLE.format(subject.steps().whole).capitalize()}{', '.join(pairs)}.")
     return notes

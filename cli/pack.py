@@ -44,7 +44,8 @@ def pack(
 ) -> None:
     """Find the cheapest arrays that carry several databases and meet each one's targets.
 
-    Each candidate can be bought several times. Every array of the answer is simulated with all its tenants.
+    Each candidate can be bought several times. Every array of the answer is simulated with all its tenants. If nothing
+    fits, the exit code is 0, too: "fits" is false in the JSON document.
 
     Example: tiersim pack databases.toml --candidates arrays.toml --slo 'p99(data read) < 10 ms' --growth 0.3
     """

@@ -9,6 +9,7 @@ from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_subject
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target
+from tiersim.scenarios.load_steps import WHOLE
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def size(
 
     Also names the next cheapest candidates (runners-up), and says why each cheaper candidate fails. Repeated
     simulations decide whether a target is met. A target that is met, but not over the whole expected range, is met
-    in doubt.
+    in doubt. If no candidate meets the targets, the exit code is 0, too: "chosen" is null in the JSON document.
 
     Example: tiersim size prod.trace --slo 'mean(transaction) < 5 ms' --candidates candidates.toml
     """
@@ -171,6 +172,9 @@ def _show(document: dict[str, Any], name: str) -> None:
     title = f"{name}: {targets}" + (f", at {document['load']:.3g} × the recorded load" if document["load"] != 1 else "")
     errors = verdicts.notes_of_rows(one["row"]["summary"] for one in entries if one["row"])
     notes = [_answer(document), *_doubts(document), *_whys(before), *_unknown(good), *errors]
+    if document["load"] != document["load_asked"]:
+        whole = WHOLE.format(document["load_in_whole"]).capitalize()
+        notes.append(f"{whole}{document['load_asked']:.4g} × was asked for.")
     if left_out:
         notes.append(f"{left_out} more candidates are in the document (--json, -o): {len(failed)} of all fail.")
     terminal.show_table(title, columns, table, "\n".join(notes), words=2)

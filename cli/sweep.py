@@ -109,7 +109,7 @@ def sweep(
     from tiersim.scenarios.sweeps.folder import check_folder, open_folder
     from tiersim.scenarios.sweeps.grid import Grid
     from tiersim.scenarios.sweeps.runner import look_over, plan_of, run_sweep
-    from tiersim.scenarios.sweeps.screening import stand_ins
+    from tiersim.scenarios.sweeps.screening import same_loads, stand_ins
 
     if is_tenants(trace):
         given = {"--replications": replications > 1, "--recorded-on": recorded_on, "--screen": screen is not None,
@@ -128,8 +128,8 @@ def sweep(
     check_folder(target, force=force)
     with _source(trace, overview.first, baseline, cluster=cluster) as (path, source):
         plan = plan_of(grid, overview, source, keep=keep, screen=screen, recorded_on=baseline)
-        screened = {} if screen is None else stand_ins(grid, source, screen)
         hands = _hands(overview, source, path, baseline, wanted=workers, cluster=cluster, keep=keep)
+        screened = same_loads(grid, source) if screen is None else stand_ins(grid, source, screen)
         with open_folder(target, plan, force=force) as folder:
             began = time.time()
             try:

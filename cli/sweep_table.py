@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from tiersim.cli import terminal, verdicts
+from tiersim.scenarios.load_steps import WHOLE
 from tiersim.units import format_ns
 
 #: More combinations are not shown one by one, but so many of the best and of the worst; fewer in a short table.
@@ -33,6 +34,7 @@ class _Shown:
     status: str
     error: str | None
     by_point: int | None
+    why: str | None  # another point stands for it
     means_ns: Mapping[str, float]  # by class, that are resolved
     summary: Mapping[str, Any]
 
@@ -59,20 +61,26 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
         "carries the load",
     ]
     if len(groups) <= most or headline is None:
-        cells = [_row(group, headline) for group in groups[:most]]
+        cells = [_row(keys, group, headline) for group in groups[:most]]
     else:
         ranked = sorted(
             (group for group in groups if _mean(group, headline) is not None), key=lambda g: _mean(g, headline) or 0.0
         )
         best, worst = ranked[:some], ranked[some:][-some:]
         cells = [
-            *(_row(group, headline) for group in best),
+            *(_row(keys, group, headline) for group in best),
             *([["…"] + [""] * (len(columns) - 1)] if worst else []),
-            *(_row(group, headline) for group in worst),
+            *(_row(keys, group, headline) for group in worst),
         ]
         title += f"; the {len(best)} lowest and {len(worst)} highest means"
     errors = verdicts.notes_of_rows(one.summary for one in shown if one.status == "done")
-    notes = [*_failures(shown), f"All points: {target}/points.parquet, or --json.", *errors]
+    same_loads = [one.why for one in shown if one.why is not None and one.why.startswith(WHOLE.partition("{")[0])]
+    notes = [
+        *_failures(shown),
+        *verdicts.caveats([{"caveats": same_loads}]),
+        f"All points: {target}/points.parquet, or --json.",
+        *errors,
+    ]
     long = headline is not None and len(groups) > most
     tables = 0 if everything or not long else len(keys)
     caption = terminal.caption(notes, everything=everything, left=tables, what="table")
@@ -95,12 +103,12 @@ def _shown(row: Mapping[str, Any], keys: Sequence[str]) -> _Shown:
     }
     kept = {
         key: summary[key]
-        for key in ("latency_ns", "throughput_per_s", "bottleneck", "verdict", "in_doubt", "caveats")
+        for key in ("latency_ns", "throughput_per_s", "bottleneck", "verdict", "in_doubt", "caveats", "load_reached")
         if key in summary
     }
-    by_point = row["screened"]["by_point"] if row["status"] == "screened" else None
+    by_point, why = (row["screened"][key] if row["status"] == "screened" else None for key in ("by_point", "why"))
     settings = tuple(row["settings"][key] for key in keys)
-    return _Shown(row["point"], settings, row["status"], row["error"], by_point, means, kept)
+    return _Shown(row["point"], settings, row["status"], row["error"], by_point, why, means, kept)
 
 
 def _counts(shown: Sequence[_Shown]) -> str:
@@ -115,12 +123,12 @@ def _mean(group: Sequence[_Shown], headline: str) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _row(group: Sequence[_Shown], headline: str | None) -> list[str]:
+def _row(keys: Sequence[str], group: Sequence[_Shown], headline: str | None) -> list[str]:
     """Return one row for a combination; where its replications differ, a range of them."""
     first = group[0]
     begin = [
         str(first.number),
-        *(value if len(value) <= _TEXT else f"{value[: _TEXT - 1]}…" for value in first.settings),
+        *(_setting(key, value, first.summary) for key, value in zip(keys, first.settings, strict=True)),
     ]
     done = [one for one in group if one.status == "done"]
     if not done:
@@ -138,6 +146,14 @@ def _row(group: Sequence[_Shown], headline: str | None) -> list[str]:
         verdicts.busiest(done[0].summary),
         ", ".join(loads),
     ]
+
+
+def _setting(key: str, value: str, summary: Mapping[str, Any]) -> str:
+    """Return the value of a key, and of a load the one that was run in its place."""
+    ran = summary.get("load_reached")
+    if key == "replay.load" and ran is not None and ran != float(value):
+        return f"{value} (ran {ran:.4g})"
+    return value if len(value) <= _TEXT else f"{value[: _TEXT - 1]}…"
 
 
 def _range(figures: Sequence[Mapping[str, Any]], key: str) -> str:

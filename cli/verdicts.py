@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tiersim.scenarios.load_steps import WHOLE
+
 Summary = Mapping[str, Any]
 
 _EXPECTED = "Expected error"
@@ -199,8 +201,10 @@ def notes_of_rows(summaries: Iterable[Summary]) -> list[str]:
 
 
 def caveats(summaries: Iterable[Summary]) -> list[str]:
-    """Return the caveats of all results as sentences, each once; keys without effect in one, that none be left out."""
-    found = list(dict.fromkeys(caveat for summary in summaries for caveat in summary.get("caveats", ())))
+    """Return the caveats of all results as sentences, each once; keys without effect in one, that none be left out, and
+    loads that were not run in one.
+    """
+    found = _loads_in_one(list(dict.fromkeys(caveat for summary in summaries for caveat in summary.get("caveats", ()))))
     idle = [one for one in found if _NO_EFFECT in one]
     if len(idle) > 1:
         keys = (f"{key} ({why})" for key, _, why in (one.partition(_NO_EFFECT) for one in idle))
@@ -208,6 +212,17 @@ def caveats(summaries: Iterable[Summary]) -> list[str]:
         found = [one for one in found if one not in idle]
         found.insert(place, f"no effect here: {', '.join(keys)}")
     return [f"{caveat[0].upper()}{caveat[1:]}." for caveat in found]
+
+
+def _loads_in_one(found: list[str]) -> list[str]:
+    """Return caveats, those of whole sessions that begin alike in one."""
+    begin, *_ = WHOLE.partition("{}")
+    joined: dict[str, str] = {}
+    for caveat in found:
+        head, parted, load = caveat.partition(": ")
+        key = head if caveat.startswith(begin) else caveat
+        joined[key] = f"{joined[key]}, {load}" if parted and key in joined else caveat
+    return list(joined.values())
 
 
 def _reach(multiples: Mapping[str, float]) -> str:

@@ -36,10 +36,13 @@ def _format_rate(bytes_per_s: float) -> str:
 class Sourced(StrictModel):
     """A device whose every parameter has an entry in ``sources``: a kind of knowledge and where it is from."""
 
-    _plain: ClassVar = frozenset({"kind", "name", "sources", "notes"})
+    _plain: ClassVar = frozenset({"kind", "name", "sources", "notes", "not_identified"})
 
     name: str = Field(description="Name in results.")
     notes: str = Field(default="", description="Text for people.")
+    not_identified: tuple[str, ...] = Field(
+        default=(), description="Keys that `tiersim devices fit` could not tell from the measurement. Not simulated."
+    )
     sources: dict[str, str] = Field(repr=False, description="Where each number comes from.")
     # what a buyer asks; nothing of it is simulated
     released: int | None = Field(default=None, ge=1950, le=2100, description="Year. Not simulated.")
@@ -89,7 +92,14 @@ class Sourced(StrictModel):
     @property
     def caveats(self) -> list[str]:
         """What a person must know before believing a result on this device, one sentence each."""
-        return []
+        guessed = [key for key in self.not_identified if self.sources.get(key, "").startswith("assumed")]
+        if not guessed:
+            return []
+        text = (
+            f"device {self.name}: its fit could not tell {', '.join(guessed)} from the measurement; they are assumed,"
+            " and the expected error does not hold that"
+        )
+        return [text]
 
     @model_validator(mode="after")
     def _a_price_has_a_date(self) -> "Sourced":

@@ -30,6 +30,7 @@ from tiersim.operations import FLUSH, WRITE
 from tiersim.parallel import Note, side_by_side
 from tiersim.random_numbers import CHOSEN_SESSIONS, CLONES, random_below, random_bits
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.load_steps import LoadSteps, counted, taken
 from tiersim.scenarios.owners import BURST, JOURNAL, SESSION, WRITER, Owners, deal_to_clients, find_owners
 from tiersim.scenarios.survey import EXTENT_BYTES, Checkpoint, CommandColumns, FileUse, RecordedCommands, TraceSurvey
 from tiersim.simulator.categories import CATEGORIES, LOG_FLUSH, LOG_SYNC, LOG_SYNC_DEVICE, categorise
@@ -188,19 +189,43 @@ def _kept(trace: RecordedCommands, owners: Owners, share: float, seed: int, copy
     """Which commands a share of the sessions issues; None: all of them."""
     if share >= 1.0:
         return None
-    sessions = np.flatnonzero(owners.role == SESSION)
-    drawn = [random_bits(seed, CHOSEN_SESSIONS, copy, int(session)) for session in sessions]
-    chosen = sessions[np.argsort(drawn)[: max(1, round(share * len(sessions)))]]
-    takes_part = np.zeros(len(owners.role), np.bool_)
-    takes_part[chosen] = True
+    takes_part = _takes_part(owners, share, seed, copy)
     is_writer = owners.role != SESSION
     kept = np.empty(len(trace), np.bool_)
     for first in range(0, len(trace), _BLOCK):
         stream = owners.stream[first : first + _BLOCK]
         number = np.arange(first, first + len(stream))
-        evenly = np.floor((number + 1) * share) > np.floor(number * share)
-        kept[first : first + len(stream)] = np.where(is_writer[stream], evenly, takes_part[stream])
+        kept[first : first + len(stream)] = np.where(is_writer[stream], _evenly(number, share), takes_part[stream])
     return kept
+
+
+def _takes_part(owners: Owners, share: float, seed: int, copy: int) -> NDArray[np.bool_]:
+    """Tell, by stream, which sessions a share of them is."""
+    sessions = np.flatnonzero(owners.role == SESSION)
+    drawn = [random_bits(seed, CHOSEN_SESSIONS, copy, int(session)) for session in sessions]
+    found = np.zeros(len(owners.role), np.bool_)
+    found[sessions[np.argsort(drawn)[: taken(share, len(sessions))]]] = True
+    return found
+
+
+def _evenly(number: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
+    """Tell which commands of writers, by their *number* in the trace, a share of them is."""
+    found: NDArray[np.bool_] = np.floor((number + 1) * share) > np.floor(number * share)
+    return found
+
+
+def steps_of_requests(owners: Owners, seed: int) -> LoadSteps:
+    """Return in which steps the load of requests can be run, by what :func:`scale_load` keeps of them."""
+    requests = counts_of(owners.stream, len(owners.role))
+    written = np.flatnonzero((owners.role != SESSION)[owners.stream])
+
+    def reached(load: float) -> float:
+        copies = math.ceil(load) - 1
+        share = load - copies
+        of_sessions = int(requests[_takes_part(owners, share, seed, copies)].sum())
+        return copies + (of_sessions + np.count_nonzero(_evenly(written, share))) / len(owners.stream)
+
+    return LoadSteps(counted(int(np.count_nonzero(owners.role == SESSION)), "session"), reached)
 
 
 @table_set
@@ -532,6 +557,7 @@ class Waiting:
     names: NDArray[np.str_]  # by stream: of the process; empty when it was not recorded
     facts: dict[str, Any]  # what was inferred, for people
     measured: dict[str, Any]  # recorded waits for the log, as ``measured_latencies`` has them
+    caveat: str | None = None  # that another load runs than was asked for
 
     def checkpoints(self, streams: Streams, recorded: tuple[Checkpoint, ...]) -> list[Checkpoint]:
         """When the recorded checkpoints, in order, ran in a run of *streams*."""
@@ -594,6 +620,7 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
     """Infer the streams of a trace for a replay as *scenario* says; raises ScenarioError, see :func:`by_the_clock`."""
     rules, names = scenario.model.replay, found.stream_names
     owners = find_owners(trace, names, rules.clients)
+    caveat = None if rules.load == 1.0 else steps_of_requests(owners, rules.seed).caveat(rules.load)
     crowd = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
     causes = CauseRules(
         rules.dependency_window,
@@ -620,7 +647,7 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
     owner = crowd.owners.stream if crowd.is_recorded else None
     file = streams.station.astype(np.min_scalar_type(len(found.files)))
     nowhere = streams._replace(station=np.zeros(0, np.uint32))
-    return Waiting(nowhere, file, owner, crowd.name, known, syncs)
+    return Waiting(nowhere, file, owner, crowd.name, known, syncs, caveat)
 
 
 def _recorded_syncs(streams: Streams, latency_ns: NDArray[np.int64]) -> dict[str, Any]:

@@ -681,6 +681,10 @@ def test_a_trace_of_nothing(shell: Shell) -> None:
             "s.toml:3: queues.data: is the name of a volume; choose",
         ),
         ("[volumes.data\n", "s.toml:1: is not valid TOML"),
+        (
+            'kind = "flash"\nname = "x"\nchannels = 8',
+            's.toml: is a device file, not a scenario; write a scenario beside it: device = "s.toml" under',
+        ),
         ('\ufeff[volumes.data]\ndevice = "aws-gp3"\ncuont = 1', "s.toml:3: volumes.data.cuont: unknown key"),
         (b"\xff\xfe", "s.toml: byte 0 is not UTF-8 text; save the file as UTF-8"),
     ],

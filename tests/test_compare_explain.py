@@ -76,9 +76,26 @@ def test_the_table_says_what_the_intervals_leave_open(shell: Shell, replayed: Pa
     assert "÷ 15k-raid10" in said.out
     assert "pcie-flash against 15k-raid10: of " in said.out
     assert "busiest part" in said.out
+    assert "Expected error (not calibrated), measured against predicted: throughput" in said.out
+    assert "It does not hold the error of the models." in said.out
+    rows = [line for line in said.out.splitlines() if re.search(r", (mean|p\d\d)  ", line)]
+    compared = [line for line in rows if "×" in line or "(" in line]
+    assert f"of {len(compared)} latencies" in said.out
+    left = sum(line.rstrip().endswith("open") for line in compared)
+    assert (f"for {left} it is not clear" in said.out) == (left > 0)
     same = shell("compare", *[replayed / f"{DEVICES[0]}.result"] * 2)
     assert "the same" in same.out
     assert " 0 are lower, 0 higher" in same.out
+
+
+def test_a_doubt_stands_beside_the_verdict(shell: Shell) -> None:
+    doubtful = statement_sample(DISKS)
+    doubtful.summary["in_doubt"] = True
+    document = shell(
+        "compare", *(paths := saved(shell.folder, a=doubtful, b=statement_sample(CARD))), "--json"
+    ).document()
+    assert [one["in_doubt"] for one in document["results"]] == [True, False]
+    assert ", in doubt" in shell("compare", *paths).out
 
 
 def test_intervals_decide() -> None:
@@ -149,6 +166,10 @@ def test_a_table_of_figures_stands_beside_predictions(shell: Shell) -> None:
     same = shell("compare", path, "--measured", shell.file("after.json", json.dumps(rows)), "--json").document()
     assert same["measured"]["rows"] == [by_class["transaction"]]
     assert "Measured, and in none of the results: nobody." in shell("compare", path, "--measured", table).out
+    table = shell.file("wrong.csv", "class,statistic,value,unit\ntransacton,p99,2.5,ms\n")
+    said = shell("compare", path, "--measured", table).out
+    assert "in none of the results: transacton (did you mean 'transaction'?)." in said
+    assert "Expected error" in said
 
 
 @pytest.mark.parametrize(

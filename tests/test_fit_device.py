@@ -25,8 +25,10 @@ from tiersim.scenarios.calibration.fitting.devicefile import (
 from tiersim.scenarios.calibration.fitting.fit import Fit, fit_loops
 from tiersim.scenarios.calibration.fitting.loops import simulate
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, device, device_values, start
-from tiersim.scenarios.calibration.fitting.residuals import FitRange, Residual
+from tiersim.scenarios.calibration.fitting.residuals import FitRange, Residual, said_of_errors
 from tiersim.scenarios.calibration.fitting.targets import FitTarget, HostSpread, Latencies, Setting, targets
+from tiersim.scenarios.caveats import of_hardware
+from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.validation import flash_drive
 from tiersim.traces.readers.load_generators import measurements
 
@@ -223,10 +225,26 @@ def test_every_number_of_the_file_has_a_source_and_the_file_is_a_device(told: Se
     (tmp_path / "mine.toml").write_text(tomli_w.dumps(values))
     drive = read_device(tmp_path / "mine.toml")
     assert isinstance(drive, Flash)
-    assert drive.model_copy(update={"name": "fitted", "sources": {}, "notes": ""}) == device(
+    assert drive.model_copy(update={"name": "fitted", "sources": {}, "notes": "", "not_identified": ()}) == device(
         start(), capacity_bytes=800 * 10**9
     ).model_copy(update={"sources": {}})
     assert drive.sources.keys() == device_values(start()).keys() - {"kind"} | {"capacity"}
+    assert drive.notes.startswith("Fitted to 3 settings of points.csv; errors: median 10.0 %, ")
+    unknown = dict.fromkeys(one.key for name, one in PARAMETERS.items() if name not in told)
+    assert drive.not_identified == tuple(unknown)
+    guessed = [key for key in unknown if drive.sources[key].startswith("assumed")]
+    scenario = tmp_path / "s.toml"
+    scenario.write_text('[volumes.data]\ndevice = "mine.toml"\n')
+    said = [one for one in of_hardware(load_scenario(str(scenario))) if "fit" in one]
+    assert len(said) == bool(guessed)
+    assert all(f"mine: its fit could not tell {', '.join(guessed)} from the measurement; they" in one for one in said)
+
+
+def test_errors_of_a_fit_are_those_of_its_table() -> None:
+    figures = [
+        Residual("", "write", "mean", 100, fitted, weight) for fitted, weight in ((190, 0.01), (101, 1), (97, 1))
+    ]
+    assert said_of_errors(figures) == "median 3.0 %, largest 90.0 %"
 
 
 def test_sources_say_what_was_told_and_what_is_assumed() -> None:

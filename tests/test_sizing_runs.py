@@ -12,25 +12,28 @@ from typer.testing import CliRunner
 
 from tests.examples import first
 from tests.made_up_devices import token_bucket
-from tests.recordings import rows_of, write_recording
+from tests.recordings import closed_recording, rows_of, write_recording
 from tests.runs import commands, needs_jit, poisson
 from tiersim.cli.main import app
+from tiersim.cli.verdicts import caveats
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
-from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.library import find_workload, load_scenario
+from tiersim.scenarios.load_steps import steps_of_sessions
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.sizing.candidates import CandidatesModel, combinations, read_candidates
 from tiersim.scenarios.sizing.endurance import endurance_of
 from tiersim.scenarios.sizing.load_limit import load_curve
 from tiersim.scenarios.sizing.screen import VolumeDemand, certain_failure
 from tiersim.scenarios.sizing.size import Request, size
-from tiersim.scenarios.sizing.subject import SizingSubject, of_path
+from tiersim.scenarios.sizing.subject import SizingSubject, of_described, of_path, scaled_workload
 from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.sweeps.rows import Row, row_of
 from tiersim.scenarios.validation import orders
+from tiersim.scenarios.workloads.replay import load_workload
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
@@ -89,9 +92,86 @@ def test_a_target_bounds_the_load() -> None:
     assert curve.largest_sustainable["value"] * 0.4 == pytest.approx(0.5, rel=0.12)
 
 
+def test_a_load_of_whole_sessions_is_called_by_what_was_run_and_run_once() -> None:
+    run, asked = queue_at(1, 0.4, 5000), []
+
+    def at(load: float, note: object) -> Row:
+        asked.append(load)
+        return run(load, note)  # type: ignore[no-any-return]
+
+    slow = [parse_target("mean(data read) < 2 ms")]  # up to a load of 1.25
+    curve = load_curve(at, "requests", slow, loads=(0.1, 0.25, 0.5, 1.0, 2.0, 3.0), reached=steps_of_sessions(2).at)
+    assert sorted(asked) == list(curve.loads) == [0.5, 1.0, 1.5, 2.0, 3.0]
+    assert [row["summary"]["load_reached"] for row in curve.rows] == list(curve.loads)
+    assert curve.not_run == {0.1: 0.5, 0.25: 0.5}
+    assert curve.largest_sustainable is not None
+    assert (curve.largest_sustainable["low"], curve.largest_sustainable["high"]) == (1.0, 1.5)
+
+
+def test_steps_of_a_load() -> None:
+    one, eight = steps_of_sessions(1), steps_of_sessions(8)
+    assert [one.at(load) for load in (0.25, 1.0, 1.25, 2.0, 2.5)] == [1, 1, 2, 2, 3]
+    assert (one.at_least(1.25), eight.at_least(1.3), eight.at_least(1.25)) == (2, 1.375, 1.25)
+    assert steps_of_sessions(1000).at(0.3333) == 0.3333  # near enough
+    assert eight.caveat(1.5) is None
+    assert (found := one.caveat(1.25)) == (
+        "sessions are cloned or left out whole (1 session recorded): 1.25 × the recorded load ran as 2 ×"
+    )
+    assert caveats([{"caveats": [one.caveat(1.25), "else"]}, {"caveats": [one.caveat(0.5)]}]) == [
+        f"S{found[1:]}, 0.5 × the recorded load ran as 1 ×.",
+        "Else.",
+    ]
+
+
+@pytest.mark.parametrize("load", [0.25, 1.0, 1.3, 2.0])
+def test_the_steps_of_a_described_workload_are_whole_clients(load: float) -> None:
+    path = find_workload(Path("oltp-batches"))
+    assert path is not None
+    described = load_workload(path)
+    steps = of_described(described).steps()
+    before, after = (
+        [one.clients or 1 for one in each.model.streams.values() if one.rate is None]
+        for each in (described, scaled_workload(described, load))
+    )
+    clocked = len(before) < len(described.model.streams)
+    assert steps.reached(load) == pytest.approx(load if clocked else sum(after) / sum(before))
+
+
+@pytest.mark.parametrize("load", [0.3, 1.3, 2.5])
+def test_the_steps_of_requests_are_what_a_replay_runs(load: float, tmp_path: Path) -> None:
+    base = tmp_path / "base.toml"
+    base.write_text(f'[volumes.data]\ndevice = "{bucket(tmp_path, 800)}"\n')
+    subject = of_path(recording(tmp_path), load_scenario(str(base)))
+    ran = subject.run(load_scenario(str(base), [f"replay.load={load}"]), load, lambda _: None).summary
+    assert ran["replay"]["load_reached"] == subject.steps().reached(load)
+    assert subject.steps().caveat(load) in [None, *ran["caveats"]]
+
+
+def test_a_target_of_a_load_runs_no_less_than_it_and_says_what_ran(tmp_path: Path) -> None:
+    rows = rows_of(**closed_recording(1, 300, 200_000, 2_000_000))
+    trace = write_recording(tmp_path, rows, streams=["1 backend"])
+    asked = ["--slo", "throughput >= 1.25x", "--candidates", SSD, "--set", "replay.mode=partly-open"]
+    shown = RUNNER.invoke(app, ["size", str(trace), *asked])
+    assert shown.exit_code == 0, shown.output
+    assert "at 2 × the recorded load" in shown.output
+    assert "whole (1 session recorded): 1.25 × was asked for." in " ".join(shown.output.split())
+    assert "ran as" not in shown.output  # the run itself got what it was asked for
+    document = json.loads(RUNNER.invoke(app, ["size", str(trace), *asked, "--json"]).stdout)
+    assert (document["load"], document["load_asked"]) == (2, 1.25)
+    sweep = ["sweep", str(trace), "--on", SSD, "--set", "replay.load=0.5,1,1.25", "-o", str(tmp_path / "a")]
+    shown = RUNNER.invoke(app, sweep)
+    assert "1.25 (ran 2)" in shown.output
+    assert "whole (1 session recorded): 1 × ran, as at point 1" in " ".join(shown.output.split())
+    rows = json.loads(RUNNER.invoke(app, [*sweep, "--json", "--force"]).stdout)["rows"]
+    assert [row["status"] for row in rows] == ["screened", "done", "done"]
+    assert rows[0]["screened"] == {
+        "by_point": 1, "why": "sessions are cloned or left out whole (1 session recorded): 1 × ran, as at point 1"
+    }  # fmt: skip
+
+
 def test_loads_that_all_hold_and_loads_that_never_do_say_so() -> None:
     light = load_curve(queue_at(1, 0.01, 2000), "requests", loads=(0.5, 1.0, 2.0))
-    assert light.knee is None
+    assert (light.knee, light.limited_by) == (None, None)
     assert light.largest_sustainable is not None
     assert (
         light.largest_sustainable["value"],
@@ -104,13 +184,15 @@ def test_loads_that_all_hold_and_loads_that_never_do_say_so() -> None:
     assert (heavy.largest_sustainable["low"], heavy.largest_sustainable["high"]) == (None, 0.5)
 
 
-def recording(folder: Path, per_s: float = 400.0, count: int = 4000) -> Path:
+def recording(folder: Path, per_s: float = 400.0, count: int = 4000, sessions: int = 0) -> Path:
     draw = np.random.default_rng(5)
     times = np.cumsum(draw.exponential(1e9 / per_s, count)).astype(np.int64)
     op = np.where(draw.random(count) < 0.7, READ, WRITE)
     purpose = np.where(op == READ, DATA_READ, DATA_WRITE)
-    rows = rows_of(times, 200_000, op=op, purpose=purpose, offset_bytes=draw.integers(0, 10**6, count) * 8192)
-    return write_recording(folder, rows)
+    stream = np.arange(count) % sessions if sessions else -1
+    offset_bytes = draw.integers(0, 10**6, count) * 8192
+    rows = rows_of(times, 200_000, stream, op=op, purpose=purpose, offset_bytes=offset_bytes)
+    return write_recording(folder, rows, streams=[f"{number} backend" for number in range(sessions)])
 
 
 def subject_of(folder: Path, base: str, *settings: str) -> SizingSubject:
@@ -281,7 +363,7 @@ RUNNER = CliRunner()
 
 
 def test_the_commands_write_documents_and_tables(tmp_path: Path) -> None:
-    trace = recording(tmp_path, count=1500)
+    trace = recording(tmp_path, count=1600, sessions=8)
     loads, sizes = tmp_path / "a.load.json", tmp_path / "a.size.json"
     shown = RUNNER.invoke(app, ["load", str(trace), "--on", SSD, "--set", "replay.mode=open", "-o", str(loads)])
     assert shown.exit_code == 0, shown.output

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.caveats import BEYOND, model_error_of, multiples_of
+from tiersim.scenarios.load_steps import LoadSteps
 from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.judging import check_targets, doubts_of, judge_hardware, judge_run, load_for, needed_bytes
 from tiersim.scenarios.sizing.subject import SizingSubject
@@ -164,8 +165,9 @@ def subject(*, queries: tuple[str, ...] = ("checkout",), per_s: float | None = 1
         raise AssertionError("nothing is run here")
 
     return SizingSubject(
-        "made up", {}, "transactions" if queries else "requests", queries, 10**9, per_s, None, "replay.load", run
-    )
+        "made up", {}, "transactions" if queries else "requests", queries, 10**9, per_s, None, "replay.load", run,
+        steps=lambda: LoadSteps("", float),
+    )  # fmt: skip
 
 
 def load_of(*texts: str) -> float:

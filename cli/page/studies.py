@@ -189,7 +189,7 @@ def _curve(points: Sequence[CurvePointModel]) -> dict[str, list[float | None]]:
 def _load(name: str, document: LoadModel, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
     by_load: dict[float, list[RowModel]] = {}
     for row in document.points:
-        by_load.setdefault(_load_of(row.settings), []).append(row)
+        by_load.setdefault(_load_of(row), []).append(row)
     return {
         "name": name,
         "scenario": document.scenario,
@@ -203,10 +203,12 @@ def _load(name: str, document: LoadModel, places: Mapping[str, int], parts: Sequ
     }
 
 
-def _load_of(settings: Mapping[str, str]) -> float:
-    """Return the multiple of the recorded load; the recorded one where the settings do not say."""
+def _load_of(row: RowModel) -> float:
+    """Return the multiple of the recorded load that was run; the recorded one where the row does not say."""
+    if row.summary is not None and row.summary.load_reached is not None:
+        return row.summary.load_reached
     try:
-        return float(settings.get("replay.load", 1.0))
+        return float(row.settings.get("replay.load", 1.0))
     except ValueError:
         return 1.0
 

@@ -92,6 +92,7 @@ class SummaryModel(_Part):
     name: str = ""
     verdict: dict[str, str | None] = {}
     in_doubt: bool = False
+    load_reached: FiniteFloat | None = None  # multiple of the recorded load, where a row is of a recording
     load: LoadVerdictModel = LoadVerdictModel()
     bottleneck: BottleneckModel | None = None
     throughput_per_s: dict[str, FigureModel | None] = {}

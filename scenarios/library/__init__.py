@@ -56,6 +56,11 @@ def find_scenario(name_or_path: str) -> tuple[str, str, Path]:
 def read_scenario(name: str, text: str, file: Path, settings: Sequence[str] = ()) -> NamedScenario:
     """Read a scenario from its *text*; *file* is where devices are looked for beside. Raises ScenarioError."""
     values = parse_toml(text, str(file))
+    if "kind" in values and "volumes" not in values:
+        raise ScenarioError(
+            f'{file}: is a device file, not a scenario; write a scenario beside it: device = "{file.name}" under'
+            " [volumes.data]"
+        )
     model = validate(Scenario, values, text, str(file))
     if settings:
         for setting in settings:

@@ -6,11 +6,13 @@ from typing import Any
 
 from tiersim.errors import ScenarioError
 from tiersim.parallel import side_by_side
+from tiersim.scenarios.load_steps import as_called
 from tiersim.scenarios.sizing.judging import check_targets, judge_run
 from tiersim.scenarios.sizing.targets import Target
 from tiersim.scenarios.sweeps.rows import Row
 from tiersim.scenarios.sweeps.sources import Note
 from tiersim.simulator.categories import REQUEST_CATEGORIES
+from tiersim.simulator.verdict import ALWAYS_BUSY
 
 SCHEMA = "tiersim.load/1"
 #: Multiples of the recorded load that are run first.
@@ -23,6 +25,8 @@ _KNEE_STEPS = 2
 #: Runs the subject at a multiple of its load and returns the row.
 At = Callable[[float, Note], Row]
 Progress = Callable[[int, int], None]
+#: Returns the multiple of the recorded load that is run where one is asked for.
+Reached = Callable[[float], float]
 
 KNEE = (
     "throughput ÷ mean latency is largest there (the power of Kleinrock, ICC 1979; a line from the origin touches the"
@@ -39,6 +43,7 @@ class LimitCurve:
     knee: dict[str, Any] | None
     largest_sustainable: dict[str, Any] | None
     limited_by: str | None
+    not_run: dict[float, float]  # loads that were asked for, and what was run instead
 
 
 def load_curve(
@@ -48,22 +53,28 @@ def load_curve(
     *,
     paced: bool = True,
     loads: Sequence[float] = LOADS,
+    reached: Reached = float,
     progress: Progress | None = None,
 ) -> LimitCurve:
     """Run at every one of *loads*, then where the knee and the largest sustained load are looked for.
 
     *counted* is what a throughput is of. A load is sustained when its run is steady and meets *targets*; without a pace
     (*paced*) nothing is ever too
-    much, and only targets bound it.
+    much, and only targets bound it. *reached* is the load of a run where one is asked for; none is run twice.
     """
-    runs = _Runs(at, progress, len(loads) + 2 * _KNEE_STEPS)
+    runs = _Runs(at, reached, progress, len(loads) + 2 * _KNEE_STEPS)
     runs.side_by_side(loads)
     largest = _largest(runs, counted, targets) if paced or targets else None
     knee = _knee(runs, counted)
     ordered = sorted(runs.rows)
     return LimitCurve(
-        tuple(runs.rows[load] for load in ordered), tuple(ordered), knee, largest, _limited_by(runs, counted, targets)
-    )  # fmt: skip
+        rows=tuple(runs.rows[load] for load in ordered),
+        loads=tuple(ordered),
+        knee=knee,
+        largest_sustainable=largest,
+        limited_by=_limited_by(runs, counted, targets),
+        not_run={load: runs.reached(load) for load in loads if runs.reached(load) != load},
+    )
 
 
 def document(curve: LimitCurve, trace: Mapping[str, Any], scenario: str, targets: Sequence[Target]) -> dict[str, Any]:
@@ -77,6 +88,7 @@ def document(curve: LimitCurve, trace: Mapping[str, Any], scenario: str, targets
         "knee": curve.knee,
         "largest_sustainable": curve.largest_sustainable,
         "limited_by": curve.limited_by,
+        "not_run": [{"load": load, "ran": ran} for load, ran in curve.not_run.items()],
     }
 
 
@@ -92,18 +104,28 @@ def check_load_targets(targets: Sequence[Target], subject: Any) -> None:
 
 
 class _Runs:
-    """Rows by load; each load is run once."""
+    """Rows by the load that was reached; each is run once."""
 
-    def __init__(self, at: At, progress: Progress | None, expected: int) -> None:
-        self.at, self.progress, self.expected = at, progress, expected
+    def __init__(self, at: At, reached: Reached, progress: Progress | None, expected: int) -> None:
+        self.at, self._reached, self.progress, self.expected = at, reached, progress, expected
         self.rows: dict[float, Row] = {}
+        self.asked: dict[float, float] = {}  # by load that was reached: one that gives it
+
+    def reached(self, load: float) -> float:
+        """Return the load that is run where *load* is asked for, by the name that it has."""
+        found = self._reached(load)
+        return next((known for known in self.asked if as_called(known, found) == known), found)
 
     def side_by_side(self, loads: Sequence[float]) -> None:
-        new = [load for load in dict.fromkeys(loads) if load not in self.rows]
+        for load in sorted(loads, key=lambda load: self._reached(load) != load):  # first those that give names
+            found = self.reached(load)
+            self.asked.setdefault(found, found if self.reached(found) == found else load)
+        new = [load for load in self.asked if load not in self.rows]
 
         def one(load: float) -> Callable[[Note], None]:
             def go(note: Note) -> None:
-                self.rows[load] = self.at(load, note)
+                row = self.at(self.asked[load], note)
+                self.rows[load] = {**row, "summary": {**row["summary"], "load_reached": load}}
                 self._tell()
 
             return go
@@ -111,9 +133,8 @@ class _Runs:
         side_by_side([one(load) for load in new], lambda _: None)
 
     def row(self, load: float) -> Row:
-        if load not in self.rows:
-            self.side_by_side([load])
-        return self.rows[load]
+        self.side_by_side([load])
+        return self.rows[self.reached(load)]
 
     def _tell(self) -> None:
         if self.progress is not None:
@@ -142,10 +163,11 @@ def _largest(runs: _Runs, counted: str, targets: Sequence[Target]) -> dict[str, 
             else f"already the run at {first_bad:g} × {fails}"
         )
         return {"value": None, "low": ends[0], "high": ends[1], "resolved": False, "basis": basis}
-    good, bad = below[-1], first_bad
+    good, bad = runs.asked[below[-1]], runs.asked[first_bad]
     while bad > good * (1 + _NEAR):
         middle = round((good + bad) / 2, 4)
         good, bad = (middle, bad) if _holds(runs.row(middle), counted, targets) else (good, middle)
+    good, bad = runs.reached(good), runs.reached(bad)
     return {
         "value": good,
         "low": good,
@@ -205,12 +227,14 @@ def _vertex(x: Sequence[float], y: Sequence[float]) -> float:
 
 def _limited_by(runs: _Runs, counted: str, targets: Sequence[Target]) -> str | None:
     """Return the station that the first load that is too much is short of; of loads that all hold, the busiest of the
-    highest.
+    highest, if it works all the time.
     """
     ordered = [load for load in sorted(runs.rows) if runs.rows[load]["status"] == "done"]
     if not ordered:
         return None
-    first = next((load for load in ordered if not _holds(runs.rows[load], counted, targets)), ordered[-1])
-    summary = runs.rows[first]["summary"]
+    first = next((load for load in ordered if not _holds(runs.rows[load], counted, targets)), None)
+    summary = runs.rows[ordered[-1] if first is None else first]["summary"]
+    if first is None and summary["bottleneck"]["utilisation"] < ALWAYS_BUSY:
+        return None
     station = summary["load"]["station"] or summary["bottleneck"]["station"]
     return None if station is None else str(station)

@@ -79,7 +79,11 @@ class _Trial:
 
     def __init__(self, request: Request, candidates: Sequence[Candidate], progress: Progress | None) -> None:
         self.request, self.candidates, self.progress = request, candidates, progress
-        self.load = load_for(request.targets, request.subject)
+        self.asked = load_for(request.targets, request.subject)
+        steps = None if self.asked == 1.0 else request.subject.steps()
+        self.load = 1.0 if steps is None else steps.at_least(self.asked)
+        self.reached = 1.0 if steps is None else steps.at(self.load)
+        self.whole = "" if steps is None else steps.whole
         self.rows: dict[int, Row] = {}
         self.endurances: dict[int, Endurance | None] = {}
         self.doubts: dict[int, list[str]] = {}
@@ -184,7 +188,9 @@ def _document(request: Request, candidates: Sequence[Candidate], found: SearchOu
         "schema": SCHEMA,
         "trace": dict(request.subject.facts),
         "scenario": Path(request.base).name.removesuffix(".toml"),
-        "load": trial.load,
+        "load": trial.reached,
+        "load_asked": trial.asked,
+        "load_in_whole": trial.whole,
         "targets": [asdict(target) for target in request.targets],
         "candidates": [_entry(candidates[place], place, found, trial) for place in order],
         "chosen": None if found.chosen is None else candidates[found.chosen].name,

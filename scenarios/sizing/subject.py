@@ -4,6 +4,7 @@ any load.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tiersim.operations import READ, WRITE
 from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import find_workload
+from tiersim.scenarios.load_steps import LoadSteps, counted, steps_of_clients
 from tiersim.scenarios.sizing.screen import VolumeDemand
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES
 from tiersim.scenarios.survey import merged_blocks
@@ -44,6 +46,7 @@ class SizingSubject:
         str | None
     )  # key of the scenario that multiplies the load; None: of a described workload, which is changed itself
     run: Run
+    steps: Callable[[], LoadSteps]  # in which the load can be run
 
     def refuse_load(self, scenario: NamedScenario) -> None:
         """Raise ScenarioError for a scenario that says a load of its own: what is run here decides that."""
@@ -80,7 +83,7 @@ def of_source(source: SweepSource, base: NamedScenario) -> SizingSubject:
     """Make a recording that was read ready for scenarios like *base*."""
     source.prepare()
     if isinstance(source, RequestSource):
-        return _of_requests(source)
+        return _of_requests(source, base)
     assert isinstance(source, StatementSource)
     return _of_statements(source, base)
 
@@ -108,6 +111,19 @@ def of_described(described: Described) -> SizingSubject:
         demand=None,
         load_key=None,
         run=run,
+        steps=lambda: _steps_of_described(described),
+    )
+
+
+def _steps_of_described(described: Described) -> LoadSteps:
+    """Clients are whole; what comes at a rate is not."""
+    streams = described.model.streams.values()
+    clients = [stream.clients or 1 for stream in streams if stream.rate is None]
+    if len(clients) < len(streams):
+        return LoadSteps("", lambda load: load)
+    total = sum(clients)
+    return LoadSteps(
+        counted(total, "client"), lambda load: sum(steps_of_clients(one).reached(load) * one for one in clients) / total
     )
 
 
@@ -128,7 +144,7 @@ def scaled_workload(described: Described, load: float) -> Described:
     return replace(described, model=described.model.model_copy(update={"streams": streams}))
 
 
-def _of_requests(source: RequestSource) -> SizingSubject:
+def _of_requests(source: RequestSource, base: NamedScenario) -> SizingSubject:
     found = source.found
     commands = 0
     asked = np.zeros((2, 2))  # requests and bytes, read and written
@@ -147,6 +163,7 @@ def _of_requests(source: RequestSource) -> SizingSubject:
         demand=VolumeDemand(*(asked / commands).ravel().tolist()),
         load_key="replay.load",
         run=lambda scenario, _, note: source.run(scenario, note, tables=True),
+        steps=cache(lambda: source.steps(base)),
     )
 
 
@@ -164,6 +181,7 @@ def _of_statements(source: StatementSource, base: NamedScenario) -> SizingSubjec
         demand=None,
         load_key="replay.load",
         run=lambda scenario, _, note: source.run(scenario, note, tables=True),
+        steps=cache(lambda: source.steps(base)),
     )
 
 

@@ -35,7 +35,7 @@ from tiersim.scenarios.caveats import ARRIVALS, CLIENTS, FLUSHES, INNODB, WAITS,
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, data_pages, is_extrapolated
 from tiersim.scenarios.statements.programs import OTHERS, Program
-from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, by_the_clock
+from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, by_the_clock, steps_of_statements
 from tiersim.simulator import verdict
 from tiersim.simulator.categories import (
     CATEGORIES,
@@ -389,6 +389,7 @@ def summarise_statements(
             "mode": scenario.model.replay.mode,
             "keeps": "rate" if keeps_rate else "clients",
             "load": scenario.model.replay.load,
+            **({} if load.described else {"load_reached": _load_reached(scenario, load)}),
             "sessions": assembled.program.sessions,
             "recorded_connections": load.connections,
             "transactions": program.transactions,
@@ -720,6 +721,11 @@ def _cache(assembled: Assembled, metrics: Metrics, first: int, ran: int) -> str:
     return NOT_WARMED if before - after > max(_FALLS * after, _DEVIATIONS * noise) else "warm"
 
 
+def _load_reached(scenario: NamedScenario, load: StatementLoad) -> float:
+    rules = scenario.model.replay
+    return steps_of_statements(rules, load).at(rules.load)
+
+
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     load = assembled.load
     pages = len(assembled.database.frame_of) if load.described else data_pages(load)
@@ -738,6 +744,9 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
         direct_io=bool(assembled.settings.engine.get("direct_io")),
         clients=assembled.clients,
     )
+    rules = scenario.model.replay
+    other_load = None if load.described else steps_of_statements(rules, load).caveat(rules.load)
+    found += [other_load] if other_load else []
     if is_extrapolated(load, assembled.settings):
         found.append(
             f"extrapolated: the pool of {format_bytes(assembled.settings.buffer_pool_bytes)} is more than four times as"

@@ -29,6 +29,8 @@ from tiersim.scenarios.calibration.synthesis import Synthesis
 from tiersim.scenarios.calibration.synthesis.counted import Role, is_nested, is_of_the_recording, role_of
 from tiersim.scenarios.calibration.synthesis.synthesise import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.load_steps import LoadSteps, steps_of_clients, steps_of_sessions, taken
+from tiersim.scenarios.model import ReplayModel
 from tiersim.scenarios.statements.autovacuum import images_of_upkeep, said_of_vacuum, upkeep_of
 from tiersim.scenarios.statements.queries import (
     IndexEntries,
@@ -587,7 +589,7 @@ def schedule(scenario: NamedScenario, load: StatementLoad, found: LoadTransactio
     clocked = by_the_clock(load, replay.mode)
     own = np.arange(len(found.rows)) if clocked else found.session
     if replay.clients is not None:
-        clients = max(1, round(replay.clients * replay.load))
+        clients = taken(replay.load, replay.clients)
         number, session, start_ns = _dealt(found, clients)
     else:
         number, session, start_ns = _cloned(found, own, replay.load, load.span_ns, seed)
@@ -618,6 +620,14 @@ def schedule(scenario: NamedScenario, load: StatementLoad, found: LoadTransactio
         anew_ns = found.pause_ns[number[firsts]]
     waits_for = np.where(clock, CLOCK, OWN).astype(np.uint8)
     return TransactionSchedule(number, session, start_ns, waits_for, pause_ns, anew_ns)
+
+
+def steps_of_statements(replay: ReplayModel, load: StatementLoad) -> LoadSteps:
+    """Return in which steps *load* can be run as ``[replay]`` says, see :func:`schedule`."""
+    if replay.clients is not None:
+        return steps_of_clients(replay.clients)
+    clocked = by_the_clock(load, replay.mode)
+    return steps_of_sessions(load.transactions if clocked else len(np.unique(load.session)))
 
 
 def _in_places(session: Column, starts_ns: Column) -> tuple[Column, Column]:
@@ -653,7 +663,7 @@ def _chosen(sessions: int, share: float, seed: int, copy: int) -> NDArray[np.boo
     if share < 1.0:
         drawn = np.zeros(sessions, np.int64)
         fill_random_bits(drawn, seed, CHOSEN_SESSIONS, copy)
-        takes_part[np.argsort(drawn, kind="stable")[max(1, round(share * sessions)) :]] = False
+        takes_part[np.argsort(drawn, kind="stable")[taken(share, sessions) :]] = False
     return takes_part
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from tiersim.scenarios.caveats import in_doubt
+from tiersim.scenarios.load_steps import as_called
 from tiersim.simulator.result import Result
 
 #: What a row says of a result, where the result says it; the keys and shapes are those of ``docs/result.md``.
@@ -46,6 +47,8 @@ def row_of(result: Result, *, point: int = 0, replication: int = 0, settings: Ma
     for table, left_out in (("queries", _NOT_OF_QUERIES), ("stations", _NOT_OF_STATIONS)):
         if table in summary:
             summary[table] = {name: _without(found, left_out) for name, found in summary[table].items()}
+    if "load_reached" in (replay := result.summary.get("replay", {})):
+        summary["load_reached"] = as_called(replay["load"], replay["load_reached"])
     summary["in_doubt"] = in_doubt(result.summary)
     return _row(point, replication, settings, "done", None, summary)
 

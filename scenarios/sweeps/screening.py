@@ -1,16 +1,20 @@
-"""Points that need no simulation, because the fitted laws say that a pool of another size misses the same."""
+"""Points that need no simulation: the fitted laws say that a pool of another size misses the same, or another load runs
+as the same whole sessions.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.popularity.fit import predict
+from tiersim.scenarios.load_steps import WHOLE
 from tiersim.scenarios.statements.assembly import cache_state_of, frames_of
 from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.scenarios.sweeps.grid import Grid, Point
-from tiersim.scenarios.sweeps.sources import StatementSource, SweepSource
+from tiersim.scenarios.sweeps.sources import RequestSource, StatementSource, SweepSource
 
 POOL = "engine.buffer_pool"
+LOAD = "replay.load"
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,41 @@ def stand_ins(grid: Grid, source: SweepSource, tolerance: float) -> Mapping[int,
             else:
                 simulated = point, misses
     return found
+
+
+def same_loads(grid: Grid, source: SweepSource) -> Mapping[int, StandIn]:
+    """Return, by number, the points that run the load of another one, as sessions are whole, and that one."""
+    if all(axis.key != LOAD for axis in grid.axes) or not isinstance(source, RequestSource | StatementSource):
+        return {}
+    ran: dict[tuple[object, ...], tuple[float, float, str] | None] = {}  # by settings of the replay
+    groups: dict[tuple[int, tuple[str, ...], float], list[tuple[float, int, str]]] = {}
+    for number in range(len(grid)):
+        point = grid.point(number)
+        rules = tuple(one for one in point.settings.items() if one[0].startswith("replay."))
+        if (point.replication, rules) not in ran:
+            ran[point.replication, rules] = _load_ran(grid, point, source)
+        found = ran[point.replication, rules]
+        if found is not None:
+            asked, load, whole = found
+            others = tuple(value for key, value in point.settings.items() if key != LOAD)
+            groups.setdefault((point.replication, others, load), []).append((abs(asked - load), number, whole))
+    stand_ins = {}
+    for (_, _, load), points in groups.items():
+        (_, by, whole), *repeated = sorted(points)  # the one that asked for that load, if it is there
+        for _, number, _ in repeated:
+            why = f"{WHOLE.format(whole)}{load:.4g} × ran, as at point {by}"
+            stand_ins[number] = StandIn(by, why)
+    return stand_ins
+
+
+def _load_ran(grid: Grid, point: Point, source: RequestSource | StatementSource) -> tuple[float, float, str] | None:
+    """Return the load that a point asks for, the one that it runs, and what is whole; None if it is no scenario."""
+    try:
+        scenario = grid.scenario_of(point)
+    except ScenarioError:
+        return None
+    asked, steps = scenario.model.replay.load, source.steps(scenario)
+    return asked, steps.at(asked), steps.whole
 
 
 class _Expected:

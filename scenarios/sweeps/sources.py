@@ -7,9 +7,11 @@ from typing import Any, Protocol
 from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.self_replay import calibrate as calibrate_requests
-from tiersim.scenarios.causes import Waiting, from_disk
+from tiersim.scenarios.causes import Waiting, from_disk, steps_of_requests
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import find_workload, refuse_keys_of_statements, runs_statements
+from tiersim.scenarios.load_steps import LoadSteps
+from tiersim.scenarios.owners import find_owners
 from tiersim.scenarios.replay import Playback, replay, workers_that_fit
 from tiersim.scenarios.replay import trace_of as trace_of_requests
 from tiersim.scenarios.statements.assembly import Shared
@@ -20,7 +22,7 @@ from tiersim.scenarios.statements.replay import (
     replay_statements,
     trace_of,
 )
-from tiersim.scenarios.statements.statement_load import StatementLoad
+from tiersim.scenarios.statements.statement_load import StatementLoad, steps_of_statements
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import Result
@@ -91,6 +93,7 @@ class RequestSource:
         self._playback = Playback(self.found, keep=True)
         self._recorded_on = recorded_on
         self._baseline: Result | None = None
+        self._steps: Newest[LoadSteps] = Newest(1)
         self.trace: Mapping[str, Any] = trace_of_requests(self.found)
 
     def prepare(self) -> None:
@@ -107,6 +110,16 @@ class RequestSource:
     def waiting(self, scenario: NamedScenario) -> Waiting:
         """Return who waits for whom on *scenario*; raises ScenarioError."""
         return self._playback.waiting(scenario)
+
+    def steps(self, scenario: NamedScenario) -> LoadSteps:
+        """Return in which steps the load can be run on *scenario*."""
+        rules = scenario.model.replay
+
+        def find() -> LoadSteps:
+            owners = find_owners(self._playback.recorded, self.found.stream_names, rules.clients)
+            return steps_of_requests(owners, rules.seed)
+
+        return self._steps.get((rules.clients, rules.seed), find)
 
     def _replay(self, scenario: NamedScenario, note: Note | None = None, *, tables: bool = False) -> Result:
         return replay(self.found, scenario, progress=note, playback=self._playback, tables=tables)
@@ -138,6 +151,11 @@ class StatementSource:
         if self._recorded is not None:
             return self._recorded
         return self._loads.get(seed, lambda: load_of(self._path, seed, self._recorded_on))
+
+    def steps(self, scenario: NamedScenario) -> LoadSteps:
+        """Return in which steps the load can be run on *scenario*."""
+        rules = scenario.model.replay
+        return steps_of_statements(rules, self.load(rules.seed))
 
     def prepare(self) -> None:
         """See :class:`SweepSource`."""

@@ -85,7 +85,7 @@ function replayWords(replay, what) {
     writer_names?.length ? `Background writers (inferred: no session waits for them): ${list(writer_names.map(withPid))}.` : null,
     journal_names?.length ? `File system journals (inferred): ${list(journal_names.map(withPid))}.` : null,
     counted_ns?.from ? `The first ${span(counted_ns.from / 1e9)} are in no latency (replay.warmup): caches of controllers fill meanwhile.` : null,
-    known(load) && load !== 1 ? `${count(load)} times the recorded load, by cloning or leaving out sessions.` : null,
+    known(load) && load !== 1 ? `${count(load_reached ?? load)} times the recorded load, by cloning or leaving out sessions.` : null,
     known(recorded_connections) ? `The recording shows at most ${whole.format(recorded_connections)} sessions at a time.` : null,
     Object.entries(others).filter(([, value]) => known(value)).map(([key, value]) => generic(key, value)).join(' · ') || null,
   ].filter(known);

@@ -5,6 +5,7 @@ from typing import Any
 
 from tiersim.scenarios.calibration.fitting.fit import Fit
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, UNIT_BYTES, Parameter, device_values
+from tiersim.scenarios.calibration.fitting.residuals import said_of_errors
 from tiersim.units import NS_PER_S, format_bytes, format_ns
 
 _BY_DEPTH = "measure random reads of one size at depths 1 to 128"
@@ -69,6 +70,7 @@ def device_file(fit: Fit, name: str, capacity_bytes: int, capacity_source: str, 
         "kind": keys["kind"],
         "name": name,
         "notes": _notes(fit, measured),
+        "not_identified": list(dict.fromkeys(PARAMETERS[name].key for name in fit.unknown)),
         "capacity": f"{capacity_bytes} B",
         **{key: value for key, value in keys.items() if key != "kind"},
         "sources": sources,
@@ -84,7 +86,7 @@ def what_is_open(fit: Fit) -> list[str]:
 
 
 def _notes(fit: Fit, measured: str) -> str:
-    notes = f"Fitted to {measured}; {100 * fit.misfit:.1f} % off (weighted root mean square of relative errors)."
+    notes = f"Fitted to {measured}; errors: {said_of_errors(fit.residuals)}."
     if fit.unknown:
         notes += f" Not identified by the measurement: {', '.join(fit.unknown)}."
     return f"{notes} It is fresh because the times of programs hold what collection took while it was measured."

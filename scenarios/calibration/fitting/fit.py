@@ -45,7 +45,7 @@ class Fit:
 
     @property
     def misfit(self) -> float:
-        """Weighted root mean square of relative errors."""
+        """What the search made small, see :func:`misfit`."""
         return misfit(self.residuals)
 
     @property

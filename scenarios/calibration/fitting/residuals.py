@@ -5,10 +5,11 @@ could lie elsewhere.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from tiersim.scenarios.calibration.fitting.model import PARAMETERS, bounded
 
-#: How much the misfit (root mean square of relative errors) may grow before a move has left a trace.
+#: How much the misfit may grow before a move has left a trace.
 TRACE = 0.01
 #: A parameter that can move by the last of these factors without a trace cannot be told from the measurement.
 _PROBES = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0)
@@ -48,13 +49,19 @@ Misfit = Callable[[Mapping[str, float]], float]
 
 
 def misfit(found: Sequence[Residual]) -> float:
-    """Weighted root mean square of the logarithm of fitted over measured.
+    """What a search makes small: of the logarithm of fitted over measured, the root of the weighted mean loss.
 
-    Of a large error, that the model has no means to mend, only its size counts (Huber, Annals of Mathematical
-    Statistics 35(1), 1964).
+    Not an error to read: weights differ, and of a large error, that the model has no means to mend, only its size
+    counts (Huber, Annals of Mathematical Statistics 35(1), 1964).
     """
     losses = [one.weight * _loss(abs(math.log(one.fitted / one.measured))) for one in found]
     return math.sqrt(sum(losses) / sum(one.weight for one in found))
+
+
+def said_of_errors(found: Sequence[Residual]) -> str:
+    """Return the median and the largest error of figures, signs apart, as the tables of them show."""
+    errors = [abs(one.error_pct) for one in found]
+    return f"median {median(errors):.1f} %, largest {max(errors):.1f} %"
 
 
 def _loss(error: float) -> float:
