@@ -31,10 +31,11 @@ from tiersim.errors import ScenarioError
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import ARRIVALS, CLIENTS, FLUSHES, INNODB, WAITS, model_error_of
+from tiersim.scenarios.caveats import ARRIVALS, INNODB, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, data_pages, is_extrapolated
-from tiersim.scenarios.statements.programs import OTHERS, Program
+from tiersim.scenarios.statements.own_errors import may_keep_waits, uncalibrated_error
+from tiersim.scenarios.statements.programs import OTHERS
 from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, by_the_clock, steps_of_statements
 from tiersim.simulator import verdict
 from tiersim.simulator.categories import (
@@ -51,11 +52,6 @@ from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, IDLE
 from tiersim.simulator.database.database_state import (
     CLOCK,
     COUNTED_FROM,
-    FOR_EVICTION,
-    FOR_LOCK,
-    FOR_LOG,
-    FOR_READ,
-    FOR_TEMP,
     HISTORY,
     SPENT,
     Database,
@@ -292,8 +288,8 @@ _NOT_WARMED = (
 #: Of a pool whose reads a transaction fall by more than this share from the first third of a run to the last, and by
 #: more than so many standard deviations, the state at time 0 was not that of a pool that has run for long.
 _FALLS, _DEVIATIONS = 0.05, 4.0
-#: Most of the time; a share of it that is worth a sentence.
-_MOSTLY, _SAID = 0.5, 0.01
+#: A share of the time that is worth a sentence.
+_SAID = 0.01
 
 
 def summarise_statements(
@@ -343,11 +339,11 @@ def summarise_statements(
     comes_by_the_clock = keeps_rate and (load.synthetic or load.described)
     if assembled.settings.of_engine.page_cleaner is not None:
         believed["error"] = ARRIVALS if comes_by_the_clock else INNODB  # its errors are those of clients that wait
-    elif _may_keep_waits(program, rates["transactions"]["value"] or 0.0):
+    elif may_keep_waits(program, rates["transactions"]["value"] or 0.0):
         believed["error"] = WAITS
     elif comes_by_the_clock:
         believed["error"] = ARRIVALS
-    elif (whose := _uncalibrated_error(scenario, assembled, until_ns - from_ns)) is not None:
+    elif (whose := uncalibrated_error(scenario, assembled, until_ns - from_ns)) is not None:
         believed["error"] = whose
     summary: dict[str, Any] = {
         "schema": SCHEMA,
@@ -600,35 +596,6 @@ def _throughput(
         rates |= {name: sustainable * rates[name] for name in ("statements", "transactions")}
         basis = "the share of what comes that can be sustained"
     return {name: Figure(value=rate, low=rate, high=rate, resolved=True, basis=basis) for name, rate in rates.items()}
-
-
-def _may_keep_waits(program: Program, transactions_per_s: float) -> bool:
-    """Tell whether waits for the recorded storage make the error unknown: the recording shows them, which those did not
-    whose errors were measured; or what may be one is more of the predicted time than these errors.
-    """
-    _, most = caveats.multiples_of(caveats.model_error_of({"calibration": "none"}), "throughput") or (1.0, 1.0)
-    doubtful_ns = program.unseen_waits_ns + program.kept_waits_ns
-    return program.waits_told or doubtful_ns * transactions_per_s / (program.sessions * NS_PER_S) > 1 - 1 / most
-
-
-def _uncalibrated_error(scenario: NamedScenario, assembled: Assembled, counted_ns: int) -> str | None:
-    """Return whose errors a result without a calibration has if clients go round; None: those of others like it.
-
-    Where they wait for the log for most of the time, the rate is that of flushes, times the commits that share one:
-    those whose clients are back in time. How soon they are hangs on CPU, which no counter tells, and their recorded
-    pauses hold waits for processors. So does the rate itself where they wait for storage for less than most of it.
-    """
-    load, sessions = assembled.load, assembled.program.sessions
-    goes_round = load.closed and load.synthetic and not by_the_clock(load, scenario.model.replay.mode)
-    if assembled.clients is not None or not goes_round:
-        return None
-    spent_ns = assembled.database.spent.sum(axis=0).astype(np.float64)
-    rows_ns, spent_ns[FOR_LOCK] = spent_ns[FOR_LOCK], 0.0
-    spent_ns *= 1 + rows_ns / max(spent_ns.sum(), 1.0)  # who waits for a row waits for what its holder does
-    mostly_ns = _MOSTLY * sessions * counted_ns
-    if spent_ns[FOR_LOG] > mostly_ns:
-        return FLUSHES if sessions > 1 else None
-    return None if spent_ns[[FOR_READ, FOR_EVICTION, FOR_LOG, FOR_TEMP]].sum() > mostly_ns else CLIENTS
 
 
 def _basis(load: StatementLoad) -> str:
