@@ -345,7 +345,7 @@ SCENARIOS = (
     ),
     Fault(
         "flushes-of-one-client",
-        "scenarios/statements/result.py",
+        "scenarios/statements/own_errors.py",
         "return FLUSHES if sessions > 1 else None",
         "return FLUSHES",
         "A client by itself shares flushes.",
