@@ -572,4 +572,6 @@ def test_what_comes_by_the_clock_is_in_doubt_where_the_expected_error_fills_a_pa
     }
     assert in_doubt(summary) == doubted
     assert in_doubt(summary | {"replay": {"keeps": "rate"}}) == doubted
-    assert not in_doubt(summary | {"verdict": verdict | {"arrivals": "described"}})
+    described = summary | {"verdict": verdict | {"arrivals": "described"}}
+    assert in_doubt(described) == doubted
+    assert not in_doubt(described | {"replay": {"keeps": "clients"}})  # no hardware is too slow for them
