@@ -120,7 +120,7 @@ def test_the_database_is_drawn_with_its_checkpoints(
     per_s = flushes / (SPAN_NS / 1e9)
     assert f"WAL is written and flushed {per_s:,.0f} times a second. A flush, with its write, takes" in said
     busy = flushes * results[0].summary["log"]["sync_mean_ns"] / SPAN_NS
-    assert busy > 1 or f"(one is under way {100 * busy:.2g} % of the time)" in said
+    assert busy > 1 or f"(a flush is under way {100 * busy:.2g} % of the time)" in said
     rows = numbers(page, "database-time")[0]
     assert rows[0][3] == "Dirty pages"
     assert float(rows[1][3]) == pages["y"][0]
