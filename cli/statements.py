@@ -482,7 +482,7 @@ _CHECKED = (
 )
 _UNCHECKED = (
     "p99 is unknown: it was compared with measurements only on the recorded kind of storage, after a passed"
-    " calibration. --all prints what was simulated."
+    " calibration."
 )
 
 
