@@ -23,7 +23,8 @@ from tiersim.units import NS_PER_S, format_bytes, format_ns
 #: Where the time of a command in a controller is from, and what else it is.
 _OVERHEAD = "scenario, not checked; behind a write cache with a battery a flush takes this time and writes nothing"
 
-#: Of disks of which less is used it is said that their arms move little: on average a third of the part that is used.
+#: Disks hold little if they hold less than this share: between random places arms cross a third of what is used, here
+#: a thirtieth of the disk at most. The share is a choice.
 _LITTLE = 0.1
 
 #: What a result's verdict says of its ``reach`` when it goes beyond its recording; and when it does so with costs that
@@ -309,7 +310,7 @@ def empty_caches(scenario: NamedScenario, *, statements: bool) -> Iterator[str]:
 
 
 def short_seeks(scenario: NamedScenario, used_bytes: Mapping[str, int]) -> Iterator[str]:
-    """Name the volumes of disks of which what was recorded takes a small part; *used_bytes* by volume."""
+    """Name the volumes of disks that hold little; *used_bytes* is how much, by volume."""
     for name, used in used_bytes.items():
         volume = scenario.volumes.get(name)
         if volume is not None and isinstance(volume.device, Drive) and used < _LITTLE * volume.capacity_bytes:

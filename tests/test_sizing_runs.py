@@ -97,7 +97,8 @@ def test_a_load_of_whole_sessions_is_called_by_what_was_run_and_run_once() -> No
 
     def at(load: float, note: object) -> Row:
         asked.append(load)
-        return run(load, note)  # type: ignore[no-any-return]
+        row: Row = run(load, note)
+        return row
 
     slow = [parse_target("mean(data read) < 2 ms")]  # up to a load of 1.25
     curve = load_curve(at, "requests", slow, loads=(0.1, 0.25, 0.5, 1.0, 2.0, 3.0), reached=steps_of_sessions(2).at)

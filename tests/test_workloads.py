@@ -42,6 +42,17 @@ cache = "{cache}"
 rows = 6000
 rows_per_page = 60
 """
+#: Lookups in a table that no pool holds.
+LOOKUPS = """
+[relations.large]
+rows = {rows}
+rows_per_page = 60
+[statements.work]
+does = [{{ lookup = "large" }}]
+[streams.users]
+statements = ["work"]
+{users}
+"""
 #: CPU costs nothing, so that what remains is devices.
 SCENARIO = """
 [host]
@@ -294,16 +305,7 @@ def test_a_pool_is_warm_if_the_run_replaces_it_and_reads_no_less_then(
     """
     monkeypatch.setattr(workload_assembly, "_FEWEST", 0)
     monkeypatch.setattr(workload_assembly, "_MOST_TURNS", 0)
-    text = """
-[relations.large]
-rows = 600_000
-rows_per_page = 60
-[statements.work]
-does = [{ lookup = "large" }]
-[streams.users]
-statements = ["work"]
-clients = 4
-"""
+    text = LOOKUPS.format(rows=600_000, users="clients = 4")
     summary = run(tmp_path, text, pool=pool, cache="warm", engine="postgresql", more=f'duration = "{duration}"')
     assert summary["verdict"]["cache"] == cache
     show_workload([summary], everything=False)
@@ -364,16 +366,7 @@ rate = 3000.0
 
 
 def test_a_full_disk_is_to_blame_not_the_pool_where_lookups_wait_for_it(tmp_path: Path) -> None:
-    text = """
-[relations.large]
-rows = 6_000_000
-rows_per_page = 60
-[statements.work]
-does = [{ lookup = "large" }]
-[streams.users]
-statements = ["work"]
-rate = 2000.0
-"""
+    text = LOOKUPS.format(rows=6_000_000, users="rate = 2000.0")
     disk = ("volumes.data.device=seagate-cheetah-15k7-300",)
     summary = run(tmp_path, text, engine="postgresql", more='duration = "3 s"', settings=disk)
     assert summary["verdict"]["load"] == "saturated"

@@ -205,7 +205,7 @@ function drawHead() {
   const what = trace => (trace.transactions ? `${whole.format(trace.transactions)} transactions (${whole.format(trace.statements)} statements)` : `${whole.format(trace.requests)} requests`);
   const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
   const warmup_ns = Math.max(...scenarios().map(one => one.replay?.counted_ns?.from ?? 0));
-  const warmup = warmup_ns ? ` (behind ${span(warmup_ns / 1e9)} of warm-up that are left out)` : '';
+  const warmup = warmup_ns ? ` (after ${span(warmup_ns / 1e9)} of warm-up that are left out)` : '';
   const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${warmup}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}${sessionsOnCores()}; format: ${trace.source_format}`;
   $('facts').textContent = data.traces.map(about).join(' · ');
 }
