@@ -8,6 +8,7 @@ import pytest
 
 from tiersim.scenarios.calibration.cpu_and_waits import (
     COLD_NS,
+    COLD_RANGE,
     COUNTED_RANGE,
     READ_NS,
     READ_RANGE_NS,
@@ -97,24 +98,37 @@ def found(host: HostTime, transactions_per_s: float, reads: float) -> HostCosts:
 def test_transactions_and_reads_are_told_apart_at_any_load(transactions_per_s: float, reads: float) -> None:
     host = busy_host(transactions_per_s, reads, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
     costs = found(host, transactions_per_s, reads)
-    assert costs.hot == 1.0
-    assert costs.cpu_range == COUNTED_RANGE
-    assert costs.transaction_ns == pytest.approx(60 * US)
-    assert costs.read_ns == pytest.approx(20 * US, rel=0.01)
+    assert costs.hot == hot_share(60 * US, 0.0, host.own_share)
+    assert costs.cpu_range[0] <= COUNTED_RANGE[0] < COUNTED_RANGE[1] <= costs.cpu_range[1]
+    assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
+    assert costs.read_ns == pytest.approx(costs.hot * 20 * US, rel=0.01)
+
+
+def test_what_little_busy_processors_were_counted_to_take_is_less_on_busy_ones() -> None:
+    """The same work: as counted where the host is busy, more than a quarter more where it hardly is."""
+    shares = [hot_share(60 * US, 0.0, busy) for busy in (0.0, 0.1, 0.5, 0.9, 1.0)]
+    assert shares == sorted(shares)
+    assert shares[-2:] == [1.0, 1.0]
+    assert 1 / shares[0] == pytest.approx(1.27, rel=0.01)
+    low, high = cpu_range(60 * US, 0.0, busy=0.1)
+    assert low * shares[1] == pytest.approx(COUNTED_RANGE[0] * hot_share(60 * US, 0.0, 0.1, COLD_RANGE[1]))
+    assert high * shares[1] == pytest.approx(COUNTED_RANGE[1] * hot_share(60 * US, 0.0, 0.1, COLD_RANGE[0]))
+    assert cpu_range(60 * US, 0.0, busy=1.0) == COUNTED_RANGE
 
 
 def test_what_long_waits_make_colder_is_taken_off_in_proportion() -> None:
-    """One transaction in ten waited long, and its caches were cold: 20 of 70 µs."""
+    """One transaction in ten waited long, and its caches were cold: 15 of 70 µs."""
     host = busy_host(500, 0.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
     costs = costs_of_host(host, 500, Ios(250, 250, 250), 0.1)
-    assert costs.hot == pytest.approx(1 - 0.1 * COLD_NS / (70 * US), rel=0.01)
+    without = costs_of_host(host, 500, Ios(250, 250, 250))
+    assert costs.hot == pytest.approx((1 - 0.1 * COLD_NS / (70 * US)) * without.hot, rel=0.01)
     assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
     assert costs.read_ns == pytest.approx(costs.hot * 20 * US, rel=0.01)
 
 
 def test_a_cost_that_is_mostly_cold_is_hardly_known() -> None:
     assert hot_share(60 * US, 0.0) == 1.0
-    (most, least), (known, too) = cpu_range(75 * US, 0.21), cpu_range(300 * US, 0.21)
+    (most, least), (known, too) = cpu_range(75 * US, 0.4), cpu_range(300 * US, 0.21)
     assert least / most > 3 > too / known > COUNTED_RANGE[1] / COUNTED_RANGE[0]
 
 
@@ -147,7 +161,8 @@ def test_what_other_processes_of_the_server_do_by_the_second_is_no_part_of_a_tra
         helpers=ProcessorUse(share * host.cores, 0.0, 0.0),
         threads=ProcessorUse(host.of_kernel, host.of_kernel, 0.0),
     )
-    more_ns = found(helped, 500, 0.5).transaction_ns - found(host, 500, 0.5).transaction_ns
+    with_them, without = found(helped, 500, 0.5), found(host, 500, 0.5)
+    more_ns = with_them.transaction_ns / with_them.hot - without.transaction_ns / without.hot
     assert more_ns == pytest.approx(share * 2 * S / 500 if is_part else 0.0, abs=0.01 * US)
 
 
@@ -178,7 +193,7 @@ def test_pages_that_other_processes_write_are_no_part_of_a_transaction() -> None
     """Of 1.5 requests of a transaction others write 0.5: their kernel time is not charged to the transaction."""
     host = busy_host(1000, 1.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
     all_its, without = (costs_of_host(host, 1000, Ios(1000, 1500, 1500, others)) for others in (0, 500))
-    assert all_its.transaction_ns - without.transaction_ns == pytest.approx(0.5 * 12 * US)
+    assert all_its.transaction_ns - without.transaction_ns == pytest.approx(all_its.hot * 0.5 * 12 * US, rel=0.01)
     assert without.read_ns == all_its.read_ns
 
 

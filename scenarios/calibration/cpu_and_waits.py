@@ -5,9 +5,11 @@ reads, writes and flushes cost of that is kernel time: of the sessions beyond wh
 receive the same messages, and of the kernel's own threads. A page that is read takes as much of it as any other.
 
 **Who has slept is slow.** A session that waited long finds cold caches, and its transaction takes more CPU, whatever it
-does: 0.2 ms more a wait (:data:`COLD_NS`). Measured: a lookup by key takes 38 µs of a busy host, 44 if one in 38 waited
-for 100 ms, 51 if one in 13 did, 78 if one in 5 did, an update 188, and 221 if one in 5 did (8 clients of pgbench on 2
-virtual processors; ``benchmarks/real_postgres``). So that is taken off what was counted, by :func:`hot_share`.
+does (:data:`COLD_NS`); and all that a host does takes the longer the less it is busy (:data:`IDLE_COUNTED`). How much
+differs from host to host. Measured on two (8 clients of pgbench on 2 virtual processors; ``benchmarks/real_postgres``):
+a lookup by key takes 38 µs of the first one busy, 44 if one in 38 waited for 100 ms, 51 if one in 13 did, 78 if one in
+5 did; 45 of the second one busy, and 82 if one in 12 waited. What both have in common is taken off what was counted, by
+:func:`hot_share`.
 """
 
 from dataclasses import dataclass
@@ -17,14 +19,18 @@ from tiersim.scenarios.calibration.host_time import HostTime
 from tiersim.units import NS_PER_S
 
 #: By how much more the processors of a host that is hardly used take than busy ones, for the same work, where costs are
-#: assumed and nobody counted: and at which share of busy time it is down to a third. Read off 54 cells of two days;
-#: without those of one load, 0.5 to 0.75 and 0.08 to 0.2.
-IDLE, _FADES = 0.75, 0.08
-#: What a transaction takes more that has waited for longer than ``LONG_NS``, and multiples between which that lies.
-#: Read off 27 cells with caps, whose waits are of 10 to 100 ms: 175 µs are best for cells of the same pool, 220 from
-#: every pool to every; of the ten cells with most waits eight lie between the multiples (docs/processors.md). Nobody
-#: measured shorter waits.
-COLD_NS, COLD_RANGE, LONG_NS = 200_000, (0.5, 1.5), 10_000_000
+#: assumed and nobody counted: and at which share of busy time it is down to a third. Read off 37 cells of two hosts, as
+#: much from each; the first alone says 0.95 and 0.05, the second 0.6 and 0.3.
+IDLE, _FADES = 0.6, 0.2
+#: The same where processors were counted, besides what long waits cost; and what a transaction takes more that has
+#: waited for longer than ``LONG_NS``. Read off the same cells together (caps of 250 to 2,000 requests/s, waits of 10 to
+#: 100 ms), so that both hosts are off by as much: the first host's transactions come out 7 % too cheap in the median,
+#: the second's 9 % too dear. ``COLD_RANGE`` are multiples of what is taken off: within them, and ``COUNTED_RANGE``, lie
+#: all. Nobody measured shorter waits, or a third host.
+IDLE_COUNTED, _FADES_COUNTED, COLD_NS, LONG_NS = 0.3, 0.4, 150_000, 10_000_000
+COLD_RANGE = (0.3, 2.0)
+#: The measure of both are hosts that their load keeps busy for at least this share of the time.
+_ALWAYS = 0.9
 #: What a long wait is taken to last that nobody simulated: a throttling interval of Linux (block/blk-throttle.c).
 UNSEEN_NS = 100_000_000
 #: The server's other processes work by the second, whatever the rate: 1 to 13 ms of it in every cell. If they take no
@@ -51,11 +57,12 @@ LOG_NS = READ_NS
 MOST_LOG_NS = 71_000
 #: Processors that others took for more of the time make everything longer than it is.
 _STOLEN = 0.05
-#: What a statement costs besides its execution where its clients are here and nothing tells: so many times as much, and
-#: at least; what more would be no CPU but a wait: as much, and at most. Measured: 0.9 to 4 times the execution of
-#: lookups by key; a statement of lookups, updates and TPC-B-like transactions 20, 22 and 30 µs with its execution (8
-#: clients; benchmarks/real_postgres).
-CLIENT_SHARE, CLIENT_NS, MOST_CLIENT_SHARE, MOST_CLIENT_NS = 2.0, 20_000, 4.0, 100_000
+#: What a statement costs besides its execution where its clients are here and nothing tells: so many times as much,
+#: and ``ASSUMED_CLIENT_NS`` at least; no client takes less than ``CLIENT_NS``. What more would be no CPU but a wait: as
+#: much, and at most. Measured: 0.9 to 4 times the execution of lookups by key; a statement of lookups, updates and
+#: TPC-B-like transactions 20, 22 and 30 µs with its execution, on a second host 1.4 times that (8 clients;
+#: benchmarks/real_postgres).
+CLIENT_SHARE, CLIENT_NS, ASSUMED_CLIENT_NS, MOST_CLIENT_SHARE, MOST_CLIENT_NS = 2.0, 20_000, 25_000, 4.0, 100_000
 #: Multiples between which the CPU of statements and clients lies then.
 ASSUMED_RANGE = (0.5, 2.0)
 #: The same where nothing is known of executions, either, as their reads were not timed: an update took 181 µs where 95
@@ -97,11 +104,13 @@ def idle_factor(busy: float, idle: float = IDLE) -> float:
     return 1 + idle * exp(-max(busy, 0.0) / _FADES)
 
 
-def hot_share(counted_ns: float, long_waits: float, cold_ns: float = COLD_NS) -> float:
-    """Return which share of the CPU that a transaction was counted to take it takes on a busy host, if it has so many
-    long waits.
+def hot_share(counted_ns: float, long_waits: float, busy: float = 1.0, times: float = 1.0) -> float:
+    """Return which share of the CPU that a transaction was counted to take it takes on a busy host, if it
+    has so many long waits and its host was *busy* for such a share of the time; *times* as much may be lost by both.
     """
-    return max(1 - cold_ns * min(long_waits, 1.0) / counted_ns, _LEAST_HOT) if counted_ns > 0 else 1.0
+    slept = max(1 - times * COLD_NS * min(long_waits, 1.0) / counted_ns, _LEAST_HOT) if counted_ns > 0 else 1.0
+    idle = max(exp(-max(busy, 0.0) / _FADES_COUNTED) - exp(-_ALWAYS / _FADES_COUNTED), 0.0)
+    return slept / (1 + times * IDLE_COUNTED * idle)
 
 
 def most_client_ns(mean_ns: float) -> float:
@@ -111,21 +120,21 @@ def most_client_ns(mean_ns: float) -> float:
 
 def assumed_client_ns(mean_ns: float) -> float:
     """Return what a client is assumed to take for a statement whose execution takes *mean_ns*, which may hold waits."""
-    return min(max(CLIENT_SHARE * mean_ns, CLIENT_NS), MOST_CLIENT_NS)
+    return min(max(CLIENT_SHARE * mean_ns, ASSUMED_CLIENT_NS), MOST_CLIENT_NS)
 
 
-def cpu_range(counted_ns: float, long_waits: float, most_waits: float = 0.0) -> tuple[float, float]:
+def cpu_range(counted_ns: float, long_waits: float, most_waits: float = 0.0, busy: float = 1.0) -> tuple[float, float]:
     """Return between which multiples the CPU of a transaction on a busy host lies that was counted like that.
 
     Where the rule would leave less than anything was seen to take, or it is not known how often sessions waited, at
     most *most_waits* times, it may be all that was counted.
     """
-    hot = hot_share(counted_ns, long_waits)
-    least, most = (hot_share(counted_ns, long_waits, COLD_NS * times) / hot for times in reversed(COLD_RANGE))
-    if hot <= _LEAST_HOT or most_waits > long_waits:
+    hot = hot_share(counted_ns, long_waits, busy)
+    least, most = (hot_share(counted_ns, long_waits, busy, times) / hot for times in reversed(COLD_RANGE))
+    if hot_share(counted_ns, long_waits) <= _LEAST_HOT or most_waits > long_waits:
         most = 1 / hot
     if most_waits > long_waits:
-        least = min(least, hot_share(counted_ns, most_waits) / hot)
+        least = min(least, hot_share(counted_ns, most_waits, busy) / hot)
     return least * COUNTED_RANGE[0], most * COUNTED_RANGE[1]
 
 
@@ -161,8 +170,10 @@ def costs_of_host(
     assumed = (said,) if read_ns is None else ()
     read_ns = READ_NS if read_ns is None else read_ns
     counted_ns = rest_ns + read_ns * ios.reads_per_s / transactions_per_s
-    hot = hot_share(counted_ns, long_waits)
-    return HostCosts(hot * rest_ns, hot * read_ns, hot, said, cpu_range(counted_ns, long_waits, most_waits), assumed)
+    busy = time.own_share
+    hot = hot_share(counted_ns, long_waits, busy)
+    bounds = cpu_range(counted_ns, long_waits, most_waits, busy)
+    return HostCosts(hot * rest_ns, hot * read_ns, hot, said, bounds, assumed)
 
 
 def _as_counted(time: HostTime, each_ns: float, ios: Ios) -> tuple[float, float | None, str]:

@@ -485,7 +485,9 @@ def _by_guess(
     if found is not None:  # of what was not timed, nothing was counted on an idle host
         model.hot = 1 / idle_factor(run.busy)
         costs = start.costs._replace(read_ns=round(model.hot * READ_NS))
-        start = replace(start, costs=costs, client_ns=round(model.hot * start.client_ns))
+        if start.pause_ns is not None:
+            start = replace(start, client_ns=round(assumed_client_ns(model.hot * mean_ns)))
+        start = replace(start, costs=costs)
     return replace(start, recorded=recorded, simulated=run.pace)
 
 

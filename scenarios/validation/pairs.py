@@ -8,7 +8,8 @@ and its caps. ``benchmarks/real_postgres`` measures.
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -21,7 +22,7 @@ from tiersim.scenarios.validation.pair_figures import FAR, SLOW_APART, Pair, Pre
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
-from tiersim.traces.samples import matrix
+from tiersim.traces.samples import matrix, second_host
 
 _HOST = """\
 [host]
@@ -82,15 +83,33 @@ def _scenario(folder: Path, source: Cell, target: Cell, changes: Sequence[str]) 
 
 def experiment() -> Experiment:
     """How far off throughput is, in blocks of pairs, and of each pair."""
+    return judged(*_predicted(matrix))
+
+
+def of_second_host() -> Experiment:
+    """The same of another host, on which the CPU of transactions differs more from idle to busy."""
+    found = judged(*_predicted(second_host), on=" on a second host")
+    return replace(
+        found,
+        name="second-host",
+        title="PostgreSQL 18 on a second host: each of 16 cells predicted from the counters of every other of its load",
+        source="our own runs of pgbench (benchmarks/real_postgres, second-host.toml), once each: pools of 64 and 256"
+        " MiB, caps of reads, writes and the log, 8 clients on 2 cores",
+        fitted=f"{found.fitted}; what idle processors take more was read off both hosts together",
+    )
+
+
+def _predicted(unpack: Callable[[Path], None]) -> tuple[list[Cell], dict[tuple[str, str], Predicted]]:
+    """Return the cells that *unpack* brings, and what is predicted of each from every other, by source and target."""
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
-        matrix(Path(name))
+        unpack(Path(name))
         cells = cells_of(Path(name))
         predicted = {
             (source.name, target): found
             for source in cells
             for target, found in predict(source, others_of(source, cells), ranges=False).items()
         }
-    return judged(cells, predicted)
+    return cells, predicted
 
 
 def others_of(source: Cell, cells: Iterable[Cell]) -> list[Cell]:
@@ -98,8 +117,8 @@ def others_of(source: Cell, cells: Iterable[Cell]) -> list[Cell]:
     return [one for one in cells if one.load == source.load and one.name != source.name]
 
 
-def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], Predicted]) -> Experiment:
-    """Return the experiment of what was *predicted*, by source and target."""
+def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], Predicted], on: str = "") -> Experiment:
+    """Return the experiment of what was *predicted*, by source and target; maps name the host that it was *on*."""
     return Experiment(
         "pairs",
         "PostgreSQL 18 from anywhere to anywhere: each of 36 cells predicted from the counters of every other of its"
@@ -109,7 +128,7 @@ def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], Predicted]
         "the recorded cell: popularity to its misses, CPU to what its processors did",
         tuple(_claims(pairs_of(cells, predicted))),
         basis="calibrated",
-        maps=tuple(_maps(cells, {names: found.tps for names, found in predicted.items()})),
+        maps=tuple(_maps(cells, {names: found.tps for names, found in predicted.items()}, on)),
     )
 
 
@@ -148,16 +167,16 @@ def _median_pct(pairs: Sequence[Pair], figure: str) -> float:
     return float(100 * median(abs(getattr(one, figure)) for one in pairs))
 
 
-def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -> Iterator[HeatMap]:
+def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], on: str) -> Iterator[HeatMap]:
     """Draw each load's pairs: what is predicted, and the two guesses."""
     for load, title in LOADS.items():
         own = sorted((c for c in cells if c.load == load), key=place)
         pairs = {(s.name, t.name): (s, t) for s in own for t in own if s != t}
         unchanged = {names: source.figures["tps"] for names, (source, _) in pairs.items()}
         scaled = {names: scaled_by_cap(*pair) for names, pair in pairs.items()}
-        yield _map(f"{title}: predicted transactions/s", own, predicted)
-        yield _map(f"{title}: a guess: nothing changes", own, unchanged, is_guess=True)
-        yield _map(f"{title}: a guess: throughput goes with the cap", own, scaled, is_guess=True)
+        yield _map(f"{title}{on}: predicted transactions/s", own, predicted)
+        yield _map(f"{title}{on}: a guess: nothing changes", own, unchanged, is_guess=True)
+        yield _map(f"{title}{on}: a guess: throughput goes with the cap", own, scaled, is_guess=True)
 
 
 def place(cell: Cell) -> tuple[int, float]:

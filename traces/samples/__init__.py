@@ -14,6 +14,7 @@ CELLS = Path(__file__).parent / "cells"
 RECORDINGS = "recordings.tar.xz"
 #: Runs of a real PostgreSQL from which others are predicted; :func:`matrix` unpacks them.
 MATRIX = Path(__file__).parent / "matrix.tar.xz"
+SECOND_HOST = Path(__file__).parent / "second-host.tar.xz"
 BIG_TABLES = Path(__file__).parent / "big-tables.tar.xz"
 #: Runs of a real MariaDB; :func:`innodb` unpacks them.
 INNODB = Path(__file__).parent / "innodb.tar.xz"
@@ -78,6 +79,15 @@ def matrix(folder: Path) -> None:
     with three. Recorded for this project by ``benchmarks/real_postgres``.
     """
     _extract(MATRIX.read_bytes(), folder)
+
+
+def second_host(folder: Path) -> None:
+    """Unpack 16 cells like those of :func:`matrix` into *folder*, of the same server on another virtual machine (AMD
+    EPYC of the family 25, 2 cores), measured once each: pools of 64 and 256 MiB; lookups without a cap and with 450
+    reads/s, updates and TPC-B-like transactions without a cap, with 600 requests/s, and with 250 writes of the log a
+    second. Recorded for this project by ``benchmarks/real_postgres`` (``second-host.toml``).
+    """
+    _extract(SECOND_HOST.read_bytes(), folder)
 
 
 def big_tables(folder: Path) -> None:
