@@ -43,7 +43,7 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, by_recording, new_metrics, of_recording, within
 from tiersim.simulator.result import Result, summarise
 from tiersim.simulator.sharing import NOT_RECORDED
-from tiersim.simulator.streams import SYNC_ENDS, Placed, Places, Streams, part_of, to_run
+from tiersim.simulator.streams import SYNC_ENDS, PlacedStreams, Places, Streams, part_of, to_run
 from tiersim.simulator.streams import side_by_side as side_by_side_streams
 from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle, Requests
@@ -53,7 +53,7 @@ from tiersim.units import format_bytes
 
 #: Resident bytes for each request of the trace, and for each of every run at the same time: one run of 10 million
 #: requests took 1.42 GB beyond the program itself (commands 43, streams 48, the run 50), one at twice the load 2.09 GB;
-#: requests that were gathered take 24 more.
+#: rows for each run, which came later, take 34 more (3 million requests), requests that were gathered 24.
 SHARED_BYTES, RUN_BYTES = 60, 130
 #: A replay of 1,000 requests takes 348 MiB: libraries (numpy, pyarrow, numba) and the code of kernels. Those end the
 #: process where they get no more.
@@ -372,7 +372,7 @@ def _placed(
 ) -> Streams:
     """Return the commands of parts as streams, at their places and stations."""
     placed = (
-        Placed(
+        PlacedStreams(
             one.streams._replace(
                 think_ns=_without_flush_overhead(part.scenario, own, one),
                 offset_bytes=_packed_addresses(own, one.file, one.streams.offset_bytes, one.streams.length_bytes),

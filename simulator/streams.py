@@ -179,7 +179,7 @@ class Places(NamedTuple):
 _AS_THEY_SAY = Places(_SMALL, _INDEX, _WIDE)
 
 
-class Placed(NamedTuple):
+class PlacedStreams(NamedTuple):
     """Streams, and where their commands go."""
 
     streams: Streams
@@ -211,7 +211,7 @@ def pack(s: Streams, p: Places, rows: NDArray[Any], first: int, shift_ns: int, f
         c["sync"] = s.sync[row]
 
 
-def _packed(part: Placed) -> NDArray[Any]:
+def _packed(part: PlacedStreams) -> NDArray[Any]:
     rows = np.empty(part.streams.commands, COMMAND)
     pack(*part, rows, 0, 0, 0)
     return rows
@@ -219,7 +219,7 @@ def _packed(part: Placed) -> NDArray[Any]:
 
 def running(s: Streams) -> Running:
     """Return *s* for a run, which writes what it finds into the tables of *s*."""
-    rows = s.rows if s.rows.size else _packed(Placed(s))
+    rows = s.rows if s.rows.size else _packed(PlacedStreams(s))
     return Running(
         s.streams, s.groups, s.followers, s.foreground_ns, s.flushes_ns, rows, s.gathered_ns, s.ended_ns,
         s.started_ns, s.done_ns,
@@ -260,7 +260,7 @@ def one_group(followers: NDArray[np.uint32]) -> NDArray[Any]:
     return groups
 
 
-def side_by_side(parts: Iterable[Placed], shifts_ns: Sequence[int], commands: int) -> Streams:
+def side_by_side(parts: Iterable[PlacedStreams], shifts_ns: Sequence[int], commands: int) -> Streams:
     """Return the streams of several recordings, which have so many *commands*, as one set, each a group that begins
     *shifts_ns* later, its commands behind those of the one before; before :func:`to_run`.
 

@@ -42,7 +42,7 @@ from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.metrics import Metrics, by_recording, new_metrics, of_columns
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result
-from tiersim.simulator.streams import OWN, Placed, Streams, part_of, side_by_side, to_run
+from tiersim.simulator.streams import OWN, PlacedStreams, Streams, part_of, side_by_side, to_run
 from tiersim.simulator.summary_model import Summary
 from tiersim.simulator.taps import rows_of, tapped
 from tiersim.traces.bundle import Bundle
@@ -397,7 +397,7 @@ def parts_of(case: Case, station: int, recordings: int) -> list[Streams]:
 
 
 def joined(parts: list[Streams], shifts: list[int]) -> Streams:
-    return side_by_side(map(Placed, parts), shifts, sum(part.commands for part in parts))
+    return side_by_side(map(PlacedStreams, parts), shifts, sum(part.commands for part in parts))
 
 
 def metrics_for(case: Case, builder: PlantBuilder, recordings: int) -> Metrics:
