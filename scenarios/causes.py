@@ -38,6 +38,7 @@ from tiersim.simulator.result import measured_latencies
 from tiersim.simulator.streams import (
     CLOCK,
     FLUSHED,
+    NO_STREAMS,
     OWN,
     PACE,
     STREAM,
@@ -356,6 +357,7 @@ def streams_of(crowd: Crowd, rules: CauseRules) -> tuple[Streams, NDArray[np.int
         ended_ns=nothing,
         started_ns=nothing,
         done_ns=nothing,
+        rows=NO_STREAMS.rows,
     )
     pieces = crowd.pieces()
     workers = min(processors(), -(-count // _FEWEST_AT_A_TIME)) or 1

@@ -11,7 +11,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, RESOURCES
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.streams import CLOCK, OWN, STREAM, Streams, one_group
+from tiersim.simulator.streams import CLOCK, NO_STREAMS, OWN, STREAM, Streams, one_group
 from tiersim.units import NS_PER_S
 
 #: Share of the commands that is left out of a rate: caches fill, queues settle.
@@ -93,4 +93,5 @@ def _streams(loops: Sequence[Loop]) -> Streams:
         ended_ns=zeros.copy(),
         started_ns=np.full(count, NEVER, np.int64),
         done_ns=np.full(count, NEVER, np.int64),
+        rows=NO_STREAMS.rows,
     )

@@ -43,7 +43,7 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, by_recording, new_metrics, of_recording, within
 from tiersim.simulator.result import Result, summarise
 from tiersim.simulator.sharing import NOT_RECORDED
-from tiersim.simulator.streams import SYNC_ENDS, Streams, part_of, to_run
+from tiersim.simulator.streams import SYNC_ENDS, PlacedStreams, Places, Streams, part_of, to_run
 from tiersim.simulator.streams import side_by_side as side_by_side_streams
 from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle, Requests
@@ -53,7 +53,7 @@ from tiersim.units import format_bytes
 
 #: Resident bytes for each request of the trace, and for each of every run at the same time: one run of 10 million
 #: requests took 1.42 GB beyond the program itself (commands 43, streams 48, the run 50), one at twice the load 2.09 GB;
-#: requests that were gathered take 24 more.
+#: rows for each run, which came later, take 34 more (3 million requests), requests that were gathered 24.
 SHARED_BYTES, RUN_BYTES = 60, 130
 #: A replay of 1,000 requests takes 348 MiB: libraries (numpy, pyarrow, numba) and the code of kernels. Those end the
 #: process where they get no more.
@@ -279,7 +279,7 @@ def replay(
     return replace(result, summary=result.summary | {"waits_ns": {name: own for name, own in by_class.items() if own}})
 
 
-#: Commands of several recordings that are put in order at once: some 4 MiB.
+#: Commands of several recordings that are put in order at once: with a copy of them they stay in a processor's cache.
 _ORDERED_AT_ONCE = 65_536
 #: What people see of the queue that recordings have shares of.
 SHARES = "shares"
@@ -328,8 +328,9 @@ def play(
     owner_of = by_recording(len(parts)) if several else np.arange(COUNT) if by_class else None
     metrics = new_metrics(COUNT * len(parts), len(builder.stations), RESOURCES, INTERVALS + 1, interval_ns, owner_of)
     if all(from_disk(part.found, part.scenario) for part in parts):
+        rows = _BLOCK // 4 if several else _BLOCK
         each = [
-            commands(part.playback.blocks(), own, entries, part.shift_ns, number * COUNT)
+            commands(part.playback.blocks(), own, entries, part.shift_ns, number * COUNT, rows)
             for number, (part, own, entries) in enumerate(zip(parts, homes, stations, strict=True))
         ]
         blocks = each[0] if len(each) == 1 else in_time_order(each)
@@ -370,15 +371,18 @@ def _placed(
     keep_done: bool,
 ) -> Streams:
     """Return the commands of parts as streams, at their places and stations."""
-    placed = [
-        one.streams._replace(
-            station=_by_file(entries.astype(np.uint32), one.file),
-            think_ns=_without_flush_overhead(part.scenario, own, one),
-            offset_bytes=addresses(own, one.file, one.streams.offset_bytes, one.streams.length_bytes),
+    placed = (
+        PlacedStreams(
+            one.streams._replace(
+                think_ns=_without_flush_overhead(part.scenario, own, one),
+                offset_bytes=_packed_addresses(own, one.file, one.streams.offset_bytes, one.streams.length_bytes),
+            ),
+            Places(one.file, entries.astype(np.uint32), _bases(own)),
         )
         for part, own, entries, one in zip(parts, homes, stations, waiting, strict=True)
-    ]
-    return to_run(side_by_side_streams(placed, [part.shift_ns for part in parts]), keep_done=keep_done)
+    )
+    commands = sum(one.streams.commands for one in waiting)
+    return to_run(side_by_side_streams(placed, [part.shift_ns for part in parts], commands), keep_done=keep_done)
 
 
 @dataclass(frozen=True)
@@ -457,11 +461,11 @@ class Played:
         owners = (*names, *NOT_RECORDED)
         return {
             self.stations[station].name: {
-                other: float(self.metrics.behind_ns[station, number, place])
+                other: float(self.metrics.behind_ns[station, place, number])
                 for place, other in enumerate(owners)
-                if self.metrics.behind_ns[station, number, place]
+                if self.metrics.behind_ns[station, place, number]
             }
-            for station in np.flatnonzero(self.metrics.behind_ns[:, number].any(axis=1)).tolist()
+            for station in np.flatnonzero(self.metrics.behind_ns[:, :, number].any(axis=1)).tolist()
         }
 
     def let_through(self, number: int) -> dict[str, int]:
@@ -619,14 +623,6 @@ def _checkpoints(checkpoints: Sequence[Checkpoint]) -> list[dict[str, Any]]:
 _BLOCK = 1 << 16
 
 
-def _by_file(values: NDArray[Any], file: NDArray[Any]) -> NDArray[Any]:
-    """Return the value of each command's file; numpy makes an index of 64 bits of what it is given."""
-    found = np.empty(len(file), values.dtype)
-    for first in range(0, len(file), _BLOCK):
-        found[first : first + _BLOCK] = values[file[first : first + _BLOCK]]
-    return found
-
-
 def addresses(
     homes: Sequence[Home],
     file: NDArray[np.integer[Any]],
@@ -634,19 +630,37 @@ def addresses(
     length_bytes: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Addresses on the volumes; what has no length (a flush) keeps its offset."""
-    base_bytes = np.array([home.base_bytes for home in homes], np.int64)
-    if not base_bytes.any() and all(home.packed is None for home in homes):
+    base_bytes = _bases(homes)
+    address = _packed_addresses(homes, file, offset_bytes, length_bytes)
+    return address + np.where(length_bytes > 0, base_bytes[file], 0) if base_bytes.any() else address
+
+
+def _bases(homes: Sequence[Home]) -> NDArray[np.int64]:
+    """By file: what is added to the offsets of what has a length; 0 where extents are packed."""
+    return np.array([home.base_bytes if home.packed is None else 0 for home in homes], np.int64)
+
+
+def _packed_addresses(
+    homes: Sequence[Home],
+    file: NDArray[np.integer[Any]],
+    offset_bytes: NDArray[np.int64],
+    length_bytes: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Offsets, and addresses on the volume of files whose extents are packed."""
+    if all(home.packed is None for home in homes):
         return offset_bytes
-    address = _by_file(base_bytes, file)  # written in place: of a long trace each column counts
-    for first in range(0, len(file), _BLOCK):
-        block = slice(first, first + _BLOCK)
-        address[block][length_bytes[block] <= 0] = 0
-        address[block] += offset_bytes[block]
-    if any(home.packed is not None for home in homes):
-        rows = np.flatnonzero(length_bytes > 0)
-        for code, own in rows_of_each(file[rows]):
+    address, rows = offset_bytes.copy(), np.flatnonzero(length_bytes > 0)
+    for code, own in rows_of_each(file[rows]):
+        if homes[code].packed is not None:
             address[rows[own]] = homes[code].place(offset_bytes[rows[own]])
     return address
+
+
+def _pieces(blocks: Iterable[Merged], rows: int) -> Iterator[Merged]:
+    """Yield blocks in pieces of so many *rows*."""
+    for block in blocks:
+        for first in range(0, len(block.arrival_ns), rows):
+            yield Merged._make(column[first : first + rows] for column in block)
 
 
 def commands(
@@ -655,21 +669,27 @@ def commands(
     stations: NDArray[np.int32],
     shift_ns: int = 0,
     first_category: int = 0,
+    rows: int = _BLOCK,
 ) -> Iterator[Commands]:
     """Yield the trace as blocks of commands that come by the clock, *shift_ns* later; *homes* and *stations* are by
     file, and categories are counted from the first one on.
     """
     last_ns = 0
-    for block in blocks:
+    for block in _pieces(blocks, rows):
         # a command at the end of a block may have been completed by a row after the next block's first
         arrival, intended = np.maximum(block.arrival_ns, last_ns), block.intended_ns
         last_ns = int(arrival[-1])
         address = addresses(homes, block.file, block.offset_bytes, block.length_bytes)
         category = categorise(block.op, block.purpose)
-        if shift_ns or first_category:
+        category += np.uint8(first_category)
+        if shift_ns:
             arrival, intended = arrival + shift_ns, intended + shift_ns
-            category = category + np.uint8(first_category)
         yield Commands(arrival, intended, stations[block.file], block.op, address, block.length_bytes, category)
+
+
+#: The columns of commands, in their order.
+_COLUMNS = tuple(Commands.__dataclass_fields__)
+_Block = list[NDArray[Any]]
 
 
 def in_time_order(sources: Sequence[Iterator[Commands]]) -> Iterator[Commands]:
@@ -679,38 +699,37 @@ def in_time_order(sources: Sequence[Iterator[Commands]]) -> Iterator[Commands]:
     that they stay in a processor's cache.
     """
     each = max(_ORDERED_AT_ONCE // max(len(sources), 1), 1)
-    held = {number: block for number, source in enumerate(sources) if (block := next(source, None)) is not None}
+    read = [map(_columns_of, source) for source in sources]
+    held = {number: (block, 0) for number, source in enumerate(read) if (block := next(source, None)) is not None}
     ended = set(range(len(sources))) - held.keys()
     while held:
-        read_ns = min((int(held[n].time_ns[-1]) for n in held if n not in ended), default=NEVER)
-        upto_ns = min((int(block.time_ns[each]) for block in held.values() if len(block) > each), default=NEVER)
+        read_ns = min((int(held[n][0][0][-1]) for n in held if n not in ended), default=NEVER)
+        upto_ns = min((int(of[0][at + each]) for of, at in held.values() if len(of[0]) > at + each), default=NEVER)
         # what comes at the time that is read to may go on in the next block
         known_ns = min(read_ns, upto_ns + 1)
         parts = []
         for number in sorted(held):
-            block = held.pop(number)
-            count = int(np.searchsorted(block.time_ns, known_ns))
-            parts.append(_rows(block, slice(count)))
-            rest = _rows(block, slice(count, None))
-            while number not in ended and (not len(rest) or int(rest.time_ns[-1]) <= known_ns):
-                more = next(sources[number], None)
+            block, first = held.pop(number)
+            behind = first + int(block[0][first:].searchsorted(known_ns))
+            parts.append([column[first:behind] for column in block])
+            while number not in ended and (behind == len(block[0]) or int(block[0][-1]) <= known_ns):
+                more = next(read[number], None)
                 if more is None:
                     ended.add(number)
                     break
-                rest = _joined([rest, more])
-            if len(rest):
-                held[number] = rest
+                block = _joined([[column[behind:] for column in block], more])
+                behind = 0
+            if behind < len(block[0]):
+                held[number] = block, behind
         whole = _joined(parts)
-        if len(whole):
-            order = np.argsort(whole.time_ns, kind="stable")
-            yield _rows(whole, order)
+        if len(whole[0]):
+            order = whole[0].argsort(kind="stable")
+            yield Commands(*(column[order] for column in whole))
 
 
-def _rows(block: Commands, rows: Any) -> Commands:
-    return Commands(**{name: getattr(block, name)[rows] for name in Commands.__dataclass_fields__})
+def _columns_of(block: Commands) -> _Block:
+    return [getattr(block, name) for name in _COLUMNS]
 
 
-def _joined(blocks: Sequence[Commands]) -> Commands:
-    return Commands(
-        **{name: np.concatenate([getattr(one, name) for one in blocks]) for name in Commands.__dataclass_fields__}
-    )
+def _joined(blocks: Sequence[_Block]) -> _Block:
+    return [np.concatenate(columns) for columns in zip(*blocks, strict=True)]

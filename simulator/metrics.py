@@ -70,7 +70,7 @@ class Metrics(NamedTuple):
     owners_waiting: NDArray[np.int32]  # (stations, owners) first those that have any that wait
     owners_served: NDArray[np.int32]  # (stations, owners) first those that have any that were started
     shared: NDArray[Any]  # SHARED_STATION[stations]
-    behind_ns: NDArray[np.float64]  # (stations, owners, owners and nobody): waiting of the one's behind the other's
+    behind_ns: NDArray[np.float64]  # (stations, owners and nobody, owners): behind the one's, waiting of the other's
     # requests to some stations (see taps)
     tapped: NDArray[np.int64]  # those stations
     taps: NDArray[Any]  # TAP[rows]
@@ -114,7 +114,7 @@ def new_metrics(
         owners_waiting=np.zeros((watched, owners), np.int32),
         owners_served=np.zeros((watched, owners), np.int32),
         shared=shared,
-        behind_ns=np.zeros((watched, owners, owners + 1)),
+        behind_ns=np.zeros((watched, owners + min(watched, 1), owners)),
         tapped=np.zeros(0, np.int64),
         taps=np.zeros(0, TAP),
         tap_count=np.zeros(1, np.int64),

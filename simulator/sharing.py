@@ -35,17 +35,19 @@ def settle(m: Metrics, station: int, now: int) -> None:
     if took_ns == 0:
         return
     s["since_ns"] = now
-    last, started = s["last"], s["started"]
-    alone = started == 0 or m.started[station, last] == started  # as it is at a disk: one owner has it
-    for place in range(s["waiting"]):
+    last, started, owners = s["last"], s["started"], s["waiting"]
+    if started == 0 or m.started[station, last] == started:  # as it is at a disk: one owner has it
+        for place in range(owners):
+            owner = m.owners_waiting[station, place]
+            m.behind_ns[station, last, owner] += took_ns * m.waiting[station, owner]
+        return
+    served = s["served"]
+    for place in range(owners):
         owner = m.owners_waiting[station, place]
         waited_ns = took_ns * m.waiting[station, owner]
-        if alone:
-            m.behind_ns[station, owner, last] += waited_ns
-            continue
-        for beside in range(s["served"]):
+        for beside in range(served):
             other = m.owners_served[station, beside]
-            m.behind_ns[station, owner, other] += waited_ns * m.started[station, other] / started
+            m.behind_ns[station, other, owner] += waited_ns * m.started[station, other] / started
 
 
 @kernel

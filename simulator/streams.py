@@ -15,7 +15,7 @@ than were when it was recorded, and commands of a stream start in their recorded
 Streams of several recordings run side by side in groups: followers keep the pace of the foreground of their own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +63,27 @@ GROUP: np.dtype[Any] = np.dtype(
         ("first_flush", np.int64),  # index into ``flushes_ns``
         ("flushes", np.int64),  # of the log, that have ended
         ("least_flushes", np.int64),  # how many of them the first waiting stream needs
+        ("flushed", np.int64),  # of several recordings: commands of this one that wait for a flush
+    ],
+    align=True,
+)
+
+
+#: What a run reads of a command. It lies in one piece: with many streams each command then takes a line or two of a
+#: processor's cache, where twelve columns took as many.
+COMMAND: np.dtype[Any] = np.dtype(
+    [
+        ("recorded_ns", np.int64),
+        ("think_ns", np.int64),
+        ("offset_bytes", np.int64),
+        ("length_bytes", np.int64),
+        ("ended_before", np.uint32),
+        ("pace", np.uint32),
+        ("station", np.uint32),
+        ("waits_for", np.uint8),
+        ("op", np.uint8),
+        ("category", np.uint8),
+        ("sync", np.uint8),
     ],
     align=True,
 )
@@ -94,6 +115,7 @@ class Streams(NamedTuple):
     ended_ns: NDArray[np.int64]  # when the n-th command of the stream ended, counted from the stream's first place
     started_ns: NDArray[np.int64]
     done_ns: NDArray[np.int64]  # (0,) where nobody asks for it
+    rows: NDArray[Any]  # COMMAND[commands] with stations and addresses, once these are known; (0,): columns have them
 
     @property
     def commands(self) -> int:
@@ -101,12 +123,24 @@ class Streams(NamedTuple):
         return len(self.recorded_ns)
 
 
+@table_set
+class Running(NamedTuple):
+    """Streams as a run has them: the tables of :class:`Streams`, and in place of its columns a row for each command."""
+
+    streams: NDArray[Any]  # STREAM[streams]
+    groups: NDArray[Any]  # GROUP[recordings]
+    followers: NDArray[np.uint32]
+    foreground_ns: NDArray[np.int64]
+    flushes_ns: NDArray[np.int64]
+    commands: NDArray[Any]  # COMMAND[commands]
+    gathered_ns: NDArray[np.int64]
+    ended_ns: NDArray[np.int64]
+    started_ns: NDArray[np.int64]
+    done_ns: NDArray[np.int64]
+
+
 _WIDE, _SMALL, _INDEX = np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint32)
-#: Columns by command that a run only reads.
-_BY_COMMAND = (
-    "waits_for", "recorded_ns", "think_ns", "ended_before", "pace", "gathered_ns", "station", "op", "offset_bytes",
-    "length_bytes", "category", "sync",
-)  # fmt: skip
+_NO_ROWS = np.zeros(0, COMMAND)
 #: What the engines work on when commands come by the clock alone: no row in any table.
 NO_STREAMS = Streams(
     streams=np.zeros(0, STREAM),
@@ -129,7 +163,67 @@ NO_STREAMS = Streams(
     ended_ns=_WIDE,
     started_ns=_WIDE,
     done_ns=_WIDE,
+    rows=_NO_ROWS,
 )
+
+
+@table_set
+class Places(NamedTuple):
+    """Where commands go that are at places of files."""
+
+    file: NDArray[np.unsignedinteger[Any]]  # by command; (0,) where the columns say stations and addresses
+    station: NDArray[np.uint32]  # by file
+    base_bytes: NDArray[np.int64]  # by file: added to the offset of what has a length
+
+
+_AS_THEY_SAY = Places(_SMALL, _INDEX, _WIDE)
+
+
+class PlacedStreams(NamedTuple):
+    """Streams, and where their commands go."""
+
+    streams: Streams
+    places: Places = _AS_THEY_SAY
+
+
+@kernel
+def pack(s: Streams, p: Places, rows: NDArray[Any], first: int, shift_ns: int, first_category: int) -> None:
+    """Fill *rows*, from the *first* one on, with commands that come *shift_ns* later; their categories are counted from
+    *first_category* on.
+    """
+    for row in range(s.recorded_ns.size):
+        c = rows[first + row]
+        c["recorded_ns"] = s.recorded_ns[row] + shift_ns
+        c["think_ns"] = s.think_ns[row]
+        c["offset_bytes"] = s.offset_bytes[row]
+        if p.file.size == 0:
+            c["station"] = s.station[row]
+        else:
+            c["station"] = p.station[p.file[row]]
+            if s.length_bytes[row] > 0:
+                c["offset_bytes"] += p.base_bytes[p.file[row]]
+        c["length_bytes"] = s.length_bytes[row]
+        c["ended_before"] = s.ended_before[row]
+        c["pace"] = s.pace[row]
+        c["waits_for"] = s.waits_for[row]
+        c["op"] = s.op[row]
+        c["category"] = s.category[row] + first_category
+        c["sync"] = s.sync[row]
+
+
+def _packed(part: PlacedStreams) -> NDArray[Any]:
+    rows = np.empty(part.streams.commands, COMMAND)
+    pack(*part, rows, 0, 0, 0)
+    return rows
+
+
+def running(s: Streams) -> Running:
+    """Return *s* for a run, which writes what it finds into the tables of *s*."""
+    rows = s.rows if s.rows.size else _packed(PlacedStreams(s))
+    return Running(
+        s.streams, s.groups, s.followers, s.foreground_ns, s.flushes_ns, rows, s.gathered_ns, s.ended_ns,
+        s.started_ns, s.done_ns,
+    )  # fmt: skip
 
 
 def to_run(s: Streams, *, keep_done: bool = True) -> Streams:
@@ -143,7 +237,7 @@ def to_run(s: Streams, *, keep_done: bool = True) -> Streams:
     groups["end_stream"] = np.cumsum(np.bincount(s.streams["group"], minlength=len(groups)))
     groups["first_stream"][1:] = groups["end_stream"][:-1]
     flushes = np.zeros(len(groups), np.int64)
-    if (s.waits_for == FLUSHED).any():
+    if groups["flushed"].any() if len(groups) > 1 else (s.waits_for == FLUSHED).any():
         flushes[:] = np.bincount(s.category[s.category % COUNT == LOG_FLUSH] // COUNT, minlength=len(groups))
     groups["first_flush"] = np.cumsum(flushes) - flushes
     groups["least_flushes"] = NEVER
@@ -166,43 +260,48 @@ def one_group(followers: NDArray[np.uint32]) -> NDArray[Any]:
     return groups
 
 
-def side_by_side(parts: Sequence[Streams], shifts_ns: Sequence[int]) -> Streams:
-    """Return the streams of several recordings as one set, each a group that begins *shifts_ns* later, its commands
-    behind those of the one before; before :func:`to_run`.
+def side_by_side(parts: Iterable[PlacedStreams], shifts_ns: Sequence[int], commands: int) -> Streams:
+    """Return the streams of several recordings, which have so many *commands*, as one set, each a group that begins
+    *shifts_ns* later, its commands behind those of the one before; before :func:`to_run`.
 
-    Categories are counted on: those of the n-th recording begin at n times COUNT.
+    Categories are counted on: those of the n-th recording begin at n times COUNT. A part is not needed any more when
+    the next one is asked for. The columns of several are views of their rows.
     """
-    if len(parts) == 1 and not shifts_ns[0]:
-        return parts[0]
+    if len(shifts_ns) == 1 and not shifts_ns[0]:
+        alone = next(iter(parts))
+        return alone.streams._replace(rows=_packed(alone))
+    rows = np.empty(commands, COMMAND)
     tables, groups = [], []
     followers: list[NDArray[np.uint32]] = []
-    commands = streams = 0
-    for number, part in enumerate(parts):
+    gathered_ns: list[NDArray[np.int64]] = []
+    before = streams = 0
+    for number, ((part, places), shift_ns) in enumerate(zip(parts, shifts_ns, strict=True)):
+        pack(part, places, rows, before, shift_ns, number * COUNT)
         table, group = part.streams.copy(), part.groups.copy()
         for name in ("first", "end", "next"):
-            table[name] += np.uint32(commands)
+            table[name] += np.uint32(before)
         table["group"] = number
         for name in ("first_follower", "end_follower"):
             group[name] += sum(len(one) for one in followers)
+        group["flushed"] = np.count_nonzero(part.waits_for == FLUSHED)
         tables.append(table)
         groups.append(group)
         followers.append(part.followers + np.uint32(streams))
-        commands += part.commands
+        gathered_ns.append(part.gathered_ns if part.gathered_ns.size else np.broadcast_to(np.int64(0), part.commands))
+        before += part.commands
         streams += len(table)
-    if any(part.gathered_ns.size for part in parts):
-        parts = [
-            part if part.gathered_ns.size else part._replace(gathered_ns=np.zeros(part.commands, np.int64))
-            for part in parts
-        ]
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _BY_COMMAND}
-    ends = np.cumsum([part.commands for part in parts]).tolist()
-    for number, (part, end, shift_ns) in enumerate(zip(parts, ends, shifts_ns, strict=True)):
-        own = slice(end - part.commands, end)
-        columns["category"][own] += np.uint8(number * COUNT)  # in place: new memory costs more than the sum
-        columns["recorded_ns"][own] += shift_ns
-    return parts[0]._replace(
-        streams=np.concatenate(tables), groups=np.concatenate(groups), followers=np.concatenate(followers), **columns
+    return NO_STREAMS._replace(
+        streams=np.concatenate(tables),
+        groups=np.concatenate(groups),
+        followers=np.concatenate(followers),
+        gathered_ns=np.concatenate(gathered_ns) if any(one.strides[0] for one in gathered_ns) else _WIDE,
+        rows=rows,
+        **{name: rows[name] for name in _columns(rows)},
     )
+
+
+def _columns(rows: NDArray[Any]) -> tuple[str, ...]:
+    return rows.dtype.names or ()
 
 
 def part_of(s: Streams, group: int, shift_ns: int) -> Streams:
@@ -213,69 +312,63 @@ def part_of(s: Streams, group: int, shift_ns: int) -> Streams:
     rows = slice(int(own["first"][0]), int(own["end"][-1]))
     for name in ("first", "end", "next"):
         own[name] -= np.uint32(rows.start)
-    columns = {name: getattr(s, name)[rows] for name in (*_BY_COMMAND, "ended_ns", "started_ns")}
-    columns["done_ns"] = s.done_ns[rows] if s.done_ns.size else s.done_ns
+    columns = {name: getattr(s, name)[rows] for name in (*_columns(s.rows), "ended_ns", "started_ns")}
+    for name in ("gathered_ns", "done_ns"):
+        columns[name] = getattr(s, name)[rows] if getattr(s, name).size else getattr(s, name)
     for name in ("recorded_ns", "started_ns", "ended_ns", "done_ns"):
         columns[name] = columns[name] - shift_ns
     columns["category"] = columns["category"] - np.uint8(group * COUNT)
-    return s._replace(streams=own, groups=s.groups[group : group + 1], **columns)
+    return s._replace(streams=own, groups=s.groups[group : group + 1], rows=_NO_ROWS, **columns)
 
 
 @kernel
-def gathered_before_ns(s: Streams, row: int) -> int:
+def gathered_before_ns(s: Streams | Running, row: int) -> int:
     """How long the parts of a command had been gathered when it arrived."""
     return int(s.gathered_ns[row]) if s.gathered_ns.size > 0 else 0
 
 
 @kernel
-def next_start(s: Streams, stream: int, now: int) -> int:
+def next_start(s: Running, stream: int, now: int) -> int:
     """When the next command of a stream starts, at *now* or later; NEVER when it waits for something without a time."""
     r = s.streams[stream]
     row = r["next"]
-    if r["scheduled"] or row == r["end"] or r["ended"] < s.ended_before[row]:
+    if r["scheduled"] or row == r["end"]:
         return NEVER
-    start = s.recorded_ns[row]
-    if s.waits_for[row] == OWN:
-        start = s.ended_ns[r["first"] + s.ended_before[row] - 1] + s.think_ns[row]
-    elif s.waits_for[row] == PACE:
+    c = s.commands[row]
+    if r["ended"] < c["ended_before"]:
+        return NEVER
+    start = c["recorded_ns"]
+    if c["waits_for"] == OWN:
+        start = s.ended_ns[r["first"] + c["ended_before"] - 1] + c["think_ns"]
+    elif c["waits_for"] == PACE:
         g = s.groups[r["group"]]
-        if g["started"] < s.pace[row]:
+        if g["started"] < c["pace"]:
             r["paced"] = 1
-            g["least_wanted"] = min(g["least_wanted"], s.pace[row])
+            g["least_wanted"] = min(g["least_wanted"], c["pace"])
             return NEVER
-        start = s.foreground_ns[g["first_foreground"] + s.pace[row] - 1] + s.think_ns[row]
-    elif s.waits_for[row] == FLUSHED:
+        start = s.foreground_ns[g["first_foreground"] + c["pace"] - 1] + c["think_ns"]
+    elif c["waits_for"] == FLUSHED:
         g = s.groups[r["group"]]
-        if g["flushes"] < s.pace[row]:
+        if g["flushes"] < c["pace"]:
             r["unflushed"] = 1
-            g["least_flushes"] = min(g["least_flushes"], s.pace[row])
+            g["least_flushes"] = min(g["least_flushes"], c["pace"])
             return NEVER
-        start = s.flushes_ns[g["first_flush"] + s.pace[row] - 1] + s.think_ns[row]
+        start = s.flushes_ns[g["first_flush"] + c["pace"] - 1] + c["think_ns"]
     r["scheduled"] = 1
     return int(max(start, now))
 
 
 @kernel
-def fetch_row(s: Streams, row: int) -> None:
+def fetch_row(s: Running, row: int) -> None:
     """Let the processor load what a run reads and writes of a command."""
-    fetch(s.waits_for, row)
-    fetch(s.recorded_ns, row)
-    fetch(s.think_ns, row)
-    fetch(s.ended_before, row)
-    fetch(s.pace, row)
-    fetch(s.station, row)
-    fetch(s.op, row)
-    fetch(s.offset_bytes, row)
-    fetch(s.length_bytes, row)
-    fetch(s.category, row)
-    fetch(s.sync, row)
+    fetch(s.commands, row)
     fetch(s.ended_ns, row)
     fetch(s.started_ns, row)
     fetch(s.done_ns, row)
 
 
 @kernel
-def note_started(s: Streams, stream: int, now: int) -> Any:
+def note_started(s: Running, stream: int, now: int) -> Any:
     """The next command of a stream starts; returns its row."""
     r = s.streams[stream]
     row = r["next"]
@@ -284,7 +377,7 @@ def note_started(s: Streams, stream: int, now: int) -> Any:
     s.started_ns[row] = now
     if s.streams.size > _FEW_STREAMS:
         fetch_row(s, row + 2)
-    if s.sync[row] & SYNC_BEGINS and r["sync_start_ns"] == NEVER:
+    if s.commands[row]["sync"] & SYNC_BEGINS and r["sync_start_ns"] == NEVER:
         r["sync_start_ns"] = now - gathered_before_ns(s, row)
         r["sync_device_ns"] = 0
     if r["foreground"]:
@@ -296,7 +389,7 @@ def note_started(s: Streams, stream: int, now: int) -> Any:
 
 
 @kernel
-def lets_followers_go(s: Streams, stream: int) -> bool:
+def lets_followers_go(s: Running, stream: int) -> bool:
     """Whether the start of a stream's command brought the foreground as far as the first waiting follower needs; ask
     each then.
     """
@@ -309,13 +402,13 @@ def lets_followers_go(s: Streams, stream: int) -> bool:
 
 
 @kernel
-def wake_follower(s: Streams, stream: int) -> bool:
+def wake_follower(s: Running, stream: int) -> bool:
     """Whether a stream waits for the pace of the foreground and that has been reached; it no longer waits then."""
     r = s.streams[stream]
     if not r["paced"]:
         return False
     g = s.groups[r["group"]]
-    wanted = s.pace[r["next"]]
+    wanted = s.commands[r["next"]]["pace"]
     if wanted > g["started"]:
         g["least_wanted"] = min(g["least_wanted"], wanted)
         return False
@@ -324,11 +417,11 @@ def wake_follower(s: Streams, stream: int) -> bool:
 
 
 @kernel
-def lets_committers_go(s: Streams, stream: int, row: int, now: int) -> bool:
+def lets_committers_go(s: Running, stream: int, row: int, now: int) -> bool:
     """Whether the end of a stream's command is that of a flush which a stream of the recording waits for; ask each
     then.
     """
-    if s.flushes_ns.size == 0 or s.category[row] % COUNT != LOG_FLUSH:
+    if s.flushes_ns.size == 0 or s.commands[row]["category"] % COUNT != LOG_FLUSH:
         return False
     g = s.groups[s.streams[stream]["group"]]
     s.flushes_ns[g["first_flush"] + g["flushes"]] = now
@@ -340,7 +433,7 @@ def lets_committers_go(s: Streams, stream: int, row: int, now: int) -> bool:
 
 
 @kernel
-def wake_committer(s: Streams, stream: int) -> bool:
+def wake_committer(s: Running, stream: int) -> bool:
     """Whether a stream waits for a flush of the log, and asks anew whether it has ended."""
     r = s.streams[stream]
     waited = bool(r["unflushed"])
@@ -349,7 +442,7 @@ def wake_committer(s: Streams, stream: int) -> bool:
 
 
 @kernel
-def note_ended(s: Streams, stream: int, row: int, now: int) -> tuple[int, int]:
+def note_ended(s: Running, stream: int, row: int, now: int) -> tuple[int, int]:
     """A command ended; returns what the server waited for its log if this ended that wait: (all of it, the device's
     part).
 
@@ -360,13 +453,13 @@ def note_ended(s: Streams, stream: int, row: int, now: int) -> tuple[int, int]:
     if s.done_ns.size > 0:
         s.done_ns[row] = now
     r["ended"] += 1
-    if r["sync_start_ns"] == NEVER or s.sync[row] == 0:
+    if r["sync_start_ns"] == NEVER or s.commands[row]["sync"] == 0:
         return 0, 0
     r["sync_device_ns"] += now - s.started_ns[row] + gathered_before_ns(s, row)
-    if not s.sync[row] & SYNC_ENDS:
+    if not s.commands[row]["sync"] & SYNC_ENDS:
         return 0, 0
     whole = now - r["sync_start_ns"]
-    if s.waits_for[row] == OWN:
-        whole += s.think_ns[row]
+    if s.commands[row]["waits_for"] == OWN:
+        whole += s.commands[row]["think_ns"]
     r["sync_start_ns"] = NEVER
     return whole, r["sync_device_ns"]

@@ -12,6 +12,7 @@ from tiersim.simulator.commands import Commands
 from tiersim.simulator.streams import (
     CLOCK,
     FLUSHED,
+    NO_STREAMS,
     OWN,
     PACE,
     STREAM,
@@ -68,6 +69,7 @@ def streams_of(
         ended_ns=np.zeros(count, np.int64),
         started_ns=np.full(count, NEVER, np.int64),
         done_ns=np.full(count, NEVER, np.int64),
+        rows=NO_STREAMS.rows,
     )
 
 

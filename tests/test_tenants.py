@@ -42,7 +42,7 @@ from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.metrics import Metrics, by_recording, new_metrics, of_columns
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result
-from tiersim.simulator.streams import OWN, Streams, part_of, side_by_side, to_run
+from tiersim.simulator.streams import OWN, PlacedStreams, Streams, part_of, side_by_side, to_run
 from tiersim.simulator.summary_model import Summary
 from tiersim.simulator.taps import rows_of, tapped
 from tiersim.traces.bundle import Bundle
@@ -396,6 +396,10 @@ def parts_of(case: Case, station: int, recordings: int) -> list[Streams]:
     ]
 
 
+def joined(parts: list[Streams], shifts: list[int]) -> Streams:
+    return side_by_side(map(PlacedStreams, parts), shifts, sum(part.commands for part in parts))
+
+
 def metrics_for(case: Case, builder: PlantBuilder, recordings: int) -> Metrics:
     span = int(case.commands.time_ns[-1]) + 1
     return new_metrics(COUNT * recordings, len(builder.stations), RESOURCES, 5, -(-span // 4), by_recording(recordings))
@@ -406,12 +410,12 @@ def metrics_for(case: Case, builder: PlantBuilder, recordings: int) -> Metrics:
 def test_engines_agree_on_recordings_side_by_side_and_on_who_waits(case: Case, recordings: int) -> None:
     shifts = [number * 1_000_000 for number in range(recordings)]
     builder, station = case.fresh()
-    streams = to_run(side_by_side(parts_of(case, station, recordings), shifts))
+    streams = to_run(joined(parts_of(case, station, recordings), shifts))
     metrics = metrics_for(case, builder, recordings)
     plant, outcome = engine.run_streams(builder.build(case.slots), streams, metrics)
     builder, station = case.fresh()
     reference_metrics = metrics_for(case, builder, recordings)
-    again = to_run(side_by_side(parts_of(case, station, recordings), shifts))
+    again = to_run(joined(parts_of(case, station, recordings), shifts))
     reference = ReferenceEngine(builder.build(case.slots), [], reference_metrics, streams=again)
     expected = reference.run()
     np.testing.assert_array_equal(streams.done_ns, again.done_ns)
@@ -673,7 +677,7 @@ def test_waiting_is_behind_whoever_is_served_meanwhile() -> None:
             expected[owner, other] += max(0, min(end, start) - max(begin, at))
         free = start + services[owner] + 1  # passing on takes a nanosecond
         served.append((start, free, owner))
-    np.testing.assert_allclose(metrics.behind_ns[gate, :2, :2], expected, atol=10)
+    np.testing.assert_allclose(metrics.behind_ns[gate, :2, :2].T, expected, atol=10)
     assert expected.min() > 0
 
 
@@ -710,7 +714,7 @@ def test_waiting_at_several_servers_is_divided_among_those_that_are_served(
         for one in waiting:
             for _, other in served:
                 expected[one, other] += MS / len(served)
-    np.testing.assert_allclose(metrics.behind_ns[station, :3, :3], expected, atol=1)
+    np.testing.assert_allclose(metrics.behind_ns[station, :3, :3].T, expected, atol=1)
 
 
 @pytest.mark.long
@@ -730,7 +734,7 @@ def test_two_classes_at_one_server_wait_behind_each_other_as_pollaczek_and_khinc
     residual = [rate * moment / 2 for rate, moment in zip(rates, second, strict=True)]
     wait = sum(residual) / (1 - sum(rho))
     for owner in range(2):
-        found = metrics.behind_ns[gate, owner, :2] / len(times[owner]) / 1e9
+        found = metrics.behind_ns[gate, :2, owner] / len(times[owner]) / 1e9
         for other in range(2):
             assert found[other] == pytest.approx(residual[other] + rho[other] * wait, rel=0.02), (owner, other)
         assert found.sum() == pytest.approx(wait, rel=0.02)
@@ -775,7 +779,7 @@ def test_two_closed_classes_go_as_fast_as_exact_mean_value_analysis_says() -> No
     clients, thinks = [3, 6], [2 * MS, 9 * MS]
     each = [120_000, 60_000]
     parts = [closed(n, think, many, station) for n, think, many in zip(clients, thinks, each, strict=True)]
-    streams = to_run(side_by_side(parts, [0, 0]))
+    streams = to_run(joined(parts, [0, 0]))
     metrics = new_metrics(COUNT * 2, len(builder.stations), RESOURCES, 2, 10**12, by_recording(2))
     engine.run_streams(builder.build(), streams, metrics)
     expected = mva(clients, [think / 1e9 for think in thinks], [1e-3])

@@ -73,6 +73,7 @@ from tiersim.simulator.sharing import note_begins, note_leaves, note_waits
 from tiersim.simulator.station import STEP, station_addresses
 from tiersim.simulator.streams import (
     NO_STREAMS,
+    Running,
     Streams,
     gathered_before_ns,
     lets_committers_go,
@@ -80,6 +81,7 @@ from tiersim.simulator.streams import (
     next_start,
     note_ended,
     note_started,
+    running,
     wake_committer,
     wake_follower,
 )
@@ -307,13 +309,13 @@ def close_intervals(
 
 
 @kernel
-def first_column(s: Streams, d: Database, m: Metrics) -> int:
+def first_column(s: Running, d: Database, m: Metrics) -> int:
     """Return where the columns of metrics of the first recording begin: behind those of a database."""
     return 0 if d.sessions.size == 0 else m.latency.shape[0] - COUNT * s.groups.size
 
 
 @kernel
-def consider(s: Streams, d: Database, e: Engine, events: int, stream: int, now: int, round_: int, rank: int) -> int:
+def consider(s: Running, d: Database, e: Engine, events: int, stream: int, now: int, round_: int, rank: int) -> int:
     """Give a stream's next command its time, if it has one; returns the new count of events. Streams are numbered
     behind the sessions of a database.
     """
@@ -326,7 +328,7 @@ def consider(s: Streams, d: Database, e: Engine, events: int, stream: int, now: 
 
 
 @kernel
-def open_streams(s: Streams, d: Database, e: Engine, events: int) -> int:
+def open_streams(s: Running, d: Database, e: Engine, events: int) -> int:
     """Give every stream's first command its time; returns the new count of events."""
     for stream in range(s.streams.size):
         events = consider(s, d, e, events, stream, 0, 0, COMPLETION)
@@ -335,16 +337,17 @@ def open_streams(s: Streams, d: Database, e: Engine, events: int) -> int:
 
 @kernel
 def start_command(
-    p: Plant, e: Engine, s: Streams, d: Database, stream: int, interval: int, events: int, now: int, round_: int
+    p: Plant, e: Engine, s: Running, d: Database, stream: int, interval: int, events: int, now: int, round_: int
 ) -> tuple[int, int]:
     """Make a request of a stream's next command; returns the new count of events and the request's slot."""
     row = note_started(s, stream, now)
-    slot = new_request(p, e, NONE, s.station[row], s.op[row], s.offset_bytes[row], s.length_bytes[row])
+    command = s.commands[row]
+    slot = new_request(p, e, NONE, command["station"], command["op"], command["offset_bytes"], command["length_bytes"])
     number = d.sessions.size + int(np.int64(stream))
-    category = first_column(s, d, e.metrics) + int(np.int64(s.category[row]))
+    category = first_column(s, d, e.metrics) + int(np.int64(command["category"]))
     begin_command(p, e, slot, row, number, now - gathered_before_ns(s, row), category, interval)
     if d.sessions.size == 0:
-        record_lag(e.metrics, interval, now - s.recorded_ns[row])
+        record_lag(e.metrics, interval, now - command["recorded_ns"])
     if lets_followers_go(s, stream):
         group = s.groups[s.streams[stream]["group"]]
         for place in range(group["first_follower"], group["end_follower"]):
@@ -356,7 +359,7 @@ def start_command(
 
 @kernel
 def end_command(
-    p: Plant, e: Engine, s: Streams, d: Database, slot: int, interval: int, events: int, now: int, round_: int
+    p: Plant, e: Engine, s: Running, d: Database, slot: int, interval: int, events: int, now: int, round_: int
 ) -> int:
     """A command ended: its stream may go on; returns the new count of events."""
     request = p.requests[slot]
@@ -415,7 +418,7 @@ _MOST_NESTED = 8
 
 @kernel
 def advance(
-    p: Plant, e: Engine, a: Arrivals, s: Streams, d: Database, last_block: bool, until_ns: int, most_events: int
+    p: Plant, e: Engine, a: Arrivals, s: Running, d: Database, last_block: bool, until_ns: int, most_events: int
 ) -> int:
     """Process events in order until none is left, something is needed, or a bound is reached; returns why it stopped.
 
@@ -531,7 +534,7 @@ def run(
     *progress* is called with the number of commands that have arrived so far.
     """
     engine = _new_engine(plant, NO_DATABASE, metrics, 0)
-    nobody, database = NO_STREAMS, NO_DATABASE
+    nobody, database = running(NO_STREAMS), NO_DATABASE
     done = np.zeros(0, np.int64)
     arrived = last_arrival_ns = 0
     status = NEEDS_ARRIVALS
@@ -568,11 +571,12 @@ def run_streams(
     """
     engine = _new_engine(plant, NO_DATABASE, metrics, len(streams.streams))
     nothing, database = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), NO_DATABASE
-    engine.control[EVENTS] = open_streams(streams, database, engine, 0)
+    run = running(streams)
+    engine.control[EVENTS] = open_streams(run, database, engine, 0)
     engine.control[UNDONE] = streams.commands
     status = PAUSED
     while status != ENDED:
-        status = advance(plant, engine, nothing, streams, database, True, NEVER, _EVENTS_PER_STEP)
+        status = advance(plant, engine, nothing, run, database, True, NEVER, _EVENTS_PER_STEP)
         if status == NEEDS_ROOM:
             plant, engine = _grow(plant, engine, len(streams.streams))
         if progress is not None:
@@ -601,11 +605,12 @@ def run_database(
     everybody = sessions + len(beside.streams)
     engine = _new_engine(plant, database, metrics, everybody)
     nothing = _arrivals(_no_commands(), np.zeros(0, np.int64), 0)
-    engine.control[EVENTS] = open_streams(beside, database, engine, open_sessions(database, engine, 0))
+    others = running(beside)
+    engine.control[EVENTS] = open_streams(others, database, engine, open_sessions(database, engine, 0))
     engine.control[UNDONE] = clients
     status = PAUSED
     while status != ENDED:
-        status = advance(plant, engine, nothing, beside, database, True, NEVER, _EVENTS_PER_STEP)
+        status = advance(plant, engine, nothing, others, database, True, NEVER, _EVENTS_PER_STEP)
         if status == NEEDS_ROOM:
             plant, engine = _grow(plant, engine, everybody)
             database = with_slots(database, plant.requests.size)

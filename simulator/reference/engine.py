@@ -46,6 +46,7 @@ from tiersim.simulator.streams import (
     next_start,
     note_ended,
     note_started,
+    running,
     wake_committer,
     wake_follower,
 )
@@ -146,7 +147,7 @@ class ReferenceEngine:
         self.plant, self.metrics = plant, metrics
         self._shared = metrics.waiting.size > 0
         self._blocks = list(blocks)
-        self._streams = NO_STREAMS if streams is None else streams
+        self._streams = running(NO_STREAMS if streams is None else streams)
         self.database = NO_DATABASE if database is None else with_slots(database, plant.requests.size)
         own = devices or {}
         stations = range(plant.stations.size)
@@ -162,7 +163,7 @@ class ReferenceEngine:
     def run(self) -> Outcome:
         """Run to the end."""
         sessions = int(self.database.first_helper[0]) if len(self.database.sessions) else 0
-        self._done = [NEVER] * (sum(len(block) for block in self._blocks) or sessions or self._streams.commands)
+        self._done = [NEVER] * (sum(len(block) for block in self._blocks) or sessions or len(self._streams.commands))
         for station in range(len(self.devices)):
             self._start(self._station(station))
         self._start(self._arrivals())
@@ -215,13 +216,14 @@ class ReferenceEngine:
         """Bring a stream's next command to its station; the stream, and who keeps pace with it, may go on."""
         s = self._streams
         row = int(note_started(s, stream, self.now))
-        slot = self._new_request(int(s.op[row]), int(s.offset_bytes[row]), int(s.length_bytes[row]), NONE)
-        self._describe(slot, row, self.now - gathered_before_ns(s, row), self._first_column() + int(s.category[row]))
+        c = s.commands[row]
+        slot = self._new_request(int(c["op"]), int(c["offset_bytes"]), int(c["length_bytes"]), NONE)
+        self._describe(slot, row, self.now - gathered_before_ns(s, row), self._first_column() + int(c["category"]))
         self.plant.requests[slot]["stream"] = len(self.database.sessions) + stream
         if not len(self.database.sessions):
             self._arrived += 1
-            record_lag(self.metrics, self._interval, self.now - int(s.recorded_ns[row]))
-        self._enter(slot, int(s.station[row]), ARRIVAL)
+            record_lag(self.metrics, self._interval, self.now - int(c["recorded_ns"]))
+        self._enter(slot, int(c["station"]), ARRIVAL)
         if lets_followers_go(s, stream):
             group = s.groups[s.streams[stream]["group"]]
             for follower in s.followers[group["first_follower"] : group["end_follower"]].tolist():

@@ -150,8 +150,8 @@ ENGINE = (
     Fault(
         "stream-own-wait",
         "simulator/streams.py",
-        's.ended_ns[r["first"] + s.ended_before[row] - 1] + s.think_ns[row]',
-        's.ended_ns[r["first"] + r["ended"] - 1] + s.think_ns[row]',
+        's.ended_ns[r["first"] + c["ended_before"] - 1] + c["think_ns"]',
+        's.ended_ns[r["first"] + r["ended"] - 1] + c["think_ns"]',
         "A command waits for the last that has ended instead of for the one that its issuer waited for.",
         ("tests/test_engines.py::test_a_command_starts_when_what_it_waits_for_says",),
     ),
