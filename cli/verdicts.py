@@ -36,8 +36,8 @@ _FLUSHES = (
     " there may be more transactions/s than predicted. "
 )
 _ARRIVALS = (
-    "unknown, as transactions start at a fixed rate. It was checked on one server, mostly idle: the measured mean was 0.7"
-    " to 1.8 times the predicted one (docs/reach.md). Idle storage answers late: measure yours at the recorded rate"
+    "unknown, as transactions start at a fixed rate. It was checked on one server, mostly idle: the measured mean was"
+    " 0.7 to 1.8 times the predicted one (docs/reach.md). Idle storage answers late: measure yours at the recorded rate"
     " (fio --rate_iops)"
 )
 _CONTRADICTED = (

@@ -109,7 +109,7 @@ function pairReading() {
   const what = plural(state.purpose);
   const name = STATISTICS[state.statistic];
   const found = ratioOf(state.purpose, state.statistic);
-  const all = pairedPurposes().flatMap(purpose => Object.keys(STATISTICS).map(statistic => ratioOf(purpose, statistic)));
+  const all = pairedPurposes().flatMap(purpose => Object.keys(STATISTICS).filter(statistic => !isUnknownOnASide(statistic)).map(statistic => ratioOf(purpose, statistic)));
   const [above, below] = [all.filter(slower).length, all.filter(faster).length];
   const said = [];
   if (found && known(found.value)) {
