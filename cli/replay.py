@@ -417,7 +417,10 @@ def _percentiles(rows: list[list[str]]) -> list[str]:
     """Say what percentiles are worth that nobody checked, and what stands in place of one value."""
     said = []
     if any(row[0].endswith(_UNCHECKED) for row in rows):
-        said.append("Error unknown: nobody has compared such percentiles with measurements; take them as a guide only.")
+        said.append(
+            "Error unknown: such percentiles were compared with measurements only on the recorded kind of storage,"
+            " after a passed calibration; take them as a guide only."
+        )
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         said.append(
             "A range or a bound (>) in place of one value: the scatter of the run, which has too few slow requests. The"
