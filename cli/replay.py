@@ -43,7 +43,7 @@ _FIRST = (
 _MOST_CLASSES = 4
 _SHORT = (", mean", ", relative", ", p99")
 #: Of a percentile whose error nobody knows.
-_UNCHECKED = " (not checked)"
+_UNCHECKED = " (error unknown)"
 #: Requests that take so many times as long as recorded are named.
 _MUCH_SLOWER = 2
 
@@ -404,8 +404,12 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     notes += _percentiles(rows)
     notes += verdicts.caveats(summaries)
     notes += [note for summary in summaries for note in _caches_and_tiers(summary)]
-    if "why" in summaries[0]["replay"]:
-        notes.append(f"Requests are issued at their recorded times: {summaries[0]['replay']['why']}.")
+    played = summaries[0]["replay"]
+    late = any(summary["replay"].get("late_sessions") for summary in summaries)  # whose explanation says it
+    if played["mode"] == "partly-open" and "played" not in played and not late:
+        notes.append("A request waits for the one before it in its session, and for the recorded pause after that.")
+    if "why" in played:
+        notes.append(f"Requests are issued at their recorded times: {played['why']}.")
     return notes
 
 
@@ -414,12 +418,13 @@ def _percentiles(rows: list[list[str]]) -> list[str]:
     said = []
     if any(row[0].endswith(_UNCHECKED) for row in rows):
         said.append(
-            "Not checked: nobody measured these percentiles beside such predictions; take them as a guide only."
+            "Error unknown: such percentiles were compared with measurements only on the recorded kind of storage,"
+            " after a passed calibration; take them as a guide only."
         )
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         said.append(
-            "A range or a bound (>): the run has too few slow requests, or bursts of them, for one value. The error of"
-            " the model comes on top."
+            "A range or a bound (>) in place of one value: the scatter of the run, which has too few slow requests. The"
+            " error of the model is not in it."
         )
     return [" ".join(said)] if said else []
 

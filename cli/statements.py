@@ -20,7 +20,7 @@ _EXPECTED = "transactions/s, expected"
 #: Of what a short table has the intervals of 99th percentiles.
 _TAILS = {"transaction": "transaction", "commit": "commit"}
 #: What of a transaction is in none of its queries: its commit, and the client between queries; beside the recorded one.
-_REST = "commit and client, mean"
+_REST = "commit + client's own time, mean"
 #: The row that says how far throughput falls in checkpoints.
 DIP = "transactions/s in a checkpoint"
 
@@ -376,7 +376,7 @@ def _dip(summary: Summary) -> str:
     dips = [one["dip_pct"] for one in summary["checkpoints"] if one["dip_pct"] is not None]
     if not dips or summary["verdict"]["load"] == "saturated":
         return ""
-    return f"{max(dips):.0f} % below mean (worst 5 s)" if max(dips) >= _LEAST_DIP_PCT else "not below mean"
+    return f"worst 5 s: {max(dips):.0f} % below mean" if max(dips) >= _LEAST_DIP_PCT else "not below mean"
 
 
 def _most_expensive(summaries: Sequence[Summary]) -> list[str]:

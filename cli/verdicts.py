@@ -11,8 +11,11 @@ _EXPECTED = "Expected error"
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 #: The errors of results on other storage were learned from published figures of single systems.
-_OTHER_CHECKS = "No check moved a recording to other storage: this is the error of other checks. "
-_OTHER_STORAGE = " The passed calibration does not narrow them."
+_OTHER_CHECKS = (
+    "Nobody has yet predicted from one kind of storage and measured on another: this is the error of other"
+    " predictions. "
+)
+_OTHER_STORAGE = " The passed calibration does not make it smaller."
 _DOUBT = " In doubt: the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
     " In doubt: {:,.0f} transactions/s, the least that carries the load ({:.0f} % of the recorded rate), lie inside the"
@@ -33,8 +36,8 @@ _FLUSHES = (
     " there may be more transactions/s than predicted. "
 )
 _ARRIVALS = (
-    "unknown, as transactions come by the clock. It was checked on one server, mostly idle: the measured mean was 0.7"
-    " to 1.8 times the predicted one (docs/reach.md). Idle storage answers late: measure yours at the recorded rate"
+    "unknown, as transactions start at a fixed rate. It was checked on one server, mostly idle: the measured mean was"
+    " 0.7 to 1.8 times the predicted one (docs/reach.md). Idle storage answers late: measure yours at the recorded rate"
     " (fio --rate_iops)"
 )
 _CONTRADICTED = (
@@ -56,6 +59,8 @@ _BASES = {
     "counted": "not calibrated; CPU as it was counted",
     "innodb": "InnoDB",
 }
+#: Kinds of storage in words, as results name them.
+_STORAGE = {"hdd": "disks", "flash": "flash", "token bucket": "a volume with limits"}
 #: In what a result goes beyond its recording, by the first words of its reasons.
 _BEYOND = {
     "a pool": "buffer pool larger than recorded",
@@ -86,6 +91,8 @@ def sentence(summary: Summary) -> str | None:
         return f"{_EXPECTED}: {reasons.get(summary['verdict'].get('error'), _ENGINE)}."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
+    if are_paced([summary]):
+        names = names | {"throughput": "throughput at full load"}
     # nobody measured percentiles of them (docs/accuracy.md)
     without = found["basis"] in ("assumed", "clients", "counted", "storage")
     if without:
@@ -105,7 +112,10 @@ def _basis(summary: Summary) -> str:
     reasons = (summary.get("calibration") or {}).get("beyond", ()) if basis == "extrapolated" else ()
     told = [words for start, words in _BEYOND.items() if any(reason.startswith(start) for reason in reasons)]
     if basis == "storage":
-        told = [_BASES[basis]]
+        recorded = [
+            _STORAGE[kind] for kind in summary["verdict"].get("recorded_storage", ())
+        ]  # older results do not say
+        told = [f"recorded on {' and '.join(recorded)}, predicted for another kind" if recorded else _BASES[basis]]
     if summary["verdict"].get("transactions"):
         told.insert(0, "calibrated for transactions, not for each query")
     return ", ".join(told) or _BASES[basis]

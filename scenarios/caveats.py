@@ -179,10 +179,12 @@ def tail_of(summary: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
 
 def with_storage(verdict: Mapping[str, Any], summary: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
     """Return a *verdict* that says if drives, or limits, of another kind serve a run than serve the one on the recorded
-    hardware, by their summaries.
+    hardware, by their summaries; and which these are.
     """
-    other = _drives(summary) - _drives(baseline)
-    return {**verdict, "storage": OTHER_STORAGE} if other else dict(verdict)
+    recorded = _drives(baseline)
+    if not _drives(summary) - recorded:
+        return dict(verdict)
+    return {**verdict, "storage": OTHER_STORAGE, "recorded_storage": sorted(recorded)}
 
 
 def _drives(summary: Mapping[str, Any]) -> set[str]:

@@ -62,6 +62,9 @@ class VerdictSaid(_Said):
         description="Drives are of a kind that the recorded hardware has not, such as disks where limits were recorded:"
         " the result has the errors of one without a calibration.",
     )
+    recorded_storage: list[Literal["flash", "hdd", "token bucket"]] | None = Field(
+        default=None, description="Of `storage`: what the recorded hardware has; `token bucket`: a limit."
+    )
     transactions: Literal["as recorded"] | None = Field(
         default=None,
         description="Of an `uncalibrated` result: the model of the recorded hardware gives the mean of transactions, "

@@ -273,11 +273,11 @@ def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
         f"{sessions.sessions - late_ns.size} of {sessions.sessions} sessions keep pace with the recording. "
         f"{finish} {format_ns(int(late_ns.max()))} later than recorded"
     )
-    if sessions.recorded_ns is None:
-        return text
-    due_ns = int(sessions.recorded_ns[latest])
-    ended_ns = due_ns + int(sessions.late_ns[latest])
-    return f"{text} (at {format_ns(ended_ns)}, not {format_ns(due_ns)})"
+    if sessions.recorded_ns is not None:
+        due_ns = int(sessions.recorded_ns[latest])
+        ended_ns = due_ns + int(sessions.late_ns[latest])
+        text += f" (at {format_ns(ended_ns)}, not {format_ns(due_ns)})"
+    return f"{text}, as requests of a session wait for each other"
 
 
 def _per_s(count: int, time_ns: int) -> str:

@@ -317,7 +317,7 @@ def test_a_saturated_run_has_no_shares_of_time_and_no_dip(monkeypatch: pytest.Mo
     )
     show_statements([steady, saturated], everything=False)
     assert shown["  waiting for data reads"] == ["57 %", ""]
-    assert shown[DIP] == ["22 % below mean (worst 5 s)", ""]
+    assert shown[DIP] == ["worst 5 s: 22 % below mean", ""]
 
 
 def test_time_at_a_station_is_by_littles_law() -> None:

@@ -324,13 +324,19 @@ def test_storage_of_another_kind_has_the_error_of_a_result_without_a_calibration
     disks, caps = (
         {"stations": {name: {"kind": kind, "requests": 9} for name, kind in one.items()}} for one in (array, capped)
     )
-    assert with_storage({}, disks, caps) == with_storage({}, caps, disks) == {"storage": OTHER_STORAGE}
+    assert with_storage({}, disks, caps) == {
+        "storage": OTHER_STORAGE,
+        "recorded_storage": ["flash", "token bucket"],
+    }
+    assert with_storage({}, caps, disks) == {"storage": OTHER_STORAGE, "recorded_storage": ["hdd"]}
     assert with_storage({}, disks, disks) == {}
     caps["stations"]["idle"] = {"kind": "hdd", "requests": 0}
     assert with_storage({}, caps, {"stations": dict(list(caps["stations"].items())[:2])}) == {}
     (sentence,) = said.notes([{"verdict": verdict, "model_error": found}])
     assert "(storage of another kind than recorded), measured against predicted: throughput" in sentence
     assert "unknown for percentiles" in sentence
+    (sentence,) = said.notes([{"verdict": with_storage(verdict, disks, caps), "model_error": found}])
+    assert "(recorded on flash and a volume with limits, predicted for another kind), measured against" in sentence
 
 
 def test_where_transactions_are_met_and_a_query_is_not_throughput_has_the_error_of_a_calibrated_result() -> None:

@@ -441,6 +441,8 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
         "Assumed for pcie-p3700",
         "Scenario file as it was run",
     ]
+    waiting = "a request waits for the one before it in its session, and for the recorded pause after that"
+    assert text(page, "#facts").endswith(f"; format: blktrace; {waiting}")
     recorded = "Sessions, order and think times are as recorded. trace pgbench, blktrace"
     assert recorded in known["Measured"]
     assert "Log writes were recognised by their file, which only ever grows." in known["Inferred from the recording"]

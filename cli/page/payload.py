@@ -164,21 +164,21 @@ def _unique(names: Iterable[str]) -> list[str]:
 
 
 #: Why a range stands in place of a 99th percentile of statements.
-_REASONS = {"not checked": "not checked", "not resolved": "error of the model"}
+_WIDE = "error of the model"
 
 
 def _with_tails(summary: dict[str, Any]) -> dict[str, Any]:
-    """Put the measured interval in place of each 99th percentile that is not known to a factor of 2, or not checked;
-    the 99.9th is then not known either.
+    """Put the measured interval in place of each 99th percentile that is not known to a factor of 2; the 99.9th is then
+    not known either.
     """
     tails = (summary.get("tails") or {}).get("p99_ns", {})
 
     def ranged(name: str, figures: dict[str, Any]) -> dict[str, Any]:
         found = tails.get(name)
-        if not found or found["verdict"] == "resolved" or found["low"] is None:
+        if not found or found["verdict"] != "not resolved" or found["low"] is None:
             return figures
         unknown = {"value": None, "resolved": False, "low": None, "high": None}
-        ends = {"low": found["low"], "high": found["high"], "why": _REASONS[found["verdict"]]}
+        ends = {"low": found["low"], "high": found["high"], "why": _WIDE}
         return figures | {"p99": figures["p99"] | unknown | ends, "p999": figures["p999"] | unknown}
 
     latencies = {name: ranged(name, one) for name, one in summary["latency_ns"].items()}

@@ -25,18 +25,22 @@ function bounds(figure) {
   const [low, high] = [figure?.low, figure?.high].map(ns => (known(ns) ? ns / 1e3 : null));
   if (known(low) && known(high)) {
     const [from, to] = ends(low, high);
-    return to.startsWith(`${from}${NBSP}`) ? { range: `about ${to}`, why: figure.why ?? 'few of them' } : { range: `${from}–${to}`, why: figure.why };
+    return { range: to.startsWith(`${from}${NBSP}`) ? `about ${to}` : `${from}–${to}`, why: figure.why };
   }
   if (known(low)) return { range: `>${NBSP}${duration(low)}` };
   if (known(high)) return { range: `<${NBSP}${duration(high)}` };
   return {};
 }
 
+const FEW_SLOW = 'few slow ones';
 function figureAt(scenario, figures, statistic) {
   if (!figures) return { word: 'none' };
   if (isSaturated(scenario)) return { word: 'saturated' };
   const figure = figures[statistic];
-  if (!figure || !figure.resolved || !known(figure.value)) return { word: 'not resolved', figure, ...bounds(figure) };
+  if (!figure || !figure.resolved || !known(figure.value)) {
+    const found = bounds(figure);
+    return { word: found.range ? FEW_SLOW : 'not resolved', figure, ...found };
+  }
   return { us: figure.value / 1e3, figure };
 }
 

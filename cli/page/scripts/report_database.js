@@ -136,7 +136,7 @@ function impactRow(scenario) {
   return element('tr', { className: scenario === selected() ? 'selected' : '' }, head,
     cellOf(percent(share), `${whole.format(scenario.checkpoints.rows.length + scenario.checkpoints.left_out)} checkpoint${scenario.checkpoints.rows.length === 1 ? '' : 's'}`),
     pair(value => `${count(value)}/s`, side => side.transactions_per_s),
-    ...IMPACT.map(([purpose, statistic]) => pair(ns => duration(ns / 1e3), side => side.latency_ns[purpose]?.[statistic])), stallsCell(scenario.checkpoints.stalls));
+    ...IMPACT.map(([purpose, statistic]) => (isUnknown(scenario, statistic) ? unknownCell('unknown') : pair(ns => duration(ns / 1e3), side => side.latency_ns[purpose]?.[statistic]))), stallsCell(scenario.checkpoints.stalls));
 }
 
 function checkpointRow(scenario, one) {
@@ -163,9 +163,10 @@ function drawCheckpointTables() {
   $('checkpoints').hidden = !rows.length;
   if (!rows.length) return;
   fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`), 'Stalls longer than 1 s'], there.map(impactRow));
-  fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'WAL since the one before', 'Transactions/s, worst 5 s', 'Transaction, mean', 'Commit, mean'],
+  fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'WAL since the one before', `Transactions/s, worst 5${NBSP}s`, 'Transaction, mean', 'Commit, mean'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
-  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: those of this run; where there are some, also how many a run of this length has (90 % interval).';
+  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: how many this run has; below, how many another run of this length may have (90 % interval).'
+    + (there.some(scenario => isUnknown(scenario, 'p95')) ? ` Unknown: ${WHY_UNKNOWN}` : '');
   $('checkpoint-more').hidden = most >= rows.length;
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;
   $('checkpoints-note').textContent = [

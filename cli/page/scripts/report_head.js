@@ -53,8 +53,8 @@ function sentenceOfLatency([purpose, statistic]) {
   const few = numbers.length <= MOST_NAMED ? numbers : [numbers[0], numbers.at(-1)];
   const measured = data.traces.length === 1 ? data.traces[0].measured_latency_ns[purpose]?.[statistic] : null;
   const word = i => (few === numbers ? '' : [' (fastest)', ' (slowest)'][i]);
-  const unchecked = isMean(statistic) || tailsKnown() ? '' : ', not checked';
-  return `${capital(statistic)} of ${plural(purpose)}${unchecked}: ${[
+  const doubt = isMean(statistic) || tailsKnown() ? '' : ', error unknown';
+  return `${capital(statistic)} of ${plural(purpose)}${doubt}: ${[
     ...few.map((one, i) => `${duration(one.us)} on ${one.name}${word(i)}`), ...ranges.map(one => `${one.range} on ${one.name}`),
     ...(known(measured) ? [`${duration(measured / 1e3)} on the recorded hardware`] : []),
   ].join(', ')}.`;
@@ -75,7 +75,7 @@ function headlines(scenario) {
   if (!ofStatements(scenario)) return headlinePurposes().map(purpose => [purpose, tailKnown(scenario) ? 'p99' : 'mean']);
   const tail = ['transaction', usualTail()];
   const means = [['transaction', 'mean'], ...(scenario.latency_ns.commit ? [['commit', 'mean']] : [])];
-  return tailKnown(scenario) ? [tail, ...means] : [...means, tail];
+  return tailKnown(scenario) ? [tail, ...means] : means;
 }
 
 /** Transactions a second beside the recorded ones, where clients go on as fast as they are answered. */
@@ -135,11 +135,11 @@ function sentencesOfBlame() {
     const row = scenario.stations.rows.find(one => one.name === bottleneck.station && one.resource === bottleneck.resource);
     const peak = row ? Math.max(...row.busy_pct, 0) / 100 : null;
     if ((peak ?? bottleneck.utilisation) < 0.2) return { idle: scenario.name, peak: peak ?? bottleneck.utilisation };
-    const worst = known(peak) && peak > PEAK * bottleneck.utilisation ? ` (${percent(peak)} in the busiest ${lengthOfInterval(scenario)})` : '';
+    const worst = !waitsForAnswers(scenario) && known(peak) && peak > PEAK * bottleneck.utilisation ? ` (${percent(peak)} in its busiest ${lengthOfInterval(scenario)})` : '';
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
     const always = bottleneck.utilisation >= ALWAYS_BUSY;
     const busy = `${always ? '' : `${known(wait) ? 'No' : 'no'} part is full: the busiest, `}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${shareOfQueries(scenario)}${worst}`;
-    const waits = wait && (scenario.verdict.load === 'behind' || scenario.replay?.keeps === 'clients') ? '. Clients wait for answers, so latency limits the throughput' : '';
+    const waits = wait && (scenario.verdict.load === 'behind' || waitsForAnswers(scenario)) ? '. Clients wait for answers, so latency limits the throughput' : '';
     return { text: `${scenario.name}: ${[wait, busy].filter(known).join('. ')}${waits}${sentenceOfHelp(scenario)}` };
   });
   const idle = parts.filter(part => part.idle);
@@ -166,7 +166,7 @@ const unbroken = text => text.replace(/ (?=[%×])/g, NBSP).split(/([\d.]+–[\d.
 
 function sentencesOfDoubt([purpose, statistic]) {
   const calibrations = [...new Set(scenarios().filter(one => one.verdict.calibration !== 'calibrated').map(one => meaning(one, 'calibration')))];
-  const counted = scenarios().filter(one => !isSaturated(one) && one.latency_ns[purpose]);
+  const counted = scenarios().filter(one => !isSaturated(one) && !isUnknown(one, statistic) && one.latency_ns[purpose]);
   const resolved = counted.filter(one => known(latency(one, purpose, statistic).us));
   const errors = [...new Set(scenarios().map(one => one.model_error).filter(known))];
   const whose = text => (errors.length > 1 ? text.replace('Expected error', `Expected error of ${list(scenarios().filter(one => one.model_error === text).map(one => one.name))}`) : text);
@@ -189,6 +189,10 @@ function sessionsOnCores() {
   return data.traces.length === 1 && found.size === 1 ? [...found][0] : '';
 }
 
+/** How a block trace is replayed, where all scenarios do it in the usual way. */
+const howReplayed = trace => (scenarios().filter(one => one.trace === trace.hash).every(one => !ofStatements(one) && one.replay?.mode === 'partly-open' && !one.replay.played)
+  ? '; a request waits for the one before it in its session, and for the recorded pause after that' : '');
+
 function drawHead() {
   const told = headlines(scenarios().find(ofStatements) ?? scenarios()[0]);
   const main = told[0];
@@ -197,7 +201,7 @@ function drawHead() {
   const rates = sentenceOfRates();
   const answers = [
     answer('Which carries the load?', [POOLS.length ? `With a buffer pool of ${bytes(POOLS[state.pool])}:` : '', sentenceOfVerdicts(), sentenceOfLoads(), sentenceOfLateSessions(), sentenceOfSlowness(), ...(rates ? [rates] : shortOnes)].filter(Boolean).join(' '), verdictsBySize()),
-    main ? answer('How slow is it?', [...new Set(scenarios().length < MOST_NAMED ? [main, told.findLast(([, statistic]) => isMean(statistic) || tailsKnown()) ?? main] : [main])].map(sentenceOfLatency).join(' ')) : null,
+    main ? answer('How slow is it?', [...new Set(scenarios().length < MOST_NAMED ? [main, told.at(-1)] : [main])].map(sentenceOfLatency).join(' ')) : null,
     answer('What limits it?', sentencesOfBlame()),
     answer('How sure is that?', sentencesOfDoubt(main ?? [])),
   ];
@@ -206,7 +210,7 @@ function drawHead() {
   const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
   const warmup_ns = Math.max(...scenarios().map(one => one.replay?.counted_ns?.from ?? 0));
   const warmup = warmup_ns ? ` (after ${span(warmup_ns / 1e9)} of warm-up that are left out)` : '';
-  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${warmup}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}${sessionsOnCores()}; format: ${trace.source_format}`;
+  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${warmup}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}${sessionsOnCores()}; format: ${trace.source_format}${howReplayed(trace)}`;
   $('facts').textContent = data.traces.map(about).join(' · ');
 }
 
@@ -224,7 +228,7 @@ function expectedFigure(scenario, figure, us, statistic) {
 /** The limits between which a measured latency is expected, or a word where nobody knows the error of the model. */
 function expectedLatency(scenario, figure, us, statistic, before = '') {
   if (!scenario.expected) return spread(figure, us);
-  if (!errorOf(scenario, statistic)) return isMean(statistic) ? 'error unknown' : 'not checked';
+  if (!errorOf(scenario, statistic)) return 'error unknown';
   return before + spread(expectedFigure(scenario, figure, us, statistic), us);
 }
 
@@ -348,17 +352,18 @@ function logSyncs() {
 }
 
 /** What the ranges that a table shows in place of one value mean. */
-function wordsOfRanges({ textContent: shown }) {
-  const checked = shown.includes('error of the model');
-  const unchecked = shown.includes('not checked');
+function wordsOfRanges(node) {
+  const shown = new Set([...node.querySelectorAll('.word, small')].map(one => one.textContent));
+  const meansKnown = scenarios().every(one => !one.expected || errorOf(one, 'mean'));
   return [
-    /not resolved|few of them/.test(shown) ? 'Not resolved: the run has too few slow requests for one value. The range shows how much repeated simulations differ.' : '',
-    checked ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
-    unchecked ? `Not checked: a guide only. Nobody compared such percentiles with measurements on other storage than recorded.` : '',
-    shown.includes('error unknown') ? 'Error unknown: “How sure is that?” above says why.' : '',
+    shown.has(FEW_SLOW) ? 'Few slow ones: the run has too few slow requests for one value. The range is the scatter of the run; the error of the model is not in it.' : '',
+    shown.has('not resolved') ? 'Not resolved: the run has too few slow requests for a value or a range.' : '',
+    shown.has('error of the model') ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
+    shown.has('unknown') ? `Unknown: ${WHY_UNKNOWN}` : '',
+    shown.has('error unknown') ? `Error unknown: ${meansKnown ? `a guide only; ${WHY_UNKNOWN}` : '“How sure is that?” above says why.'}` : '',
   ];
 }
-const SMALL_FIGURES = `Small figures: the expected range, from the error of the model and the scatter of the run. 80${NBSP}% of measurements should lie in it.`;
+const SMALL_FIGURES = `Small figures: the expected range, which should hold 80${NBSP}% of measurements: error of the model and scatter of the run.`;
 
 function drawComparison() {
   const head = (text, className) => element('th', { scope: 'col', className }, text);

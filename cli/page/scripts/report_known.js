@@ -151,7 +151,7 @@ function knownLists(scenario) {
     Replay: [
       ...replayWords(scenario.replay ?? {}, ofStatements(scenario) ? 'transaction' : 'request').map(text => [text, null]),
       ...Object.entries(MEANINGS).filter(([what]) => what !== 'arrivals').map(([what]) => (scenario.verdict[what] === undefined ? null : [meaning(scenario, what), null])),
-      ...Object.entries(scenario.verdict).filter(([what]) => what !== 'load' && what !== 'credits' && !(what in MEANINGS)).map(([key, value]) => [generic(key, value), null]),
+      ...Object.entries(scenario.verdict).filter(([what]) => !['load', 'credits', 'recorded_storage'].includes(what) && !(what in MEANINGS)).map(([key, value]) => [generic(key, value), null]),
       ...(scenario.caveats ?? []).map(text => [warning(capital(text)), null]),
       ...coarseness().map(text => [text, 'this page']),
     ],

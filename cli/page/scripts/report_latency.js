@@ -22,7 +22,7 @@ function curveTraces(scenario, index) {
 /** The intervals of the percentiles of the selected scenario, as upright strokes across its curve. */
 function intervalsTrace() {
   const figures = selected().latency_ns[state.purpose] ?? {};
-  const there = Object.entries(RANKS).filter(([key]) => known(figures[key]?.low) && known(figures[key]?.high));
+  const there = Object.entries(RANKS).filter(([key]) => !isUnknown(selected(), key) && known(figures[key]?.low) && known(figures[key]?.high));
   if (!there.length) return null;
   return {
     x: there.flatMap(([, rank]) => [rank, rank, null]), y: there.flatMap(([key]) => [figures[key].low / 1e3, figures[key].high / 1e3, null]), name: 'intervals',
@@ -46,8 +46,9 @@ function percentileReading() {
   const what = plural(state.purpose);
   const scenario = selected();
   const { us, word, range } = latency(scenario, state.purpose, 'p99');
-  const words = { saturated: 'no steady latency (saturated)', none: 'none', 'not resolved': range ?? 'too few' };
-  const said = [`${known(us) ? duration(us) : words[word]} on ${scenario.name}`];
+  if (isUnknown(scenario, 'p99')) return `P99 of ${what} is unknown. The curves are simulated; ${WHY_UNKNOWN}`;
+  const words = { saturated: 'no steady latency (saturated)', 'not resolved': 'too few' };
+  const said = [`${known(us) ? duration(us) : range ?? words[word] ?? word} on ${scenario.name}`];
   const others = scenarios().filter((_, i) => i !== state.scenario && (state.compare < 0 || i === state.compare))
     .map(other => ({ name: other.name, ...latency(other, state.purpose, 'p99') }));
   const fastest = others.filter(other => known(other.us)).sort((a, b) => a.us - b.us)[0];
@@ -65,7 +66,7 @@ function percentileNumbers() {
   const short = ns => (known(ns) ? Number((ns / 1e3).toPrecision(5)) : null);
   const figuresOf = scenario => Object.keys(STATISTICS).map(statistic => {
     const { us, word } = latency(scenario, state.purpose, statistic);
-    const figure = isSaturated(scenario) ? {} : scenario.latency_ns[state.purpose]?.[statistic] ?? {};
+    const figure = isSaturated(scenario) || isUnknown(scenario, statistic) ? {} : scenario.latency_ns[state.purpose]?.[statistic] ?? {};
     return [scenario.name, STATISTICS[statistic], known(us) ? short(us * 1e3) : null, short(figure.low), short(figure.high), word ?? figure.basis ?? ''];
   });
   const measured = measuredFor(selected(), state.purpose) ?? {};
@@ -89,8 +90,8 @@ function drawPercentiles() {
   const traces = [measuredTrace(), intervalsTrace(), ...scenarios().flatMap(curveTraces)].filter(known);
   const doubtful = scenarios().some(scenario => scenario.curves[state.purpose]?.resolved.includes(0));
   const legend = scenarios().map((scenario, i) => legendItem(swatch(style(i)), `${scenario.name}${isSaturated(scenario) ? ' (saturated: no curve)' : ''}`));
-  if (intervalsTrace()) legend.push(legendItem(stroke(alpha(style(state.scenario).colour, 0.4)), ofStatements(selected()) ? '80 % interval, or the range of a p99' : '80 % interval of repeated runs'));
-  if (doubtful) legend.push(legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), tailsKnown() ? 'not resolved' : 'not resolved, or not checked'));
+  if (intervalsTrace()) legend.push(legendItem(stroke(alpha(style(state.scenario).colour, 0.4)), `scatter of the run (80 % interval)${ofStatements(selected()) && !isUnknown(selected(), 'p99') ? ', or the range of a p99' : ''}`));
+  if (doubtful) legend.push(legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'not resolved: few slow ones'));
   if (measuredTrace()) legend.unshift(legendItem(swatch(measuredStyle()), 'recorded hardware'));
   const far = Math.max(100, ...traces.flatMap(trace => trace.x.filter(known)));
   const ticks = PERCENTILE_TICKS.filter(([rank]) => rank <= far * 1.2 && !(narrow() && rank === 1));
@@ -147,11 +148,12 @@ function latencyTimeReading() {
   const of = own.requests < FEW_REQUESTS ? `the slowest of about ${own.requests} ${what}` : `p99 of ${what}`;
   const said = (one, name) => ` ${name}: median of these ${duration(one.typical)}, largest ${duration(one.worst)} (at ${moment(one.when)}).`;
   const p99 = one => latency(one, state.purpose, 'p99'); // where the whole has a range, single intervals are not told to three digits
-  const range = (one, name) => ` ${name}: the p99 of the run is ${p99(one).range} (${p99(one).why ?? 'not resolved'}); the line leaves out the error of the model.`;
+  const range = (one, name) => ` ${name}: the p99 of the run is ${p99(one).range} (${p99(one).why ?? p99(one).word}); the line leaves out the error of the model.`;
   const sentence = (one, found) => (ofStatements(one) && p99(one).range ? range(one, one.name) : said(found, one.name));
   const host = state.purpose === 'log sync' && !ofStatements(scenario)
     ? 'A log sync includes the server’s own time, which is the same on all storage: a peak on all of them can come from it. Log syncs on the device leave it out. ' : '';
-  return `${host}Upper line: ${of} in each interval of ${lengthOfInterval(scenario)}.${sentence(scenario, own)}`
+  const simulated = isUnknown(scenario, 'p99') ? 'P99 is unknown; the lines are simulated. ' : '';
+  return `${host}${simulated}Upper line: ${of} in each interval of ${lengthOfInterval(scenario)}.${sentence(scenario, own)}`
     + (other ? sentence(compared(), other) : '') + checkpointSentence();
 }
 

@@ -6,8 +6,11 @@ const otherLatency = () => (state.compare === RECORDED ? traceOf(selected()).mea
 const THROUGHPUT = 'completed';
 const completedPerS = purpose => [selected().completed_per_s[purpose], compared() ? compared().completed_per_s[purpose] : traceOf(selected()).recorded_per_s[purpose]];
 
+const isUnknownOnASide = statistic => [selected(), compared()].filter(known).some(scenario => isUnknown(scenario, statistic));
+
 /** X ÷ Y of one statistic: `{value, low, high}`, each of them perhaps null; null when nothing is known. */
 function ratioOf(purpose, statistic) {
+  if (statistic !== THROUGHPUT && isUnknownOnASide(statistic)) return null;
   const [a, b] = [selected().index, compared() ? compared().index : state.compare];
   const find = pair => (statistic === THROUGHPUT ? data.ratios[pair]?.throughput[purpose] : data.ratios[pair]?.latency[purpose]?.[statistic]) ?? null;
   if (b === RECORDED) return find(`r:${a}`);
@@ -36,18 +39,19 @@ function otherUs(purpose, statistic) {
 
 function ratioCell(purpose, statistic) {
   const found = ratioOf(purpose, statistic);
-  const a = latency(selected(), purpose, statistic);
+  const [a, b] = [selected(), compared()].map(scenario => (scenario ? latency(scenario, purpose, statistic) : {}));
   const sides = [a.us, otherUs(purpose, statistic)].map(us => (known(us) ? duration(us) : '?'));
   if (!found) {
+    if (isUnknownOnASide(statistic)) return element('td', { className: 'word' }, 'unknown');
     const both = [selected().latency_ns, otherLatency()].every(figures => purpose in figures);
     const why = isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'saturated' : both ? 'not resolved' : 'not on both';
     return element('td', { className: 'word' }, why);
   }
   const beside = text => element('small', {}, text);
-  if (!known(found.value)) return element('td', { className: 'range' }, `${timesRange(found)}${NBSP}×`, beside(a.why ?? 'not resolved'));
+  if (!known(found.value)) return element('td', { className: 'range' }, `${timesRange(found)}${NBSP}×`, beside(a.why ?? b.why ?? FEW_SLOW));
   const open = undecided(found);
-  return element('td', { className: open ? 'open' : '' }, times(found.value), beside(timesRange(found) && `repeated: ${timesRange(found)}`),
-    beside(`${sides[0]} against ${sides[1]}`), open ? beside('no clear difference') : null, isMean(statistic) || tailsKnown() ? null : beside('not checked'));
+  return element('td', { className: open ? 'open' : '' }, times(found.value), beside(timesRange(found) && `scatter ${timesRange(found)}`),
+    beside(`${sides[0]} against ${sides[1]}`), open ? beside('no clear difference') : null, isMean(statistic) || tailsKnown() ? null : beside('error unknown'));
 }
 
 function throughputCell(purpose) {
@@ -105,15 +109,15 @@ function pairReading() {
   const what = plural(state.purpose);
   const name = STATISTICS[state.statistic];
   const found = ratioOf(state.purpose, state.statistic);
-  const all = pairedPurposes().flatMap(purpose => Object.keys(STATISTICS).map(statistic => ratioOf(purpose, statistic)));
+  const all = pairedPurposes().flatMap(purpose => Object.keys(STATISTICS).filter(statistic => !isUnknownOnASide(statistic)).map(statistic => ratioOf(purpose, statistic)));
   const [above, below] = [all.filter(slower).length, all.filter(faster).length];
   const said = [];
   if (found && known(found.value)) {
     const range = timesRange(found);
     said.push(`${capital(name)} of ${what}: ${times(found.value)} that of ${otherName()}${range ? ` (${range})` : ''}${undecided(found) ? ', no clear difference' : ''}.`);
   } else if (found) said.push(`${capital(name)} of ${what}: ${timesRange(found)}${NBSP}× that of ${otherName()} (not known well enough for one value).`);
-  else said.push(`${capital(name)} of ${what}: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : 'one side has none'}.`);
-  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}. Ranges show how much repeated simulations differ; the error of the model comes on top.`);
+  else said.push(`${capital(name)} of ${what}: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : isUnknownOnASide(state.statistic) ? 'unknown' : 'one side has none'}.`);
+  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}. Ranges: the scatter of the run; the error of the model comes on top.`);
   return [...said, medianReading()].filter(Boolean).join(' ');
 }
 
@@ -166,7 +170,7 @@ function drawRatios() {
   }];
   show('ratios', {
     title: `Latency of ${selected().name} ÷ latency of ${otherName()}`, traces, reading: pairReading(), numbers, height: Math.max(220, 46 * purposes.length + 70),
-    legend: Object.entries(STATISTICS).map(([key, text]) => legendItem(swatch({ colour: style(state.scenario).colour, dash: 'solid', symbol: STATISTIC_SYMBOLS[key] }, 20), text)).concat(traces.some(trace => trace.name === 'range') ? [legendItem(stroke(alpha(style(state.scenario).colour, 0.45)), 'only a range')] : []),
+    legend: Object.entries(STATISTICS).filter(([key]) => !isUnknownOnASide(key)).map(([key, text]) => legendItem(swatch({ colour: style(state.scenario).colour, dash: 'solid', symbol: STATISTIC_SYMBOLS[key] }, 20), text)).concat(traces.some(trace => trace.name === 'range') ? [legendItem(stroke(alpha(style(state.scenario).colour, 0.45)), 'only a range')] : []),
     layout: values.length ? layout({
       hovermode: 'closest', dragmode: false, margin: { l: 58, r: 20, t: 10, b: 40 },
       xaxis: axis({ type: 'log', range: shown, ...logTicks(shown, value => `${trimmed(value)} ×`), fixedrange: true }),
@@ -209,12 +213,13 @@ function drawPair() {
   $('pair').hidden = !there;
   if (!there) return;
   $('pair-title').textContent = `${selected().name} against ${otherName()}`;
-  $('pair-note').textContent = [
-    `Latency of X ÷ latency of Y: above 1, X (${selected().name}) is slower. Of completed/s: below 1, X does less. Small figures: how much the ratio differs in repeated simulations (the error of the model comes on top), and both latencies.`,
-    sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
-  ].filter(Boolean).join(' ');
   $('pair-facts').replaceChildren(factsTable());
   $('pair-ratios').replaceChildren(ratioTable());
+  $('pair-note').textContent = [
+    `Latency of X ÷ latency of Y: above 1, X (${selected().name}) is slower. Of completed/s: below 1, X does less. Small figures: the scatter of the run (80 % interval; the error of the model comes on top), and both latencies.`,
+    sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
+    ...wordsOfRanges($('pair-ratios')),
+  ].filter(Boolean).join('\n');
   drawRatios();
   drawBlame();
 }

@@ -46,7 +46,7 @@ function poolTraces(tier, index, top) {
   const look = { mode: 'lines+markers', line: { color: colour, dash, width: bold ? 3 : 1.75 } };
   const marker = { color: colour, symbol: marks, size: bold ? 11 : 9, line: { width: 2, color: colour } };
   const end = (figure, key) => (known(figure?.[key]) ? figure[key] / 1e3 : null);
-  const open = points.filter(({ us, figure, word }) => !known(us) && word === 'not resolved' && known(figure?.low) && known(figure?.high));
+  const open = points.filter(({ us, figure }) => !known(us) && known(figure?.low) && known(figure?.high));
   const full = points.filter(({ word }) => word === 'saturated');
   return [
     {
@@ -79,7 +79,7 @@ function poolReading(tiers) {
   const told = tiers.map(tier => {
     const resolved = withPool(tier).map(pointOf).filter(({ us }) => known(us));
     const [first, last] = [resolved[0], resolved.at(-1)];
-    if (!first) return `${tier[0].name}: not resolved.`;
+    if (!first) return `${tier[0].name}: ${pointOf(withPool(tier)[0]).word}.`;
     const most = `${duration(first.us)} at ${bytes(first.size)}`;
     const falls = resolved.length > 1 && last.us < STILL_FALLS * resolved.at(-2).us ? ' and still falling' : '';
     return `${tier[0].name}: ${most}${first === last ? '' : `, ${duration(last.us)} at ${bytes(last.size)}${falls}`}.`;
@@ -137,7 +137,7 @@ function drawPool() {
       yaxis2: axis({ domain: [0, 0.26], range: [Math.max(lowest - (100 - lowest) * 0.15, 0), 100 + (100 - lowest) * 0.08], ticksuffix: ' %', nticks: 4, fixedrange: true }),
       annotations: [label(`${STATISTICS[state.statistic]} of ${state.query in WHOLE ? queryName(state.query) : 'the query'}`, 1), label('pool hit ratio', 0.26)],
       shapes: [{ type: 'line', x0: POOLS[state.pool], x1: POOLS[state.pool], yref: 'paper', y0: 0, y1: 1, layer: 'below', line: { color: css('--faint'), width: 1.5, dash: 'dot' } }],
-    }) : nothing('No figure is resolved at any size.'),
+    }) : nothing(tiers.flat().some(one => isUnknown(one, state.statistic)) ? capital(WHY_UNKNOWN) : 'No figure is resolved at any size.'),
   });
 }
 

@@ -92,13 +92,18 @@ const lag = scenario => ['mean', 'max'].filter(key => known(scenario.lag_ns?.[ke
 const noLag = scenario => (scenario.lag_ns || scenario.replay?.mode === 'open' ? 'none' : 'not in the result');
 const shortfall = scenario => `${whole.format(scenario.throughput_shortfall_pct)}${NBSP}% fewer`;
 
+/** A percentile of statements that nobody compared with measurements is unknown, as on the terminal. */
+const isUnknown = (scenario, statistic) => ofStatements(scenario) && !tailKnown(scenario) && !isMean(statistic) && !isSaturated(scenario);
+const WHY_UNKNOWN = 'such percentiles were compared with measurements only on the recorded kind of storage, after a passed calibration.';
+
 /** What may be said of one figure of a scenario: `{us, figure}` or, where there is no single number, `{word}` and perhaps a range. */
-const latency = (scenario, purpose, statistic) => figureAt(scenario, scenario.latency_ns[purpose], statistic);
+const latency = (scenario, purpose, statistic) => checkedFigure(scenario, scenario.latency_ns[purpose], statistic);
+const checkedFigure = (scenario, figures, statistic) => (figures && isUnknown(scenario, statistic) ? { word: 'unknown' } : figureAt(scenario, figures, statistic));
 
 /** The same of a query, of transactions, or of commits. */
 function queryLatency(scenario, query, statistic) {
   if (query === ALL || query === COMMITS) return latency(scenario, query === ALL ? 'transaction' : 'commit', statistic);
   const found = scenario.queries?.[query]?.ns;
   const figures = found && Object.fromEntries(Object.entries(found).map(([key, [value, low, high, why]]) => [key, { value, low, high, why, resolved: known(value) }]));
-  return figureAt(scenario, figures ?? (scenario.queries?.[query] && {}), statistic);
+  return checkedFigure(scenario, figures ?? (scenario.queries?.[query] && {}), statistic);
 }

@@ -38,7 +38,7 @@ const whiskers = (points, colour) => ({
 
 /** Points with no single value: ranges that are not resolved, and crosses at the top where there is no steady latency. */
 function openTraces(points, colour, name, top) {
-  const ranges = points.filter(({ us, word, figure }) => !known(us) && word === 'not resolved' && known(figure?.low) && known(figure?.high));
+  const ranges = points.filter(({ us, figure }) => !known(us) && known(figure?.low) && known(figure?.high));
   const full = points.filter(({ word }) => word === 'saturated' || word === 'failed');
   return [
     ranges.length ? {
@@ -52,7 +52,7 @@ function openTraces(points, colour, name, top) {
   ].filter(known);
 }
 
-const valuesOf = points => points.flatMap(({ us, figure, word }) => [us, ...(known(us) || word === 'not resolved' ? [figure?.low, figure?.high].filter(known).map(ns => ns / 1e3) : [])]).filter(value => value > 0);
+const valuesOf = points => points.flatMap(({ us, figure }) => [us, ...[figure?.low, figure?.high].filter(known).map(ns => ns / 1e3)]).filter(value => value > 0);
 
 function tickPlaces(axis) {
   const places = axis.order.map((i, at) => ({ i, x: axis.numbers ? axis.numbers[i] : at }));

@@ -48,7 +48,7 @@ function drawPointLatency(shown) {
       error_x: { type: 'data', symmetric: false, array, arrayminus, thickness: 1.25, width: 0, color: alpha(colour, 0.6) }, text: own.map(one => plain(`${one.name}, ${STATISTICS[statistic]}: ${textOf(one)}`)), ...hoverLatency(''),
     };
   });
-  const open = found.filter(({ us, word, figure }) => !known(us) && word === 'not resolved' && known(figure?.low) && known(figure?.high));
+  const open = found.filter(({ us, figure }) => !known(us) && known(figure?.low) && known(figure?.high));
   if (open.length) {
     const rowOf = ({ row, statistic }) => row + (Object.keys(STATISTICS).indexOf(statistic) - 2) * 0.13;
     traces.push({ x: open.flatMap(({ figure }) => [figure.low / 1e3, figure.high / 1e3, null]), y: open.flatMap(one => [rowOf(one), rowOf(one), null]), name: 'range', mode: 'lines', line: { width: 5, color: alpha(css('--faint'), 0.6) }, hoverinfo: 'skip' });
@@ -57,7 +57,7 @@ function drawPointLatency(shown) {
   const first = main ? latencyAt(shown, main, 'p99') : {};
   show('point-latency', {
     title: 'Latency by class', traces: values.length ? traces : [], height: Math.max(240, 46 * names.length + 70),
-    reading: main ? `99${NBSP}% of ${plural(main)} end within ${known(first.us) ? duration(first.us) : first.range ? `${first.range} (not resolved)` : `a time that is ${first.word}`}.` : 'Nothing was simulated here.',
+    reading: main ? `99${NBSP}% of ${plural(main)} end within ${known(first.us) ? duration(first.us) : first.range ? `${first.range} (${first.word})` : `a time that is ${first.word}`}.` : 'Nothing was simulated here.',
     legend: values.length ? [...Object.keys(STATISTICS).map((key, i) => legendItem(swatch({ ...style(i), symbol: STATISTIC_SYMBOLS[key], dash: 'solid' }, 14), STATISTICS[key])), open.length ? legendItem(area(alpha(css('--faint'), 0.6)), 'only a range') : null].filter(known) : [],
     layout: values.length ? layout({ hovermode: 'closest', dragmode: false, margin: { l: 70, r: 20, t: 6, b: 36 }, xaxis: latencyAcross(values), yaxis: yLook })
       : nothing(shown?.status === 'done' ? 'Saturated: there is no steady latency.' : 'No latencies: the point was not simulated.'),
