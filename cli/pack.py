@@ -160,6 +160,8 @@ def _notes(document: dict[str, Any], arrays: Sequence[dict[str, Any]]) -> str:
         for doubt in one["doubts"]:
             doubts.setdefault(doubt["why"], []).extend(doubt["tenants"])
     said = [f"In doubt (docs/accuracy.md): {', '.join(owners)}: {why}." for why, owners in doubts.items()]
+    bound = document["at_least"]
+    said += [] if bound is None else [f"No placement costs less than {bound:,.0f} {document['currency']}."]
     return "\n".join([*said, f"Assumed: {document['assumed']}."])
 
 

@@ -11,17 +11,22 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from benchmarks.packing import ARRAYS as ALL_ARRAYS
+from benchmarks.packing import write_databases
 from tests.runs import needs_jit
 from tests.test_replay import write_trace
+from tiersim import parallel
 from tiersim.cli.main import app
 from tiersim.cli.pack import _why
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.packing.boxes import Box
 from tiersim.scenarios.packing.pack import PackingOptions, _cost, _Trial, _usable, pack_tenants, without_a_drive
+from tiersim.scenarios.replay import play
 from tiersim.scenarios.sizing.candidates import combinations, read_candidates
+from tiersim.scenarios.sizing.judging import judge_run
 from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.tenants.model import read_tenants
-from tiersim.scenarios.tenants.shared_runs import Recordings
+from tiersim.scenarios.tenants.shared_runs import Recordings, parts_on
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_files, sort_files
 from tiersim.traces.samples import start
@@ -112,13 +117,45 @@ def test_the_answer_is_the_cheapest_of_all_placements_that_hold_when_each_is_sim
     cost: dict[tuple[int, ...], float] = {}
     for size in range(1, 5):
         for items in itertools.combinations(range(4), size):
-            holding = [_cost(one) for kind, one in enumerate(kinds) if trial.together(Box(kind, items)) is None]
+            tried = trial.together([Box(kind, items) for kind in range(len(kinds))])
+            holding = [_cost(kind) for kind, one in zip(kinds, tried, strict=True) if one.why is None]
             cost[items] = min(holding, default=np.inf)
     best = min(sum(cost[tuple(part)] for part in parts) for parts in partitions(range(4)))
     assert document["fits"]
     assert document["cost"] == best
     assert sorted(name for one in document["arrays"] for name in one["tenants"]) == ["bill", "fourth", "shop", "third"]
     assert len(document["arrays"]) > 1
+
+
+@pytest.mark.long
+def test_each_array_of_an_answer_holds_its_tenants_when_it_is_simulated_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Databases of the benchmark, on arrays that hold few of them; whatever the workers."""
+    path = write_databases(tmp_path, seed=3, count=24, span_s=20, tightness=1)
+    model = read_tenants(path)
+    bundles = {name: Bundle(tmp_path / one.recording) for name, one in model.tenants.items()}
+    asked = PackingOptions(Recordings(path, model, bundles, tmp_path), [], 0.0, False)
+    small = ALL_ARRAYS.replace("[16, 32, 64]", "[4, 8, 16]").replace("[8, 16, 24]", "[2, 4, 8]")
+    arrays = candidates(tmp_path, small.replace("price = 3000", "price = 300"))
+    document = pack_tenants(asked, arrays)
+    assert document["fits"]
+    assert document["at_least"] <= document["cost"] <= 1.7 * document["at_least"]  # the bound knows no latency
+    assert len(document["refused"]) > 0
+    assert sorted(name for one in document["arrays"] for name in one["tenants"]) == sorted(model.tenants)
+    scenarios = {one.name: one.scenario for one in arrays}
+    for one in document["arrays"]:
+        scenario = scenarios[one["candidate"]]
+        tenants = [tenant for tenant in asked.recordings.on(scenario) if tenant.name in one["tenants"]]
+        played = play(parts_on(asked.recordings, tenants, scenario))
+        for place, tenant in enumerate(tenants):
+            summary = played.result(place, tenant.name).summary
+            judged = [judge_run(target, summary, "requests", None) for target in asked.targets_of(tenant.name)]
+            assert all(each.met for each in judged)
+            assert [each["used"] for each in one["targets"][tenant.name]] == [each.high for each in judged]
+            assert not set(model.tenants[tenant.name].apart) & set(one["tenants"])
+    monkeypatch.setattr(parallel, "processors", lambda: 1)
+    assert pack_tenants(asked, arrays) == document
 
 
 def test_tenants_that_are_apart_do_not_share_an_array(folder: Path, recordings: Any) -> None:

@@ -1,13 +1,18 @@
 """The search for the cheapest boxes: against all partitions where there are few items, against a bound where many."""
 
 import itertools
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tiersim.scenarios.packing.boxes import Box, Packing, pack
+from tiersim.scenarios.packing.bound import lower_bound
+from tiersim.scenarios.packing.boxes import Box, Packing, pack, without_lesser
+from tiersim.scenarios.packing.limits import BoxLimits
+from tiersim.scenarios.packing.search import Search, TriedBox
 
 
 def least_cost(packing: Packing) -> float:
@@ -87,38 +92,6 @@ def test_a_planted_optimum_is_found(seed: int) -> None:
     assert packing.total(boxes) == pytest.approx(cost)
 
 
-def lower_bound(packing: Packing, steps: int = 4000) -> float:
-    """A bound by duality: with prices w of the resources of each kind that add up to the cost of a box, no packing is
-    cheaper than each item where its share is cheapest (the dual of the fractional assignment, by subgradients).
-    """
-    kinds, _, resources = packing.need.shape
-    finite = np.where(np.isfinite(packing.need), packing.need, 1e9)
-    prices = np.full((kinds, resources), 1 / resources)
-    best = 0.0
-    for step in range(steps):
-        price_of = np.einsum("kir,kr->ki", finite, prices) * packing.cost[:, None]
-        chosen = price_of.argmin(axis=0)
-        best = max(best, float(price_of.min(axis=0).sum()))
-        gradient = np.zeros_like(prices)
-        for kind in range(kinds):
-            own = chosen == kind
-            gradient[kind] = packing.cost[kind] * finite[kind][own].sum(axis=0)
-        scale = np.abs(gradient).max()
-        prices = _on_simplex(prices + gradient / scale * 0.5 / np.sqrt(step + 1))
-    return best
-
-
-def _on_simplex(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The nearest rows of shares that add up to 1 (Duchi and others, ICML 2008)."""
-    ordered = -np.sort(-rows, axis=1)
-    sums = np.cumsum(ordered, axis=1) - 1
-    count = np.arange(1, rows.shape[1] + 1)
-    last = (ordered - sums / count > 0).sum(axis=1)
-    theta = sums[np.arange(len(rows)), last - 1] / last
-    found: NDArray[np.float64] = np.maximum(rows - theta[:, None], 0)
-    return found
-
-
 def test_the_bound_is_below_the_optimum() -> None:
     for seed in range(8):
         packing = drawn(seed, 7, 3, 3)
@@ -126,9 +99,9 @@ def test_the_bound_is_below_the_optimum() -> None:
             assert lower_bound(packing, 500) <= least_cost(packing) + 1e-9
 
 
-@pytest.mark.long
-def test_two_hundred_items_and_thirty_kinds_are_within_a_tenth_of_the_bound() -> None:
-    generator = np.random.default_rng(11)
+def many(seed: int) -> Packing:
+    """Two hundred items and thirty kinds; two resources that are used up, and one that is busy, most at some hour."""
+    generator = np.random.default_rng(seed)
     items, kinds, hours = 200, 30, 24
     size = np.geomspace(1, 8, kinds)[:, None] * generator.uniform(0.85, 1.2, (kinds, 3))
     cost = size.mean(axis=1) ** 0.95 * generator.uniform(0.9, 1.15, kinds)
@@ -139,7 +112,12 @@ def test_two_hundred_items_and_thirty_kinds_are_within_a_tenth_of_the_bound() ->
     limits = np.concatenate([size[:, :2], np.repeat(size[:, 2:], hours, axis=1)], axis=1)
     need = demand[None] / limits[:, None]
     need = np.where((need > 1).any(axis=2, keepdims=True), np.inf, need)
-    packing = Packing(cost, need, np.zeros((items, items), bool))
+    return Packing(cost, need, np.zeros((items, items), bool), fixed=2)
+
+
+@pytest.mark.long
+def test_two_hundred_items_and_thirty_kinds_are_within_a_tenth_of_the_bound() -> None:
+    packing = many(11)
     assert not packing.homeless()
     boxes = pack(packing)
     check(packing, boxes)
@@ -161,3 +139,100 @@ def test_what_is_refused_is_not_packed_nor_is_more_of_it() -> None:
 def test_an_item_that_no_box_holds_is_named() -> None:
     need = np.array([[[0.5], [1.5]], [[0.2], [np.inf]]])
     assert Packing(np.ones(2), need, np.zeros((2, 2), bool)).homeless() == [1]
+
+
+class Hidden:
+    """Boxes whose items get what nobody told: time at a queue, of items and kinds that suffer more or less; beyond some
+    point a box carries nothing.
+    """
+
+    def __init__(self, packing: Packing, seed: int) -> None:
+        generator = np.random.default_rng(seed)
+        self.packing, shape = packing, packing.need.shape[:2]
+        self.busy = np.minimum(packing.need[:, :, packing.fixed :].max(axis=2), 0.99)
+        self.growth = generator.uniform(0.4, 2.5, (shape[0], 1)) * generator.uniform(0.7, 1.4, shape)
+        self.alone = generator.uniform(0.05, 0.6, shape)
+        self.alone[~np.isfinite(packing.need).all(axis=2)] = np.nan
+        self.breaks = np.maximum(
+            generator.uniform(0.7, 1.1, shape[0]), np.nanmax(np.where(np.isnan(self.alone), 0, self.busy), axis=1)
+        )
+        self.trials = 0
+
+    def most(self) -> NDArray[np.float64]:
+        """How busy boxes may be."""
+        reached = self.busy / (1 - self.busy) + (1 / self.alone - 1) / self.growth
+        return np.where(np.isnan(self.alone), 1, np.minimum(reached / (1 + reached), self.breaks[:, None]))
+
+    def tried(self, box: Box) -> TriedBox:
+        self.trials += 1
+        busy, kind, items = self.packing.busiest(box.kind, box.items), box.kind, list(box.items)
+        if busy > self.breaks[kind]:
+            return TriedBox("too slow", dict.fromkeys(items, np.inf))
+        busy, own = min(busy, 0.99), self.busy[kind, items]
+        used = self.alone[kind, items] * (1 + self.growth[kind, items] * (busy / (1 - busy) - own / (1 - own)))
+        return TriedBox(None if (used < 1).all() else "late", dict(zip(items, used.tolist(), strict=True)))
+
+    def search(self) -> list[Box]:
+        found, homeless = Search(
+            replace(self.packing),
+            range(len(self.packing.cost)),
+            BoxLimits(self.alone, self.busy),
+            lambda boxes: [self.tried(box) for box in boxes],
+        ).find()
+        assert not homeless
+        check(self.packing, found)
+        assert all(self.tried(box).why is None for box in found)
+        return found
+
+
+class Told(Packing):
+    """What a packing is to someone who knows what trials say."""
+
+    hidden: Hidden
+
+    def holds(self, kind: int, items: Sequence[int]) -> bool:
+        return super().holds(kind, items) and self.hidden.tried(Box(kind, tuple(items))).why is None
+
+
+@pytest.mark.parametrize("seed", seeds(12))
+def test_what_trials_confirm_costs_no_more_than_the_cheapest_that_they_would_confirm(seed: int) -> None:
+    packing = replace(drawn(seed, 7, 4, 3), fixed=1)
+    if packing.homeless():
+        return
+    hidden = Hidden(packing, seed)
+    found = hidden.search()
+    told = Told(packing.cost, packing.need, packing.apart, fixed=1)
+    told.hidden = hidden
+    assert packing.total(found) == pytest.approx(least_cost(told))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_few_trials_are_as_good_as_knowing_what_they_say(seed: int) -> None:
+    """Some 90 trials of 200 items in 30 kinds: two of each kind, and two or three of each box that is bought."""
+    packing = many(seed)
+    hidden = Hidden(packing, seed)
+    found = hidden.search()
+    known = replace(packing, most=hidden.most())
+    assert packing.total(found) <= 1.05 * known.total(pack(known))
+    assert packing.total(found) <= 1.2 * lower_bound(known)
+    assert hidden.trials <= 120
+
+
+def test_a_box_that_failed_says_how_busy_others_may_be() -> None:
+    limits = BoxLimits(np.full((1, 4), 0.2), np.full((1, 4), 0.1))
+    before = limits.most(0.75)
+    assert before == pytest.approx(before[0, 0])
+    limits.note(0, 0.6, {0: 1.5, 1: 0.9})
+    after = limits.most(0.75)
+    assert after[0, 0] < 0.6 <= after[0, 1]  # the one that was late, the one that was not
+    assert after[0, 0] < after[0, 2] < before[0, 2]  # one that was not tried
+    limits.note(0, 0.5, dict.fromkeys(range(4), np.inf))
+    assert (limits.most(0.75) < 0.5).all()
+    assert (limits.most(0.0) < 0.6).all()
+
+
+def test_resources_of_which_no_item_takes_most_are_left_out() -> None:
+    need = np.array([[[0.5, 0.3, 0.2, 0.35], [0.1, 0.4, 0.3, 0.2]]])
+    packing = Packing(np.ones(1), need, np.zeros((2, 2), bool), fixed=1)
+    assert without_lesser(packing).need.tolist() == [[[0.5, 0.3, 0.35], [0.1, 0.4, 0.2]]]

@@ -1,14 +1,17 @@
 """The cheapest arrays for several recordings, each with its targets: screened by what each asks alone, then simulated.
 
 Each recording runs alone on each array. One that misses a target there has no place on it, beside others neither. What
-it keeps busy in each part of the time is added up over those that are to share an array, and may not be more than all:
-this is where peaks that fall together count. What the search proposes is simulated, all tenants of an array together,
-and, if asked for, with a failed drive. An array that misses a target of a tenant then is not proposed again, for these
-tenants or for more: it is assumed that one more tenant makes nobody faster.
+it keeps busy in each part of the time is added up over those that are to share an array: this is where peaks that fall
+together count. How busy an array may be is learned from runs of several, see ``limits``. What the search proposes is
+simulated, all tenants of an array together, and, if asked for, with a failed drive. An array that misses a target of a
+tenant then is not proposed again, for these tenants or for more: it is assumed that one more tenant makes nobody
+faster.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -19,17 +22,20 @@ from tiersim.devices.array.volume import loss_of
 from tiersim.errors import ScenarioError
 from tiersim.parallel import Note, side_by_side
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.packing.boxes import SLACK, Box, Packing, pack
-from tiersim.scenarios.replay import INTERVALS, Played, play
+from tiersim.scenarios.packing.bound import lower_bound
+from tiersim.scenarios.packing.boxes import Box, Packing, without_lesser
+from tiersim.scenarios.packing.filling import SLACK
+from tiersim.scenarios.packing.limits import BoxLimits
+from tiersim.scenarios.packing.search import Search, TriedBox
+from tiersim.scenarios.replay import INTERVALS, Played, PlayedRecording, play
 from tiersim.scenarios.sizing.candidates import Candidate, capacity_bytes
 from tiersim.scenarios.sizing.judging import JudgedTarget, doubts_of, judge_run
 from tiersim.scenarios.sizing.targets import Target, parse_target
 from tiersim.scenarios.survey import EXTENT_BYTES
 from tiersim.scenarios.tenants.demands import worked_ns
 from tiersim.scenarios.tenants.model import MOST_TENANTS
-from tiersim.scenarios.tenants.shared_runs import Recordings, Tenant, parts_on, rules_of
+from tiersim.scenarios.tenants.shared_runs import Recordings, Tenant, parts_on, places_of, rules_of
 from tiersim.simulator.categories import CATEGORIES
-from tiersim.simulator.result import Result
 
 #: Parts of the time from the first beginning to the last end; in each, what tenants keep busy is added up.
 PARTS = 24
@@ -37,8 +43,6 @@ PARTS = 24
 _FIXED = 4
 #: Targets that are of requests and of each tenant; the array as a whole has the others.
 _OF_TENANTS = ("latency", "throughput", "load")
-#: Proposals that are simulated before the search gives up, for each array of the first one.
-_MOST_ROUNDS = 60
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,35 @@ class PackingOptions:
         return own or [parse_target("throughput >= 1x")]
 
 
+@dataclass(frozen=True)
+class _Alone:
+    """A tenant that has an array to itself: why it has no place there, or which share of what its targets allow it
+    uses, which share of the room it takes, and how busy it keeps each resource in each part of the time.
+    """
+
+    why: str | None
+    used: float = math.nan
+    room: float = math.inf
+    busy: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+
+
+@dataclass(frozen=True)
+class _Together(TriedBox):
+    """Tenants that share an array: their targets with what is used of each, and doubts with whose they are."""
+
+    targets: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    doubts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
 class _Trial:
-    """Tenants and arrays, what was simulated of them, and why it failed."""
+    """Tenants and arrays, and what runs of them say. Arrays whose hosts alone differ have runs in common: those of the
+    first of them.
+    """
 
     def __init__(self, asked: PackingOptions, kinds: Sequence[Candidate]) -> None:
         self.asked, self.kinds = asked, kinds
+        identities = [_identity(self._scenario(kind)) for kind in range(len(kinds))]
+        self.first = [identities.index(one) for one in identities]
         self.tenants = _grown(asked, kinds[0])
         self.names = [tenant.name for tenant in self.tenants]
         self.targets = {name: asked.targets_of(name) for name in self.names}
@@ -78,70 +106,118 @@ class _Trial:
                         " p99(data read) < 5 ms"
                     )
         self.simulated = 0
-        self.failed: dict[tuple[int, frozenset[int]], str] = {}
-        self.passed: dict[tuple[int, frozenset[int]], dict[str, list[dict[str, Any]]]] = {}
-        self.doubts: dict[tuple[int, frozenset[int]], dict[str, list[str]]] = {}
+        self._tried: dict[Box, _Together] = {}
+        self.refused: dict[Box, str] = {}
 
-    def alone(self, kind: int, number: int, note: Note) -> tuple[NDArray[np.float64] | None, str | None]:
-        """Return what a tenant keeps busy of an array that it has to itself, or why it has no place there."""
+    def all_alone(self, told: Note) -> dict[tuple[int, int], _Alone]:
+        """Return what each tenant gets of each array that it has to itself, by kind and number."""
+        pairs = [(kind, number) for kind in dict.fromkeys(self.first) for number in range(len(self.tenants))]
+        found = side_by_side([partial(self._alone, *pair) for pair in pairs], told)
+        self.simulated += len(pairs)
+        alone = dict(zip(pairs, found, strict=True))
+        return {
+            (kind, number): alone[first, number]
+            for kind, first in enumerate(self.first)
+            for number in range(len(self.tenants))
+        }
+
+    def _alone(self, kind: int, number: int, note: Note) -> _Alone:
         tenant = replace(self.tenants[number], shift_ns=0)
         try:
-            played = play(parts_on(self.asked.recordings, [tenant], self._scenario(kind)), progress=note)
+            [part] = parts_on(self.asked.recordings, [tenant], self._scenario(kind))
+            room = self._room(kind, part)
+            if room > 1 + SLACK:
+                return _Alone(_too_much("it takes", [room]))
+            played = play([part], progress=note)
         except ScenarioError as error:
-            return None, str(error)
-        result = played.result(0, tenant.name)
-        why = next((one.why for one in self._judged(tenant.name, result) if not one.met), None)
-        return (None, why) if why else (self._busy(kind, number, played, result), None)
+            return _Alone(str(error))
+        judged = self._judged(tenant.name, played, 0)
+        why = next((one.why for one, _ in judged if not one.met), None)
+        return (
+            _Alone(why) if why else _Alone(None, max(one.high for one, _ in judged), room, self._busy(number, played))
+        )
 
-    def together(self, box: Box) -> str | None:
-        """Return why tenants cannot share an array, as a run of them says; None: they can."""
-        key = box.kind, frozenset(box.items)
-        if key in self.passed or key in self.failed:
-            return self.failed.get(key)
+    def together(self, boxes: Sequence[Box]) -> list[TriedBox]:
+        """Return what runs of all tenants of each box say."""
+        new = [box for box in dict.fromkeys(map(self._run_of, boxes)) if box not in self._tried]
+        for box, (one, runs) in zip(new, side_by_side([partial(self._together, box) for box in new]), strict=True):
+            self.simulated += runs
+            self._tried[box] = one
+        found = [self.tried(box) for box in boxes]
+        self.refused |= {box: one.why for box, one in zip(boxes, found, strict=True) if one.why is not None}
+        return [*found]
+
+    def tried(self, box: Box) -> _Together:
+        """Return what runs of a box said."""
+        return self._tried[self._run_of(box)]
+
+    def _run_of(self, box: Box) -> Box:
+        return Box(self.first[box.kind], box.items)
+
+    def fixed(self, kind: int, number: int, alone: _Alone) -> list[float]:
+        """Return which shares of an array's room, places, cores and memory a tenant takes."""
+        host, said = self._scenario(kind).model.host, self.asked.recordings.model.tenants[self.names[number]]
+        cores, memory = (None, None) if host is None else (host.cores, host.memory)
+        return [alone.room, 1 / MOST_TENANTS, _share(said.cores, cores), _share(said.memory, memory)]
+
+    def _room(self, kind: int, part: PlayedRecording) -> float:
+        """Return which share of an array's room a tenant takes: its data, and the addresses that it was recorded at."""
+        scenario, said = self._scenario(kind), self.asked.recordings.model.tenants[part.name]
+        touched = sum(len(use.extents) for use in part.found.files) * EXTENT_BYTES
+        room = max(touched, said.size or 0) * (1 + self.asked.growth) / max(capacity_bytes(scenario), 1)
+        if said.offset is not None:  # it is where it says, whoever is beside it
+            return room
+        return max(
+            room,
+            *(
+                (end - begin) / max(scenario.homes[volume].capacity_bytes, 1)
+                for volume, (begin, end) in places_of(part).items()
+            ),
+        )
+
+    def _together(self, box: Box, _: Note) -> tuple[_Together, int]:
+        """Return what runs of a box say, and how many there were; what fails is not run with a failed drive."""
         scenarios = [("", self._scenario(box.kind))]
         if self.asked.failed_drive:
             scenarios.append((" with a failed drive", without_a_drive(self._scenario(box.kind))))
-        judged: dict[str, list[dict[str, Any]]] = {self.names[item]: [] for item in box.items}
+        tenants = [self.tenants[item] for item in box.items]
+        used = dict.fromkeys(box.items, 0.0)
+        targets: dict[str, list[dict[str, Any]]] = {tenant.name: [] for tenant in tenants}
         doubts: dict[str, list[str]] = {}
-        for how, scenario in scenarios:
-            self.simulated += 1
+        for runs, (how, scenario) in enumerate(scenarios, start=1):
             try:
-                played = play(parts_on(self.asked.recordings, [self.tenants[item] for item in box.items], scenario))
+                played = play(parts_on(self.asked.recordings, tenants, scenario))
             except ScenarioError as error:
-                self.failed[key] = str(error)
-                return self.failed[key]
-            for place, item in enumerate(box.items):
-                name = self.names[item]
-                result = played.result(place, name, tables=False)
-                for target, one in zip(self.targets[name], self._judged(name, result), strict=True):
-                    if not one.met:
-                        self.failed[key] = f"{name}{how}: {one.why}"
-                        return self.failed[key]
-                    judged[name].append({"text": target.text + how, "used": one.high})
-                    for doubt in doubts_of(target, result.summary, "requests"):
-                        doubts[doubt] = [*dict.fromkeys([*doubts.get(doubt, ()), name])]
-        self.passed[key], self.doubts[key] = judged, doubts
-        return None
+                return _Together(str(error), {}), runs
+            whys = []
+            for place, (item, tenant) in enumerate(zip(box.items, tenants, strict=True)):
+                for target, (one, own) in zip(
+                    self.targets[tenant.name], self._judged(tenant.name, played, place), strict=True
+                ):
+                    used[item] = max(used[item], one.high if one.met else max(one.high, 1.0))
+                    targets[tenant.name].append({"text": target.text + how, "used": one.high})
+                    whys += [] if one.met else [f"{tenant.name}{how}: {one.why}"]
+                    for doubt in own:
+                        doubts[doubt] = [*dict.fromkeys([*doubts.get(doubt, ()), tenant.name])]
+            if whys:
+                return _Together(whys[0], used), runs
+        return _Together(None, used, targets, doubts), len(scenarios)
 
     def _scenario(self, kind: int) -> NamedScenario:
         scenario = self.kinds[kind].scenario
         assert scenario is not None
         return scenario
 
-    def _judged(self, name: str, result: Result) -> list[JudgedTarget]:
-        return [judge_run(target, result.summary, "requests", None) for target in self.targets[name]]
+    def _judged(self, name: str, played: Played, place: int) -> list[tuple[JudgedTarget, list[str]]]:
+        """Return for each target of a tenant whether it is met in a run, and what is in doubt of that."""
+        summary = played.result(place, name, tables=False).summary
+        return [
+            (judge_run(target, summary, "requests", None), list(doubts_of(target, summary, "requests")))
+            for target in self.targets[name]
+        ]
 
-    def _busy(self, kind: int, number: int, played: Played, result: Result) -> NDArray[np.float64]:
-        """Return the shares of an array that a tenant takes: room, places, processors and memory, and each resource in
-        each part of the time.
-        """
-        tenant, scenario = self.tenants[number], self._scenario(kind)
-        host, said = scenario.model.host, self.asked.recordings.model.tenants[tenant.name]
-        touched = sum(len(use.extents) for use in tenant.playback.found.files) * EXTENT_BYTES
-        data_bytes = max(touched, said.size or 0) * (1 + self.asked.growth)
-        fixed = [data_bytes / max(capacity_bytes(scenario), 1), 1 / MOST_TENANTS]
-        fixed.append(_share(said.cores, None if host is None else host.cores))
-        fixed.append(_share(said.memory, None if host is None else host.memory))
+    def _busy(self, number: int, played: Played) -> NDArray[np.float64]:
+        """Return which share of each part of the time a tenant keeps each resource busy."""
         worked = worked_ns(played)
         whole_ns = max(one.shift_ns + one.playback.found.span_ns for one in self.tenants)
         busy = np.zeros((PARTS, len(worked)))
@@ -150,7 +226,14 @@ class _Trial:
         part = np.minimum((begin + np.arange(INTERVALS) * interval_ns) * PARTS // whole_ns, PARTS - 1)
         for column, own in enumerate(worked.values()):
             np.add.at(busy[:, column], part, np.diff(own[:INTERVALS], prepend=0))
-        return np.concatenate([fixed, (busy / (whole_ns / PARTS)).ravel()])
+        return (busy / (whole_ns / PARTS)).ravel()
+
+
+def _identity(scenario: NamedScenario) -> str:
+    """Return all that decides what requests get: not the host."""
+    storage = copy(scenario)
+    storage.model = scenario.model.model_copy(update={"host": None})
+    return storage.identity
 
 
 def _filled(needs: NDArray[np.float64], names: Sequence[str]) -> dict[str, Any]:
@@ -225,81 +308,52 @@ def pack_tenants(
             f"no candidate can be used: {left_out[0]['name']}: {left_out[0]['why']}; correct the candidates file"
         )
     trial = _Trial(asked, kinds)
-    items = range(len(trial.names))
-    pairs = [(kind, number) for kind in range(len(kinds)) for number in items]
-    total = sum(tenant.playback.found.requests for tenant in trial.tenants) * len(kinds)
+    total = sum(tenant.playback.found.requests for tenant in trial.tenants) * len(set(trial.first))
 
     def told(done: int) -> None:
         if progress is not None:
             progress(done, total)
 
-    runs = side_by_side([partial(trial.alone, kind, number) for kind, number in pairs], told)
-    trial.simulated += len(pairs)
-    found = dict(zip(pairs, runs, strict=True))
-    packing = Packing(
-        np.array([_cost(kind) for kind in kinds]), _needs(found, len(kinds), len(trial.names)), _apart(trial)
-    )
+    alone = trial.all_alone(told)
+    need, whys = _needs(trial, alone)
+    packing = Packing(np.array([_cost(kind) for kind in kinds]), need, _apart(trial), fixed=_FIXED)
     homeless = packing.homeless()
     boxes: list[Box] = []
     if asked.one_array:
-        boxes = _shared(trial, packing, found)
+        boxes = _shared(trial, packing, whys)
     elif not homeless:
-        boxes, homeless = _search(trial, packing)
-    return _document(trial, packing, boxes, homeless, {key: why for key, (_, why) in found.items() if why}, left_out)
+        boxes, homeless = Search(without_lesser(packing), trial.first, _limits(alone, need), trial.together).find()
+    return _document(trial, packing, boxes, homeless, whys, left_out)
 
 
-def _shared(
-    trial: _Trial, packing: Packing, found: Mapping[tuple[int, int], tuple[NDArray[np.float64] | None, str | None]]
-) -> list[Box]:
+def _limits(alone: Mapping[tuple[int, int], _Alone], need: NDArray[np.float64]) -> BoxLimits:
+    used, busy = np.full(need.shape[:2], np.nan), np.zeros(need.shape[:2])
+    for place, one in alone.items():
+        used[place], busy[place] = one.used, one.busy.max()
+    return BoxLimits(used, busy)
+
+
+def _shared(trial: _Trial, packing: Packing, whys: Mapping[tuple[int, int], str]) -> list[Box]:
     """Return the cheapest box that holds all items, as simulation confirms; of cheaper ones it is noted why not."""
     everybody = tuple(range(len(trial.names)))
     for kind in np.argsort(packing.cost, kind="stable").tolist():
         box = Box(kind, everybody)
         alone = next(
-            (f"{trial.names[item]}, alone: {found[kind, item][1]}" for item in everybody if found[kind, item][1]), ""
+            (f"{trial.names[item]}, alone: {whys[kind, item]}" for item in everybody if (kind, item) in whys), ""
         )
-        why = alone or _too_much(packing.need[kind, :, :_FIXED].sum(axis=0))
+        why = alone or _too_much("together they take", packing.need[kind, :, :_FIXED].sum(axis=0).tolist())
         if why:
-            trial.failed[kind, frozenset(everybody)] = why
-        elif trial.together(box) is None:
+            trial.refused[box] = why
+        elif trial.together([box])[0].why is None:
             return [box]
     return []
 
 
-def _too_much(asked: NDArray[np.float64]) -> str:
-    """Say of what tenants together ask for more than an array has; nothing if they do not."""
-    most = int(asked.argmax())
+def _too_much(who: str, asked: Sequence[float]) -> str:
+    """Say of what more is asked for than an array has; nothing if it is not."""
+    most = int(np.argmax(asked))
     name = ("room", "places for tenants", "cores", "memory")[most]
-    return f"together they take {100 * asked[most]:.0f} % of its {name}" if asked[most] > 1 + SLACK else ""
-
-
-def _search(trial: _Trial, packing: Packing) -> tuple[list[Box], list[int]]:
-    """Return boxes that simulation confirms, or the items that have no place."""
-    kept: list[Box] = []
-    for _ in range(_MOST_ROUNDS * max(len(trial.names) // 10, 1)):
-        boxes = pack(packing, kept=kept)
-        bad = [box for box in boxes if trial.together(box) is not None]
-        if not bad:
-            return boxes, []
-        kept = [box for box in boxes if box not in bad]
-        for box in bad:
-            packing.refused.setdefault(box.kind, []).append(_least_failing(trial, box))
-        homeless = packing.homeless()
-        if homeless:
-            return [], homeless
-    raise ScenarioError(
-        f"{len(trial.failed)} placements were simulated and none holds; give fewer tenants, or larger candidates"
-    )
-
-
-def _least_failing(trial: _Trial, box: Box) -> frozenset[int]:
-    """Return tenants of a box that cannot share it, of whom none can be left out: that refuses most others, too."""
-    items = list(box.items)
-    for item in box.items:
-        rest = tuple(one for one in items if one != item)
-        if len(rest) > 1 and trial.together(Box(box.kind, rest)) is not None:
-            items.remove(item)
-    return frozenset(items)
+    return f"{who} {100 * asked[most]:.0f} % of its {name}" if asked[most] > 1 + SLACK else ""
 
 
 def _usable(candidates: Sequence[Candidate], asked: PackingOptions) -> tuple[list[Candidate], list[dict[str, Any]]]:
@@ -324,17 +378,22 @@ def _cost(candidate: Candidate) -> float:
 
 
 def _needs(
-    found: Mapping[tuple[int, int], tuple[NDArray[np.float64] | None, str | None]], kinds: int, items: int
-) -> NDArray[np.float64]:
-    width = max((len(busy) for busy, _ in found.values() if busy is not None), default=1)
-    needs = np.full((kinds, items, width), np.inf)
-    for (kind, number), (busy, _) in found.items():
-        if busy is not None:
-            needs[kind, number] = 0.0
-            needs[kind, number, : len(busy)] = busy
-            if busy.max() > 1:  # it is carried, though something is busy all the time: alone, or not at all
-                needs[kind, number] = np.minimum(needs[kind, number], 1.0)
-    return needs
+    trial: _Trial, alone: Mapping[tuple[int, int], _Alone]
+) -> tuple[NDArray[np.float64], dict[tuple[int, int], str]]:
+    """Return which share of each kind of array each tenant takes, and why others have no place there."""
+    needs = np.full((len(trial.kinds), len(trial.names), _FIXED + max(len(one.busy) for one in alone.values())), np.inf)
+    whys = {}
+    for (kind, number), one in alone.items():
+        fixed = trial.fixed(kind, number, one)
+        why = one.why or _too_much("it takes", fixed)
+        if why:
+            whys[kind, number] = why
+            continue
+        needs[kind, number] = 0.0
+        needs[kind, number, :_FIXED] = fixed
+        # what is carried, though something is busy all the time, is alone, or not at all
+        needs[kind, number, _FIXED : _FIXED + len(one.busy)] = np.minimum(one.busy, 1.0)
+    return needs, whys
 
 
 def _apart(trial: _Trial) -> NDArray[np.bool_]:
@@ -358,8 +417,8 @@ def _document(
     used = [box.kind for box in boxes]
     first = kinds[0].cost
     refused = [
-        {"candidate": kinds[kind].name, "tenants": [names[item] for item in sorted(items)], "why": why}
-        for (kind, items), why in trial.failed.items()
+        {"candidate": kinds[box.kind].name, "tenants": [names[item] for item in box.items], "why": why}
+        for box, why in trial.refused.items()
     ]
     return {
         "schema": "tiersim.pack/1",
@@ -368,6 +427,7 @@ def _document(
         "failed_drive": trial.asked.failed_drive,
         "currency": None if first is None else first.currency,
         "cost": packing.total(boxes) if boxes else None,
+        "at_least": lower_bound(without_lesser(packing)) if boxes and not trial.asked.one_array else None,
         "simulated": trial.simulated,
         "arrays": [
             {
@@ -375,11 +435,8 @@ def _document(
                 "cost": _cost(kinds[box.kind]),
                 "tenants": [names[item] for item in box.items],
                 **_filled(packing.need[box.kind, list(box.items)], [names[item] for item in box.items]),
-                "targets": trial.passed[box.kind, frozenset(box.items)],
-                "doubts": [
-                    {"tenants": owners, "why": doubt}
-                    for doubt, owners in trial.doubts[box.kind, frozenset(box.items)].items()
-                ],
+                "targets": trial.tried(box).targets,
+                "doubts": [{"tenants": owners, "why": doubt} for doubt, owners in trial.tried(box).doubts.items()],
             }
             for box in boxes
         ],
@@ -387,7 +444,7 @@ def _document(
             {
                 "tenant": names[item],
                 "why": {
-                    kinds[kind].name: whys.get((kind, item)) or trial.failed.get((kind, frozenset([item])), "")
+                    kinds[kind].name: whys.get((kind, item)) or trial.refused.get(Box(kind, (item,)), "")
                     for kind in range(len(kinds))
                 },
             }
@@ -407,7 +464,7 @@ def _document(
         "assumed": "candidates that cost more were not simulated with all tenants"
         if trial.asked.one_array
         else (
-            "one more tenant on an array makes nobody faster; the search is a heuristic, and a cheaper placement may"
-            " exist"
+            "one more tenant on an array makes nobody faster, and each keeps it as busy as alone; the search is a"
+            " heuristic, and a cheaper placement may exist"
         ),
     }

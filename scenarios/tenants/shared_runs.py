@@ -285,13 +285,14 @@ def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedS
     parts = []
     for tenant in tenants:
         view = _view(recordings, tenant, scenario, taken)
-        homes = place_files(view, tenant.playback.found.files)
-        own: dict[str, tuple[int, int]] = {}
-        for home, use in zip(homes, tenant.playback.found.files, strict=True):
-            begin = home.base_bytes if home.packed is None else int(home.packed.min(initial=0))
-            low, high = own.get(home.volume, (begin, 0))
-            own[home.volume] = min(low, begin), max(high, home.end_bytes(use))
-        for volume, (begin, end) in own.items():
+        limit = None if tenant.model.limit is None else limits_of(f"{tenant.name}.limit", tenant.model.limit, {})
+        if limit is not None:
+            view.limits = {**view.limits, f"{tenant.name}.limit": limit}  # the result lists what it assumes
+        share = Share(tenant.model.share or 1, tenant.model.minimum)
+        part = PlayedRecording(
+            tenant.playback, view, tenant.shift_ns, tenant.name, limit, tenant.model.queue_depth, queue, share
+        )
+        for volume, (begin, end) in places_of(part).items():
             for low, high, other in taken.get(volume, ()):
                 if begin < high and low < end:
                     raise ScenarioError(
@@ -299,16 +300,18 @@ def parts_on(recordings: Recordings, tenants: Sequence[Tenant], scenario: NamedS
                         f" volume {volume!r} it overlaps tenant {other!r}; leave offset out, or choose another"
                     )
             taken.setdefault(volume, []).append((begin, end, tenant.name))
-        limit = None if tenant.model.limit is None else limits_of(f"{tenant.name}.limit", tenant.model.limit, {})
-        if limit is not None:
-            view.limits = {**view.limits, f"{tenant.name}.limit": limit}  # the result lists what it assumes
-        share = Share(tenant.model.share or 1, tenant.model.minimum)
-        parts.append(
-            PlayedRecording(
-                tenant.playback, view, tenant.shift_ns, tenant.name, limit, tenant.model.queue_depth, queue, share
-            )
-        )
+        parts.append(part)
     return parts
+
+
+def places_of(part: PlayedRecording) -> dict[str, tuple[int, int]]:
+    """Return from where to where on each volume the files of a part lie; raises ScenarioError."""
+    found: dict[str, tuple[int, int]] = {}
+    for home, use in zip(place_files(part.scenario, part.found.files), part.found.files, strict=True):
+        begin = home.base_bytes if home.packed is None else int(home.packed.min(initial=0))
+        low, high = found.get(home.volume, (begin, 0))
+        found[home.volume] = min(low, begin), max(high, home.end_bytes(use))
+    return found
 
 
 def _refuse_volumes(recordings: Recordings, volumes: Sequence[str], scenario: NamedScenario) -> None:
