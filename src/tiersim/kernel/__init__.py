@@ -14,6 +14,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C")
 
 
+#: Of files with kernels, as they were loaded: what is compiled later is the same text.
+stamps: dict[str, tuple[int, int] | None] = {}
+
+
+def stamp(file: str) -> tuple[int, int] | None:
+    """Return when a file was written, and its size; None for what is no file."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
 class Kernel:
     """A function that Python calls as machine code; other kernels call it within theirs."""
 
@@ -26,6 +39,9 @@ class Kernel:
         )
         self.__doc__, self.function = function.__doc__, function
         self.hot, self.checked, self.vectorized = hot, checked, vectorized
+        file = function.__code__.co_filename
+        if file not in stamps:
+            stamps[file] = stamp(file)
         self._call: Callable[[tuple[Any, ...]], Any] = self._first_call
 
     def __call__(self, *arguments: Any) -> Any:
