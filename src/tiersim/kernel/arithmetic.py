@@ -1,7 +1,7 @@
 """Text in LLVM's language, line by line: blocks, casts, arithmetic, comparisons."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ Line = Any
 _INT_NAMES = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor"}
 _FLOAT_NAMES = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 _PREDICATES = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
-_FOLDED = {
+_FOLDED: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
     ast.Mult: lambda a, b: a * b,
@@ -99,7 +99,9 @@ class Lines:
 
     def _cast(self, text: str, source: Number, kind: Number) -> str:
         if kind is BOOL:
-            return self.op(f"fcmp une {source.llvm} {text}, 0.0" if source.is_float else f"icmp ne {source.llvm} {text}, 0")
+            return self.op(
+                f"fcmp une {source.llvm} {text}, 0.0" if source.is_float else f"icmp ne {source.llvm} {text}, 0"
+            )
         if kind.is_int:
             if source.is_float:
                 word = "fptosi" if kind.signed else "fptoui"
@@ -198,7 +200,12 @@ class Lines:
         kind = one.kind
         if operator is ast.Not:
             return Value(BOOL, self.op(f"xor i1 {self.truth(one)}, true"))
-        if operator is ast.USub and one.constant is not None and type(one.constant) in (int, float) and kind in (INT, FLOAT):
+        if (
+            operator is ast.USub
+            and one.constant is not None
+            and type(one.constant) in (int, float)
+            and kind in (INT, FLOAT)
+        ):
             return constant(-one.constant)
         if operator is ast.USub and kind is BOOL:
             one, kind = self.cast(one, INT), INT
@@ -234,7 +241,7 @@ class Lines:
         if signed.constant is not None and signed.constant >= 0:
             return found
         negative = self.op(f"icmp slt i64 {x if signed is one else y}, 0")
-        then = word == "ne" or (word in ("lt", "le")) == (signed is one) and word != "eq"
+        then = word == "ne" or ((word in ("lt", "le")) == (signed is one) and word != "eq")
         return self.op(f"select i1 {negative}, i1 {'true' if then else 'false'}, i1 {found}")
 
     def absolute(self, one: Value) -> Value:

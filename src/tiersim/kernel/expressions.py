@@ -64,6 +64,7 @@ class Function(NamedTuple):
 
 
 def returned_type(returned: Any, checked: bool) -> str:
+    """Return LLVM's type of what a kernel returns, behind whether it failed if that is *checked*."""
     types = ["i1"] * checked + [kind.llvm for kind in flat(returned)]
     return "void" if not types else types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
 
@@ -93,9 +94,11 @@ class _Place(NamedTuple):
 
 
 class Expressions(Lines):
-    """Lines of one function, with its expressions. Methods with the name of a class of the syntax tree translate it."""
+    """Lines of one function, with its expressions."""
 
-    def __init__(self, kernel: Kernel, checked: bool, translated: Callable[[Kernel, tuple[Any, ...], bool], Function]) -> None:
+    def __init__(
+        self, kernel: Kernel, checked: bool, translated: Callable[[Kernel, tuple[Any, ...], bool], Function]
+    ) -> None:
         """*translated*: what gives a kernel that is called."""
         super().__init__()
         self.kernel, self.checked, self._translated = kernel, checked, translated
@@ -121,14 +124,15 @@ class Expressions(Lines):
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             self._decide(node.operand, no, yes)
         elif isinstance(node, ast.Compare) and len(node.ops) > 1:
-            one = self.value(node.left)
-            for operator, right in zip(node.ops, node.comparators, strict=True):
-                other, following = self.value(right), self.name()
-                last = right is node.comparators[-1]
-                self.lines.append(f"br i1 {self.compare(type(operator), one, other)}, label %{yes if last else following}, label %{no}")
+            left = self.value(node.left)
+            for operator, node_right in zip(node.ops, node.comparators, strict=True):
+                right, following = self.value(node_right), self.name()
+                last = node_right is node.comparators[-1]
+                goes = yes if last else following
+                self.lines.append(f"br i1 {self.compare(type(operator), left, right)}, label %{goes}, label %{no}")
                 if not last:
                     self.label(following)
-                one = other
+                left = right
         else:
             self.lines.append(f"br i1 {self.truth(self.value(node))}, label %{yes}, label %{no}")
 
@@ -146,34 +150,38 @@ class Expressions(Lines):
         self.label(label)
         names = []
         for place, one in enumerate(flat(kind)):
-            names.append(self.op(f"phi {one.llvm} {', '.join(f'[ {words[place].text}, %{block} ]' for words, block in cast)}"))
+            names.append(
+                self.op(f"phi {one.llvm} {', '.join(f'[ {words[place].text}, %{block} ]' for words, block in cast)}")
+            )
         return whole(kind, iter(names))
 
     # expressions
 
     def value(self, node: ast.expr) -> Value:
         """Translate an expression."""
-        found: Value = getattr(self, f"_{type(node).__name__}")(node)
-        return found
+        how = _EXPRESSIONS.get(type(node))
+        if how is None:
+            raise TypeError(f"{ast.unparse(node)}: a kernel has no {type(node).__name__}")
+        return how(self, node)
 
-    def _Constant(self, node: ast.Constant) -> Value:
+    def _constant(self, node: ast.Constant) -> Value:
         return constant(node.value)
 
-    def _Name(self, node: ast.Name) -> Value:
+    def _name_of(self, node: ast.Name) -> Value:
         held = self.variable(node.id)
         return constant(meaning(self.kernel.function, node.id)) if held is None else held
 
-    def _Tuple(self, node: ast.Tuple) -> Value:
+    def _tuple(self, node: ast.Tuple) -> Value:
         return together(self.value(one) for one in node.elts)
 
-    def _UnaryOp(self, node: ast.UnaryOp) -> Value:
+    def _unary_operation(self, node: ast.UnaryOp) -> Value:
         return self.unary(type(node.op), self.value(node.operand))
 
-    def _BinOp(self, node: ast.BinOp) -> Value:
+    def _operation(self, node: ast.BinOp) -> Value:
         one = self.value(node.left)
         return self.binary(type(node.op), one, self.value(node.right))
 
-    def _BoolOp(self, node: ast.BoolOp) -> Value:
+    def _and_or(self, node: ast.BoolOp) -> Value:
         end, ways = self.name(), []
         for one in node.values:
             value = self.value(one)
@@ -187,7 +195,7 @@ class Expressions(Lines):
         self.lines.append(f"br label %{end}")
         return self._merge(ways, end)
 
-    def _IfExp(self, node: ast.IfExp) -> Value:
+    def _choice(self, node: ast.IfExp) -> Value:
         yes, no, end, ways = self.name(), self.name(), self.name(), []
         self._decide(node.test, yes, no)
         for label, one in ((yes, node.body), (no, node.orelse)):
@@ -197,7 +205,7 @@ class Expressions(Lines):
             self.lines.append(f"br label %{end}")
         return self._merge(ways, end)
 
-    def _Compare(self, node: ast.Compare) -> Value:
+    def _comparison(self, node: ast.Compare) -> Value:
         if len(node.ops) > 1:
             return self._decided(node)
         operator = type(node.ops[0])
@@ -219,7 +227,7 @@ class Expressions(Lines):
         self.label(end)
         return Value(BOOL, self.op(f"phi i1 [ true, %{yes} ], [ false, %{no} ]"))
 
-    def _Attribute(self, node: ast.Attribute) -> Value:
+    def _attribute(self, node: ast.Attribute) -> Value:
         one = self.value(node.value)
         kind = one.kind
         if isinstance(kind, Tables):
@@ -238,10 +246,11 @@ class Expressions(Lines):
             return constant(getattr(one.constant, node.attr))
         raise TypeError(f"{ast.unparse(node)} is nothing that a kernel knows")
 
-    def _Subscript(self, node: ast.Subscript) -> Value:
+    def _subscript(self, node: ast.Subscript) -> Value:
         one = self.value(node.value)
         if isinstance(one.kind, Several):
-            return one.parts[self.value(node.slice).constant]
+            part: Value = one.parts[self.value(node.slice).constant]
+            return part
         return self._load(self._place(node, of=one))
 
     # tables
@@ -275,9 +284,9 @@ class Expressions(Lines):
     def _place_in_table(self, table: Value, indices: list[Value]) -> _Place:
         kind, places = table.kind, []
         for axis, index in enumerate(indices):
-            place = self.cast(index, INT if index.kind.signed else UNSIGNED)
-            text = place.text
-            if place.constant is not None and place.constant < 0:
+            wide = self.cast(index, INT if index.kind.signed else UNSIGNED)
+            text = wide.text
+            if wide.constant is not None and wide.constant < 0:
                 text = self.op(f"add i64 {text}, {self._length(table, axis)}")
             if self.checked:
                 self._fail_if(self.op(f"icmp uge i64 {text}, {self._length(table, axis)}"))
@@ -302,7 +311,9 @@ class Expressions(Lines):
             raise TypeError("a constant table has numbers")
         digest = hashlib.blake2b(array.tobytes() + str((array.dtype, array.shape)).encode(), digest_size=8).hexdigest()
         size, stored = array.size, kind.stored
-        items = ", ".join(f"{stored} {constant(one).text}" for one in (array.astype(np.uint8) if kind is BOOL else array).ravel())
+        items = ", ".join(
+            f"{stored} {constant(one).text}" for one in (array.astype(np.uint8) if kind is BOOL else array).ravel()
+        )
         self.arrays[digest] = f"@table.{digest} = internal unnamed_addr constant [{size} x {stored}] [{items}]"
         offset = self.cast(indices[0], INT).text
         for axis, index in enumerate(indices[1:], 1):
@@ -328,8 +339,9 @@ class Expressions(Lines):
         if isinstance(kind, Row):
             if value.kind is not kind:
                 raise TypeError("a row is copied from one of its kind")
+            size = kind.dtype.itemsize
             self.lines.append(
-                f"call void @llvm.memcpy.p0.p0.i64(ptr {place.address}, ptr {value.text}, i64 {kind.dtype.itemsize}, i1 false)"
+                f"call void @llvm.memcpy.p0.p0.i64(ptr {place.address}, ptr {value.text}, i64 {size}, i1 false)"
             )
             return
         text = self.cast(value, kind).text
@@ -339,7 +351,7 @@ class Expressions(Lines):
 
     # calls
 
-    def _Call(self, node: ast.Call) -> Value:
+    def _call(self, node: ast.Call) -> Value:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "view":
             return self._view(node)
         called = self.value(node.func).constant
@@ -402,13 +414,15 @@ class Expressions(Lines):
         return Value(NOTHING)
 
     def _call_at(self, given: list[Value]) -> Value:
-        # see tiersim.kernel.calls: where a result and an error would go, which nobody reads, where words go, and arguments
+        # as tiersim.kernel.calls does: where a result and an error would go, where words go, and arguments
         own = f"%c{len(self.rooms)}"
         self.rooms += [f"{own}.results = alloca [3 x i64]", f"{own}.nowhere = alloca i64"]
         target = self.op(f"inttoptr i64 {self.cast(given[0], INT).text} to ptr")
         words = [f"ptr {own}.nowhere", f"ptr {own}.nowhere", f"ptr {own}.results"]
         for one in given[1:]:
-            words.append(f"ptr {one.text}" if isinstance(one.kind, Table | Tables) else f"i64 {self.cast(one, INT).text}")
+            words.append(
+                f"ptr {one.text}" if isinstance(one.kind, Table | Tables) else f"i64 {self.cast(one, INT).text}"
+            )
         status = self.op(f"call i32 {target}({', '.join(words)})")
         if self.checked:
             self._fail_if(self.op(f"icmp ne i32 {status}, 0"))
@@ -429,6 +443,21 @@ class Expressions(Lines):
         if self.checked:
             self._fail_if(found.pop(0))
         return whole(function.returned, iter(found))
+
+
+_EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any], Value]] = {
+    ast.Constant: Expressions._constant,
+    ast.Name: Expressions._name_of,
+    ast.Tuple: Expressions._tuple,
+    ast.UnaryOp: Expressions._unary_operation,
+    ast.BinOp: Expressions._operation,
+    ast.BoolOp: Expressions._and_or,
+    ast.IfExp: Expressions._choice,
+    ast.Compare: Expressions._comparison,
+    ast.Attribute: Expressions._attribute,
+    ast.Subscript: Expressions._subscript,
+    ast.Call: Expressions._call,
+}
 
 
 def _align(row: np.dtype[Any] | None, kind: Number | Row, offset: int) -> int:

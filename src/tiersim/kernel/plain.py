@@ -65,7 +65,12 @@ def _dispatcher(kernel: Kernel) -> Any:
         njit: Any = numba.njit  # its types do not know all options
         # Without numba's runtime no references to arrays are counted; a kernel cannot allocate then.
         made = njit(
-            nogil=True, error_model="numpy", _nrt=False, no_cfunc_wrapper=True, no_cpython_wrapper=True, forceinline=True
+            nogil=True,
+            error_model="numpy",
+            _nrt=False,
+            no_cfunc_wrapper=True,
+            no_cpython_wrapper=True,
+            forceinline=True,
         )(kernel.function)
         template = made.get_call_template
         made.get_call_template = lambda args, kws: template(

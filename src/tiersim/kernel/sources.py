@@ -8,6 +8,7 @@ from typing import Any
 
 from tiersim.kernel import stamp, stamps
 
+
 def tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
     """Return the syntax tree of a function. Raises RuntimeError where its source was edited since it was loaded."""
     code = function.__code__
@@ -17,7 +18,9 @@ def tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
     lines = linecache.getlines(file, function.__globals__)
     first = code.co_firstlineno - 1
     last = max(end for _, end, _, _ in code.co_positions() if end is not None)
-    while last < len(lines) and lines[last].lstrip().startswith((")", "]")):  # what code says of a bracket is its inside
+    while last < len(lines) and lines[last].lstrip().startswith(
+        (")", "]")
+    ):  # what code says of a bracket is its inside
         last += 1
     text = "".join(lines[first:last])
     module = ast.parse(f"if 1:\n{text}" if text[0].isspace() else text)

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from tiersim.kernel import Kernel
 from tiersim.kernel.arithmetic import Line, Lines
 from tiersim.kernel.blocks import Kind as BlockKind
-from tiersim.kernel.machine_code import Translated
 from tiersim.kernel.expressions import DECLARED, Expressions, Function, results_of, returned_type
+from tiersim.kernel.machine_code import Translated
 from tiersim.kernel.reach import own_digest
 from tiersim.kernel.sources import tree_of
 from tiersim.kernel.values import (
@@ -46,7 +46,9 @@ _known: dict[tuple[Kernel, tuple[Any, ...], bool], Function] = {}
 def translate(kernel: Kernel, kinds: tuple[BlockKind, ...], *, checked: bool) -> Translated:
     """Translate a kernel and all that it calls."""
     numbers = {"int": INT, "bool": BOOL, "float": FLOAT}
-    function = _function(kernel, tuple(numbers[kind] if isinstance(kind, str) else table_of(kind) for kind in kinds), checked)
+    function = _function(
+        kernel, tuple(numbers[kind] if isinstance(kind, str) else table_of(kind) for kind in kinds), checked
+    )
     reached, arrays, left = {function.symbol: function}, dict(function.arrays), [function]
     while left:
         for symbol, one in left.pop().called.items():
@@ -85,7 +87,7 @@ def _entry(function: Function, kinds: tuple[BlockKind, ...], checked: bool) -> t
             given.append(f"{_pointer(table_of(kind))} %a{place}")
             taken.append(f"ptr %a{place}")
     returned = function.returned
-    parts = [] if returned is NOTHING else list(returned.kinds) if isinstance(returned, Several) else [returned]
+    parts: list[Any] = list(returned.kinds) if isinstance(returned, Several) else flat(returned)
     if not all(isinstance(part, Number) for part in parts):
         raise TypeError(f"{function.symbol} returns {returned.name}; Python takes numbers")
     found = results_of(lines, function, ", ".join(taken), checked)
@@ -140,7 +142,7 @@ class _Loop(NamedTuple):
 
 
 class _Body(Expressions):
-    """One function. Methods with the name of a class of the syntax tree translate it."""
+    """One function."""
 
     def __init__(self, kernel: Kernel, kinds: tuple[Any, ...], checked: bool, placed: set[str]) -> None:
         super().__init__(kernel, checked, _function)
@@ -178,12 +180,16 @@ class _Body(Expressions):
             with self.within(gap):
                 self._return(kind, returned, value)
         if self.fails:
-            value = "true" if kind == "i1" else f"{{ i1 true, {', '.join(f'{one.llvm} undef' for one in flat(returned))} }}"
-            self.lines += ["fails:", f"ret {kind} {value}"]
+            words = ", ".join(["i1 true", *(f"{one.llvm} undef" for one in flat(returned))])
+            self.lines += ["fails:", f"ret {kind} true" if kind == "i1" else f"ret {kind} {{ {words} }}"]
         digest = f"{own_digest(self.kernel)} {self.checked} {[one.name for one in self.kinds]}"
         symbol = f"{self.kernel.__name__}.{hashlib.blake2b(digest.encode(), digest_size=8).hexdigest()}"
         head = f"define internal {kind} @{symbol}({', '.join(given)}) {'alwaysinline ' * self.kernel.hot}nounwind {{"
-        places = [f"{name} = alloca {one.llvm}" for (_, of), names in self.places.items() for name, one in zip(names, flat(of), strict=True)]
+        places = [
+            f"{name} = alloca {one.llvm}"
+            for (_, of), names in self.places.items()
+            for name, one in zip(names, flat(of), strict=True)
+        ]
         text = "\n".join([head, "entry:", *places, *self.rooms, "br label %begin", "begin:", *_lines(self.lines), "}"])
         return Function(symbol, returned, text, self.called, self.arrays)
 
@@ -350,21 +356,24 @@ class _Body(Expressions):
         for statement in statements:
             if self.env is None:
                 return
-            getattr(self, f"_{type(statement).__name__}")(statement)
+            how = _STATEMENTS.get(type(statement))
+            if how is None:
+                raise TypeError(f"{ast.unparse(statement)}: a kernel has no {type(statement).__name__}")
+            how(self, statement)
 
-    def _Expr(self, node: ast.Expr) -> None:
+    def _expression(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):
             self.value(node.value)
 
-    def _Pass(self, _: ast.Pass) -> None:
+    def _pass(self, _: ast.Pass) -> None:
         pass
 
-    def _Assign(self, node: ast.Assign) -> None:
+    def _assignment(self, node: ast.Assign) -> None:
         value = self.value(node.value)
         for target in node.targets:
             self._target(target, value)
 
-    def _AnnAssign(self, node: ast.AnnAssign) -> None:
+    def _annotated(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self._target(node.target, self.value(node.value))
 
@@ -379,7 +388,7 @@ class _Body(Expressions):
         else:
             raise TypeError(f"{ast.unparse(node)} cannot be assigned")
 
-    def _AugAssign(self, node: ast.AugAssign) -> None:
+    def _augmented(self, node: ast.AugAssign) -> None:
         operator = type(node.op)
         if isinstance(node.target, ast.Name):
             name = ast.Name(node.target.id, ast.Load())
@@ -391,12 +400,12 @@ class _Body(Expressions):
         one = self._load(place)
         self._store(place, self.binary(operator, one, self.value(node.value)))
 
-    def _Return(self, node: ast.Return) -> None:
+    def _return_of(self, node: ast.Return) -> None:
         value = Value(NOTHING) if node.value is None else self.value(node.value)
         self.returns.append((value, self.gap()))
         self.env = None
 
-    def _If(self, node: ast.If) -> None:
+    def _if(self, node: ast.If) -> None:
         yes, no, after = self.name(), self.name(), _Meeting(self.name())
         self._decide(node.test, yes, no)
         before = self.env
@@ -409,7 +418,7 @@ class _Body(Expressions):
                 self._go(after)
         self._meet(after)
 
-    def _While(self, node: ast.While) -> None:
+    def _while(self, node: ast.While) -> None:
         endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
         if node.orelse:
             raise TypeError("a kernel has no else of loops")
@@ -436,9 +445,12 @@ class _Body(Expressions):
 
         self._loop(body)
 
-    def _For(self, node: ast.For) -> None:
+    def _for(self, node: ast.For) -> None:
         call = node.iter
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range") or node.orelse:
+        if (
+            not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range")
+            or node.orelse
+        ):
             raise TypeError("a kernel loops over ranges only")
         given = [self.value(one) for one in call.args]
         unsigned = all(one.kind.is_int and not one.kind.signed for one in given)
@@ -480,11 +492,26 @@ class _Body(Expressions):
 
         self._loop(body)
 
-    def _Break(self, _: ast.Break) -> None:
+    def _break(self, _: ast.Break) -> None:
         self._go(self.loops[-1].after)
 
-    def _Continue(self, _: ast.Continue) -> None:
+    def _continue(self, _: ast.Continue) -> None:
         self._go(self.loops[-1].again)
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[_Body, Any], None]] = {
+    ast.Expr: _Body._expression,
+    ast.Pass: _Body._pass,
+    ast.Assign: _Body._assignment,
+    ast.AnnAssign: _Body._annotated,
+    ast.AugAssign: _Body._augmented,
+    ast.Return: _Body._return_of,
+    ast.If: _Body._if,
+    ast.While: _Body._while,
+    ast.For: _Body._for,
+    ast.Break: _Body._break,
+    ast.Continue: _Body._continue,
+}
 
 
 def _lines(lines: list[Line]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What kernels compute with: kinds of values, which kind an operation has, and LLVM's words for numbers.
 
-Numbers follow numba's rules, which are those of a machine: an operation on integers is one of 64 bits, without a sign if
-neither side has one; where two kinds meet in a variable numpy's promotion says what it holds.
+Numbers follow numba's rules, which are those of a machine: an operation on integers is one of 64 bits, without a sign
+if neither side has one; where two kinds meet in a variable numpy's promotion says what it holds.
 """
 
 import struct
@@ -33,11 +33,12 @@ class Row:
     """A row of a table with named fields: its address."""
 
     llvm = "ptr"
+    name: str
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         """*dtype* names the fields."""
         self.dtype, self.name = dtype, f"row {dtype}"
-        self.fields: dict[str, tuple[Kind, int]] = {
+        self.fields: dict[str, tuple[Number | Row, int]] = {
             name: (kind_of(field[0]), field[1]) for name, field in (dtype.fields or {}).items()
         }
 
@@ -66,7 +67,9 @@ class Tables:
     def __init__(self, kind: SetKind) -> None:
         """*kind* as in blocks."""
         self.words, self.name = kind.words, f"tables {kind.name} {kind.digest}"
-        self.fields: dict[str, tuple[Table | Tables, int]] = {name: (table_of(one), at) for name, one, at in kind.places()}
+        self.fields: dict[str, tuple[Table | Tables, int]] = {
+            name: (table_of(one), at) for name, one, at in kind.places()
+        }
 
 
 class Several:
@@ -75,7 +78,7 @@ class Several:
     def __init__(self, kinds: "tuple[Kind, ...]", names: tuple[str, ...] | None) -> None:
         """There is one object for the same kinds and names: see :func:`several`."""
         self.kinds, self.names = kinds, names
-        self.name = f"({', '.join(kind.name for kind in kinds)})"
+        self.name: str = f"({', '.join(kind.name for kind in kinds)})"
 
 
 class Nothing:
