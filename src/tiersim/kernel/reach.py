@@ -127,7 +127,8 @@ def compiler_text() -> str:
     level = level_wanted()
     if level is not None and not plain_numba():
         return shipped_text(level)
-    packages = " ".join(f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy"))
+    names = ("numba", "llvmlite", "numpy") if plain_numba() else ("llvmlite",)
+    packages = " ".join(f"{name} {version(name)}" for name in names)
     return f"{_compiler_digest()} {packages} {target_text()} {plain_numba()}"
 
 
