@@ -354,12 +354,12 @@ class Expressions(Lines):
     def _call(self, node: ast.Call) -> Value:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "view":
             return self._view(node)
+        if node.keywords:
+            raise TypeError(f"{ast.unparse(node)}: a kernel does not name arguments")
         called = self.value(node.func).constant
         given = [self.value(one) for one in node.args]
         if isinstance(called, Kernel):
-            return self._call_kernel(called, given, {str(one.arg): self.value(one.value) for one in node.keywords})
-        if node.keywords:
-            raise TypeError(f"{ast.unparse(node)}: only kernels have named arguments")
+            return self._call_kernel(called, given)
         if called is call_at:
             return self._call_at(given)
         if called is fetch:
@@ -429,12 +429,7 @@ class Expressions(Lines):
         places = [self.op(f"getelementptr i64, ptr {own}.results, i64 {place}") for place in range(3)]
         return together(Value(INT, self.op(f"load i64, ptr {place}")) for place in places)
 
-    def _call_kernel(self, called: Kernel, given: list[Value], named: dict[str, Value]) -> Value:
-        code = called.function.__code__
-        names = code.co_varnames[: code.co_argcount]
-        defaults = dict(zip(reversed(names), reversed(called.function.__defaults__ or ()), strict=False))
-        for name in names[len(given) :]:
-            given.append(named[name] if name in named else constant(defaults[name]))
+    def _call_kernel(self, called: Kernel, given: list[Value]) -> Value:
         taken = [self.cast(one, as_argument(one.kind)) for one in given]
         function = self._translated(called, tuple(one.kind for one in taken), self.checked)
         self.called[function.symbol] = function

@@ -196,6 +196,8 @@ class _Body(Expressions):
     def _arguments(self) -> list[str]:
         self.block = "begin"
         given: list[str] = []
+        if len(self.tree.args.args) != len(self.kinds):
+            raise TypeError(f"it takes {len(self.tree.args.args)} arguments, not {len(self.kinds)}")
         for argument, kind in zip(self.tree.args.args, self.kinds, strict=True):
             names = []
             for one in flat(kind):
