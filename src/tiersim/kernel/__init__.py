@@ -2,8 +2,8 @@
 compiles.
 
 Read :mod:`tiersim.kernel.calls` next: what a call does. What a table is for a kernel stands in `blocks` (memory) and
-`types` (numba), how it becomes machine code in `translate` (numba) and `machine_code` (LLVM), where that is kept in
-`reach` (under which key) and `store`.
+`values`, how a kernel becomes machine code in `translate`, with `expressions` and `arithmetic`, and `machine_code`
+(LLVM), where that is kept in `reach` (under which key) and `store`. `plain` and `types` are numba's way.
 """
 
 import os
@@ -79,7 +79,7 @@ def kernel(
     """Compile *function* when Python first calls it; type checkers keep seeing the plain Python signature.
 
     A kernel takes and returns numbers; it takes arrays and sets of tables (:func:`table_set`), and cannot allocate.
-    Its indices are never negative, see :mod:`tiersim.kernel.types`.
+    Its indices are never negative: a constant one counts from the end.
 
     *hot*: it is inlined wherever it is called. It is small, and called often from many places.
     *checked*: an index outside a table raises IndexError, in this kernel and in all that it calls; for what parses

@@ -29,8 +29,8 @@ _FOLDED: dict[type[ast.operator], Callable[[int, int], int]] = {
 _LEAST = -(1 << 63)
 
 
-class Lines:
-    """Lines of one function."""
+class Instructions:
+    """Instructions of one function."""
 
     def __init__(self) -> None:
         """Begin with none."""

@@ -1,6 +1,7 @@
 """Expressions of kernels in LLVM's language: names, tables, calls, decisions."""
 
 import ast
+import builtins
 import hashlib
 import math
 from collections.abc import Callable
@@ -9,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tiersim.kernel import Kernel, call_at, fetch
-from tiersim.kernel.arithmetic import Line, Lines
-from tiersim.kernel.sources import meaning
+from tiersim.kernel.arithmetic import Instructions, Line
 from tiersim.kernel.values import (
     BOOL,
     FLOAT,
@@ -20,8 +20,8 @@ from tiersim.kernel.values import (
     Number,
     Row,
     Several,
-    Table,
-    Tables,
+    TableKind,
+    TableSetKind,
     Value,
     as_argument,
     both,
@@ -69,7 +69,7 @@ def returned_type(returned: Any, checked: bool) -> str:
     return "void" if not types else types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
 
 
-def results_of(lines: Lines, function: Function, arguments: str, checked: bool) -> list[str]:
+def results_of(lines: Instructions, function: Function, arguments: str, checked: bool) -> list[str]:
     """Call a kernel; returns its results, behind whether it failed if that is *checked*."""
     count = len(flat(function.returned)) + checked
     kind = returned_type(function.returned, checked)
@@ -93,8 +93,8 @@ class _Place(NamedTuple):
     align: int
 
 
-class Expressions(Lines):
-    """Lines of one function, with its expressions."""
+class Expressions(Instructions):
+    """Instructions of one function, with its expressions."""
 
     def __init__(
         self, kernel: Kernel, checked: bool, translated: Callable[[Kernel, tuple[Any, ...], bool], Function]
@@ -169,7 +169,7 @@ class Expressions(Lines):
 
     def _name_of(self, node: ast.Name) -> Value:
         held = self.variable(node.id)
-        return constant(meaning(self.kernel.function, node.id)) if held is None else held
+        return constant(_meaning(self.kernel.function, node.id)) if held is None else held
 
     def _tuple(self, node: ast.Tuple) -> Value:
         return together(self.value(one) for one in node.elts)
@@ -230,15 +230,15 @@ class Expressions(Lines):
     def _attribute(self, node: ast.Attribute) -> Value:
         one = self.value(node.value)
         kind = one.kind
-        if isinstance(kind, Tables):
+        if isinstance(kind, TableSetKind):
             of, place = kind.fields[node.attr]
             return Value(of, self.op(f"getelementptr inbounds i64, ptr {one.text}, i64 {place}"))
-        if isinstance(kind, Table) and node.attr == "size":
+        if isinstance(kind, TableKind) and node.attr == "size":
             size = self._length(one, 0)
             for axis in range(1, kind.ndim):
                 size = self.op(f"mul i64 {size}, {self._length(one, axis)}")
             return Value(INT, size)
-        if isinstance(kind, Table) and node.attr == "shape":
+        if isinstance(kind, TableKind) and node.attr == "shape":
             return together(Value(INT, self._length(one, axis)) for axis in range(kind.ndim))
         if isinstance(kind, Several) and kind.names is not None:
             return one.parts[kind.names.index(node.attr)]
@@ -275,7 +275,7 @@ class Expressions(Lines):
             raise TypeError(f"{ast.unparse(node)}: an index is an integer")
         if isinstance(one.constant, np.ndarray):
             return self._place_in_constant(one.constant, indices)
-        if not isinstance(one.kind, Table) or len(indices) != one.kind.ndim:
+        if not isinstance(one.kind, TableKind) or len(indices) != one.kind.ndim:
             raise TypeError(f"{ast.unparse(node)}: getitem of what has no such items")
         if writes and not one.kind.writable:
             raise TypeError(f"{ast.unparse(node)}: setitem of a table that cannot be written")
@@ -401,7 +401,7 @@ class Expressions(Lines):
         return self.cast(found, INT) if function is math.floor else found
 
     def _len(self, one: Value) -> Value:
-        if isinstance(one.kind, Table):
+        if isinstance(one.kind, TableKind):
             return Value(INT, self._length(one, 0))
         return constant(len(one.parts) if isinstance(one.kind, Several) else len(one.constant))
 
@@ -421,7 +421,9 @@ class Expressions(Lines):
         words = [f"ptr {own}.nowhere", f"ptr {own}.nowhere", f"ptr {own}.results"]
         for one in given[1:]:
             words.append(
-                f"ptr {one.text}" if isinstance(one.kind, Table | Tables) else f"i64 {self.cast(one, INT).text}"
+                f"ptr {one.text}"
+                if isinstance(one.kind, TableKind | TableSetKind)
+                else f"i64 {self.cast(one, INT).text}"
             )
         status = self.op(f"call i32 {target}({', '.join(words)})")
         if self.checked:
@@ -453,6 +455,16 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any], Value]] = {
     ast.Subscript: Expressions._subscript,
     ast.Call: Expressions._call,
 }
+
+
+def _meaning(function: Callable[..., Any], name: str) -> Any:
+    """Return what a name that is not a variable stands for in a function."""
+    code = function.__code__
+    if name in code.co_freevars:
+        return (function.__closure__ or ())[code.co_freevars.index(name)].cell_contents
+    if name in function.__globals__:
+        return function.__globals__[name]
+    return getattr(builtins, name)
 
 
 def _align(row: np.dtype[Any] | None, kind: Number | Row, offset: int) -> int:

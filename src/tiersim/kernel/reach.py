@@ -144,6 +144,6 @@ def _compiler_digest() -> str:
     """Return a digest of our own part, and the version of Python, whose bytecode kernels are known by."""
     own = Path(__file__).parent
     sources = hashlib.blake2b(digest_size=12)
-    for name in ("values", "arithmetic", "expressions", "sources", "translate", "plain", "types", "machine_code"):
+    for name in ("values", "arithmetic", "expressions", "translate", "plain", "types", "machine_code"):
         sources.update((own / f"{name}.py").read_bytes())
     return f"{implementation.cache_tag} {sources.hexdigest()}"

@@ -11,16 +11,16 @@ reaches into one module, which is optimised once (:mod:`tiersim.kernel.machine_c
 
 import ast
 import hashlib
+import linecache
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tiersim.kernel import Kernel
-from tiersim.kernel.arithmetic import Line, Lines
+from tiersim.kernel import Kernel, stamp, stamps
+from tiersim.kernel.arithmetic import Instructions, Line
 from tiersim.kernel.blocks import Kind as BlockKind
 from tiersim.kernel.expressions import DECLARED, Expressions, Function, results_of, returned_type
 from tiersim.kernel.machine_code import Translated
 from tiersim.kernel.reach import own_digest
-from tiersim.kernel.sources import tree_of
 from tiersim.kernel.values import (
     BOOL,
     FLOAT,
@@ -29,8 +29,8 @@ from tiersim.kernel.values import (
     UNSIGNED,
     Number,
     Several,
-    Table,
-    Tables,
+    TableKind,
+    TableSetKind,
     Value,
     both,
     constant,
@@ -77,7 +77,7 @@ def _function(kernel: Kernel, kinds: tuple[Any, ...], checked: bool) -> Function
 
 def _entry(function: Function, kinds: tuple[BlockKind, ...], checked: bool) -> tuple[str, str]:
     """Return what a kernel returns (:class:`tiersim.kernel.store.Code`), and the function that Python calls."""
-    lines, given, taken = Lines(), ["ptr %error", "ptr %more", "ptr noalias %words"], []
+    lines, given, taken = Instructions(), ["ptr %error", "ptr %more", "ptr noalias %words"], []
     for place, kind in enumerate(kinds):
         if isinstance(kind, str):
             given.append(f"{'double' if kind == 'float' else 'i64'} %a{place}")
@@ -102,7 +102,7 @@ def _entry(function: Function, kinds: tuple[BlockKind, ...], checked: bool) -> t
     return "(" * isinstance(returned, Several) + letters, text
 
 
-def _pointer(kind: Table | Tables) -> str:
+def _pointer(kind: TableKind | TableSetKind) -> str:
     return f"ptr noalias nonnull noundef dereferenceable({8 * kind.words})"
 
 
@@ -147,7 +147,7 @@ class _Body(Expressions):
     def __init__(self, kernel: Kernel, kinds: tuple[Any, ...], checked: bool, placed: set[str]) -> None:
         super().__init__(kernel, checked, _function)
         self.kinds, self.placed = kinds, placed
-        self.tree = tree_of(kernel.function)
+        self.tree = _tree_of(kernel.function)
         self.places: dict[tuple[str, Any], list[str]] = {}
         self.returns: list[tuple[Value, list[Line]]] = []
         self.loops: list[_Loop] = []
@@ -202,7 +202,7 @@ class _Body(Expressions):
             names = []
             for one in flat(kind):
                 names.append(f"%a{len(given)}")
-                given.append(f"{_pointer(one) if isinstance(one, Table | Tables) else one.llvm} {names[-1]}")
+                given.append(f"{_pointer(one) if isinstance(one, TableKind | TableSetKind) else one.llvm} {names[-1]}")
             self._assign(argument.arg, whole(kind, iter(names)))
         return given
 
@@ -514,6 +514,26 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[_Body, Any], None]] = {
     ast.Break: _Body._break,
     ast.Continue: _Body._continue,
 }
+
+
+def _tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
+    """Return the syntax tree of a function. Raises RuntimeError where its source was edited since it was loaded."""
+    code = function.__code__
+    file = code.co_filename
+    if stamp(file) != stamps.get(file):
+        raise RuntimeError(f"{file} was edited since it was loaded; start anew to compile {code.co_name}")
+    lines = linecache.getlines(file, function.__globals__)
+    first = code.co_firstlineno - 1
+    last = max(end for _, end, _, _ in code.co_positions() if end is not None)
+    while last < len(lines) and lines[last].lstrip().startswith(
+        (")", "]")
+    ):  # what code says of a bracket is its inside
+        last += 1
+    text = "".join(lines[first:last])
+    module = ast.parse(f"if 1:\n{text}" if text[0].isspace() else text)
+    tree = module.body[0].body[0] if isinstance(module.body[0], ast.If) else module.body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    return tree
 
 
 def _lines(lines: list[Line]) -> Iterator[str]:

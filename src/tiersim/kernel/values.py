@@ -43,7 +43,7 @@ class Row:
         }
 
 
-class Table:
+class TableKind:
     """An array: the address of its words."""
 
     llvm = "ptr"
@@ -59,7 +59,7 @@ class Table:
         self.words, self.name, self.bytes = kind.words, f"table {kind.digest}", kind.dtype.itemsize
 
 
-class Tables:
+class TableSetKind:
     """A set of tables: the address of its block."""
 
     llvm = "ptr"
@@ -67,7 +67,7 @@ class Tables:
     def __init__(self, kind: SetKind) -> None:
         """*kind* as in blocks."""
         self.words, self.name = kind.words, f"tables {kind.name} {kind.digest}"
-        self.fields: dict[str, tuple[Table | Tables, int]] = {
+        self.fields: dict[str, tuple[TableKind | TableSetKind, int]] = {
             name: (table_of(one), at) for name, one, at in kind.places()
         }
 
@@ -87,7 +87,7 @@ class Nothing:
     name = "none"
 
 
-Kind: TypeAlias = Number | Row | Table | Tables | Several | Nothing
+Kind: TypeAlias = Number | Row | TableKind | TableSetKind | Several | Nothing
 NOTHING = Nothing()
 BOOL, INT, UNSIGNED, FLOAT = Number("bool"), Number("int64"), Number("uint64"), Number("float64")
 _NUMBERS = {one.dtype: one for one in (BOOL, INT, UNSIGNED, FLOAT)}
@@ -104,9 +104,9 @@ def kind_of(dtype: np.dtype[Any]) -> "Number | Row":
 
 
 @cache
-def table_of(kind: ArrayKind | SetKind) -> Table | Tables:
+def table_of(kind: ArrayKind | SetKind) -> TableKind | TableSetKind:
     """Return the kind of an array, or of a set of them."""
-    return Table(kind) if isinstance(kind, ArrayKind) else Tables(kind)
+    return TableKind(kind) if isinstance(kind, ArrayKind) else TableSetKind(kind)
 
 
 @cache
