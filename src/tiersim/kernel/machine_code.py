@@ -81,6 +81,7 @@ def compiled(translated: Translated, symbol: str, *, vectorized: bool) -> Code:
     module.get_function(translated.symbol).name = symbol
     target = _target()
     if not translated.is_optimised:
+        module.triple, module.data_layout = target.triple, str(target.target_data)
         options = llvm.create_pipeline_tuning_options(speed_level=_LEVEL)
         options.slp_vectorization = options.loop_vectorization = vectorized
         builder = llvm.create_pass_builder(target, options)
