@@ -26,11 +26,11 @@ def compile_if_cold() -> None:
     if not kernel.jit_enabled() or store.is_ready():
         return
     if store.folder() is None:
-        terminal.notice("no folder for compiled kernels can be written; each run compiles anew, about a minute")
+        terminal.notice("no folder for compiled kernels can be written; each run compiles anew, some ten seconds")
         return
     from tiersim.scenarios.warm import compile_usual
 
-    terminal.notice("compiling the simulator (about half a minute, once for each version)")
+    terminal.notice("compiling the simulator (some ten seconds, once for each version)")
     with terminal.progress_bar("compiling") as progress:
         compile_usual(progress)
     store.mark_ready()

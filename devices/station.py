@@ -10,6 +10,7 @@ the requests and the statistics. Both engines call these same four functions.
 """
 
 import inspect
+import linecache
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
@@ -162,7 +163,9 @@ def _called(function: Callable[..., Any], module: str) -> Called:
     returned = [f"int64(done[{place}])" for place in range(3)] if results == 3 else ["int64(done)", "0", "0"]
     lines = [f"def {own.__name__}(p, d, station, slot, now, _):", '    row = p.stations[station]["row"]']
     lines += [f"    done = function({', '.join(takes)})", f"    return {', '.join(returned)}"]
-    exec(compile("\n".join(lines), __file__, "exec"), names)  # noqa: S102, its names alone: kernels differ in what they take
+    text, place = "\n".join(lines), f"<{module} {own.__module__}.{own.__name__}>"
+    linecache.cache[place] = len(text), None, text.splitlines(keepends=True), place  # the compiler of kernels reads it
+    exec(compile(text, place, "exec"), names)  # noqa: S102, its names alone: kernels differ in what they take
     return cast(Called, kernel(names[own.__name__]))
 
 

@@ -1,6 +1,5 @@
 """Compiles kernels by using them: a small import, a small replay on every kind of device, in both engines."""
 
-import gc
 import multiprocessing
 import signal
 import tempfile
@@ -133,7 +132,6 @@ def _compile(steps_of: Callable[[], Steps], progress: Progress | None) -> None:
     if beside.exitcode:  # it was ended, and what it had taken may be missing
         for step in steps:
             step()
-    gc.freeze()  # else Python looks through what the compiler made when it ends, for a second
 
 
 def _compile_beside(steps_of: Callable[[], Steps], taken: Any) -> None:
@@ -141,7 +139,6 @@ def _compile_beside(steps_of: Callable[[], Steps], taken: Any) -> None:
         signal.signal(number, signal.SIG_DFL)  # it ends without a word: the first process reports the interrupt
     for step in _not_taken(steps_of()[::-1], taken):
         step()
-    gc.freeze()
 
 
 def _not_taken(steps: Steps, taken: Any) -> Iterator[Callable[[], object]]:
@@ -161,10 +158,10 @@ def _usual_steps() -> Steps:
     kinds = (BACKGROUND_WRITER, CHECKPOINTER, PROCESSORS, LOG_STATION, BUFFER_POOL, STEP)
     return [
         partial(_run, usual=True, reference=False),
+        partial(_import_and_replay, 1),
         _count_distances,
         _synthesise,
         partial(fill_random_bits, np.zeros(1, np.int64), 1, LOAD_GAP, 0),
-        partial(_import_and_replay, 1),
         *[partial(addresses_of, kind, plant, NO_DATABASE, metrics) for kind in kinds],
         _run_usual_sessions,
     ]

@@ -46,7 +46,7 @@ from tiersim.cli.main import main
 try:
     main()
 finally:
-    print("compiled", "numba" in sys.modules)
+    print("compiled", "tiersim.kernel.translate" in sys.modules)
 """
 
 

@@ -2,8 +2,8 @@
 compiles.
 
 Read :mod:`tiersim.kernel.calls` next: what a call does. What a table is for a kernel stands in `blocks` (memory) and
-`types` (numba), how it becomes machine code in `translate` (numba) and `machine_code` (LLVM), where that is kept in
-`reach` (under which key) and `store`.
+`values`, how a kernel becomes machine code in `translate`, with `expressions` and `arithmetic`, and `machine_code`
+(LLVM), where that is kept in `reach` (under which key) and `store`. `plain` and `types` are numba's way.
 """
 
 import os
@@ -12,6 +12,19 @@ from typing import Any, TypeVar, cast, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C")
+
+
+#: Of files with kernels, as they were loaded: what is compiled later is the same text.
+stamps: dict[str, tuple[int, int] | None] = {}
+
+
+def stamp(file: str) -> tuple[int, int] | None:
+    """Return when a file was written, and its size; None for what is no file."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 class Kernel:
@@ -26,6 +39,9 @@ class Kernel:
         )
         self.__doc__, self.function = function.__doc__, function
         self.hot, self.checked, self.vectorized = hot, checked, vectorized
+        file = function.__code__.co_filename
+        if file not in stamps:
+            stamps[file] = stamp(file)
         self._call: Callable[[tuple[Any, ...]], Any] = self._first_call
 
     def __call__(self, *arguments: Any) -> Any:
@@ -63,7 +79,7 @@ def kernel(
     """Compile *function* when Python first calls it; type checkers keep seeing the plain Python signature.
 
     A kernel takes and returns numbers; it takes arrays and sets of tables (:func:`table_set`), and cannot allocate.
-    Its indices are never negative, see :mod:`tiersim.kernel.types`.
+    Its indices are never negative: a constant one counts from the end.
 
     *hot*: it is inlined wherever it is called. It is small, and called often from many places.
     *checked*: an index outside a table raises IndexError, in this kernel and in all that it calls; for what parses

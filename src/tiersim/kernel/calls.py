@@ -14,6 +14,7 @@ import numpy as np
 
 from tiersim.kernel import checks_all, store
 from tiersim.kernel.blocks import Block, Kind, of_array, of_tables
+from tiersim.kernel.versions import plain_numba
 
 if TYPE_CHECKING:
     from tiersim.kernel import Kernel
@@ -91,7 +92,10 @@ def _entry(kernel: "Kernel", kinds: tuple[Kind, ...]) -> _Entry:
         with store.locked(name):
             code = store.find(name, key)  # another process may have made it meanwhile
             if code is None:
-                from tiersim.kernel.translate import translate
+                if plain_numba():
+                    from tiersim.kernel.plain import translate
+                else:
+                    from tiersim.kernel.translate import translate
 
                 translated = translate(kernel, kinds, checked=checked)
                 code = machine_code.compiled(translated, f"kernel_{key}", vectorized=kernel.vectorized)

@@ -23,12 +23,9 @@ _SHIPPED_TRIPLE = "x86_64-unknown-linux-gnu"
 
 
 class Translated(NamedTuple):
-    """A module: its text, modules of numba's own that it calls, the name of its kernel there, what that returns, and
-    whether it is optimised.
-    """
+    """A module: its text, the name of its kernel there, what that returns, and whether it is optimised."""
 
     text: str
-    libraries: list[str]
     symbol: str
     results: str  # see tiersim.kernel.store.Code
     is_optimised: bool
@@ -81,27 +78,16 @@ def target_text() -> str:
 def compiled(translated: Translated, symbol: str, *, vectorized: bool) -> Code:
     """Optimise a module and make machine code of it, in which the kernel is called *symbol*."""
     module = llvm.parse_assembly(translated.text)
-    for text in translated.libraries:
-        library = llvm.parse_assembly(text)
-        functions = [one.name for one in library.functions if _is_seen(one)]
-        variables = [one.name for one in library.global_variables if _is_seen(one)]
-        module.link_in(library)
-        for one in (*map(module.get_function, functions), *map(module.get_global_variable, variables)):
-            one.linkage = "internal"
     module.get_function(translated.symbol).name = symbol
     target = _target()
     if not translated.is_optimised:
+        module.triple, module.data_layout = target.triple, str(target.target_data)
         options = llvm.create_pipeline_tuning_options(speed_level=_LEVEL)
         options.slp_vectorization = options.loop_vectorization = vectorized
         builder = llvm.create_pass_builder(target, options)
         builder.getModulePassManager().run(module, builder)
     module.verify()
     return Code(symbol, translated.results, target.emit_object(module))
-
-
-def _is_seen(one: Any) -> bool:
-    """Whether a module defines it, for all modules."""
-    return not one.is_declaration and one.linkage not in (llvm.Linkage.private, llvm.Linkage.internal)
 
 
 @cache

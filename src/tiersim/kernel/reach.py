@@ -127,7 +127,8 @@ def compiler_text() -> str:
     level = level_wanted()
     if level is not None and not plain_numba():
         return shipped_text(level)
-    packages = " ".join(f"{name} {version(name)}" for name in ("numba", "llvmlite", "numpy"))
+    names = ("numba", "llvmlite", "numpy") if plain_numba() else ("llvmlite",)
+    packages = " ".join(f"{name} {version(name)}" for name in names)
     return f"{_compiler_digest()} {packages} {target_text()} {plain_numba()}"
 
 
@@ -143,6 +144,6 @@ def _compiler_digest() -> str:
     """Return a digest of our own part, and the version of Python, whose bytecode kernels are known by."""
     own = Path(__file__).parent
     sources = hashlib.blake2b(digest_size=12)
-    for name in ("types", "translate", "machine_code"):
+    for name in ("values", "arithmetic", "expressions", "translate", "plain", "types", "machine_code"):
         sources.update((own / f"{name}.py").read_bytes())
     return f"{implementation.cache_tag} {sources.hexdigest()}"

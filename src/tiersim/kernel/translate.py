@@ -1,315 +1,544 @@
-"""From a kernel and the kinds of its arguments to a module in LLVM's language: numba does it.
+"""From a kernel and the kinds of its arguments to a module in LLVM's language.
 
-Left alone, numba optimises each kernel, with all that it calls inlined, and generates machine code for it, though only
-kernels call it. Here a kernel is translated once, by a pass that gives numba a library which only keeps the text. The
-kernel that Python calls takes the texts of all that it reaches into one module, which is optimised once
-(:mod:`tiersim.kernel.machine_code`).
+A function is read once, statement by statement, as a syntax tree. Along the way goes what each variable is at this
+point (``env``): a value, where it is assigned in one place only, else the kind that its place in memory holds now; LLVM
+keeps such places in registers. Where ways meet, a variable becomes what holds all that may come; a loop whose variables
+turn out to be wider than at its begin is read again.
 
-Versions of numba that were not tried (:mod:`tiersim.kernel.versions`) take plain numba, which compiles four times as
-long, with the same results.
+Each kernel is translated once for each kinds of arguments. The kernel that Python calls takes the texts of all that it
+reaches into one module, which is optimised once (:mod:`tiersim.kernel.machine_code`).
 """
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
-from typing import Any, ClassVar
+import ast
+import hashlib
+import linecache
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-import numba
-import numpy as np
-from numba import types
-from numba.core import typed_passes, untyped_passes
-from numba.core.codegen import CodeLibrary
-from numba.core.compiler import CompilerBase
-from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
-from numba.extending import typeof_impl
-
-from tiersim.kernel import Kernel
-from tiersim.kernel.blocks import Kind
+from tiersim.kernel import Kernel, stamp, stamps
+from tiersim.kernel.arithmetic import Instructions, Line
+from tiersim.kernel.blocks import Kind as BlockKind
+from tiersim.kernel.expressions import DECLARED, Expressions, Function, results_of, returned_type
 from tiersim.kernel.machine_code import Translated
 from tiersim.kernel.reach import own_digest
-from tiersim.kernel.types import WORD, TableSet, TableType, type_of
-from tiersim.kernel.versions import plain_numba
+from tiersim.kernel.values import (
+    BOOL,
+    FLOAT,
+    INT,
+    NOTHING,
+    UNSIGNED,
+    Number,
+    Several,
+    TableKind,
+    TableSetKind,
+    Value,
+    both,
+    constant,
+    flat,
+    leaves,
+    table_of,
+    whole,
+)
+
+_known: dict[tuple[Kernel, tuple[Any, ...], bool], Function] = {}
 
 
-@contextmanager
-def _few_collections() -> Iterator[None]:
-    """Look for garbage less often. Most of what numba makes stays, so looking through it again and again is in vain."""
-    usual = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *usual[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
-
-
-@_few_collections()
-def translate(kernel: Kernel, kinds: tuple[Kind, ...], *, checked: bool) -> Translated:
+def translate(kernel: Kernel, kinds: tuple[BlockKind, ...], *, checked: bool) -> Translated:
     """Translate a kernel and all that it calls."""
-    arguments = tuple(type_of(kind, checked=checked) for kind in kinds)
-    returned = _compile(kernel, arguments).signature.return_type
-    results, entry = _entry(kernel, len(kinds), returned)
-    signature = (types.CPointer(types.int64), *arguments)
-    whole = _compile(entry, signature)
-    if plain_numba():
-        text = _dispatcher(entry).inspect_llvm(signature)
-        return Translated(text, [], whole.fndesc.llvm_func_name, results, is_optimised=True)
-    functions, libraries = _linked(whole.library)
-    shared, symbol = _Texts.module, whole.fndesc.llvm_func_name
-    for variable in shared.global_values:
-        if getattr(variable, "initializer", None) is not None:
-            variable.linkage = "internal"
-    declared = [str(value) for name, value in shared.globals.items() if name not in _Texts.translated]
-    head = [f'target triple = "{shared.triple}"', f'target datalayout = "{shared.data_layout}"']
-    functions[symbol] = functions[symbol].replace(_DEFINE_INTERNAL, "define ", 1)
-    text = "\n".join([*head, *declared, *functions.values(), *map(str, shared.metadata)])
-    return Translated(text, libraries, symbol, results, is_optimised=False)
-
-
-_DEFINE_INTERNAL = "define internal "
-#: Python's own 700 take 5 s more of 61 s for all kernels; 20,000 to 100,000 take the same time and memory.
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
-
-
-def _compile(kernel: Kernel, signature: tuple[Any, ...]) -> Any:
-    """Return what numba says of a kernel for arguments of these types."""
-    dispatcher = _dispatcher(kernel)
-    dispatcher.compile(signature)
-    return dispatcher.overloads[signature]
-
-
-def _entry(kernel: Kernel, arguments: int, returned: Any) -> tuple[str, Kernel]:
-    """Return what a kernel returns, and one that writes it as words."""
-    is_tuple = isinstance(returned, types.BaseTuple)
-    parts = list(returned) if is_tuple else [] if returned is types.none else [returned]
-    letters = "".join("b" if p is types.boolean else "f" if isinstance(p, types.Float) else "i" for p in parts)
-    names = ", ".join(f"a{place}" for place in range(arguments))
-    lines = [f"def entry(words, {names}):", f"    result = kernel({names})"]
-    for place, letter in enumerate(letters):
-        value = f"result[{place}]" if is_tuple else "result"
-        lines.append(
-            f"    words[{place}] = " + (f"float64({value}).view(int64)" if letter == "f" else f"int64({value})")
-        )
-    scope: dict[str, Any] = {"kernel": kernel, "float64": np.float64, "int64": np.int64}
-    # numba compiles functions, not texts, and its tuples of arguments have no names; nothing foreign is in these lines
-    exec("\n".join(lines), scope)  # noqa: S102
-    return "(" * is_tuple + letters, Kernel(scope["entry"], hot=False, checked=False, vectorized=False)
-
-
-def _linked(whole: "_Texts") -> tuple[dict[str, str], list[str]]:
-    """Return the texts of all functions that one reaches, by name, and numba's own modules that it needs."""
-    functions: dict[str, str] = {}
-    others: list[Any] = []
-    seen: set[Any] = set()
-    left: list[Any] = [whole]
+    numbers = {"int": INT, "bool": BOOL, "float": FLOAT}
+    function = _function(
+        kernel, tuple(numbers[kind] if isinstance(kind, str) else table_of(kind) for kind in kinds), checked
+    )
+    reached, arrays, left = {function.symbol: function}, dict(function.arrays), [function]
     while left:
-        library = left.pop()
-        if library in seen:
-            continue
-        seen.add(library)
-        if isinstance(library, _Texts):
-            functions |= library.functions
-            left += library.called
+        for symbol, one in left.pop().called.items():
+            if symbol not in reached:
+                reached[symbol] = one
+                arrays |= one.arrays
+                left.append(one)
+    results, entry = _entry(function, kinds, checked)
+    text = "\n".join([*DECLARED, *arrays.values(), *(one.text for one in reached.values()), entry])
+    return Translated(text, "entry", results, is_optimised=False)
+
+
+def _function(kernel: Kernel, kinds: tuple[Any, ...], checked: bool) -> Function:
+    key = kernel, kinds, checked
+    if key not in _known:
+        once: set[str] = set()
+        while True:
+            body = _Body(kernel, kinds, checked, once)
+            try:
+                _known[key] = body.function()
+                break
+            except _Again as again:
+                once.add(again.name)
+    return _known[key]
+
+
+def _entry(function: Function, kinds: tuple[BlockKind, ...], checked: bool) -> tuple[str, str]:
+    """Return what a kernel returns (:class:`tiersim.kernel.store.Code`), and the function that Python calls."""
+    lines, given, taken = Instructions(), ["ptr %error", "ptr %more", "ptr noalias %words"], []
+    for place, kind in enumerate(kinds):
+        if isinstance(kind, str):
+            given.append(f"{'double' if kind == 'float' else 'i64'} %a{place}")
+            word = lines.op(f"trunc i64 %a{place} to i1") if kind == "bool" else f"%a{place}"
+            taken.append(f"{'double' if kind == 'float' else 'i1' if kind == 'bool' else 'i64'} {word}")
         else:
-            others.append(library)
-    return functions, [library.get_llvm_str() for library in others]
+            given.append(f"{_pointer(table_of(kind))} %a{place}")
+            taken.append(f"ptr %a{place}")
+    returned = function.returned
+    parts: list[Any] = list(returned.kinds) if isinstance(returned, Several) else flat(returned)
+    if not all(isinstance(part, Number) for part in parts):
+        raise TypeError(f"{function.symbol} returns {returned.name}; Python takes numbers")
+    found = results_of(lines, function, ", ".join(taken), checked)
+    if checked:
+        lines.lines.append(f"br i1 {found.pop(0)}, label %wrong, label %right\nwrong:\nret i32 1\nright:")
+    for place, (part, word) in enumerate(zip(parts, found, strict=True)):
+        stored = "double" if part.is_float else "i64"
+        value = lines.cast(Value(part, word), FLOAT if part.is_float else INT).text
+        lines.lines.append(f"store {stored} {value}, ptr {lines.op(f'getelementptr i64, ptr %words, i64 {place}')}")
+    letters = "".join("b" if part is BOOL else "f" if part.is_float else "i" for part in parts)
+    text = "\n".join([f"define i32 @entry({', '.join(given)}) nounwind {{", *lines.lines, "ret i32 0", "}"])
+    return "(" * isinstance(returned, Several) + letters, text
 
 
-class _NoEngine:
-    """Stands in for numba's code generator where there is no machine code whose variables could be set."""
+def _pointer(kind: TableKind | TableSetKind) -> str:
+    return f"ptr noalias nonnull noundef dereferenceable({8 * kind.words})"
 
-    def __init__(self, codegen: Any) -> None:
-        self._codegen = codegen
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._codegen, name)
+class _Again(Exception):
+    """A variable that was taken for a value needs a place: it is read where it may not have been assigned."""
 
-    def set_env(self, name: str, environment: Any) -> None:
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class _Wider(Exception):
+    """A variable of a loop holds more at its end than at its begin."""
+
+    def __init__(self, loop: "_Loop", name: str, kind: Any) -> None:
+        super().__init__(name)
+        self.loop, self.name, self.kind = loop, name, kind
+
+
+#: What variables are at a point of a function: a value, or the kind of what lies in their place.
+_Env = dict[str, Any]
+
+
+class _Meeting:
+    """Where ways meet."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.ways: list[tuple[_Env, list[Line]]] = []
+
+
+class _Loop(NamedTuple):
+    begin: str
+    env: _Env
+    again: _Meeting  # continue
+    after: _Meeting  # break
+
+
+class _Body(Expressions):
+    """One function."""
+
+    def __init__(self, kernel: Kernel, kinds: tuple[Any, ...], checked: bool, placed: set[str]) -> None:
+        super().__init__(kernel, checked, _function)
+        self.kinds, self.placed = kinds, placed
+        self.tree = _tree_of(kernel.function)
+        self.places: dict[tuple[str, Any], list[str]] = {}
+        self.returns: list[tuple[Value, list[Line]]] = []
+        self.loops: list[_Loop] = []
+        self.env: _Env | None = {}
+        counts: dict[str, int] = {one.arg: 1 for one in self.tree.args.args}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                counts[node.id] = counts.get(node.id, 0) + 1
+        self.variables = counts
+        self.places_of = {name for name, count in counts.items() if count > 1} | placed
+
+    # the whole
+
+    def function(self) -> Function:
+        """Translate it."""
+        try:
+            given = self._arguments()
+            self._block(self.tree.body)
+        except TypeError as error:
+            raise TypeError(f"{self.kernel.__module__}.{self.kernel.__qualname__}: {error}") from error
+        if self.env is not None:
+            self.returns.append((Value(NOTHING), self.gap()))
+        returned: Any = self.returns[0][0].kind
+        for value, _ in self.returns:
+            returned = both(returned, value.kind)
+            if returned is None:
+                raise TypeError(f"{self.kernel.__qualname__} returns now one kind, now another")
+        kind = returned_type(returned, self.checked)
+        for value, gap in self.returns:
+            with self.within(gap):
+                self._return(kind, returned, value)
+        if self.fails:
+            words = ", ".join(["i1 true", *(f"{one.llvm} undef" for one in flat(returned))])
+            self.lines += ["fails:", f"ret {kind} true" if kind == "i1" else f"ret {kind} {{ {words} }}"]
+        digest = f"{own_digest(self.kernel)} {self.checked} {[one.name for one in self.kinds]}"
+        symbol = f"{self.kernel.__name__}.{hashlib.blake2b(digest.encode(), digest_size=8).hexdigest()}"
+        head = f"define internal {kind} @{symbol}({', '.join(given)}) {'alwaysinline ' * self.kernel.hot}nounwind {{"
+        places = [
+            f"{name} = alloca {one.llvm}"
+            for (_, of), names in self.places.items()
+            for name, one in zip(names, flat(of), strict=True)
+        ]
+        text = "\n".join([head, "entry:", *places, *self.rooms, "br label %begin", "begin:", *_lines(self.lines), "}"])
+        return Function(symbol, returned, text, self.called, self.arrays)
+
+    def _arguments(self) -> list[str]:
+        self.block = "begin"
+        given: list[str] = []
+        if len(self.tree.args.args) != len(self.kinds):
+            raise TypeError(f"it takes {len(self.tree.args.args)} arguments, not {len(self.kinds)}")
+        for argument, kind in zip(self.tree.args.args, self.kinds, strict=True):
+            names = []
+            for one in flat(kind):
+                names.append(f"%a{len(given)}")
+                given.append(f"{_pointer(one) if isinstance(one, TableKind | TableSetKind) else one.llvm} {names[-1]}")
+            self._assign(argument.arg, whole(kind, iter(names)))
+        return given
+
+    def _return(self, kind: str, returned: Any, value: Value) -> None:
+        words = [(one.kind.llvm, one.text) for one in leaves(self.cast(value, returned))]
+        if self.checked:
+            words.insert(0, ("i1", "false"))
+        if len(words) < 2:
+            self.lines.append(f"ret {kind} {words[0][1]}" if words else "ret void")
+            return
+        made = "undef"
+        for place, (of, text) in enumerate(words):
+            made = self.op(f"insertvalue {kind} {made}, {of} {text}, {place}")
+        self.lines.append(f"ret {kind} {made}")
+
+    # variables
+
+    def _assign(self, name: str, value: Value) -> None:
+        assert self.env is not None
+        if value.kind is None or name not in self.places_of:
+            self.env[name] = value
+            return
+        self.env[name] = value.kind
+        self._store_variable(name, value)
+
+    def _store_variable(self, name: str, value: Value) -> None:
+        for one, place in zip(leaves(value), self._places(name, value.kind), strict=True):
+            self.lines.append(f"store {one.kind.llvm} {one.text}, ptr {place}")
+
+    def _places(self, name: str, kind: Any) -> list[str]:
+        key = name, kind
+        if key not in self.places:
+            number = len(self.places)
+            self.places[key] = [f"%p{number}.{place}" for place in range(len(flat(kind)))]
+        return self.places[key]
+
+    def _load_variable(self, name: str, kind: Any) -> Value:
+        places = self._places(name, kind)
+        names = [self.op(f"load {one.llvm}, ptr {place}") for one, place in zip(flat(kind), places, strict=True)]
+        return whole(kind, iter(names))
+
+    def _become(self, name: str, held: Any, kind: Any) -> None:
+        """Let a variable hold another kind."""
+        if held is not kind:
+            self._store_variable(name, self.cast(self._load_variable(name, held), kind))
+
+    def variable(self, name: str) -> Value | None:
+        """Return what a variable holds, None for a name that is none."""
+        if name not in self.variables:
+            return None
+        assert self.env is not None
+        held = self.env.get(name)
+        if held is None:
+            if name in self.placed:
+                raise TypeError(f"{name} may not have been assigned, or be of several kinds")
+            raise _Again(name)
+        return held if isinstance(held, Value) else self._load_variable(name, held)
+
+    # ways through a function
+
+    def _go(self, meeting: _Meeting) -> None:
+        """Go to where ways meet."""
+        assert self.env is not None
+        meeting.ways.append((self.env, self.gap()))
+        self.lines.append(f"br label %{meeting.label}")
+        self.env = None
+
+    def _meet(self, meeting: _Meeting) -> None:
+        """Go on from where ways meet."""
+        ways = meeting.ways
+        if not ways:
+            self.env = None
+            return
+        env = dict(ways[0][0])
+        if len(ways) > 1:
+            for name in [*env, *(name for name in self.placed if name not in env)]:
+                self._meet_variable(env, name, ways)
+        self.label(meeting.label)
+        self.env = env
+
+    def _meet_variable(self, env: _Env, name: str, ways: list[tuple[_Env, list[Line]]]) -> None:
+        held = [one[name] for one, _ in ways if name in one]
+        if not held:
+            return
+        if all(one is held[0] for one in held):
+            if len(held) == len(ways) or name in self.placed:
+                env[name] = held[0]
+            else:
+                env.pop(name, None)
+            return
+        kind = None
+        if not any(isinstance(one, Value) for one in held) and (len(held) == len(ways) or name in self.placed):
+            kind = held[0]
+            for one in held:
+                kind = both(kind, one)
+        if kind is None:
+            env.pop(name, None)
+            return
+        env[name] = kind
+        for one, gap in ways:
+            if name in one:
+                with self.within(gap):
+                    self._become(name, one[name], kind)
+
+    def _again(self, loop: _Loop) -> None:
+        """Go back to the begin of a loop."""
+        assert self.env is not None
+        for name, kind in loop.env.items():
+            held = self.env.get(name)
+            if held is kind:
+                continue
+            wide = None if held is None or isinstance(held, Value) or isinstance(kind, Value) else both(kind, held)
+            if wide is not kind:
+                raise _Wider(loop, name, wide)
+            self._become(name, held, kind)
+        for name in self.placed:
+            if name in self.env and name not in loop.env:
+                raise _Wider(loop, name, self.env[name])
+        self.lines.append(f"br label %{loop.begin}")
+        self.env = None
+
+    def _loop(self, body: Callable[[_Loop], None]) -> None:
+        """Translate a loop, again while a variable of it is found to be wider."""
+        assert self.env is not None
+        before, env, mark, returns, block = self.env, dict(self.env), len(self.lines), len(self.returns), self.block
+        while True:
+            loop = _Loop(self.name(), env, _Meeting(self.name()), _Meeting(self.name()))
+            self.env = dict(before)
+            for name, kind in env.items():
+                if name in before and not isinstance(kind, Value):
+                    self._become(name, before[name], kind)
+            self.env = dict(env)
+            self.loops.append(loop)
+            try:
+                body(loop)
+            except _Wider as wider:
+                if wider.loop is not loop:
+                    raise
+                del self.lines[mark:], self.returns[returns:]
+                self.block = block
+                env = {**env, wider.name: wider.kind}
+                if wider.kind is None:
+                    del env[wider.name]
+                continue
+            finally:
+                self.loops.pop()
+            self._meet(loop.after)
+            return
+
+    # statements
+
+    def _block(self, statements: list[ast.stmt]) -> None:
+        for statement in statements:
+            if self.env is None:
+                return
+            how = _STATEMENTS.get(type(statement))
+            if how is None:
+                raise TypeError(f"{ast.unparse(statement)}: a kernel has no {type(statement).__name__}")
+            how(self, statement)
+
+    def _expression(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):
+            self.value(node.value)
+
+    def _pass(self, _: ast.Pass) -> None:
         pass
 
+    def _assignment(self, node: ast.Assign) -> None:
+        value = self.value(node.value)
+        for target in node.targets:
+            self._target(target, value)
 
-class _Texts(CodeLibrary):
-    """What one kernel was translated to, and the libraries of what it calls."""
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self._target(node.target, self.value(node.value))
 
-    #: What all texts share: declarations, constants, metadata.
-    module: Any = None
-    #: Names of all functions that have a text.
-    translated: ClassVar[set[str]] = set()
+    def _target(self, node: ast.expr, value: Value) -> None:
+        if isinstance(node, ast.Name):
+            self._assign(node.id, value)
+        elif isinstance(node, ast.Tuple):
+            for one, part in zip(node.elts, value.parts, strict=True):
+                self._target(one, part)
+        elif isinstance(node, ast.Subscript):
+            self._store(self._place(node, writes=True), value)
+        else:
+            raise TypeError(f"{ast.unparse(node)} cannot be assigned")
 
-    def __init__(self, codegen: Any, name: str, *, hot: bool, arguments: tuple[Any, ...]) -> None:
-        super().__init__(codegen, name)
-        self.functions: dict[str, str] = {}
-        self.called: list[Any] = []
-        self._hot = hot
-        self._pointers = [kind for kind in arguments if isinstance(kind, TableType | TableSet | types.CPointer)]
+    def _augmented(self, node: ast.AugAssign) -> None:
+        operator = type(node.op)
+        if isinstance(node.target, ast.Name):
+            name = ast.Name(node.target.id, ast.Load())
+            one = self.value(name)
+            self._assign(node.target.id, self.binary(operator, one, self.value(node.value)))
+            return
+        assert isinstance(node.target, ast.Subscript)
+        place = self._place(node.target, writes=True)
+        one = self._load(place)
+        self._store(place, self.binary(operator, one, self.value(node.value)))
 
-    @property
-    def codegen(self) -> Any:
-        return _NoEngine(self._codegen)
+    def _return_of(self, node: ast.Return) -> None:
+        value = Value(NOTHING) if node.value is None else self.value(node.value)
+        self.returns.append((value, self.gap()))
+        self.env = None
 
-    def create_ir_module(self, name: str) -> Any:
-        if _Texts.module is None:
-            _Texts.module = super().create_ir_module("tiersim")
-        return _Texts.module
+    def _if(self, node: ast.If) -> None:
+        yes, no, after = self.name(), self.name(), _Meeting(self.name())
+        self._decide(node.test, yes, no)
+        before = self.env
+        assert before is not None
+        for label, statements in ((yes, node.body), (no, node.orelse)):
+            self.label(label)
+            self.env = dict(before)
+            self._block(statements)
+            if self.env is not None:
+                self._go(after)
+        self._meet(after)
 
-    def add_ir_module(self, ir_module: Any) -> None:
-        for function in ir_module.functions:
-            if function.blocks:
-                self._describe(function)
-                function.linkage = "internal"
-                self.functions[function.name] = str(function)
-                self.translated.add(function.name)
-                function.blocks.clear()  # it is a declaration from here on
+    def _while(self, node: ast.While) -> None:
+        endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
+        if node.orelse:
+            raise TypeError("a kernel has no else of loops")
 
-    def _describe(self, function: Any) -> None:
-        """Tell LLVM what it cannot know."""
-        if self._hot:
-            function.attributes.add("alwaysinline")
-        # the first two are where the result and an error go
-        pointers = [argument for argument in function.args[2:] if argument.type == WORD.as_pointer()]
-        for argument, kind in zip(pointers, self._pointers, strict=True):
-            if not isinstance(kind, types.CPointer):
-                for attribute in ("noalias", "nonnull", "noundef"):
-                    argument.add_attribute(attribute)
-                argument.attributes.dereferenceable = 8 * kind.words
+        def body(loop: _Loop) -> None:
+            self.lines.append(f"br label %{loop.begin}")
+            self.label(loop.begin)
+            if not endless:
+                yes, no = self.name(), self.name()
+                self._decide(node.test, yes, no)
+                env = self.env
+                assert env is not None
+                self.label(no)
+                self.env = dict(env)
+                self._go(loop.after)
+                self.label(yes)
+                self.env = dict(env)
+            self._block(node.body)
+            if self.env is not None:
+                self._go(loop.again)
+            self._meet(loop.again)
+            if self.env is not None:
+                self._again(loop)
 
-    def add_linking_library(self, library: Any) -> None:
-        self.called.append(library)
+        self._loop(body)
 
-    def finalize(self) -> None:
-        self._finalized = True
-
-    def get_pointer_to_function(self, name: str) -> int:
-        self._ensure_finalized()
-        return 0
-
-    # numba demands the following three of a library, and asks them of one that is optimised or inspected, which this is
-    # not
-
-    def get_function(self, name: str) -> Any:
-        raise NotImplementedError
-
-    def get_llvm_str(self) -> str:
-        raise NotImplementedError
-
-    def get_asm_str(self) -> str:
-        raise NotImplementedError
-
-
-@cache
-def _unique_name(kernel: Kernel) -> str:
-    """Return what tells a kernel from others of its name in machine code, where numba has a count: the same code is
-    the same bytes, whatever was compiled before.
-    """
-    digest = own_digest(kernel)
-    _same[digest] = _same.get(digest, -1) + 1
-    return f"{digest}.{_same[digest]}"
-
-
-_same: dict[str, int] = {}
-
-
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _KeepTexts(FunctionPass):
-    """Gives numba the library that keeps texts."""
-
-    _name = "tiersim_keep_texts"
-
-    def __init__(self) -> None:
-        super().__init__()
-
-    def run_pass(self, state: Any) -> bool:
-        function = state.func_id
-        kernel = function.func.kernel
-        function.unique_id = _unique_name(kernel)
-        state.library = _Texts(state.targetctx.codegen(), function.func_qualname, hot=kernel.hot, arguments=state.args)
-        return False
-
-
-class _Typing:
-    """numba's typing context, which remembers what an operator or a builtin function is for which types: numba asks
-    dozens of templates each time.
-    """
-
-    _known: ClassVar[dict[Any, Any]] = {}
-
-    def __init__(self, context: Any) -> None:
-        self._context = context
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._context, name)
-
-    def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
-        if kws or (isinstance(function, types.Type) and type(function) is not types.Function):
-            return self._context.resolve_function_type(function, args, kws)
-        key = function, tuple(args)
-        if key not in self._known:
-            typed = self._context.resolve_function_type(function, args, kws)
-            if typed is None:
-                return None
-            self._known[key] = typed
-        return self._known[key]
-
-
-class _Compiler(CompilerBase):
-    """numba's passes, without those for what kernels do not have: closures, ``with``, array expressions, reference
-    counts.
-    """
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.state.typingctx = _Typing(self.state.typingctx)
-
-    def define_pipelines(self) -> Any:
-        manager = PassManager("kernel")
-        for made in (
-            untyped_passes.TranslateByteCode,
-            untyped_passes.FixupArgs,
-            untyped_passes.GenericRewrites,
-            untyped_passes.ReconstructSSA,
-            typed_passes.NopythonTypeInference,
-            typed_passes.PreLowerStripPhis,
-            _KeepTexts,
-            typed_passes.NativeLowering,
-            typed_passes.NoPythonBackend,
+    def _for(self, node: ast.For) -> None:
+        call = node.iter
+        if (
+            not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range")
+            or node.orelse
         ):
-            manager.add_pass(made, made.__name__)
-        manager.finalize()
-        return [manager]
+            raise TypeError("a kernel loops over ranges only")
+        given = [self.value(one) for one in call.args]
+        unsigned = all(one.kind.is_int and not one.kind.signed for one in given)
+        kind = UNSIGNED if unsigned else INT
+        bounds = [self.cast(one, kind) for one in given]
+        first = constant(0) if len(bounds) == 1 else bounds[0]
+        stop, step = bounds[min(len(bounds) - 1, 1)], bounds[2] if len(bounds) == 3 else constant(1)
+
+        def body(loop: _Loop) -> None:
+            number, following, inside, done = (self.name() for _ in range(4))
+            before = self.block
+            self.lines.append(f"br label %{loop.begin}")
+            self.label(loop.begin)
+            head = self.gap()
+            if step.constant is None:
+                ends = [self.op(f"icmp s{word} i64 %{number}, {stop.text}") for word in ("lt", "gt")]
+                goes = self.op(f"select i1 {self.op(f'icmp sgt i64 {step.text}, 0')}, i1 {ends[0]}, i1 {ends[1]}")
+            else:
+                goes = self.op(f"icmp s{'lt' if step.constant > 0 else 'gt'} i64 %{number}, {stop.text}")
+            self.lines.append(f"br i1 {goes}, label %{inside}, label %{done}")
+            env = self.env
+            assert env is not None
+            self.label(done)
+            self.env = dict(env)
+            self._go(loop.after)
+            self.label(inside)
+            self.env = dict(env)
+            self._target(node.target, Value(kind, f"%{number}"))
+            self._block(node.body)
+            if self.env is not None:
+                self._go(loop.again)
+            self._meet(loop.again)
+            if self.env is None:
+                head.append(f"%{number} = phi i64 [ {first.text}, %{before} ]")
+                return
+            self.lines.append(f"%{following} = add nsw i64 %{number}, {step.text}")
+            self._again(loop)
+            head.append(f"%{number} = phi i64 [ {first.text}, %{before} ], [ %{following}, %{self.block} ]")
+
+        self._loop(body)
+
+    def _break(self, _: ast.Break) -> None:
+        self._go(self.loops[-1].after)
+
+    def _continue(self, _: ast.Continue) -> None:
+        self._go(self.loops[-1].again)
 
 
-_dispatchers: dict[Kernel, Any] = {}
+_STATEMENTS: dict[type[ast.stmt], Callable[[_Body, Any], None]] = {
+    ast.Expr: _Body._expression,
+    ast.Pass: _Body._pass,
+    ast.Assign: _Body._assignment,
+    ast.AnnAssign: _Body._annotated,
+    ast.AugAssign: _Body._augmented,
+    ast.Return: _Body._return_of,
+    ast.If: _Body._if,
+    ast.While: _Body._while,
+    ast.For: _Body._for,
+    ast.Break: _Body._break,
+    ast.Continue: _Body._continue,
+}
 
 
-@typeof_impl.register(Kernel)
-def _type_inside_kernels(made: Kernel, _: Any) -> Any:
-    """Tell numba what a kernel is where another one calls it."""
-    return types.Dispatcher(_dispatcher(made))
+def _tree_of(function: Callable[..., Any]) -> ast.FunctionDef:
+    """Return the syntax tree of a function. Raises RuntimeError where its source was edited since it was loaded."""
+    code = function.__code__
+    file = code.co_filename
+    if stamp(file) != stamps.get(file):
+        raise RuntimeError(f"{file} was edited since it was loaded; start anew to compile {code.co_name}")
+    lines = linecache.getlines(file, function.__globals__)
+    first = code.co_firstlineno - 1
+    last = max(end for _, end, _, _ in code.co_positions() if end is not None)
+    while last < len(lines) and lines[last].lstrip().startswith(
+        (")", "]")
+    ):  # what code says of a bracket is its inside
+        last += 1
+    text = "".join(lines[first:last])
+    module = ast.parse(f"if 1:\n{text}" if text[0].isspace() else text)
+    tree = module.body[0].body[0] if isinstance(module.body[0], ast.If) else module.body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    return tree
 
 
-def _dispatcher(kernel: Kernel) -> Any:
-    if kernel not in _dispatchers:
-        kernel.function.kernel = kernel  # type: ignore[attr-defined]  # a function's own attribute, for `_KeepTexts`
-        njit: Any = numba.njit  # its types do not know all options
-        options = {"forceinline": True} if plain_numba() else {"pipeline_class": _Compiler}
-        # Without numba's runtime no references to arrays are counted; a kernel cannot allocate then.
-        made = njit(
-            nogil=True, error_model="numpy", _nrt=False, no_cfunc_wrapper=True, no_cpython_wrapper=True, **options
-        )(kernel.function)
-        template = made.get_call_template
-        made.get_call_template = lambda args, kws: template(
-            tuple(map(_plain, args)), {name: _plain(kind) for name, kind in kws.items()}
-        )
-        _dispatchers[kernel] = made
-    return _dispatchers[kernel]
-
-
-def _plain(kind: Any) -> Any:
-    """Return the type that a kernel is compiled for where another one calls it with *kind*: int64 for integers of any
-    width, and for constants.
-
-    Otherwise numba compiles a kernel once for each mixture of integer widths. LLVM still propagates constants when it
-    inlines.
-    """
-    plain = getattr(kind, "literal_type", kind)
-    return types.int64 if isinstance(plain, types.Integer) and plain.maxval <= types.int64.maxval else plain
+def _lines(lines: list[Line]) -> Iterator[str]:
+    for line in lines:
+        if isinstance(line, str):
+            yield line
+        else:
+            yield from _lines(line)

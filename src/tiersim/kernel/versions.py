@@ -1,19 +1,18 @@
-"""Which versions of numba kernels are compiled with in our own way; any other takes numba's."""
+"""Which versions of LLVM kernels are compiled with in our own way; with any other numba compiles them."""
 
 import os
 import warnings
 from functools import cache
 from importlib.metadata import version
 
-#: Versions that all tests passed with. Kernels use some of their insides, which another version may change: see
-#: tests/test_kernels.py.
-TESTED = {"numba": ("0.68.1",), "llvmlite": ("0.50.0",)}
+#: Versions that all tests passed with. LLVM's language changes from one to the next.
+TESTED = {"llvmlite": ("0.50.0",)}
 
 
 @cache
 def plain_numba() -> bool:
-    """Whether kernels are compiled as numba does it left alone: by TIERSIM_PLAIN_NUMBA, or because its version was not
-    tried (which is said once).
+    """Whether numba compiles kernels: by TIERSIM_PLAIN_NUMBA, or because the version of LLVM was not tried (which is
+    said once).
     """
     if os.environ.get("TIERSIM_PLAIN_NUMBA", "0") not in ("", "0"):
         return True
