@@ -87,7 +87,13 @@ def sentence(summary: Summary) -> str | None:
     if found["basis"] == "unknown":
         remedy = _DESCRIBE if summary["verdict"]["calibration"] == "none" else _CLIENTS_HERE
         waited = {"waits": _WAITS + remedy, "flushes": _FLUSHES + remedy}
-        reasons = {**waited, "arrivals": _ARRIVALS, "sample": _OF_A_SAMPLE, "contradicted": _CONTRADICTED}
+        reasons = {
+            **waited,
+            "arrivals": _ARRIVALS,
+            "sample": _OF_A_SAMPLE,
+            "contradicted": _CONTRADICTED,
+            "reads": f"unknown, as {_said_of_reads(summary)}",
+        }
         return f"{_EXPECTED}: {reasons.get(summary['verdict'].get('error'), _ENGINE)}."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
@@ -104,6 +110,12 @@ def sentence(summary: Summary) -> str | None:
         parts.append("unknown for percentiles")
     more = " A range holds that, and what the recording leaves open." if summary.get("range") else ""
     return f"{_EXPECTED} ({_basis(summary)}), measured against predicted: {', '.join(parts)}.{more}"
+
+
+def _said_of_reads(summary: Summary) -> str:
+    """Return what a result says of the pages that its model reads; a row of a sweep does not say how many."""
+    said = (one for one in summary.get("caveats", ()) if one.startswith("statements read "))
+    return next(said, "the model reads another number of pages than the recorded statements did")
 
 
 def _basis(summary: Summary) -> str:

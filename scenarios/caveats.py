@@ -53,6 +53,9 @@ ARRIVALS = "arrivals"
 #: The same where transactions take another time on the described hardware than on the recorded one.
 CONTRADICTED = "contradicted"
 
+#: The same where the model misses clearly more or fewer pages than the recorded statements read.
+OTHER_READS = "reads"
+
 #: The same of the first statements of a load: pools, write caches and checkpoints are those of a short run.
 SAMPLE = "sample"
 
@@ -75,7 +78,7 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
     # the first: results of InnoDB of older versions
-    if verdict.get("error") in ("unknown", WAITS, FLUSHES, ARRIVALS, SAMPLE, CONTRADICTED):
+    if verdict.get("error") in ("unknown", WAITS, FLUSHES, ARRIVALS, SAMPLE, CONTRADICTED, OTHER_READS):
         return {"basis": "unknown", "figures": {}}
     if (own := verdict.get("error")) in (INNODB, CLIENTS):
         return {"basis": own, "figures": _learned()[own]}

@@ -42,14 +42,30 @@ class VerdictSaid(_Said):
         description="Burst credits; while they are `falling`, `steady` holds only as long as they last. `load` says "
         "when they run out.",
     )
-    error: Literal["innodb", "waits", "flushes", "arrivals", "clients", "counted", "unknown"] | None = Field(
+    error: (
+        Literal[
+            "innodb",
+            "waits",
+            "flushes",
+            "arrivals",
+            "clients",
+            "counted",
+            "contradicted",
+            "reads",
+            "sample",
+            "unknown",
+        ]
+        | None
+    ) = Field(
         default=None,
         description="`innodb`: of MySQL and MariaDB, whose predictions have errors of their own; `waits`: clients "
         "waited for the recorded storage, or may have, so the error is unknown; `flushes`: so it is where clients "
         "mostly wait for the WAL and CPU was not recorded; `arrivals`: so it is where transactions come by the clock; "
         "`clients`: CPU and clients decide, neither recorded, so "
-        "the error is their own; `counted`: CPU is what the recorded processors were counted to do; `unknown`: that of "
-        "InnoDB in results of older versions.",
+        "the error is their own; `counted`: CPU is what the recorded processors were counted to do; "
+        "`contradicted`, `reads`, `sample`: unknown, as transactions take another time on the described hardware, as "
+        "the model reads another number of pages than was recorded, or of a sample; `unknown`: that of InnoDB in "
+        "results of older versions.",
     )
     reach: str | None = Field(
         default=None,

@@ -56,6 +56,17 @@ class Differences:
 
     def findings(self) -> list[str]:
         """Say what happened to the counters, a sentence each."""
+        return [
+            *self.lost_counts(),
+            *(
+                f"{subject}: {_named(entities)} left the view between snapshots (evicted or reset): their counts since"
+                " the last snapshot that has them are lost"
+                for subject, entities in sorted(self.evicted.items())
+            ),
+        ]
+
+    def lost_counts(self) -> list[str]:
+        """Say which counts are lost of all that was counted then, so that rates are too low, a sentence each."""
         said = []
         if self.restarts:
             times = "once" if self.restarts == 1 else f"{self.restarts} times"
@@ -68,11 +79,6 @@ class Differences:
                 f"the counters of {', '.join(_counted(*reset) for reset in sorted(self.resets.items()))} were reset"
                 " between snapshots: counts between the last snapshot before and the reset are lost, so their rates are"
                 " too low; record again without a reset"
-            )
-        for subject, entities in sorted(self.evicted.items()):
-            said.append(
-                f"{subject}: {_named(entities)} left the view between snapshots (evicted or reset): their counts since"
-                " the last snapshot that has them are lost"
             )
         return said
 

@@ -106,6 +106,11 @@ def _caveats(sources: EngineSources) -> Iterator[str]:
             "the OS page cache size is unknown and assumed to be 0; every buffer-pool miss reads the volume; set"
             " engine.os_cache"
         )
+    if sources.host.get("fsync") == "off":
+        yield (
+            "fsync was off when it was recorded, and is on here: commits and checkpoints wait for storage as they did"
+            " not then; for commits that do not, set engine.synchronous_commit = false"
+        )
     without = [key for key in _WITHOUT_EFFECT if getattr(engine, key) is not None]
     if without:
         yield f"{', '.join(f'engine.{key}' for key in without)}: no effect on lookups, and only lookups are simulated"

@@ -31,11 +31,12 @@ from tiersim.errors import ScenarioError
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import ARRIVALS, INNODB, WAITS, model_error_of
+from tiersim.scenarios.caveats import ARRIVALS, INNODB, OTHER_READS, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, data_pages, is_extrapolated
 from tiersim.scenarios.statements.own_errors import may_keep_waits, uncalibrated_error
 from tiersim.scenarios.statements.programs import OTHERS
+from tiersim.scenarios.statements.recorded_reads import told_reads
 from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, by_the_clock, steps_of_statements
 from tiersim.simulator import verdict
 from tiersim.simulator.categories import (
@@ -337,7 +338,10 @@ def summarise_statements(
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
     keeps_rate = _keeps_rate(scenario, assembled)
     comes_by_the_clock = keeps_rate and (load.synthetic or load.described)
-    if assembled.settings.of_engine.page_cleaner is not None:
+    reads = told_reads(load)
+    if reads is not None:
+        believed["error"] = OTHER_READS
+    elif assembled.settings.of_engine.page_cleaner is not None:
         believed["error"] = ARRIVALS if comes_by_the_clock else INNODB  # its errors are those of clients that wait
     elif may_keep_waits(program, rates["transactions"]["value"] or 0.0):
         believed["error"] = WAITS
@@ -400,7 +404,11 @@ def summarise_statements(
         "recorded_mean_ns": {} if load.described else {name: one.mean_ns for name, one in load.recorded_means.items()},
         "in_transaction_ns": load.in_transaction_ns,
         "assumed": caveats.parameters_assumed(scenario),
-        "caveats": [*([_NOT_WARMED] if believed["cache"] == NOT_WARMED else []), *_caveats(scenario, assembled)],
+        "caveats": [
+            *([] if reads is None else [reads]),
+            *([_NOT_WARMED] if believed["cache"] == NOT_WARMED else []),
+            *_caveats(scenario, assembled),
+        ],
         "conservation": conservation(plant, stations, outcome),
     }
     if balance:
@@ -720,7 +728,7 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
             " large or small as the recorded one; record with a pool nearer to it"
         )
     found += _waits_without_pauses(assembled)
-    found += [*load.fitted.contradicted, *load.counters.drift.said]
+    found += [*load.counters.found.lost_counts(), *load.fitted.contradicted, *load.counters.drift.said]
     bounded = load.fitted.bounded
     if bounded:
         found.append(

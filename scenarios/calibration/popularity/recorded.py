@@ -14,6 +14,7 @@ take room, too, and Linux does not replace by LRU. It stays as it is beside a la
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ def recorded_accesses(counters: Counters) -> Accesses:
     if not isinstance(pool_bytes, int) or not isinstance(page_bytes, int):
         raise TraceError(f"{path}: does not say how large the buffer pool was; record the settings, too (pg_settings)")
     texts = _texts(path)
-    said: list[str] = []
+    said = _complete_sizes(found, page_bytes)
     least = _MATTERS * sum(_count(change, "pages_read") for change in found.of("relation").values())
     indexes = _indexes(found)
     kept_up = _misses_of_upkeep(found, page_bytes)
@@ -101,6 +102,28 @@ def unused_frames(pool: Mapping[str, Values]) -> int:
     of_nobody = (values.get("pages") for entity, values in pool.items() if "unused" in entity)
     counted = [*of_nobody, *(values.get("pages_unused") for values in pool.values())]
     return max((int(float(count)) for count in counted if count is not None), default=0)
+
+
+def _complete_sizes(found: Differences, page_bytes: int) -> list[str]:
+    """Give rows and pages to tables and indexes whose catalogue has none of both, as after a restore without ANALYZE:
+    the rows that the server's statistics count as live, and what their files have. Return a sentence, if there are any.
+    """
+    completed = []
+    for name, change in sorted(found.of("relation").items()):
+        if change.last.get("kind") not in ("table", "index") or (_count(change, "rows") and _count(change, "pages")):
+            continue
+        known = {"rows": _count(change, "rows_live"), "pages": _count(change, "size_bytes") // page_bytes}
+        lacking = {word: Decimal(count) for word, count in known.items() if count and not _count(change, word)}
+        if lacking and _asked(change):
+            change.last.update(lacking)
+            completed.append(name)
+    if not completed:
+        return []
+    said = (
+        f"rows or pages of {', '.join(completed)} are not known, as nobody analyzed them; they are taken from live rows"
+        " and sizes of files"
+    )
+    return [said]
 
 
 def _count(change: EntityChange, counter: str) -> int:
