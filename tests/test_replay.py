@@ -308,11 +308,11 @@ def test_keys_are_set_from_the_command_line() -> None:
             load_scenario("15k-raid10", [setting])
 
 
-def one_at_a_time(folder: Path, count: int = 500, apart_ns: int = 50_000_000) -> Path:
+def one_at_a_time(folder: Path, count: int = 500, apart_ns: int = 50_000_000, first_ns: int = 0) -> Path:
     """Random reads of one session, each 20 ms long when it was recorded: *apart_ns* from one to the next."""
     nothing, none = np.full(count, -1, np.int64), np.zeros(count, np.int32)
     rows = Requests(
-        time_ns=np.arange(count) * apart_ns, op=np.full(count, READ, np.uint8), file=none,
+        time_ns=first_ns + np.arange(count) * apart_ns, op=np.full(count, READ, np.uint8), file=none,
         offset_bytes=np.random.default_rng(3).integers(0, 100_000, count) * 8192, length_bytes=np.full(count, 8192),
         stream=none, purpose=np.zeros(count, np.uint8), issue_ns=nothing, command=nothing,
         latency_ns=np.full(count, 20_000_000), flags=np.zeros(count, np.uint8),
@@ -352,3 +352,11 @@ def test_the_time_at_a_station_is_that_of_all_who_were_there(tmp_path: Path) -> 
     took_ns = np.asarray(result.requests["done_ns"]) - np.arange(5_000) * apart_ns
     row = explanation(result.summary, None)["stations"][0]
     assert row["time_there_ns"] == pytest.approx(took_ns.mean(), rel=1e-3)
+
+
+@pytest.mark.parametrize("first_ns", [0, 10**15])
+def test_times_that_are_not_counted_from_the_first_request_are_named(tmp_path: Path, first_ns: int) -> None:
+    """Those of a clock that began when the machine did, 11 days before: rates would be of 11 days."""
+    disk = load_scenario("seagate-cheetah-15k7-300")
+    caveats = replay(survey(Bundle(one_at_a_time(tmp_path, first_ns=first_ns))), disk).summary["caveats"]
+    assert any("after time 0" in one for one in caveats) == (first_ns > 0)

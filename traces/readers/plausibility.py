@@ -41,6 +41,11 @@ _TICKS_NS = (NS_PER_S, 100 * NS_PER_MS, 10 * NS_PER_MS, NS_PER_MS)
 _LIMITED = ("time_ns", "offset_bytes", "length_bytes")
 
 
+def starts_late(first_ns: int, span_ns: int) -> bool:
+    """Tell whether times were not counted from the first request, at *first_ns* and *span_ns* before the last."""
+    return first_ns > max(LATE_START_NS, 10 * span_ns)
+
+
 class Plausibility:
     """Running figures of all blocks, and what is odd about them."""
 
@@ -110,7 +115,7 @@ class Plausibility:
             said.append(f"all {self._rows:,} requests have the same time: rates and queues mean nothing")
         if span_ns > LONGEST_SPAN_NS:
             said.append(f"the requests span {span_ns / LONGEST_SPAN_NS * 10:,.0f} years: is the unit of time right?")
-        if self._first_ns > max(LATE_START_NS, 10 * span_ns):
+        if starts_late(self._first_ns, span_ns):
             said.append(f"the first request comes {format_ns(self._first_ns)} after time 0: are times counted from it?")
         if self._rows >= ENOUGH and span_ns and self._rows / span_ns * NS_PER_S > HIGHEST_RATE_PER_S:
             rate = self._rows / span_ns * NS_PER_S
