@@ -46,8 +46,7 @@ from tiersim.simulator.sharing import NOT_RECORDED
 from tiersim.simulator.streams import SYNC_ENDS, Streams, part_of, to_run
 from tiersim.simulator.streams import side_by_side as side_by_side_streams
 from tiersim.simulator.verdict import late_sessions
-from tiersim.traces.bundle import Bundle, Requests
-from tiersim.traces.readers.plausibility import starts_late
+from tiersim.traces.bundle import Bundle, Requests, starts_late
 from tiersim.traces.schema import NOT_MEASURED
 from tiersim.traces.statistics import has_statements
 from tiersim.units import format_bytes, format_ns

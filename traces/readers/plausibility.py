@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.traces.bundle import MOST, Requests
+from tiersim.traces.bundle import MOST, Requests, starts_late
 from tiersim.traces.schema import FLUSH
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_bytes, format_ns
 
 #: Nobody records for longer; a Unix time in a wrong unit gives such spans.
 LONGEST_SPAN_NS = 10 * 365 * 24 * 3600 * NS_PER_S
-#: A first request as late as this, and ten times later than all others are apart, has not been counted from time 0.
-LATE_START_NS = 3600 * NS_PER_S
 #: More than this no host can issue: two orders above the largest all-flash arrays (about a million a second).
 HIGHEST_RATE_PER_S = 100_000_000
 #: Linux gives a command up after 30 s and tries five times (sd), so a mean above 100 s is a unit.
@@ -39,11 +37,6 @@ ENOUGH_TICKS = 10
 EXACTLY_ZERO_SHARE = 0.1
 _TICKS_NS = (NS_PER_S, 100 * NS_PER_MS, 10 * NS_PER_MS, NS_PER_MS)
 _LIMITED = ("time_ns", "offset_bytes", "length_bytes")
-
-
-def starts_late(first_ns: int, span_ns: int) -> bool:
-    """Tell whether times were not counted from the first request, at *first_ns* and *span_ns* before the last."""
-    return first_ns > max(LATE_START_NS, 10 * span_ns)
 
 
 class Plausibility:
