@@ -219,22 +219,16 @@ def _tenants(summary: Summary) -> dict[str, Any] | None:
     }
 
 
-def _span_ns(summary: Summary) -> float:
-    counted = (summary.get("replay") or {}).get("counted_ns")
-    return float(counted["until"] - counted["from"] if counted else summary["trace"]["span_ns"])
-
-
 def _stations(summary: Summary) -> list[dict[str, Any]]:
-    """The busiest stations: utilisation, number there, and by Little's law the time that a request spends there."""
-    span_ns, rows = _span_ns(summary), []
+    """The busiest stations: utilisation, number there, and the mean time that a request spends there."""
+    rows = []
     cores = (summary.get("host") or {}).get("cores")
     for name, station in (summary.get("stations") or {}).items():
         known = {one: share for one, share in station["utilisation"].items() if share is not None}
         if not known:
             continue
         resource = max(known, key=lambda one: known[one])
-        queue, requests = station.get("queue_mean"), station.get("requests")
-        little_ns = queue * span_ns / requests if queue is not None and requests else None
+        queue = station.get("queue_mean")
         servers = 1 if resource in _ONE_AT_A_TIME else cores if resource == "cores" else None
         waiting = max(1 - known[resource] * servers / queue, 0.0) if queue and servers else None
         rows.append(
@@ -243,7 +237,7 @@ def _stations(summary: Summary) -> list[dict[str, Any]]:
                 "resource": resource,
                 "utilisation": known[resource],
                 "queue_mean": queue,
-                "time_there_ns": little_ns,
+                "time_there_ns": station.get("time_ns"),
                 "waiting_share": waiting,
             }
         )

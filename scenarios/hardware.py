@@ -10,7 +10,7 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
-from tiersim.devices.array.storage_pool import Neighbour, StoragePool, add_pool
+from tiersim.devices.array.storage_pool import Neighbour, StoragePool, add_pool, begins_of
 from tiersim.devices.array.volume import ReadBalance, TieredVolume, Volume, VolumeHost, add_devices, add_host, add_queue
 from tiersim.devices.catalogue import load_instance
 from tiersim.devices.cloud.cloud_volume import CloudVolume, OrderError
@@ -168,14 +168,16 @@ class NamedScenario:
 
     def _check_room(self, key: str, pool: StoragePool) -> None:
         """Refuse slices that are larger than their pool, or leave nothing for the neighbour."""
-        asked = sum(self.volumes[name].capacity_bytes for name in self.model.on_pool(key))
-        room = pool.hardware.capacity_bytes - asked
-        if room < 0:
+        sizes_bytes = [self.volumes[name].capacity_bytes for name in self.model.on_pool(key)]
+        *begins, behind = begins_of(sizes_bytes)
+        asked = begins[-1] + sizes_bytes[-1] if sizes_bytes else 0
+        if asked > pool.hardware.capacity_bytes:
             raise WrongKey(
                 ("pools", key),
                 f"holds {format_bytes(pool.hardware.capacity_bytes)}, its volumes are {format_bytes(asked)}; "
                 "make them smaller or the pool larger",
             )
+        room = pool.hardware.capacity_bytes - behind
         if pool.neighbour is not None and room < pool.neighbour.size_bytes:
             raise WrongKey(
                 ("pools", key, "neighbour"), "the volumes leave no room for it; make them smaller or the pool larger"

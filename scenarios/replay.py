@@ -46,10 +46,10 @@ from tiersim.simulator.sharing import NOT_RECORDED
 from tiersim.simulator.streams import SYNC_ENDS, PlacedStreams, Places, Streams, part_of, to_run
 from tiersim.simulator.streams import side_by_side as side_by_side_streams
 from tiersim.simulator.verdict import late_sessions
-from tiersim.traces.bundle import Bundle, Requests
+from tiersim.traces.bundle import Bundle, Requests, starts_late
 from tiersim.traces.schema import NOT_MEASURED
 from tiersim.traces.statistics import has_statements
-from tiersim.units import format_bytes
+from tiersim.units import format_bytes, format_ns
 
 #: Resident bytes for each request of the trace, and for each of every run at the same time: one run of 10 million
 #: requests took 1.42 GB beyond the program itself (commands 43, streams 48, the run 50), one at twice the load 2.09 GB;
@@ -600,8 +600,17 @@ def _described(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
             *caveats.short_seeks(scenario, _used_bytes(found, scenario)),
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
             *([_REQUESTS_ALONE] if has_statements(found.path) else []),
+            *_late_start(found),
         ],
     }
+
+
+def _late_start(found: TraceSurvey) -> Iterator[str]:
+    if starts_late(found.first_ns, found.span_ns - 1 - found.first_ns):
+        yield (
+            f"the first request comes {format_ns(found.first_ns)} after time 0, and rates and busy shares are of all"
+            " that time; count times from the first request"
+        )
 
 
 def _used_bytes(found: TraceSurvey, scenario: NamedScenario) -> dict[str, int]:

@@ -253,6 +253,7 @@ class TraceSurvey:
     path: Path
     manifest: Manifest
     requests: int
+    first_ns: int  # when the first request was queued
     span_ns: int  # over which requests were queued; what came after the last of them is not load
     content_hash: str  # of the rows and of nothing else: the same trace has the same hash anywhere
     measured: dict[str, Any]  # latencies of the recorded hardware by category
@@ -276,14 +277,15 @@ def survey(
     histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
     sums = np.zeros(len(CATEGORIES), np.int64)
     files, checkpoints = _Files(), CheckpointTimes()
-    rows, last_ns = 0, -1
+    rows, first_ns, last_ns = 0, 0, -1
     for block in bundle.blocks():
         for column in REQUEST_COLUMNS:
             digest.update(np.ascontiguousarray(getattr(block, column.name)).data)
         count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
         files.add(block)
         checkpoints.add(block.time_ns[block.purpose == CHECKPOINT_WRITE])
-        last_ns = int(block.time_ns[-1]) if len(block) else last_ns
+        if len(block):
+            first_ns, last_ns = first_ns if rows else int(block.time_ns[0]), int(block.time_ns[-1])
         rows += len(block)
         if also is not None:
             also(block)
@@ -296,6 +298,7 @@ def survey(
         path=bundle.path,
         manifest=bundle.manifest,
         requests=bundle.rows,
+        first_ns=first_ns,
         span_ns=last_ns + 1,
         content_hash=digest.hexdigest(),
         measured=measured_latencies(histograms, sums),

@@ -232,7 +232,7 @@ def summarise(
             | ({"credits": verdict.credits_state(balance)} if balance else {})
         ),
         "load": verdict.describe_load(load, balance, stations, outcome.end_ns),
-        "bottleneck": verdict.describe_busiest(metrics, stations, intervals - 1),
+        "bottleneck": verdict.describe_busiest(metrics, stations, intervals - 1, outcome.end_ns),
         "commands": own.arrived,
         "throughput_per_s": {
             "requests": _throughput(metrics, span_ns if sessions is None else min(span_ns, own.end_ns))
@@ -348,11 +348,13 @@ def latencies(metrics: Metrics, load: LoadVerdict, names: Sequence[str]) -> dict
 def station_figures(
     plant: Plant, stations: Sequence[Station], metrics: Metrics, outcome: Outcome, intervals: int
 ) -> dict[str, Any]:
-    """What each station did, by name, without the warm-up; utilisation over the first *intervals* of the timeline."""
+    """What each station did, by name, without the warm-up; utilisation over the first *intervals* of the timeline, or
+    until the run ended: clients that wait for answers may be through long before the recording was.
+    """
     from tiersim.devices.station import own_figures
 
     shares: dict[int, dict[str, float]] = {index: {} for index in range(len(stations))}
-    for share, index, resource in counted_utilisation(metrics, stations, intervals - 1):
+    for share, index, resource in counted_utilisation(metrics, stations, intervals - 1, outcome.end_ns):
         shares[index][stations[index].resources[resource]] = share
     warmup_ns = int(metrics.first_counted[0] * metrics.interval_ns[0])
     counted_ns = outcome.end_ns - warmup_ns if outcome.end_ns > warmup_ns else outcome.end_ns  # over before: all of it
@@ -364,6 +366,7 @@ def station_figures(
             "utilisation": shares[index],
             "queue_mean": float(area_ns[index]) / max(counted_ns, 1),
             "requests": int(finished[index]),
+            "time_ns": float(area_ns[index]) / int(finished[index]) if finished[index] else None,
             **own_figures(plant, index),
         }
         for index, station in enumerate(stations)

@@ -194,8 +194,9 @@ class Summary(_Said):
         "of its last."
     )
     stations: dict[str, dict[str, Any]] = Field(
-        description="By name: `utilisation` by resource, `queue_mean`, `requests`; `cache` and `tiers` "
-        "([tiers](tiers.md)); `flash` with the write amplification, and the free share of an SLC cache at the end."
+        description="By name: `utilisation` by resource, `queue_mean`, `requests`, their mean time there (`time_ns`); "
+        "`cache` and `tiers` ([tiers](tiers.md)); `flash` with the write amplification, and the free share of an SLC "
+        "cache at the end."
     )
     conservation: ConservationSaid = Field(description="The checks of every run, below.")
     replay: dict[str, Any] = Field(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.plant import INSTANCE, Balance, Station
+from tiersim.devices.station_records import NEVER
 from tiersim.simulator.categories import REQUESTS
 from tiersim.simulator.metrics import Metrics
 from tiersim.units import NS_PER_S, format_ns
@@ -74,12 +75,16 @@ class LoadVerdict:
     burst: Mapping[str, Any] | None = None
 
 
-def utilisation(metrics: Metrics, stations: Sequence[Station], first: int, last: int) -> list[tuple[float, int, int]]:
-    """Busy share of every resource over the intervals *first* to *last*: (share, station, resource).
+def utilisation(
+    metrics: Metrics, stations: Sequence[Station], first: int, last: int, end_ns: int = NEVER
+) -> list[tuple[float, int, int]]:
+    """Busy share of every resource over the intervals *first* to *last*, or until the run ended at *end_ns* if that was
+    sooner: (share, station, resource).
 
     Work is booked when it begins. What ends after the last interval would make more than all of the time.
     """
-    elapsed = (last - first + 1) * int(metrics.interval_ns[0])
+    interval_ns = int(metrics.interval_ns[0])
+    elapsed = max(min((last + 1) * interval_ns, end_ns) - first * interval_ns, 1)
     work = metrics.work_ns[last] - (metrics.work_ns[first - 1] if first else 0)
     return [
         (min(float(work[index, resource]) / (servers * elapsed), 1.0), index, resource)
@@ -88,9 +93,13 @@ def utilisation(metrics: Metrics, stations: Sequence[Station], first: int, last:
     ]
 
 
-def counted_utilisation(metrics: Metrics, stations: Sequence[Station], last: int) -> list[tuple[float, int, int]]:
-    """Busy share of every resource from the end of the warm-up to the interval *last*: (share, station, resource)."""
-    return utilisation(metrics, stations, min(int(metrics.first_counted[0]), last), last)
+def counted_utilisation(
+    metrics: Metrics, stations: Sequence[Station], last: int, end_ns: int = NEVER
+) -> list[tuple[float, int, int]]:
+    """Busy share of every resource from the end of the warm-up to the interval *last*, or until the run ended at
+    *end_ns*: (share, station, resource).
+    """
+    return utilisation(metrics, stations, min(int(metrics.first_counted[0]), last), last, end_ns)
 
 
 @dataclass(frozen=True)
@@ -380,9 +389,10 @@ def describe_load(
     } | ({} if judged.burst is None else {"burst": judged.burst})
 
 
-def describe_busiest(metrics: Metrics, stations: Sequence[Station], last: int) -> dict[str, Any]:
-    """The busiest resource of the intervals up to *last* for a summary."""
-    share, index, resource = max(to_blame(counted_utilisation(metrics, stations, last), stations), default=(0.0, 0, 0))
+def describe_busiest(metrics: Metrics, stations: Sequence[Station], last: int, end_ns: int = NEVER) -> dict[str, Any]:
+    """The busiest resource of the intervals up to *last*, or until the run ended at *end_ns*, for a summary."""
+    uses = to_blame(counted_utilisation(metrics, stations, last, end_ns), stations)
+    share, index, resource = max(uses, default=(0.0, 0, 0))
     return {"station": stations[index].name, "resource": stations[index].resources[resource], "utilisation": share}
 
 

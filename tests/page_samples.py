@@ -184,6 +184,7 @@ def _stations(hardware: Hardware, rng: np.random.Generator, during: np.ndarray) 
             "utilisation": {hardware.resource: float(busy.mean()), "link": float(busy.mean() * 0.12)},
             "queue_mean": float(outstanding.mean()),
             "requests": int(90_000 / hardware.stations),
+            "time_ns": float(outstanding.mean()) * SPAN_NS * hardware.stations / 90_000,
         }
     return described, pa.concat_tables(parts)
 

@@ -217,6 +217,11 @@ def test_orders_in_a_scenario(tmp_path: Path) -> None:
             "instances.i: has no limits; write type, iops or",
         ),
         ('[volumes.d]\ndevice = "aws-gp3"\n[instances.i]\niops = 5\nburst_iops = 9', "burst_iops: needs burst_time"),
+        ('[volumes.d]\ndevice = "aws-gp3"\n[instances.i]\nthroughput = "1000 GB/s"', "throughput: is more than can be"),
+        (
+            '[volumes.d]\ndevice = "aws-gp3"\n[instances.i]\niops = 5\nburst_iops = 1000000\nburst_time = "3 h"',
+            "burst_time: burst_iops has more credits than can be counted; shorten it",
+        ),
         (
             '[volumes.d]\ndevice = "aws-gp3"\n[instances.i]\niops = 5\nvolumes = ["e"]',
             "instances.i.volumes: 'e' is not one of",

@@ -320,12 +320,11 @@ def test_a_saturated_run_has_no_shares_of_time_and_no_dip(monkeypatch: pytest.Mo
     assert shown[DIP] == ["worst 5 s: 22 % below mean", ""]
 
 
-def test_time_at_a_station_is_by_littles_law() -> None:
+def test_a_station_says_how_long_a_request_is_there_and_how_much_of_that_it_waits() -> None:
     summary = statement_sample(DISKS).summary
     station = explanation(summary, None)["stations"][0]
     given = summary["stations"][station["station"]]
-    span_ns = summary["replay"]["counted_ns"]["until"]
-    assert station["time_there_ns"] == pytest.approx(given["queue_mean"] * span_ns / given["requests"])
+    assert station["time_there_ns"] == given["time_ns"]
     assert station["waiting_share"] == pytest.approx(max(1 - station["utilisation"] / given["queue_mean"], 0))
     assert explanation(statement_sample(CARD).summary, None)["stations"][0]["waiting_share"] is None  # many at a time
 

@@ -177,6 +177,7 @@ def test_addresses(tmp_path: Path) -> None:
     assert "-rd" in skewed.warnings[0]
     paused = read(tmp_path, changed((random, random + "<BurstSize>1</BurstSize><ThinkTime>5</ThinkTime>")))[0]
     assert "-i, -j" in paused.warnings[0]
+    assert (paused.pauses, skewed.pauses) == (True, False)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

@@ -240,8 +240,10 @@ def test_what_makes_a_point_other_than_it_seems_is_said(tmp_path: Path) -> None:
         ({"thinktime": "100"}, "thinktime"),
         ({"bs": "4k"}, "8,192 bytes on average, not 4,096"),
     ):
-        [warning] = read_one(tmp_path, job(options)).warnings
-        assert said in warning
+        point = read_one(tmp_path, job(options))
+        assert said in point.warnings[0]
+        assert len(point.warnings) == 1
+        assert point.pauses == ("thinktime" in options)
     assert read_one(tmp_path, job({"percentage_random": "50"})).pattern is None
     assert read_one(tmp_path, job(error=5)).warnings == ("the job ended with an error",)
 

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 import tomli_w
 
+from tests.fio_documents import document, job
 from tests.load_generator import flushed, flushes, mix, points, random_reads
 from tiersim.devices.catalogue import read_device
 from tiersim.devices.ssd.flash import Flash
+from tiersim.errors import ScenarioError
 from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.fitting import loops
 from tiersim.scenarios.calibration.fitting.devicefile import (
@@ -294,3 +296,16 @@ def test_a_real_drives_figures_are_those_that_the_experiment_fits(shared: Path) 
         for operation, latencies in one.latencies.items():
             # how the time of a submission divides between reads and writes is not recorded
             assert same.latencies[operation].mean_ns == pytest.approx(latencies.mean_ns, rel=0.05), one.setting
+
+
+def test_what_paused_between_requests_is_left_out(tmp_path: Path) -> None:
+    """One request in 1 ms that takes 80 µs: by Little's law alone it would take 1 ms."""
+    own, paused = job(name="own"), job({"thinktime": "1000"}, name="paused", group=1)
+    path = tmp_path / "fio.json"
+    path.write_text(document(own, paused))
+    found, left_out = targets(measurements(path))
+    assert [one.runs for one in found] == [1]
+    assert left_out == [f"{path}, paused: it paused between requests"]
+    path.write_text(document(paused))
+    with pytest.raises(ScenarioError, match="no pauses"):
+        targets(measurements(path))

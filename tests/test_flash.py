@@ -126,6 +126,21 @@ def test_random_reads_saturate_at_the_weakest_part(part: str) -> None:
     assert bound * (1 - within) < per_s(found) < bound * 1.01
 
 
+@needs_jit
+def test_pages_of_one_unit_are_described_as_they_are_read() -> None:
+    """8 KiB lie in two pages, on two dies, and half as many are read as of a drive whose pages hold them."""
+    drive = flash(page=4096, planes=1, spread=1, controller_iops=10**6, link_rate=10**10, queue_depth=512)
+    assert describe(drive)["random_read_ns"] == pytest.approx(latencies(drive, [0])[0], abs=10)
+    found = in_loop(drive, READ, random_offsets(30_000, 8192, drive.capacity), 8192, 512)
+    assert 0.85 < per_s(found) / describe(drive)["random_reads_per_s"] < 1.01
+
+
+def test_a_read_alone_is_described_as_the_mean_of_its_kinds_of_page() -> None:
+    drive = flash(read=[40_000, 60_000, 100_000], spread=4)
+    took = [latencies(drive, [0], READ, int(place))[0] for place in random_offsets(300, 8192, drive.capacity)]
+    assert describe(drive)["random_read_ns"] == pytest.approx(np.mean(took), rel=0.03)
+
+
 def test_reads_wait_longer_the_busier_the_drive() -> None:
     drive = flash()
     offsets = random_offsets(20_000, 8192, drive.capacity)

@@ -12,6 +12,7 @@ from tiersim.devices.catalogue import load_device
 from tiersim.devices.hdd.disk_drive import Hdd, add_drive
 from tiersim.devices.plant import PlantBuilder
 from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.scenarios.closed_loop import Loop, run_closed, sequential, settled_bytes_per_s
 
 pytestmark = pytest.mark.kernels
 
@@ -214,6 +215,17 @@ def test_a_datasheets_shortest_seek_is_warned_of() -> None:
     datasheet = hdd().sources | {"seek_single_cylinder": "datasheet: Seagate manual 100516226"}
     [caveat] = hdd(sources=datasheet, seek_single_cylinder=200_000).caveats
     assert "too fast" in caveat
+
+
+@pytest.mark.parametrize("name", ["seagate-savvio-10k4-600", "seagate-constellation2-1000", "seagate-cheetah-15k7-300"])
+def test_sequential_reads_without_a_buffer_are_warned_of(name: str) -> None:
+    drive = load_device(name)
+    assert isinstance(drive, Hdd)
+    builder = PlantBuilder(1)
+    loop = Loop(sequential(400, 0, 256 << 10), READ, add_drive(builder, drive, "drive"), 256 << 10, 1)
+    share = settled_bytes_per_s(run_closed(builder, [loop])) / drive.outer_rate
+    warned = any("no buffer on board" in text for text in drive.caveats)
+    assert (warned, round(share, 1)) in ((True, 0.2), (True, 0.3), (False, 1.0))
 
 
 def test_a_flush_has_nothing_to_wait_for() -> None:

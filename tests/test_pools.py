@@ -161,6 +161,18 @@ def test_one_volume_feels_the_load_of_the_other_and_of_the_neighbour(tmp_path: P
     assert all(conservation(crowded.plant, builder.stations, crowded.outcome).values())
 
 
+def test_slices_of_any_size_split_no_request(tmp_path: Path) -> None:
+    """100 GB are no whole stripe units: what lies behind them begins at one all the same."""
+    text = POOL.replace('"100 GiB"', '"100 GB"').replace('"20 GiB"', '"20 GB"')
+    neighbour = text + '[pools.san.neighbour]\nreads_per_s = 600\nwrites_per_s = 0\nsize = "8 KiB"\n'
+    run, builder = fed(tmp_path, neighbour, 300, ["log"])
+    assert run.plant.ports["base_bytes"].tolist() == [0, -(-(10**11) // 2**20) << 20]
+    members = [index for index, row in enumerate(run.plant.stations) if row["kind"] == DRIVE]
+    through = sum(int(run.plant.stations["accepted"][index]) for index in members)
+    neighbours = next(index for index, one in enumerate(builder.stations) if one.name == "san.neighbour")
+    assert through <= int(run.plant.stations["accepted"][neighbours]) + 300
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

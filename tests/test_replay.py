@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from tiersim.cli.explanation import explanation
 from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.hardware import NamedScenario, place_files
@@ -24,7 +25,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "6da4ff8deba9471628fcbbdf9fdad87a37e56cf9f17d25b2cb2e3bab89206a44"
+GOLDEN = "cd44fe2831e5d32d736f1f0a70778868cfae7a5aad479390fc6f5008ce4c9050"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
@@ -305,3 +306,57 @@ def test_keys_are_set_from_the_command_line() -> None:
     ):
         with pytest.raises(ScenarioError, match=message):
             load_scenario("15k-raid10", [setting])
+
+
+def one_at_a_time(folder: Path, count: int = 500, apart_ns: int = 50_000_000, first_ns: int = 0) -> Path:
+    """Random reads of one session, each 20 ms long when it was recorded: *apart_ns* from one to the next."""
+    nothing, none = np.full(count, -1, np.int64), np.zeros(count, np.int32)
+    rows = Requests(
+        time_ns=first_ns + np.arange(count) * apart_ns, op=np.full(count, READ, np.uint8), file=none,
+        offset_bytes=np.random.default_rng(3).integers(0, 100_000, count) * 8192, length_bytes=np.full(count, 8192),
+        stream=none, purpose=np.zeros(count, np.uint8), issue_ns=nothing, command=nothing,
+        latency_ns=np.full(count, 20_000_000), flags=np.zeros(count, np.uint8),
+    )  # fmt: skip
+    with write_bundle(folder / "alone.trace") as (writer, fields):
+        writer.file_names.append("data")
+        writer.stream_names.append("reader")
+        writer.append(rows)
+        fields["source_format"] = "drawn"
+    return folder / "alone.trace"
+
+
+@pytest.mark.parametrize("think_ns", [0, 3_000_000])
+def test_a_run_that_ends_sooner_than_the_recording_is_busy_while_it_lasts(tmp_path: Path, think_ns: int) -> None:
+    """One client on one disk: its arm works but for the pauses, and nothing waits there."""
+    device = "seagate-cheetah-15k7-300"
+    scenario = load_scenario(device, ["replay.mode=closed", "replay.clients=1", f"replay.think={think_ns} ns"])
+    summary = replay(survey(Bundle(one_at_a_time(tmp_path))), scenario).summary
+    mean_ns, station = summary["latency_ns"]["data read"]["mean"]["value"], summary["stations"]["data"]
+    busy = mean_ns / (mean_ns + think_ns)
+    assert summary["lag_ns"]["at_end"] < -10e9  # 25 s were recorded
+    assert station["queue_mean"] == pytest.approx(busy, rel=0.01)
+    assert station["utilisation"]["actuator"] == pytest.approx(busy, rel=0.01)
+    assert summary["bottleneck"]["utilisation"] == station["utilisation"]["actuator"]
+    (row,) = explanation(summary, None)["stations"]
+    assert row["time_there_ns"] == pytest.approx(mean_ns, rel=1e-6)
+    assert row["waiting_share"] == pytest.approx(0, abs=0.01)
+
+
+def test_the_time_at_a_station_is_that_of_all_who_were_there(tmp_path: Path) -> None:
+    """What is left when the recording ends counts, too."""
+    disk, apart_ns = load_scenario("seagate-cheetah-15k7-300", ["replay.mode=open"]), 800_000
+    path = one_at_a_time(tmp_path, 5_000, apart_ns)
+    result = replay(survey(Bundle(path)), disk, keep_requests=True)
+    assert result.summary["verdict"]["load"] == "saturated"
+    assert result.requests is not None
+    took_ns = np.asarray(result.requests["done_ns"]) - np.arange(5_000) * apart_ns
+    row = explanation(result.summary, None)["stations"][0]
+    assert row["time_there_ns"] == pytest.approx(took_ns.mean(), rel=1e-3)
+
+
+@pytest.mark.parametrize("first_ns", [0, 10**15])
+def test_times_that_are_not_counted_from_the_first_request_are_named(tmp_path: Path, first_ns: int) -> None:
+    """Those of a clock that began when the machine did, 11 days before: rates would be of 11 days."""
+    disk = load_scenario("seagate-cheetah-15k7-300")
+    caveats = replay(survey(Bundle(one_at_a_time(tmp_path, first_ns=first_ns))), disk).summary["caveats"]
+    assert any("after time 0" in one for one in caveats) == (first_ns > 0)

@@ -140,6 +140,12 @@ set = { "volumes.data.size" = "500 GiB", "volumes.data.iops" = [3000, 6000] }
     assert provisioned.cost is not None  # what the catalogue does not price
     assert provisioned.cost.monthly is None
     assert io2.survives == ANY_NUMBER
+    priced = f'price_date = "2026"\n[prices.aws-gp3]\nprice_per_iops_month = 0.005\n{text}'
+    *_, included, beyond = (one.cost for one in listed(tmp_path, priced))
+    assert included is not None
+    assert included.monthly == pytest.approx(500 * 0.08)  # 3,000 come with the volume
+    assert beyond is not None
+    assert beyond.monthly == pytest.approx(500 * 0.08 + 3_000 * 0.005)
 
 
 def test_counts_go_with_their_layouts(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tiersim.kernel import kernel, table_set
 from tiersim.traces.parquet import DAMAGE, as_type, batches, integers, open_parquet, part_of
 from tiersim.traces.references import ReferenceWriter
 from tiersim.traces.schema import NOT_MEASURED, OPERATIONS, PURPOSES, REQUEST_COLUMNS, SCHEMA, UNKNOWN
+from tiersim.units import NS_PER_S
 
 MANIFEST = "manifest.json"
 ROWS_PER_GROUP = 1 << 20
@@ -32,6 +33,8 @@ ARROW_SCHEMA = pa.schema([pa.field(c.name, _TYPES[c.kind], nullable=c.nullable) 
 _DELTA_COLUMNS = ("time_ns", "offset_bytes", "issue_ns", "command", "latency_ns")
 #: Larger values are mistakes, and sums of smaller ones fit int64.
 MOST = 1 << 60
+#: A first request as late as this, and ten times later than all others are apart, has not been counted from time 0.
+LATE_START_NS = 3600 * NS_PER_S
 _TOO_MUCH = {
     "offset_bytes": "is behind the end of any device",
     "length_bytes": "is longer than any device",
@@ -206,6 +209,11 @@ def _dictionary(codes: NDArray[Any], names: Sequence[str], null: int = -1) -> pa
 def _nullable(values: NDArray[Any], null: int = NOT_MEASURED) -> pa.Array:
     missing = values == null
     return pa.array(values, mask=missing if missing.any() else None)
+
+
+def starts_late(first_ns: int, span_ns: int) -> bool:
+    """Tell whether times were not counted from the first request, at *first_ns* and *span_ns* before the last."""
+    return first_ns > max(LATE_START_NS, 10 * span_ns)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """A pool: devices that volumes share, each with a slice of them, beside the requests of a neighbour."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 from tiersim.devices.array.volume import Volume, add_devices, add_queue
 from tiersim.devices.host.gate import add_port
@@ -9,6 +10,10 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import TABLE_BITS, exponential_table_ns
 from tiersim.devices.station_records import NEIGHBOUR
 from tiersim.units import NS_PER_S
+
+#: Slices begin on whole MiB, as fdisk and Windows align partitions: requests of a slice do not straddle stripe units
+#: that they would lie within on a volume of its own.
+_ALIGNED_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,11 @@ class StoragePool:
     neighbour: Neighbour | None = None
 
 
+def begins_of(sizes_bytes: Iterable[int]) -> list[int]:
+    """Return where slices of these sizes begin, and what is behind them."""
+    return list(accumulate((-(-size // _ALIGNED_BYTES) * _ALIGNED_BYTES for size in sizes_bytes), initial=0))
+
+
 def add_pool(builder: PlantBuilder, pool: StoragePool, slices: Mapping[str, Volume]) -> dict[str, int]:
     """Put a pool into the plant; returns the station that takes the requests of each volume in *slices*.
 
@@ -35,15 +45,14 @@ def add_pool(builder: PlantBuilder, pool: StoragePool, slices: Mapping[str, Volu
     room.
     """
     station = add_devices(builder, pool.hardware)
-    first_byte = sum(volume.capacity_bytes for volume in slices.values())
+    *begins, first_byte = begins_of(volume.capacity_bytes for volume in slices.values())
     if pool.neighbour is not None:
         room = pool.hardware.capacity_bytes - first_byte
         station = add_neighbour(builder, f"{pool.hardware.name}.neighbour", pool.neighbour, first_byte, room, station)
-    entries, before = {}, 0
-    for name, volume in slices.items():
-        port = add_port(builder, f"{name}.slice", station, base_bytes=before)
+    entries = {}
+    for (name, volume), begin in zip(slices.items(), begins, strict=True):
+        port = add_port(builder, f"{name}.slice", station, base_bytes=begin)
         entries[name] = add_queue(builder, name, volume.host, port)
-        before += volume.capacity_bytes
     return entries
 
 

@@ -5,14 +5,16 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from tiersim.devices.cloud.cloud_volume import burst, volume_of
-from tiersim.devices.cloud.token_bucket import TokenBucket, add_bucket
+from tiersim.devices.cloud.token_bucket import BYTE_PARTS, TokenBucket, add_bucket
+from tiersim.devices.cloud.token_bucket_kernels import TOKEN
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced
 from tiersim.devices.station_records import PASS_ON_NS
 from tiersim.toml_files import BytesPerSecond, Nanoseconds, StrictModel
-from tiersim.units import NS_PER_MS
+from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: How often an allowance arrives: no provider says. The range covers what throttles are seen to do.
+_REFILL_NS = 10 * NS_PER_MS
 _REFILL = {
     "refill_interval": "assumed: 1 ms .. 100 ms",
     "carry_over": "assumed: 0 s .. 1 s",
@@ -46,6 +48,17 @@ class Limits(StrictModel):
                     raise ValueError(f'burst_{key}: needs burst_time, how long it lasts; for example "30 min"')
         return self
 
+    @model_validator(mode="after")
+    def _can_be_counted(self) -> "Limits":
+        for key, parts in (("iops", TOKEN), ("throughput", BYTE_PARTS)):
+            baseline, highest = (getattr(self, one) or 0 for one in (key, f"burst_{key}"))
+            full = max(highest - baseline, 0) * (self.burst_time or 0) // NS_PER_S
+            if full * parts >= 2**62:
+                raise ValueError(f"burst_time: burst_{key} has more credits than can be counted; shorten it")
+            if max(baseline, highest) * _REFILL_NS >= 2**62:
+                raise ValueError(f"{key}: is more than can be counted; leave out what nothing reaches")
+        return self
+
 
 class Instance(Limits, Sourced):
     """A type of the catalogue."""
@@ -58,7 +71,7 @@ def limits_of(name: str, limits: Limits, sources: dict[str, str]) -> TokenBucket
     values: dict[str, Any] = {
         "capacity": 1 << 62,
         "latency": PASS_ON_NS,
-        "refill_interval": 10 * NS_PER_MS,
+        "refill_interval": _REFILL_NS,
         "carry_over": 0,
         "iops": limits.iops,
         "rate": limits.throughput,

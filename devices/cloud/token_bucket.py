@@ -14,7 +14,7 @@ from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
 from tiersim.units import NS_PER_MS, NS_PER_S, parse_ns
 
 #: Credits for bytes are counted in thousandths of one: a balance for half an hour does not fit 64 bits in billionths.
-_BYTE_PARTS = 1_000
+BYTE_PARTS = 1_000
 #: What allowances that stand behind others are called.
 _CREDITS, _BYTE_CREDITS = "credits", "byte credits"
 #: Sources for a limit that says only how much it lets through. Linux (``block/blk-throttle.c``, for ``io.max``) grants
@@ -131,7 +131,7 @@ class TokenBucket(Throttled):
                 )
             if higher is not None and (lower is None or lower >= higher):
                 raise ValueError(f"{burst}: needs {baseline}, the lower rate at which credits are earned")
-        if (self.burst_credits or 0) * TOKEN >= 2**62 or (self.burst_bytes or 0) * _BYTE_PARTS >= 2**62:
+        if (self.burst_credits or 0) * TOKEN >= 2**62 or (self.burst_bytes or 0) * BYTE_PARTS >= 2**62:
             raise ValueError("there are more credits than can be counted; give fewer")
         return self
 
@@ -186,7 +186,7 @@ def add_bucket(
 
     resources: dict[str, int] = {}
     behind_requests = balance(volume.iops, volume.burst_credits, TOKEN, _CREDITS)
-    behind_bytes = balance(volume.rate, volume.burst_bytes, _BYTE_PARTS, _BYTE_CREDITS)
+    behind_bytes = balance(volume.rate, volume.burst_bytes, BYTE_PARTS, _BYTE_CREDITS)
     requests = allowance(volume.burst_iops or volume.iops, "IOPS", behind_requests)
     length = allowance(volume.burst_rate or volume.rate, "throughput", behind_bytes)
     row = builder.row(

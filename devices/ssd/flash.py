@@ -670,9 +670,12 @@ def describe(drive: Flash) -> dict[str, Any]:
     """Figures that a person checks a drive by: an 8 KiB read alone, and the random rates that the parts allow."""
     size = 8192
     units = -(-size // drive.unit)
-    senses = min(units, drive.spread)
+    senses = max(min(units, drive.spread), -(-units * drive.unit // drive.page))  # pages that it lies in
     transfer_ns = -(-units // senses) * (drive.unit * NS_PER_S // drive.channel_rate)
     command_ns = NS_PER_S // drive.controller_iops
+    kinds = sorted(drive.read)
+    # the slowest of as many pages, each of a kind of its own
+    slowest_ns = sum(((n + 1) ** senses - n**senses) * ns for n, ns in enumerate(kinds)) / len(kinds) ** senses
     read_ns = command_ns + (drive.host_cpu or 0) + drive.read_latency + size * NS_PER_S // drive.link_rate
     reads = min(
         drive.controller_iops,
@@ -694,7 +697,7 @@ def describe(drive: Flash) -> dict[str, Any]:
         (drive.buffer_rate or drive.link_rate) // size,
     )
     return {
-        "random_read_ns": round(read_ns + max(drive.read) + transfer_ns),
+        "random_read_ns": round(read_ns + slowest_ns + transfer_ns),
         "random_reads_per_s": int(reads),
         "sustained_random_writes_per_s": int(writes),
     }

@@ -175,8 +175,7 @@ def _rent(
     what = _id_of(scenario, name)
     ours = prices.currency == _CATALOGUE_CURRENCY
 
-    def line(label: str, units: float, key: str) -> CostLine:
-        given = getattr(said, key)
+    def line(label: str, units: float, given: float | None, key: str) -> CostLine:
         if given is not None:
             return CostLine(
                 label, units, given, "month", said.source or f"[prices.{what}]", said.date or prices.price_date
@@ -186,10 +185,10 @@ def _rent(
         return CostLine(label, units, each, "month", source, device.price_date)
 
     size_gib = (model.size or device.largest) / _GIB
-    yield line(f"{what}, GiB", count * size_gib, "price_per_gib_month")
-    priced = said.price_per_iops_month is not None or device.price_per_iops_month is not None
-    if model.iops is not None and (priced or model.iops > (device.iops or 0)):
-        yield line(f"{what}, provisioned IOPS", count * model.iops, "price_per_iops_month")
+    yield line(f"{what}, GiB", count * size_gib, said.price_per_gib_month, "price_per_gib_month")
+    beyond = (model.iops or 0) - (device.iops or 0)  # what is included costs nothing
+    if beyond > 0:
+        yield line(f"{what}, provisioned IOPS", count * beyond, said.price_per_iops_month, "price_per_iops_month")
     if model.throughput is not None and model.throughput > (device.throughput or 0):
         yield CostLine(
             f"{what}, provisioned {format_bytes(model.throughput)}/s",

@@ -11,7 +11,7 @@ class PriceModel(StrictModel):
     price: float | None = Field(default=None, ge=0, description="Once.")
     price_per_gib_month: float | None = Field(default=None, ge=0, description="A month and GiB.")
     price_per_iops_month: float | None = Field(
-        default=None, ge=0, description="A month and provisioned request a second."
+        default=None, ge=0, description="A month and request a second that is provisioned beyond the included ones."
     )
     power: float | None = Field(default=None, ge=0, description="W.")
     endurance: Bytes | None = Field(default=None, gt=0, description="Bytes that may be written over its life.")

@@ -360,7 +360,7 @@ def summarise_statements(
         "verdict": believed,
         "model_error": model_error_of(believed),
         "load": verdict.describe_load(judged, balance, stations, outcome.end_ns),
-        "bottleneck": verdict.describe_busiest(metrics, stations, ran - 1),
+        "bottleneck": verdict.describe_busiest(metrics, stations, ran - 1, outcome.end_ns),
         "commands": int((program.executed & done).sum()),
         "throughput_per_s": rates,
         "throughput_over_time": curve(None if load.described else load.path, assembled.database, assembled.span_ns),

@@ -692,8 +692,8 @@ SCENARIOS = (
     Fault(
         "verdict-utilisation",
         "simulator/verdict.py",
-        "elapsed = (last - first + 1) * int(metrics.interval_ns[0])",
-        "elapsed = (last - first) * int(metrics.interval_ns[0])",
+        "min((last + 1) * interval_ns, end_ns)",
+        "min(last * interval_ns, end_ns)",
         "Stations are busier than they were, for an interval is left out of the time.",
         ("tests/test_replay.py::test_golden_result",),
     ),

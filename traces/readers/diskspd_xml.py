@@ -150,6 +150,7 @@ def _of_span(profile: Element, span: Element, file: str, job: str) -> Iterator[M
             depth=threads.depth,
             jobs=threads.threads,
             read_share=1 - asked.writes_pct / 100,
+            pauses=_pause(targets),
             sync_every=int(asked.write_through),
             sync="write-through" if asked.write_through else None,
             rate_limit_iops=limit * share or None,
@@ -197,10 +198,14 @@ def _warnings(asked: _Asked, targets: Sequence[Element], mean_ns: float | None) 
         yield "addresses are neither random nor sequential (-rs)"
     if any(target.find("Distribution") is not None for target in targets):
         yield "addresses are not uniform (-rd)"
-    if any(_number(target, "ThinkTime") for target in targets):
+    if _pause(targets):
         yield "threads pause between requests (-i, -j), so fewer than the depth are outstanding"
     if asked.pattern == "sequential" and any(map(_same_sequence, targets)):
         yield "each thread goes through the same addresses (neither -T nor -si is set), so a cache may answer"
+
+
+def _pause(targets: Sequence[Element]) -> bool:
+    return any(_number(target, "ThinkTime") for target in targets)
 
 
 def _same_sequence(target: Element) -> bool:

@@ -260,6 +260,7 @@ def _asked(
         "depth": per_job * jobs,
         "jobs": jobs,
         "read_share": wanted.read_share,
+        "pauses": wanted.pauses,
         "sync_every": wanted.sync_every,
         "sync": wanted.sync,
         "rate_limit_iops": direction.rate_limit_iops and direction.rate_limit_iops * jobs,

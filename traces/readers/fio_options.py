@@ -57,6 +57,7 @@ class JobOptions:
     iodepth: int
     depth_per_job: int  # what an engine makes of it
     jobs: int
+    pauses: bool
     sync_every: int
     sync: str | None
     direct: bool
@@ -82,7 +83,8 @@ def setting(options: Mapping[str, str]) -> JobOptions:
         pattern = None
     if not options.get("random_distribution", "random").startswith("random"):
         warnings.append(f"addresses are not uniform: random_distribution={options['random_distribution']}")
-    if options.get("thinktime", "0") != "0":
+    pauses = options.get("thinktime", "0") != "0"
+    if pauses:
         warnings.append("jobs pause between requests (thinktime), so fewer than the depth are outstanding")
     engine = options.get("ioengine")
     iodepth = _count(options, "iodepth", 1)
@@ -99,6 +101,7 @@ def setting(options: Mapping[str, str]) -> JobOptions:
         iodepth=iodepth,
         depth_per_job=1 if engine is not None and engine.partition(":")[0] in _SYNCHRONOUS else iodepth,
         jobs=_count(options, "numjobs", 1),
+        pauses=pauses,
         sync_every=sync_every,
         sync=sync,
         direct=direct,

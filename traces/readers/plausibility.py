@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.traces.bundle import MOST, Requests
+from tiersim.traces.bundle import MOST, Requests, starts_late
 from tiersim.traces.schema import FLUSH
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_bytes, format_ns
 
 #: Nobody records for longer; a Unix time in a wrong unit gives such spans.
 LONGEST_SPAN_NS = 10 * 365 * 24 * 3600 * NS_PER_S
-#: A first request as late as this, and ten times later than all others are apart, has not been counted from time 0.
-LATE_START_NS = 3600 * NS_PER_S
 #: More than this no host can issue: two orders above the largest all-flash arrays (about a million a second).
 HIGHEST_RATE_PER_S = 100_000_000
 #: Linux gives a command up after 30 s and tries five times (sd), so a mean above 100 s is a unit.
@@ -110,7 +108,7 @@ class Plausibility:
             said.append(f"all {self._rows:,} requests have the same time: rates and queues mean nothing")
         if span_ns > LONGEST_SPAN_NS:
             said.append(f"the requests span {span_ns / LONGEST_SPAN_NS * 10:,.0f} years: is the unit of time right?")
-        if self._first_ns > max(LATE_START_NS, 10 * span_ns):
+        if starts_late(self._first_ns, span_ns):
             said.append(f"the first request comes {format_ns(self._first_ns)} after time 0: are times counted from it?")
         if self._rows >= ENOUGH and span_ns and self._rows / span_ns * NS_PER_S > HIGHEST_RATE_PER_S:
             rate = self._rows / span_ns * NS_PER_S
