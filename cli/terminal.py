@@ -203,4 +203,4 @@ def figure_text(figure: dict[str, Any] | None) -> str:
     if figure["high"] is None:
         return f"> {format_ns(figure['low'])}"
     low, high = format_ns(figure["low"]), format_ns(figure["high"])
-    return f"about {low}" if low == high else f"{low} – {high}"
+    return f"about {low}" if low == high else f"{low} – {high}, scatter"

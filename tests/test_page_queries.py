@@ -268,7 +268,7 @@ def test_a_busy_cpu_is_divided_between_queries_and_the_rest(open_page: Open) -> 
     assert said in text(page, "#lead")
     most = max(explanation(busiest.summary, None)["changes"], key=lambda one: one["at_most_share"])
     helps = f"{100 * most['at_most_share']:.2g} % of the mean by {most['change']}"
-    assert f"One change alone saves at most: {helps}" in text(page, "#lead")
+    assert f"One change alone, without limit, saves at most: {helps}" in text(page, "#lead")
     assert "Recorded hardware, as you described it (--recorded-on): two disks in a desk." in unfolded(page)
 
 
@@ -371,7 +371,7 @@ def test_saturated_and_unresolved_sizes_have_no_point(open_page: Open) -> None:
     assert marks["x"] == [POOLS[1]]
     assert strokes["x"][:2] == [POOLS[2]] * 2
     said = [row[7] for row in numbers(page, "latency-pool")[0][1:]]
-    assert said == ["resolved", "saturated", "few slow ones"]
+    assert said == ["resolved", "saturated", "too few slow ones"]
 
 
 @pytest.mark.long

@@ -14,8 +14,8 @@ ENGINE = (
     Fault(
         "sharing-all-to-the-last",
         "simulator/sharing.py",
-        "alone = started == 0 or m.started[station, last] == started",
-        "alone = True",
+        "if started == 0 or m.started[station, last] == started:",
+        "if True:",
         "All waiting counts for whoever was started last, though several are served.",
         ("tests/test_tenants.py::test_waiting_at_several_servers_is_divided_among_those_that_are_served",),
     ),
@@ -62,8 +62,8 @@ ENGINE = (
     Fault(
         "recordings-merged-in-block-order",
         "scenarios/replay.py",
-        "count = int(np.searchsorted(block.time_ns, known_ns))",
-        'count = int(np.searchsorted(block.time_ns, known_ns, "right"))',
+        "first + int(block[0][first:].searchsorted(known_ns))",
+        'first + int(block[0][first:].searchsorted(known_ns, "right"))',
         "What comes at the time at which a block ends goes before others of that time.",
         ("tests/test_tenants.py::test_blocks_of_several_sources_come_in_the_order_of_a_stable_sort",),
     ),

@@ -32,7 +32,7 @@ function bounds(figure) {
   return {};
 }
 
-const FEW_SLOW = 'few slow ones';
+const FEW_SLOW = 'too few slow ones';
 function figureAt(scenario, figures, statistic) {
   if (!figures) return { word: 'none' };
   if (isSaturated(scenario)) return { word: 'saturated' };

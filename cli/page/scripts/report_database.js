@@ -165,7 +165,7 @@ function drawCheckpointTables() {
   fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`), 'Stalls longer than 1 s'], there.map(impactRow));
   fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'WAL since the one before', `Transactions/s, worst 5${NBSP}s`, 'Transaction, mean', 'Commit, mean'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
-  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: how many this run has; below, how many another run of this length may have (90 % interval).'
+  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: how many this run has; where it has some, the small figures say how many another run of this length may have (90 % interval).'
     + (there.some(scenario => isUnknown(scenario, 'p95')) ? ` Unknown: ${WHY_UNKNOWN}` : '');
   $('checkpoint-more').hidden = most >= rows.length;
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;

@@ -113,7 +113,7 @@ function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
   const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (then the CPU is full)' : ''}`;
-  return `. One change alone saves at most: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
+  return `. One change alone, without limit, saves at most: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
 /** What the largest buffer pool makes of the mean of transactions: it saves CPU, too, so that it may help where no read is waited for. */
@@ -356,7 +356,7 @@ function wordsOfRanges(node) {
   const shown = new Set([...node.querySelectorAll('.word, small')].map(one => one.textContent));
   const meansKnown = scenarios().every(one => !one.expected || errorOf(one, 'mean'));
   return [
-    shown.has(FEW_SLOW) ? 'Few slow ones: the run has too few slow requests for one value. The range is the scatter of the run; the error of the model is not in it.' : '',
+    shown.has(FEW_SLOW) ? 'Too few slow ones: the run has too few slow requests for one value. The range is the scatter of the run; the error of the model is not in it.' : '',
     shown.has('not resolved') ? 'Not resolved: the run has too few slow requests for a value or a range.' : '',
     shown.has('error of the model') ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
     shown.has('unknown') ? `Unknown: ${WHY_UNKNOWN}` : '',

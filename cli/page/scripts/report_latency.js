@@ -91,7 +91,7 @@ function drawPercentiles() {
   const doubtful = scenarios().some(scenario => scenario.curves[state.purpose]?.resolved.includes(0));
   const legend = scenarios().map((scenario, i) => legendItem(swatch(style(i)), `${scenario.name}${isSaturated(scenario) ? ' (saturated: no curve)' : ''}`));
   if (intervalsTrace()) legend.push(legendItem(stroke(alpha(style(state.scenario).colour, 0.4)), `scatter of the run (80 % interval)${ofStatements(selected()) && !isUnknown(selected(), 'p99') ? ', or the range of a p99' : ''}`));
-  if (doubtful) legend.push(legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'not resolved: few slow ones'));
+  if (doubtful) legend.push(legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'not resolved: too few slow ones'));
   if (measuredTrace()) legend.unshift(legendItem(swatch(measuredStyle()), 'recorded hardware'));
   const far = Math.max(100, ...traces.flatMap(trace => trace.x.filter(known)));
   const ticks = PERCENTILE_TICKS.filter(([rank]) => rank <= far * 1.2 && !(narrow() && rank === 1));

@@ -114,7 +114,7 @@ function pairReading() {
   const said = [];
   if (found && known(found.value)) {
     const range = timesRange(found);
-    said.push(`${capital(name)} of ${what}: ${times(found.value)} that of ${otherName()}${range ? ` (${range})` : ''}${undecided(found) ? ', no clear difference' : ''}.`);
+    said.push(`${capital(name)} of ${what}: ${times(found.value)} that of ${otherName()}${range ? ` (scatter of the run: ${range})` : ''}${undecided(found) ? ', no clear difference' : ''}.`);
   } else if (found) said.push(`${capital(name)} of ${what}: ${timesRange(found)}${NBSP}× that of ${otherName()} (not known well enough for one value).`);
   else said.push(`${capital(name)} of ${what}: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : isUnknownOnASide(state.statistic) ? 'unknown' : 'one side has none'}.`);
   if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}. Ranges: the scatter of the run; the error of the model comes on top.`);
