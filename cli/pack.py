@@ -161,7 +161,11 @@ def _notes(document: dict[str, Any], arrays: Sequence[dict[str, Any]]) -> str:
             doubts.setdefault(doubt["why"], []).extend(doubt["tenants"])
     said = [f"In doubt (docs/accuracy.md): {', '.join(owners)}: {why}." for why, owners in doubts.items()]
     bound = document["at_least"]
-    said += [] if bound is None else [f"No placement costs less than {bound:,.0f} {document['currency']}."]
+    if bound is not None:
+        said.append(
+            f"No placement costs less than {bound:,.0f} {document['currency']}, if sorting at most doubles what a disk"
+            " serves."
+        )
     return "\n".join([*said, f"Assumed: {document['assumed']}."])
 
 
