@@ -368,6 +368,14 @@ SCENARIOS = (
         (f"{_CALIBRATION}test_the_nearest_run_is_the_answer",),
     ),
     Fault(
+        "idle-as-busy",
+        "scenarios/calibration/cpu_and_waits.py",
+        "return slept / (1 + times * IDLE_COUNTED * idle)",
+        "return slept",
+        "What idle processors were counted to take, busy ones take, too.",
+        ("tests/test_cpu_and_waits.py::test_what_little_busy_processors_were_counted_to_take_is_less_on_busy_ones",),
+    ),
+    Fault(
         "creeping-calibration",
         "scenarios/calibration/processor.py",
         "if len(tried) == 1:",
