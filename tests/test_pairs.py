@@ -16,7 +16,7 @@ from tiersim.scenarios.validation.claims import Experiment
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
 from tiersim.scenarios.validation.pair_figures import Pair, Predicted, pairs_of
 from tiersim.scenarios.validation.pairs import judged, others_of, predict
-from tiersim.traces.samples import matrix
+from tiersim.traces.samples import matrix, second_host
 
 
 def named(name: str, one: Cell, load: str = "reads") -> Cell:
@@ -135,6 +135,16 @@ def test_without_a_calibration_a_map_has_the_cells_without_a_cap_above(tmp_path:
     assert "| 128 MiB, 200/s | +30 | -10 |" in report.markdown([found])
     assert "Basis: clients." in report.markdown([found])
     assert {one.basis for one in interval_report.measurements_of_maps(found)} == {"clients"}
+
+
+def test_cells_that_were_measured_once_have_no_number_of_a_repeat(tmp_path: Path) -> None:
+    second_host(tmp_path)
+    for folder in list(tmp_path.iterdir()):
+        folder.rename(folder.with_name(folder.name.removesuffix("-1")))
+    cells = cells_of(tmp_path)
+    assert len(cells) == 16
+    assert "reads-64-r450" in {one.name for one in cells}
+    assert all(one.figures["spread"] == 0 for one in cells)
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@ would guess of one from another.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,12 +82,18 @@ class Cell:
         return f"{self.iops:,}/s" if self.iops else f"log {self.log_iops:,}/s" if self.log_iops else "free"
 
 
+#: The number of a repeat, behind the name of its cell.
+_REPEAT = re.compile(r"-\d+$")
+
+
 def cells_of(folder: Path) -> list[Cell]:
-    """Return the cells of a folder that has one for each repeat of each cell, named after it with a number behind."""
+    """Return the cells of a folder that has one for each repeat of each cell, named after it with a number behind, if
+    there were several.
+    """
     repeats: dict[str, list[tuple[Path, dict[str, Any]]]] = {}
     for path in sorted(folder.glob("*/result.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
-        repeats.setdefault(path.parent.name.rpartition("-")[0], []).append((path.parent, result))
+        repeats.setdefault(_REPEAT.sub("", path.parent.name), []).append((path.parent, result))
     return [_mean(name, found) for name, found in repeats.items()]
 
 
