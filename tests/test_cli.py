@@ -198,7 +198,7 @@ def test_the_demo_is_made_again_only_by_force(shell: Shell) -> None:
     assert int(recorded_us) == 587  # 1,455 µs a transaction - 864 µs and 3.5 µs of its two queries
     assert int(predicted_us) > 166  # a commit, and the client's own time
     assert re.search(r" busiest part +flash dies of data: 2 % busy", said.out)
-    assert re.search(r" busiest part +CPU: 99 % busy", said.out)
+    assert re.search(r" busiest part +CPU: 98 % busy", said.out)
     assert max(len(line.rstrip()) for line in said.out.splitlines() if line.startswith(" ")) <= 80
     assert "--all prints " in said.out
     pages = "demo/report.html (block trace), demo/queries.html (updates) and demo/pools.html (reads, four sizes of the"
