@@ -162,7 +162,7 @@ def test_one_volume_feels_the_load_of_the_other_and_of_the_neighbour(tmp_path: P
 
 
 def test_slices_of_any_size_split_no_request(tmp_path: Path) -> None:
-    """100 GB are no whole stripe units: what lies behind them begins at one all the same."""
+    """100 GB are no whole number of stripe units; the slice behind them begins at a whole MiB."""
     text = POOL.replace('"100 GiB"', '"100 GB"').replace('"20 GiB"', '"20 GB"')
     neighbour = text + '[pools.san.neighbour]\nreads_per_s = 600\nwrites_per_s = 0\nsize = "8 KiB"\n'
     run, builder = fed(tmp_path, neighbour, 300, ["log"])

@@ -327,7 +327,7 @@ def one_at_a_time(folder: Path, count: int = 500, apart_ns: int = 50_000_000, fi
 
 @pytest.mark.parametrize("think_ns", [0, 3_000_000])
 def test_a_run_that_ends_sooner_than_the_recording_is_busy_while_it_lasts(tmp_path: Path, think_ns: int) -> None:
-    """One client on one disk: its arm works but for the pauses, and nothing waits there."""
+    """One client on one disk: the arm is busy except in the client's pauses, and no request waits."""
     device = "seagate-cheetah-15k7-300"
     scenario = load_scenario(device, ["replay.mode=closed", "replay.clients=1", f"replay.think={think_ns} ns"])
     summary = replay(survey(Bundle(one_at_a_time(tmp_path))), scenario).summary

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-#: With all caution, so much of a target is left unused: a guess that is a little off holds, too.
+#: With all caution, so much of a target is left unused: a guess that is a little off holds, too. This and the next are
+#: choices: they decide what is simulated next, never what is accepted.
 _UNUSED = 0.07
-#: A box is never reckoned to be fuller: what is asked for would wait without end.
+#: No array is planned to be busier: its queue would grow without end.
 _FULL = 0.99
 #: Growth is at least this: a run in which nothing grew says little of a fuller one.
 _LEAST_GROWTH = 1e-3

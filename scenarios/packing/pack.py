@@ -165,7 +165,7 @@ class _Trial:
         scenario, said = self._scenario(kind), self.asked.recordings.model.tenants[part.name]
         touched = sum(len(use.extents) for use in part.found.files) * EXTENT_BYTES
         room = max(touched, said.size or 0) * (1 + self.asked.growth) / max(capacity_bytes(scenario), 1)
-        if said.offset is not None:  # it is where it says, whoever is beside it
+        if said.offset is not None:  # its place is given, whatever else is on the array
             return room
         return max(
             room,
