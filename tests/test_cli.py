@@ -289,7 +289,7 @@ def test_replay_of_a_bundle_and_of_the_recording_itself(shell: Shell) -> None:
     assert said.out.count("Not calibrated") == said.out.count("Expected error") == 1
     assert "--all prints " in said.out
     everything = " ".join(shell("replay", "prod.trace", "--on", "pcie-flash", "-o", "all", "--all").out.split())
-    waiting = "A request waits for the one before it in its session, and for the recorded pause after that."
+    waiting = "In a session each request starts when the one before it is done and the recorded pause is over."
     assert everything.count(waiting) == 1
 
     document = shell("replay", CAPTURE, *scenarios, "-o", "raw", "--json").document()

@@ -441,7 +441,7 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
         "Assumed for pcie-p3700",
         "Scenario file as it was run",
     ]
-    waiting = "a request waits for the one before it in its session, and for the recorded pause after that"
+    waiting = "in a session each request starts when the one before it is done and the recorded pause is over"
     assert text(page, "#facts").endswith(f"; format: blktrace; {waiting}")
     recorded = "Sessions, order and think times are as recorded. trace pgbench, blktrace"
     assert recorded in known["Measured"]

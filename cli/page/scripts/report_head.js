@@ -191,7 +191,7 @@ function sessionsOnCores() {
 
 /** How a block trace is replayed, where all scenarios do it in the usual way. */
 const howReplayed = trace => (scenarios().filter(one => one.trace === trace.hash).every(one => !ofStatements(one) && one.replay?.mode === 'partly-open' && !one.replay.played)
-  ? '; a request waits for the one before it in its session, and for the recorded pause after that' : '');
+  ? '; in a session each request starts when the one before it is done and the recorded pause is over' : '');
 
 function drawHead() {
   const told = headlines(scenarios().find(ofStatements) ?? scenarios()[0]);
