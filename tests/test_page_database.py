@@ -142,7 +142,7 @@ def test_checkpoints_stand_in_tables(html: str, read_page: Open, results: list[R
     assert {"15k-raid10", "time", "41,000", "27.5", "1.5", "\u221222"} <= set(first)
     assert {"log", ">", "8", "not", "begun", "lower"} <= set(second)
     stalls = page.locator("#checkpoint-impact tbody tr").nth(1).locator("td").last.inner_text()
-    assert " ".join(stalls.split()) == "2 longest 1.8 s, 97 % below the mean; 0.4 to 6.3 a run"
+    assert " ".join(stalls.split()) == "2 longest 1.8 s, 97 % below the mean; in another run 0.4 to 6.3"
     impact = results[1].summary["checkpoint_impact"]
     cell = page.locator("#checkpoint-impact tbody tr").nth(1).locator("td").nth(4).inner_text().split()
     assert float(cell[0]) == pytest.approx(impact["inside"]["latency_ns"]["commit"]["mean"] / 1e3, rel=0.01)

@@ -117,9 +117,9 @@ const IMPACT = [['transaction', 'mean'], ['transaction', 'p95'], ['commit', 'mea
 
 function stallsCell(stalls) {
   if (!known(stalls)) return unknownCell('not resolved');
-  const longest = stalls.count ? `longest ${span(stalls.longest_ns / 1e9)}, ${percent(stalls.depth_pct / 100)} below the mean; ` : '';
-  const others = stalls.count ? `${Number(stalls.low.toFixed(1))} to ${Number(stalls.high.toFixed(1))} a run` : 'none seen';
-  return cellOf(whole.format(stalls.count), `${longest}${others}`);
+  if (!stalls.count) return cellOf('0');
+  const others = `in another run ${Number(stalls.low.toFixed(1))} to ${Number(stalls.high.toFixed(1))}`;
+  return cellOf(whole.format(stalls.count), `longest ${span(stalls.longest_ns / 1e9)}, ${percent(stalls.depth_pct / 100)} below the mean; ${others}`);
 }
 
 function impactRow(scenario) {
@@ -165,7 +165,8 @@ function drawCheckpointTables() {
   fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`), 'Stalls longer than 1 s'], there.map(impactRow));
   fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'WAL since the one before', `Transactions/s, worst 5${NBSP}s`, 'Transaction, mean', 'Commit, mean'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
-  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them. Stalls: how many this run has; where it has some, the small figures say how many another run of this length may have (90 % interval).'
+  $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them.'
+    + (there.some(scenario => scenario.checkpoints?.stalls?.count) ? ' Stalls: how many this run has, and another one of this length may have (90 % interval).' : '')
     + (there.some(scenario => isUnknown(scenario, 'p95')) ? ` Unknown: ${WHY_UNKNOWN}` : '');
   $('checkpoint-more').hidden = most >= rows.length;
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;

@@ -98,22 +98,15 @@ function largestWait({ transaction_us: us }) {
   return `${partWord(data.parts[most])} takes ${percent(inside[most] / sum)} of the time of a transaction`;
 }
 
-/** How much of a busy CPU the queries take; the rest is what the model runs beside them. Empty where another part is busiest. */
-function shareOfQueries(scenario) {
-  const { transaction_us: us, host, bottleneck } = scenario;
-  const perS = transactionsPerS(scenario);
-  if (bottleneck.resource !== 'cores' || !us || !known(host?.cores) || !known(perS)) return '';
-  const queries = us[data.parts.indexOf('cpu')] * perS / (1e6 * host.cores * bottleneck.utilisation);
-  if (queries > 0.97) return '';
-  return ` (${percent(queries)} of its work is for queries, the rest for IO${host.clients_on_cores ? ' and for clients on the same cores' : ''})`;
-}
+/** What keeps the CPU busy, where clients are among it. */
+const usersOfCores = ({ host, bottleneck }) => (bottleneck.resource === 'cores' && host?.clients_on_cores ? ' with queries, IO, and the clients, which run on the same cores' : '');
 
 /** What would shorten the mean of transactions most, and next. */
 function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
   const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (then the CPU is full)' : ''}`;
-  return `. One change alone, without limit, saves at most: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
+  return `. What one change can save at most, however large it is: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
 /** What the largest buffer pool makes of the mean of transactions: it saves CPU, too, so that it may help where no read is waited for. */
@@ -138,7 +131,7 @@ function sentencesOfBlame() {
     const worst = !waitsForAnswers(scenario) && known(peak) && peak > PEAK * bottleneck.utilisation ? ` (${percent(peak)} in its busiest ${lengthOfInterval(scenario)})` : '';
     const wait = bottleneck.utilisation < ALWAYS_BUSY ? largestWait(scenario) : undefined;
     const always = bottleneck.utilisation >= ALWAYS_BUSY;
-    const busy = `${always ? '' : `${known(wait) ? 'No' : 'no'} part is full: the busiest, `}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${shareOfQueries(scenario)}${worst}`;
+    const busy = `${always ? '' : `${known(wait) ? 'No' : 'no'} part is full: the busiest, `}${bottleneck.part}${always ? '' : ','} is busy ${percent(bottleneck.utilisation)} of the time${usersOfCores(scenario)}${worst}`;
     const waits = wait && (scenario.verdict.load === 'behind' || waitsForAnswers(scenario)) ? '. Clients wait for answers, so latency limits the throughput' : '';
     return { text: `${scenario.name}: ${[wait, busy].filter(known).join('. ')}${waits}${sentenceOfHelp(scenario)}` };
   });

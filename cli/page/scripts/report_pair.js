@@ -50,8 +50,7 @@ function ratioCell(purpose, statistic) {
   const beside = text => element('small', {}, text);
   if (!known(found.value)) return element('td', { className: 'range' }, `${timesRange(found)}${NBSP}×`, beside(a.why ?? b.why ?? FEW_SLOW));
   const open = undecided(found);
-  return element('td', { className: open ? 'open' : '' }, times(found.value), beside(timesRange(found) && `scatter ${timesRange(found)}`),
-    beside(`${sides[0]} against ${sides[1]}`), open ? beside('no clear difference') : null, isMean(statistic) || tailsKnown() ? null : beside('error unknown'));
+  return element('td', { className: open ? 'open' : '' }, times(found.value), beside(`${sides[0]} against ${sides[1]}`), open ? beside('no clear difference') : null, isMean(statistic) || tailsKnown() ? null : beside('error unknown'));
 }
 
 function throughputCell(purpose) {
@@ -95,7 +94,7 @@ function recordedFacts() {
 function factsTable() {
   const [a, b] = [factsOf(selected()), compared() ? factsOf(compared()) : recordedFacts()];
   const lags = [selected(), compared()].filter(known).some(hasLag);
-  const rows = [['Scenario', 'what'], ['Verdict', 'verdict'], ['Completed', 'rate'], ['Throughput shortfall', 'shortfall'], ...(lags ? [['Late start', 'lag']] : []), ['Busiest part', 'busiest']];
+  const rows = [['Scenario', 'what'], ['Verdict', 'verdict'], ['Completed', 'rate'], ...([selected(), compared()].filter(known).some(isShort) ? [['Less than recorded', 'shortfall']] : []), ...(lags ? [['Late start', 'lag']] : []), ['Busiest part', 'busiest']];
   const cell = (facts, key) => element('td', { className: `text ${key === 'verdict' ? `state ${facts.load}` : ''}` }, facts[key]);
   const head = (letter, mark, name) => element('th', { scope: 'col', className: 'text' }, element('span', { className: 'who' }, mark, `${letter}: ${name}`));
   return element('table', { className: 'facts-table' },
@@ -112,12 +111,10 @@ function pairReading() {
   const all = pairedPurposes().flatMap(purpose => Object.keys(STATISTICS).filter(statistic => !isUnknownOnASide(statistic)).map(statistic => ratioOf(purpose, statistic)));
   const [above, below] = [all.filter(slower).length, all.filter(faster).length];
   const said = [];
-  if (found && known(found.value)) {
-    const range = timesRange(found);
-    said.push(`${capital(name)} of ${what}: ${times(found.value)} that of ${otherName()}${range ? ` (scatter of the run: ${range})` : ''}${undecided(found) ? ', no clear difference' : ''}.`);
-  } else if (found) said.push(`${capital(name)} of ${what}: ${timesRange(found)}${NBSP}× that of ${otherName()} (not known well enough for one value).`);
+  if (found && known(found.value)) said.push(`${capital(name)} of ${what}: ${times(found.value)} that of ${otherName()}${undecided(found) ? ', no clear difference' : ''}.`);
+  else if (found) said.push(`${capital(name)} of ${what}: ${timesRange(found)}${NBSP}× that of ${otherName()} (not known well enough for one value).`);
   else said.push(`${capital(name)} of ${what}: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : isUnknownOnASide(state.statistic) ? 'unknown' : 'one side has none'}.`);
-  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}. Ranges: the scatter of the run; the error of the model comes on top.`);
+  if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}.`);
   return [...said, medianReading()].filter(Boolean).join(' ');
 }
 
@@ -216,7 +213,7 @@ function drawPair() {
   $('pair-facts').replaceChildren(factsTable());
   $('pair-ratios').replaceChildren(ratioTable());
   $('pair-note').textContent = [
-    `Latency of X ÷ latency of Y: above 1, X (${selected().name}) is slower. Of completed/s: below 1, X does less. Small figures: the scatter of the run (80 % interval; the error of the model comes on top), and both latencies.`,
+    `Latency of X ÷ latency of Y: above 1, X (${selected().name}) is slower. Of completed/s: below 1, X does less. Small figures: both latencies.`,
     sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
     ...wordsOfRanges($('pair-ratios')),
   ].filter(Boolean).join('\n');
