@@ -407,7 +407,10 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     played = summaries[0]["replay"]
     late = any(summary["replay"].get("late_sessions") for summary in summaries)  # whose explanation says it
     if played["mode"] == "partly-open" and "played" not in played and not late:
-        notes.append("In a session each request starts when the one before it is done and the recorded pause is over.")
+        notes.append(
+            "In a session a request starts as long after the one before as recorded; after a pause, at its"
+            " recorded time."
+        )
     if "why" in played:
         notes.append(f"Requests are issued at their recorded times: {played['why']}.")
     return notes

@@ -20,7 +20,7 @@ _EXPECTED = "transactions/s, expected"
 #: Of what a short table has the intervals of 99th percentiles.
 _TAILS = {"transaction": "transaction", "commit": "commit"}
 #: What of a transaction is in none of its queries: its commit, and the client between queries; beside the recorded one.
-_REST = "transaction, outside of queries"
+_REST = "commit, and client between queries"
 #: The row that says how far throughput falls in checkpoints.
 DIP = "transactions/s in a checkpoint"
 

@@ -12,8 +12,8 @@ _EXPECTED = "Expected error"
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 #: The errors of results on other storage were learned from published figures of single systems.
 _OTHER_CHECKS = (
-    "Nobody has yet predicted from one kind of storage and measured on another: this is the error of other"
-    " predictions. "
+    "Nobody has yet predicted from one kind of storage and measured on another: this is the error without a"
+    " calibration. "
 )
 _OTHER_STORAGE = " The passed calibration does not make it smaller."
 _DOUBT = " In doubt: the other verdict is possible."
@@ -98,7 +98,7 @@ def sentence(summary: Summary) -> str | None:
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
     if are_paced([summary]):
-        names = names | {"throughput": "throughput at full load"}
+        names = names | {"throughput": "the most that it carries"}
     # nobody measured percentiles of them (docs/accuracy.md)
     without = found["basis"] in ("assumed", "clients", "counted", "storage")
     if without:

@@ -441,7 +441,9 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
         "Assumed for pcie-p3700",
         "Scenario file as it was run",
     ]
-    waiting = "in a session each request starts when the one before it is done and the recorded pause is over"
+    waiting = (
+        "in a session a request starts as long after the one before as recorded; after a pause, at its recorded time"
+    )
     assert text(page, "#facts").endswith(f"; format: blktrace; {waiting}")
     recorded = "Sessions, order and think times are as recorded. trace pgbench, blktrace"
     assert recorded in known["Measured"]

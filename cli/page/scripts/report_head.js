@@ -106,7 +106,7 @@ function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
   const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (then the CPU is full)' : ''}`;
-  return `. What one change can save at most, however large it is: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
+  return `. Upper limit of what one change saves: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
 /** What the largest buffer pool makes of the mean of transactions: it saves CPU, too, so that it may help where no read is waited for. */
@@ -184,7 +184,7 @@ function sessionsOnCores() {
 
 /** How a block trace is replayed, where all scenarios do it in the usual way. */
 const howReplayed = trace => (scenarios().filter(one => one.trace === trace.hash).every(one => !ofStatements(one) && one.replay?.mode === 'partly-open' && !one.replay.played)
-  ? '; in a session each request starts when the one before it is done and the recorded pause is over' : '');
+  ? '; in a session a request starts as long after the one before as recorded; after a pause, at its recorded time' : '');
 
 function drawHead() {
   const told = headlines(scenarios().find(ofStatements) ?? scenarios()[0]);
