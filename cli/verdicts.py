@@ -98,7 +98,7 @@ def sentence(summary: Summary) -> str | None:
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
     if are_paced([summary]):
-        names = names | {"throughput": "the most that it carries"}
+        names = names | {"throughput": "highest load carried"}
     # nobody measured percentiles of them (docs/accuracy.md)
     without = found["basis"] in ("assumed", "clients", "counted", "storage")
     if without:
