@@ -408,8 +408,8 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     late = any(summary["replay"].get("late_sessions") for summary in summaries)  # whose explanation says it
     if played["mode"] == "partly-open" and "played" not in played and not late:
         notes.append(
-            "In a session a request starts as long after the one before as recorded; after a pause, at its"
-            " recorded time."
+            "In a session a request starts as long after the end of the one before as recorded; after a gap of over"
+            " 100 ms (unless set), at its recorded time."
         )
     if "why" in played:
         notes.append(f"Requests are issued at their recorded times: {played['why']}.")
@@ -421,8 +421,8 @@ def _percentiles(rows: list[list[str]]) -> list[str]:
     said = []
     if any(row[0].endswith(_UNCHECKED) for row in rows):
         said.append(
-            "Error unknown: such percentiles were compared with measurements only on the recorded kind of storage,"
-            " after a passed calibration; take them as a guide only."
+            "Error unknown: a guide only. No percentile that was predicted for another kind of storage, or without a"
+            " calibration, has been compared with a measurement."
         )
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         said.append(

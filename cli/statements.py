@@ -481,8 +481,8 @@ _CHECKED = (
     " measured p99s lay within such ranges."
 )
 _UNCHECKED = (
-    "p99 is unknown: it was compared with measurements only on the recorded kind of storage, after a passed"
-    " calibration."
+    "p99 is unknown: none that was predicted for another kind of storage, or without a calibration, has been compared"
+    " with a measurement."
 )
 
 

@@ -81,6 +81,8 @@ def sentence(summary: Summary) -> str | None:
     """Return how far predictions like these lay from measured figures (see MEANING); None if the result does not
     say.
     """
+    from tiersim.scenarios.caveats import in_doubt
+
     found = summary.get("model_error")
     if not found:
         return None
@@ -97,8 +99,8 @@ def sentence(summary: Summary) -> str | None:
         return f"{_EXPECTED}: {reasons.get(summary['verdict'].get('error'), _ENGINE)}."
     figures = found["figures"]
     names = _FIGURES | ({"tail": "p95"} if summary.get("tails") else {})  # 99th percentiles have ranges of their own
-    if are_paced([summary]):
-        names = names | {"throughput": "highest load carried"}
+    if are_paced([summary]) and summary["verdict"]["load"] == "steady" and not in_doubt(summary):
+        names = {key: words for key, words in names.items() if key != "throughput"}  # it does what was recorded
     # nobody measured percentiles of them (docs/accuracy.md)
     without = found["basis"] in ("assumed", "clients", "counted", "storage")
     if without:

@@ -330,7 +330,7 @@ def test_a_percentile_of_statements_that_nobody_compared_is_unknown(html: str, o
         cells = dict(zip(head, row.locator("th, td").all_inner_texts(), strict=True))
         assert {cells[name] for name in ("Transactions", "Commits", "Data reads")} <= {"unknown", "none"}
         assert cells["Transactions"] == "unknown"
-    why = "such percentiles were compared with measurements only on the recorded kind of storage"
+    why = "no percentile that was predicted for another kind of storage, or without a calibration, has been"
     assert f"Unknown: {why}" in text(page, "#comparison-note")
     line = "#query-table tbody tr >> nth=0 >> td"
     assert [page.locator(line).nth(place).inner_text().split() for place in (4, 5)] == [3 * ["unknown"]] * 2

@@ -442,7 +442,8 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
         "Scenario file as it was run",
     ]
     waiting = (
-        "in a session a request starts as long after the one before as recorded; after a pause, at its recorded time"
+        "in a session a request starts as long after the end of the one before as recorded; after a gap of over"
+        " 100 ms (unless set), at its recorded time"
     )
     assert text(page, "#facts").endswith(f"; format: blktrace; {waiting}")
     recorded = "Sessions, order and think times are as recorded. trace pgbench, blktrace"

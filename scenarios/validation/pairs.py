@@ -22,7 +22,7 @@ from tiersim.scenarios.validation.pair_figures import FAR, SLOW_APART, Pair, Pre
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
-from tiersim.traces.samples import matrix, second_host
+from tiersim.traces.samples import matrix, second_host, unseen
 
 _HOST = """\
 [host]
@@ -96,6 +96,19 @@ def of_second_host() -> Experiment:
         source="our own runs of pgbench (benchmarks/real_postgres, second-host.toml), once each: pools of 64 and 256"
         " MiB, caps of reads, writes and the log, 8 clients on 2 cores",
         fitted=f"{found.fitted}; what idle processors take more was read off both hosts together",
+    )
+
+
+def of_unseen_cells() -> Experiment:
+    """The same of cells that were measured after all rules were chosen."""
+    found = judged(*_predicted(unseen), on=", unseen cells")
+    return replace(
+        found,
+        name="unseen",
+        title="PostgreSQL 18, cells that nobody had seen when the rules were chosen: each of 16 predicted from the"
+        " counters of every other of its load",
+        source="our own runs of pgbench (benchmarks/real_postgres, unseen.toml), once each, on a host like the second:"
+        " pools of 48 and 192 MiB, caps of reads, writes and the log, 8 clients on 2 cores",
     )
 
 

@@ -15,6 +15,7 @@ RECORDINGS = "recordings.tar.xz"
 #: Runs of a real PostgreSQL from which others are predicted; :func:`matrix` unpacks them.
 MATRIX = Path(__file__).parent / "matrix.tar.xz"
 SECOND_HOST = Path(__file__).parent / "second-host.tar.xz"
+UNSEEN = Path(__file__).parent / "unseen.tar.xz"
 BIG_TABLES = Path(__file__).parent / "big-tables.tar.xz"
 #: Runs of a real MariaDB; :func:`innodb` unpacks them.
 INNODB = Path(__file__).parent / "innodb.tar.xz"
@@ -88,6 +89,14 @@ def second_host(folder: Path) -> None:
     second. Recorded for this project by ``benchmarks/real_postgres`` (``second-host.toml``).
     """
     _extract(SECOND_HOST.read_bytes(), folder)
+
+
+def unseen(folder: Path) -> None:
+    """Unpack 16 cells like those of :func:`second_host` into *folder*, which were measured after all rules of the model
+    were chosen, on a virtual machine like that one: pools of 48 and 192 MiB, 350 reads/s, 500 requests/s, 300 writes of
+    the log a second (``unseen.toml``).
+    """
+    _extract(UNSEEN.read_bytes(), folder)
 
 
 def big_tables(folder: Path) -> None:

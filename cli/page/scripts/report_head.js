@@ -105,7 +105,7 @@ const usersOfCores = ({ host, bottleneck }) => (bottleneck.resource === 'cores' 
 function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
-  const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (then the CPU is full)' : ''}`;
+  const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (then the CPU limits)' : ''}`;
   return `. Upper limit of what one change saves: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
@@ -184,7 +184,7 @@ function sessionsOnCores() {
 
 /** How a block trace is replayed, where all scenarios do it in the usual way. */
 const howReplayed = trace => (scenarios().filter(one => one.trace === trace.hash).every(one => !ofStatements(one) && one.replay?.mode === 'partly-open' && !one.replay.played)
-  ? '; in a session a request starts as long after the one before as recorded; after a pause, at its recorded time' : '');
+  ? '; in a session a request starts as long after the end of the one before as recorded; after a gap of over 100 ms (unless set), at its recorded time' : '');
 
 function drawHead() {
   const told = headlines(scenarios().find(ofStatements) ?? scenarios()[0]);
