@@ -379,7 +379,12 @@ def _rows_of_class(
     rows = []
     known_tails = all("tail" in verdicts.expected_multiples(summary) for summary in summaries)
     unchecked = "" if known_tails else _UNCHECKED
-    for key, label in (("mean", "mean"), ("p50", "p50"), ("p99", f"p99{unchecked}"), ("p999", f"p99.9{unchecked}")):
+    for key, label in (
+        ("mean", "mean"),
+        ("p50", f"p50{unchecked}"),
+        ("p99", f"p99{unchecked}"),
+        ("p999", f"p99.9{unchecked}"),
+    ):
         known = measured.get(name)
         recorded = [format_ns(known[key])] if known else blank
         figures = [summary["latency_ns"].get(name, {}).get(key) for summary in summaries]
@@ -408,8 +413,8 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     late = any(summary["replay"].get("late_sessions") for summary in summaries)  # whose explanation says it
     if played["mode"] == "partly-open" and "played" not in played and not late:
         notes.append(
-            "In a session a request starts as long after the end of the one before as recorded; after a gap of over"
-            " 100 ms (unless set), at its recorded time."
+            "In a session, a request starts as long after the end of the one before as recorded. After a pause of over"
+            " 100 ms (replay.dependency_window), it starts at its recorded time."
         )
     if "why" in played:
         notes.append(f"Requests are issued at their recorded times: {played['why']}.")

@@ -47,7 +47,8 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
     if recorded:
         columns.insert(1, "recorded")
         shown = [[row[0], recorded.get(row[0], ""), *row[1:]] for row in shown]
-    notes = [*_texts(summaries, queries, ids=everything), *notes_of(summaries, queries)]
+    texts = [text + _faster_outside(summaries, query) for query, text in _texts(summaries, queries, ids=everything)]
+    notes = [*texts, *notes_of(summaries, queries)]
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
 
 
@@ -90,10 +91,26 @@ def _rest_ns(summary: Summary, transaction_ns: float, means_ns: Mapping[str, flo
     return float(transaction_ns - queries_ns)
 
 
+def _faster_outside(summaries: Sequence[Summary], query: str) -> str:
+    """Say why transactions can be faster than recorded though a *query* is slower."""
+    rest_ns, recorded = _recorded_rest_ns(summaries[0]), summaries[0].get("recorded_mean_ns", {})
+    found = []
+    for summary in summaries if rest_ns is not None else ():
+        mean_ns = (summary["latency_ns"]["transaction"]["mean"] or {}).get("value")
+        own_ns = (summary["queries"].get(query, {}).get("mean") or {}).get("value")
+        now_ns = _predicted_rest_ns(summary)
+        if mean_ns and own_ns and now_ns and mean_ns < recorded["transaction"] and own_ns > recorded[query]:
+            found.append(f"{format_ns(now_ns)} on {summary['name']}")
+    if not found or rest_ns is None:
+        return ""
+    return (
+        " It takes longer than recorded where transactions take less: these were"
+        f" {format_ns(rest_ns)} outside of queries (commit, client), and are {', '.join(found)}."
+    )
+
+
 def _rows_of_rest(summaries: Sequence[Summary]) -> list[list[str]]:
-    """Return the row of what is in no query, where it was recorded: it says why a transaction can be faster than
-    recorded though a query is slower.
-    """
+    """Return the row of what is in no query, where it was recorded."""
     if _recorded_rest_ns(summaries[0]) is None:
         return []
     return [[_REST, *map(_predicted_rest, summaries)]]
@@ -169,7 +186,6 @@ def _first_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> lis
         *(with_ranges(row, summaries, "transaction") for row in transactions if row[0].endswith(", p99")),
         *(with_ranges(row, summaries, "commit") for row in commits if row[0].endswith((", mean", ", p99"))),
         *(row for name, found in means for row in rows_of_latency(name, found)[:1]),
-        *_rows_of_rest(summaries),
         *(row for row in rows_of_checkpoints(summaries) if row[0] == DIP),
         *last,
     ]
@@ -441,14 +457,14 @@ def _hit_ratio(summary: Summary) -> str:
     return "" if ratio is None else f"{100 * ratio:.2f} %"
 
 
-def _texts(summaries: Sequence[Summary], queries: Mapping[str, str], *, ids: bool) -> list[str]:
-    """Return the text of each of the *queries*, with its id if *ids*."""
+def _texts(summaries: Sequence[Summary], queries: Mapping[str, str], *, ids: bool) -> list[tuple[str, str]]:
+    """Return each of the *queries* with its text, and its id if *ids*."""
     lines = []
     for query, name in queries.items():
         figures = next(s["queries"][query] for s in summaries if query in s["queries"])
         text = " ".join((figures["text"] or "text not known").split())
         head = f"{name} ({query})" if ids else name
-        lines.append(f"{head}: {text if len(text) <= _TEXT else text[: _TEXT - 1] + '…'}")
+        lines.append((query, f"{head}: {text if len(text) <= _TEXT else text[: _TEXT - 1] + '…'}"))
     return lines
 
 
@@ -481,7 +497,7 @@ _CHECKED = (
     " measured p99s lay within such ranges."
 )
 _UNCHECKED = (
-    "p99 is unknown: none that was predicted for another kind of storage, or without a calibration, has been compared"
+    "p99 is unknown: no p99 that was predicted for another kind of storage, or without a calibration, has been compared"
     " with a measurement."
 )
 

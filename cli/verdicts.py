@@ -11,11 +11,8 @@ _EXPECTED = "Expected error"
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 #: The errors of results on other storage were learned from published figures of single systems.
-_OTHER_CHECKS = (
-    "Nobody has yet predicted from one kind of storage and measured on another: this is the error without a"
-    " calibration. "
-)
-_OTHER_STORAGE = " The passed calibration does not make it smaller."
+_OTHER_CHECKS = "; none was recorded on another kind of storage"
+_OTHER_STORAGE = " The passed calibration does not change that."
 _DOUBT = " In doubt: the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
     " In doubt: {:,.0f} transactions/s, the least that carries the load ({:.0f} % of the recorded rate), lie inside the"
@@ -145,9 +142,9 @@ def meaning(summaries: Iterable[Summary]) -> str:
         return "".join(sorted(doubts)).lstrip()
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     return (
-        f"{_OTHER_CHECKS if bases & {'assumed', 'storage'} else ''}"
-        f"In {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks measured figures lay within such"
-        " limits (docs/accuracy.md)."
+        f"In {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks"
+        f"{' without a calibration' if bases <= {'assumed', 'storage'} else ''} measured figures lay within such limits"
+        f"{_OTHER_CHECKS if bases & {'assumed', 'storage'} else ''} (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'counted', 'extrapolated'} else ''}"
         f"{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{''.join(sorted(doubts))}"

@@ -269,8 +269,8 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     assert other_kind
     low, high = (100 * (float(end) - 1) for end in other_kind.groups())
     said |= {
-        f"not calibrated | {low:+.0f}/{high:+.0f} %.",
-        f"*Yes* says that no part is busier than {100 + low:.0f} % on average; if one is, it is in doubt |",
+        f"not calibrated | {low:+.0f}/{high:+.0f} % in checks",
+        f"The verdict *yes* says that no part is busier than {100 + low:.0f} % on average; if one is, it is in doubt |",
     }
     assert not {part for part in said if part not in text}
     assert "pairs within 25%, of 359 | % | 100 | 99.4 |" in accuracy

@@ -442,10 +442,10 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
         "Scenario file as it was run",
     ]
     waiting = (
-        "in a session a request starts as long after the end of the one before as recorded; after a gap of over"
-        " 100 ms (unless set), at its recorded time"
+        "In a session, a request starts as long after the end of the one before as recorded. After a pause of over"
+        " 100 ms (replay.dependency_window), it starts at its recorded time."
     )
-    assert text(page, "#facts").endswith(f"; format: blktrace; {waiting}")
+    assert text(page, "#facts").endswith(f"; format: blktrace {waiting}")
     recorded = "Sessions, order and think times are as recorded. trace pgbench, blktrace"
     assert recorded in known["Measured"]
     assert "Log writes were recognised by their file, which only ever grows." in known["Inferred from the recording"]

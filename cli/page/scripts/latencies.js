@@ -32,14 +32,14 @@ function bounds(figure) {
   return {};
 }
 
-const FEW_SLOW = 'too few slow ones';
+const ONLY_A_RANGE = 'only a range';
 function figureAt(scenario, figures, statistic) {
   if (!figures) return { word: 'none' };
   if (isSaturated(scenario)) return { word: 'saturated' };
   const figure = figures[statistic];
   if (!figure || !figure.resolved || !known(figure.value)) {
     const found = bounds(figure);
-    return { word: found.range ? FEW_SLOW : 'not resolved', figure, ...found };
+    return { word: found.range ? ONLY_A_RANGE : 'not resolved', figure, ...found };
   }
   return { us: figure.value / 1e3, figure };
 }

@@ -184,7 +184,7 @@ function sessionsOnCores() {
 
 /** How a block trace is replayed, where all scenarios do it in the usual way. */
 const howReplayed = trace => (scenarios().filter(one => one.trace === trace.hash).every(one => !ofStatements(one) && one.replay?.mode === 'partly-open' && !one.replay.played)
-  ? '; in a session a request starts as long after the end of the one before as recorded; after a gap of over 100 ms (unless set), at its recorded time' : '');
+  ? '\nIn a session, a request starts as long after the end of the one before as recorded. After a pause of over 100 ms (replay.dependency_window), it starts at its recorded time.' : '');
 
 function drawHead() {
   const told = headlines(scenarios().find(ofStatements) ?? scenarios()[0]);
@@ -207,7 +207,7 @@ function drawHead() {
   $('facts').textContent = data.traces.map(about).join(' · ');
 }
 
-const isMean = statistic => statistic === 'mean' || statistic === 'p50';
+const isMean = statistic => statistic === 'mean';
 
 const errorOf = ({ expected }, statistic) => expected[isMean(statistic) ? 'mean' : 'tail'];
 
@@ -349,7 +349,7 @@ function wordsOfRanges(node) {
   const shown = new Set([...node.querySelectorAll('.word, small')].map(one => one.textContent));
   const meansKnown = scenarios().every(one => !one.expected || errorOf(one, 'mean'));
   return [
-    shown.has(FEW_SLOW) ? 'Too few slow ones: the run has too few slow requests for one value. The range is the scatter of the run; the error of the model is not in it.' : '',
+    shown.has(ONLY_A_RANGE) ? 'Only a range: the run does not tell one value, as it has few slow requests, or the percentile lies between fast and slow ones. The error of the model is not in it.' : '',
     shown.has('not resolved') ? 'Not resolved: the run has too few slow requests for a value or a range.' : '',
     shown.has('error of the model') ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
     shown.has('unknown') ? `Unknown: ${WHY_UNKNOWN}` : '',

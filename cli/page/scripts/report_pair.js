@@ -48,7 +48,7 @@ function ratioCell(purpose, statistic) {
     return element('td', { className: 'word' }, why);
   }
   const beside = text => element('small', {}, text);
-  if (!known(found.value)) return element('td', { className: 'range' }, `${timesRange(found)}${NBSP}×`, beside(a.why ?? b.why ?? FEW_SLOW));
+  if (!known(found.value)) return element('td', { className: 'range' }, `${timesRange(found)}${NBSP}×`, beside(a.why ?? b.why ?? ONLY_A_RANGE));
   const open = undecided(found);
   return element('td', { className: open ? 'open' : '' }, times(found.value), beside(`${sides[0]} against ${sides[1]}`), open ? beside('no clear difference') : null, isMean(statistic) || tailsKnown() ? null : beside('error unknown'));
 }
