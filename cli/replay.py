@@ -358,7 +358,11 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
         what = f"{trace['name']}: {trace['transactions']:,} transactions"
     title = f"{f'{of}, ' if of else ''}{what} in {format_ns(trace['span_ns'])}"
     title += "; requests are those of a run of them" if transactions else ""
-    title += "; log sync: the server's wait for write and flush of the WAL" if "log sync" in latencies else ""
+    title += (
+        "; log sync: from a write of the WAL to the end of its flush, with the server's time between"
+        if "log sync" in latencies
+        else ""
+    )
     notes = _notes(summaries, shown)
     left = max(len(rows) - len(shown), 0)
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
@@ -413,8 +417,8 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     late = any(summary["replay"].get("late_sessions") for summary in summaries)  # whose explanation says it
     if played["mode"] == "partly-open" and "played" not in played and not late:
         notes.append(
-            "In a session, a request starts as long after the end of the one before as recorded. After a pause of over"
-            " 100 ms (replay.dependency_window), it starts at its recorded time."
+            "In a session, the recorded pause between the end of a request and the start of the next is kept. After a"
+            " pause of over 100 ms (replay.dependency_window), the next starts at its recorded time."
         )
     if "why" in played:
         notes.append(f"Requests are issued at their recorded times: {played['why']}.")

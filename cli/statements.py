@@ -100,12 +100,12 @@ def _faster_outside(summaries: Sequence[Summary], query: str) -> str:
         own_ns = (summary["queries"].get(query, {}).get("mean") or {}).get("value")
         now_ns = _predicted_rest_ns(summary)
         if mean_ns and own_ns and now_ns and mean_ns < recorded["transaction"] and own_ns > recorded[query]:
-            found.append(f"{format_ns(now_ns)} on {summary['name']}")
+            found.append(f"on {summary['name']} {format_ns(now_ns)}")
     if not found or rest_ns is None:
         return ""
     return (
-        " It takes longer than recorded where transactions take less: these were"
-        f" {format_ns(rest_ns)} outside of queries (commit, client), and are {', '.join(found)}."
+        " It takes longer than recorded, a transaction less: its rest (commit, client) took"
+        f" {format_ns(rest_ns)} in the recording, and takes {', '.join(found)}."
     )
 
 

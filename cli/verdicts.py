@@ -11,7 +11,7 @@ _EXPECTED = "Expected error"
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 #: The errors of results on other storage were learned from published figures of single systems.
-_OTHER_CHECKS = "; none was recorded on another kind of storage"
+_OTHER_CHECKS = "; no check went from one kind of storage to another"
 _OTHER_STORAGE = " The passed calibration does not change that."
 _DOUBT = " In doubt: the other verdict is possible."
 _DOUBT_OF_CLIENTS = (

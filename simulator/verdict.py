@@ -39,7 +39,7 @@ HOLDING = ("gate", "shares", "stripes", STORING)
 _NAMES = {
     "actuator": "disk arm",
     "interface": "disk interface",
-    "dies": "flash dies",
+    "dies": "flash chips",
     "channels": "flash channels",
     "controller": "flash controller",
     "link": "flash link",

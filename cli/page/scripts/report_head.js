@@ -184,7 +184,7 @@ function sessionsOnCores() {
 
 /** How a block trace is replayed, where all scenarios do it in the usual way. */
 const howReplayed = trace => (scenarios().filter(one => one.trace === trace.hash).every(one => !ofStatements(one) && one.replay?.mode === 'partly-open' && !one.replay.played)
-  ? '\nIn a session, a request starts as long after the end of the one before as recorded. After a pause of over 100 ms (replay.dependency_window), it starts at its recorded time.' : '');
+  ? '\nIn a session, the recorded pause between the end of a request and the start of the next is kept. After a pause of over 100 ms (replay.dependency_window), the next starts at its recorded time.' : '');
 
 function drawHead() {
   const told = headlines(scenarios().find(ofStatements) ?? scenarios()[0]);
@@ -349,7 +349,7 @@ function wordsOfRanges(node) {
   const shown = new Set([...node.querySelectorAll('.word, small')].map(one => one.textContent));
   const meansKnown = scenarios().every(one => !one.expected || errorOf(one, 'mean'));
   return [
-    shown.has(ONLY_A_RANGE) ? 'Only a range: the run does not tell one value, as it has few slow requests, or the percentile lies between fast and slow ones. The error of the model is not in it.' : '',
+    shown.has(ONLY_A_RANGE) ? 'Only a range: the run does not tell one value, as it has few slow requests, or the percentile falls into the gap between fast and slow ones. The error of the model is not in it.' : '',
     shown.has('not resolved') ? 'Not resolved: the run has too few slow requests for a value or a range.' : '',
     shown.has('error of the model') ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
     shown.has('unknown') ? `Unknown: ${WHY_UNKNOWN}` : '',

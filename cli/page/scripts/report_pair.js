@@ -213,7 +213,7 @@ function drawPair() {
   $('pair-facts').replaceChildren(factsTable());
   $('pair-ratios').replaceChildren(ratioTable());
   $('pair-note').textContent = [
-    `Latency of X ÷ latency of Y: above 1, X (${selected().name}) is slower. Of completed/s: below 1, X does less. Small figures: both latencies.`,
+    `X ÷ Y. Latency: above 1, X (${selected().name}) is slower. Completed/s: below 1, X does less. Small figures: X against Y.`,
     sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
     ...wordsOfRanges($('pair-ratios')),
   ].filter(Boolean).join('\n');
