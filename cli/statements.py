@@ -104,8 +104,8 @@ def _faster_outside(summaries: Sequence[Summary], query: str) -> str:
     if not found or rest_ns is None:
         return ""
     return (
-        " It takes longer than recorded, a transaction less: its rest (commit, client) took"
-        f" {format_ns(rest_ns)} in the recording, and takes {', '.join(found)}."
+        " This query takes longer than recorded, but a whole transaction is shorter: the rest of it (commit, client)"
+        f" took {format_ns(rest_ns)} in the recording, and takes {', '.join(found)}."
     )
 
 

@@ -142,8 +142,8 @@ def meaning(summaries: Iterable[Summary]) -> str:
         return "".join(sorted(doubts)).lstrip()
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     return (
-        f"In {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} checks"
-        f"{' without a calibration' if bases <= {'assumed', 'storage'} else ''} measured figures lay within such limits"
+        f"In checks{' without a calibration' if bases <= {'assumed', 'storage'} else ''},"
+        f" {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} measured figures lay within such limits"
         f"{_OTHER_CHECKS if bases & {'assumed', 'storage'} else ''} (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'counted', 'extrapolated'} else ''}"
         f"{_OTHER_STORAGE if 'storage' in bases else ''}"

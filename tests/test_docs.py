@@ -238,7 +238,7 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
         f"| {len(flash)} means and {len(tails)} p99s, one drive |",
         (
             f"| mean: {-min(alone):.0f} % lower to {max(alone):.0f} % higher; p99: {1 + min(bare) / 100:.1f} and"
-            f" {1 + max(bare) / 100:.1f} times as long, as the host's own latency is not simulated |"
+            f" {1 + max(bare) / 100:.1f} times the prediction, because the host's own latency is not simulated |"
             f" {len(alone)} means and p99s |"
         ),
         f"| {held[0]} of {held[1]} within ±20 %; worst: {-min(commits):.0f} % lower, {max(commits):.0f} % higher |",
@@ -249,7 +249,7 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
             f" predicted |"
             f" {len(cells) // 2} set-ups"
         ),
-        "99 % within ±25 %; cells measured after the rules were chosen: 97 % | 423 and 65 predictions",
+        "99 % within ±25 %; of pools and limits measured after the rules were chosen: 97 % | 423 and 65 predictions",
         "78.9 % (target: 80 %) | 1,122 figures",
     }
     text = (ROOT / "README.md").read_text()

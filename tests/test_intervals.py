@@ -521,7 +521,7 @@ def test_it_is_said_once_for_all_results() -> None:
     first, second = said.notes([{**one, "name": "disks"}, {**calibrated, "name": "flash"}])
     assert "Expected error of disks (not calibrated), measured against predicted: throughput" in first
     assert second.startswith("Expected error of flash (calibrated), measured against predicted: throughput")
-    assert ["In nearly 4 of 5 checks" in line for line in (first, second)] == [True, False]
+    assert ["nearly 4 of 5 measured figures" in line for line in (first, second)] == [True, False]
     assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version
 
 

@@ -11,7 +11,7 @@ function curveTraces(scenario, index) {
   const common = { x: curve.rank, name: plain(scenario.name), customdata: curve.rank.map(() => index) };
   const text = curve.us.map((us, i) => `${percentileAt(curve.rank[i])}: ${duration(us)}${curve.resolved[i] ? '' : ', not resolved'}`);
   return [
-    { ...common, y: curve.us.map((us, i) => (curve.resolved[i] && (curve.resolved[i + 1] ?? 1) && (curve.resolved[i - 1] ?? 1) ? null : us)), text, ...hoverLatency(scenario.name), mode: 'lines', opacity: 0.55, line: { color: colour, dash: 'dot', width: bold ? 2 : 1.25 } },
+    { ...common, y: curve.us.map((us, i) => (curve.resolved[i] && (curve.resolved[i + 1] ?? 1) && (curve.resolved[i - 1] ?? 1) ? null : us)), text, ...hoverLatency(scenario.name), mode: 'lines', opacity: 0.55, line: { color: colour, dash: 'longdash', width: bold ? 2 : 1.25 } },
     {
       ...common, y: curve.us.map((us, i) => (curve.resolved[i] ? us : null)), text, ...hoverLatency(scenario.name), mode: 'lines+markers', opacity: bold || index === state.compare ? 1 : 0.85,
       line: { color: colour, dash, width: bold ? 3.5 : 1.75 }, marker: { color: colour, symbol, size: bold ? 9 : 7, maxdisplayed: 9 },
@@ -91,7 +91,7 @@ function drawPercentiles() {
   const doubtful = scenarios().some(scenario => scenario.curves[state.purpose]?.resolved.includes(0));
   const legend = scenarios().map((scenario, i) => legendItem(swatch(style(i)), `${scenario.name}${isSaturated(scenario) ? ' (saturated: no curve)' : ''}`));
   if (intervalsTrace()) legend.push(legendItem(stroke(alpha(style(state.scenario).colour, 0.4)), `scatter of the run (80 % interval)${ofStatements(selected()) && !isUnknown(selected(), 'p99') ? ', or the range of a p99' : ''}`));
-  if (doubtful) legend.push(legendItem(swatch({ colour: css('--soft'), dash: 'dot' }), 'not resolved: too few slow ones'));
+  if (doubtful) legend.push(legendItem(swatch({ colour: css('--soft'), dash: 'longdash' }), 'not resolved: too few slow ones'));
   if (measuredTrace()) legend.unshift(legendItem(swatch(measuredStyle()), 'recorded hardware'));
   const far = Math.max(100, ...traces.flatMap(trace => trace.x.filter(known)));
   const ticks = PERCENTILE_TICKS.filter(([rank]) => rank <= far * 1.2 && !(narrow() && rank === 1));
