@@ -96,7 +96,8 @@ def _show(document: dict[str, Any]) -> None:
             [
                 change["change"],
                 "" if change["mean_at_best_ns"] is None else format_ns(change["mean_at_best_ns"]),
-                f"{change['at_most_share']:.0%}" + (" (then the CPU limits)" if change["then_full"] else ""),
+                f"{change['at_most_share']:.0%}"
+                + (" (after that, the CPU is the limit)" if change["then_full"] else ""),
             ]
             for change in document["changes"]
         ]

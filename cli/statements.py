@@ -497,8 +497,8 @@ _CHECKED = (
     " measured p99s lay within such ranges."
 )
 _UNCHECKED = (
-    "p99 is unknown: no p99 that was predicted for another kind of storage, or without a calibration, has been compared"
-    " with a measurement."
+    "p99 is unknown: no p99 of a replay on another kind of storage, or without a calibration, has been compared with a"
+    " measurement."
 )
 
 

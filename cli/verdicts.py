@@ -143,7 +143,7 @@ def meaning(summaries: Iterable[Summary]) -> str:
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     return (
         f"In checks{' without a calibration' if bases <= {'assumed', 'storage'} else ''},"
-        f" {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} measured figures lay within such limits"
+        f" {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} measured figures were no further off"
         f"{_OTHER_CHECKS if bases & {'assumed', 'storage'} else ''} (docs/accuracy.md)."
         f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'counted', 'extrapolated'} else ''}"
         f"{_OTHER_STORAGE if 'storage' in bases else ''}"

@@ -263,7 +263,7 @@ def test_what_keeps_a_busy_cpu_busy_is_said(open_page: Open) -> None:
     assert "is busy 90 % of the time with queries, IO, and the clients, which run on" in text(page, "#lead")
     most = max(explanation(busiest.summary, None)["changes"], key=lambda one: one["at_most_share"])
     helps = f"{100 * most['at_most_share']:.2g} % of the mean by {most['change']}"
-    assert f"Upper limit of what one change saves: {helps}" in text(page, "#lead")
+    assert f"One change can save at best {helps}" in text(page, "#lead")
     assert "Recorded hardware, as you described it (--recorded-on): two disks in a desk." in unfolded(page)
 
 
@@ -330,7 +330,7 @@ def test_a_percentile_of_statements_that_nobody_compared_is_unknown(html: str, o
         cells = dict(zip(head, row.locator("th, td").all_inner_texts(), strict=True))
         assert {cells[name] for name in ("Transactions", "Commits", "Data reads")} <= {"unknown", "none"}
         assert cells["Transactions"] == "unknown"
-    why = "no percentile that was predicted for another kind of storage, or without a calibration, has been"
+    why = "no percentile of a replay on another kind of storage, or without a calibration, has been"
     assert f"Unknown: {why}" in text(page, "#comparison-note")
     line = "#query-table tbody tr >> nth=0 >> td"
     assert [page.locator(line).nth(place).inner_text().split() for place in (4, 5)] == [3 * ["unknown"]] * 2

@@ -105,8 +105,8 @@ const usersOfCores = ({ host, bottleneck }) => (bottleneck.resource === 'cores' 
 function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
-  const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (then the CPU limits)' : ''}`;
-  return `. Upper limit of what one change saves: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
+  const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (after that, the CPU is the limit)' : ''}`;
+  return `. One change can save at best ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
 /** What the largest buffer pool makes of the mean of transactions: it saves CPU, too, so that it may help where no read is waited for. */
