@@ -430,8 +430,8 @@ def _percentiles(rows: list[list[str]]) -> list[str]:
     said = []
     if any(row[0].endswith(_UNCHECKED) for row in rows):
         said.append(
-            "Error unknown: a guide only. No percentile of a replay on another kind of storage, or without a calibration,"
-            " has been compared with a measurement."
+            "Error unknown: a guide only. No percentile of a replay on another kind of storage, or without a"
+            " calibration, has been compared with a measurement."
         )
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         said.append(

@@ -355,7 +355,7 @@ def test_a_table_is_copied_whole_as_csv(open_page: Open, name: str, told: str) -
 
 
 @pytest.mark.browser
-def test_an_unresolved_tail_is_dotted(open_page: Open) -> None:
+def test_an_unresolved_tail_has_long_dashes(open_page: Open) -> None:
     result = sample(SSDS)
     result.summary["latency_ns"]["data read"]["p999"] |= {"value": None, "resolved": False}
     page = open_page(build_page([result], "x"), "#purpose=data+read")
@@ -363,7 +363,7 @@ def test_an_unresolved_tail_is_dotted(open_page: Open) -> None:
         "#percentiles", "e => e.data.filter(t => t.name === 'sas-ssd-x4').map(t => [t.line.dash, t.opacity, t.y])"
     )
     (dash, faint, tail), (_, _, strong) = lines
-    assert dash == "dot"
+    assert dash == "longdash"
     assert faint < 0.6
     assert strong[-1] is None
     assert tail[-1] is not None
