@@ -56,6 +56,9 @@ def size(
     Raises ScenarioError for targets that nothing can be judged by, and where no price is known.
     """
     check_targets(request.targets, request.subject)
+    for one in candidates:
+        if one.scenario is not None:
+            request.subject.refuse_load(one.scenario)
     costs = [None if one.problem or one.cost is None else one.cost.total for one in candidates]
     if all(cost is None for cost in costs):
         raise ScenarioError(f"no candidate can be reckoned: {_why_no_cost(candidates)}")
