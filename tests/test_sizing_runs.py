@@ -377,6 +377,20 @@ def test_data_that_no_query_asked_for_take_room_too(
     assert subject.data_bytes == pytest.approx(8192 * 10**7, rel=0.02)  # and the log
 
 
+def test_hardware_that_cannot_hold_the_recorded_data_is_not_chosen(tmp_path: Path) -> None:
+    archive: dict[str, int | str] = {"kind": "table", "rows": 10**9, "pages": 10**8}  # 819 GB
+    trace = counted_database(tmp_path, more={("relation", "public.archive"): archive})
+    table = {"device": SSD, "count": [1, 4], "layout": ["raid0"]}
+    prices = {SSD: {"price": 100}}
+    model = CandidatesModel.model_validate({"price_date": "2026-11", "prices": prices, "candidates": [table]})
+    subject = of_path(trace, load_scenario(SSD))
+    request = Request(subject, SSD, (), (parse_target("mean(query) < 1 s"),), model)
+    one, four = size(request, combinations(model, SSD, (), Path()))["candidates"]
+    assert (one["status"], one["row"]) == ("fails", None)
+    assert one["why"] == ["not simulated: holds 745.1 GiB, and 763.9 GiB are needed"]
+    assert four["status"] == "chosen"
+
+
 def test_without_any_price_there_is_nothing_to_choose_by(tmp_path: Path) -> None:
     model = CandidatesModel.model_validate({"candidates": [{"device": "intel-p3700-800"}]})
     subject = subject_of(tmp_path, "intel-p3700-800")
