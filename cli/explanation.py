@@ -257,18 +257,20 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
     found = summary.get("bottleneck") or {}
     load = summary["load"]
     credits = explain_credits(summary.get("credits", ()))
+    busy = found.get("utilisation")
     if load.get("sustainable_load") is not None:
+        part = load["station"] or found.get("station"), load["resource"] or found.get("resource")
         return {
-            "station": load["station"] or found.get("station"),
-            "resource": load["resource"] or found.get("resource"),
-            "utilisation": found.get("utilisation"),
+            "station": part[0],
+            "resource": part[1],
+            # of the busiest part, which what is full need not be: a queue, or a pool
+            "utilisation": busy if part == (found.get("station"), found.get("resource")) else None,
             "is_short": _is_short(summary),
             "ceiling": load["sustainable_load"],
             "basis": "this run: " + load["explanation"].partition(". ")[0],
             "credits": credits,
             "burst": None,
         }
-    busy = found.get("utilisation")
     if not found.get("station") or not busy:
         return None
     return {

@@ -298,6 +298,14 @@ def test_the_bound_is_the_utilisation_law_or_what_the_run_says() -> None:
     assert explanation(summary, None)["bound"]["is_short"]
 
 
+def test_what_is_full_is_not_said_to_be_as_busy_as_another_part() -> None:
+    summary = statement_sample(DISKS).summary
+    summary["load"] |= {"sustainable_load": 0.83, "station": "buffer pool", "resource": "lookups"}
+    bound = explanation(summary, None)["bound"]
+    assert (bound["station"], bound["utilisation"]) == ("buffer pool", None)
+    assert "% of the time" not in bound_text(bound)
+
+
 def test_credits_that_run_out_are_said_beside_the_bound() -> None:
     summary = statement_sample(DISKS).summary
     balance = {"station": "data", "resource": "credits", "start": 1.0, "end": 0.4, "ran_out_ns": None}

@@ -22,6 +22,7 @@ from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sizing.judging import doubts_of
 from tiersim.scenarios.sizing.targets import parse_target
+from tiersim.scenarios.statements.queries import changes_rows
 from tiersim.scenarios.statements.replay import load_of, replay_statements
 from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.traces.counters import SUBJECTS
@@ -159,6 +160,18 @@ def test_pages_redo_and_processors_are_divided_among_digests(with_rows: Path) ->
     assert [table.name for table in accesses.tables] == ["shop.items", "shop.orders"]
     assert [table.heap_pages for table in accesses.tables] == [8220, 2101]
     assert policy.old_accesses == pytest.approx(sum(table.accesses for table in accesses.tables) / 31)
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("REPLACE INTO items VALUES (?)", True),
+        ("replace items SELECT * FROM orders", True),
+        ("SELECT REPLACE(name, ?, ?) FROM items", False),
+    ],
+)
+def test_mysqls_replace_changes_rows_and_that_of_strings_does_not(text: str, changes: bool) -> None:
+    assert changes_rows(text) == changes
 
 
 @pytest.mark.long

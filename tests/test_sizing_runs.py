@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tests.counted_databases import counted_database
 from tests.examples import first
 from tests.made_up_devices import token_bucket
 from tests.recordings import closed_recording, rows_of, write_recording
@@ -337,6 +338,57 @@ def test_a_load_of_the_scenario_itself_is_refused(tmp_path: Path) -> None:
     subject = subject_of(tmp_path, DISK)
     with pytest.raises(ScenarioError, match=r"replay\.load: is varied here"):
         subject.refuse_load(load_scenario(DISK, ["replay.load=2"]))
+
+
+def test_a_load_that_candidates_say_themselves_is_refused(tmp_path: Path) -> None:
+    model = CandidatesModel.model_validate({"candidates": [{"device": DISK, "set": {"replay.load": [1.0, 2.0]}}]})
+    subject = subject_of(tmp_path, DISK)
+    request = Request(subject, DISK, (), (parse_target("p99(data read) < 5 s"),), model)
+    with pytest.raises(ScenarioError, match=r"replay\.load: is varied here"):
+        size(request, combinations(model, DISK, (), Path()))
+
+
+@pytest.mark.parametrize(("whole", "each"), [("true", 1), ("false", 3)])
+def test_a_rate_of_passes_is_one_of_the_transactions_in_them(whole: str, each: int, tmp_path: Path) -> None:
+    path = tmp_path / "clocked.toml"
+    path.write_text(
+        '[workload]\nengine = "postgresql"\nbuffer_pool = "4 MiB"\nduration = "5 s"\n'
+        "[relations.t]\nrows = 4000\nrows_per_page = 40\n"
+        '[statements.look]\ndoes = [{ lookup = "t" }]\n'
+        f'[streams.s]\nstatements = ["look", "look", "look"]\ntransaction = {whole}\nrate = 100\n'
+    )
+    subject = of_described(load_workload(path))
+    assert subject.recorded_per_s == 100 * each
+    ran = subject.run(load_scenario(SSD), 1.0, lambda _: None).summary
+    assert ran["throughput_per_s"]["transactions"]["value"] == pytest.approx(100 * each, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {("relation", "public.archive"): {"kind": "table", "rows": 10**9, "pages": 10**7}},
+        {("file", "5/1"): {"kind": "data", "size_bytes": 8192 * 10**7, "reads": 0}},
+    ],
+)
+def test_data_that_no_query_asked_for_take_room_too(
+    more: dict[tuple[str, str], dict[str, int | str]], tmp_path: Path
+) -> None:
+    subject = of_path(counted_database(tmp_path, more=more), load_scenario(SSD))
+    assert subject.data_bytes == pytest.approx(8192 * 10**7, rel=0.02)  # and the log
+
+
+def test_hardware_that_cannot_hold_the_recorded_data_is_not_chosen(tmp_path: Path) -> None:
+    archive: dict[str, int | str] = {"kind": "table", "rows": 10**9, "pages": 10**8}  # 819 GB
+    trace = counted_database(tmp_path, more={("relation", "public.archive"): archive})
+    table = {"device": SSD, "count": [1, 4], "layout": ["raid0"]}
+    prices = {SSD: {"price": 100}}
+    model = CandidatesModel.model_validate({"price_date": "2026-11", "prices": prices, "candidates": [table]})
+    subject = of_path(trace, load_scenario(SSD))
+    request = Request(subject, SSD, (), (parse_target("mean(query) < 1 s"),), model)
+    one, four = size(request, combinations(model, SSD, (), Path()))["candidates"]
+    assert (one["status"], one["row"]) == ("fails", None)
+    assert one["why"] == ["not simulated: holds 745.1 GiB, and 763.9 GiB are needed"]
+    assert four["status"] == "chosen"
 
 
 def test_without_any_price_there_is_nothing_to_choose_by(tmp_path: Path) -> None:

@@ -401,8 +401,12 @@ def test_kinds_are_told_by_the_text(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_time_of_processor_where_it_was_measured(tmp_path: Path) -> None:
-    values = {ONE: {**executions(100, 1).values(), "cpu_user_ms": Decimal("1.5"), "cpu_system_ms": Decimal("0.25")}}
+@pytest.mark.parametrize(
+    "counters",
+    [{"cpu_user_ms": "1.5", "cpu_system_ms": "0.25"}, {"cpu_ms": "1.75"}],  # pg_stat_kcache; digests of MySQL 8.0.28
+)
+def test_time_of_processor_where_it_was_measured(counters: dict[str, str], tmp_path: Path) -> None:
+    values = {ONE: {**executions(100, 1).values(), **{name: Decimal(ms) for name, ms in counters.items()}}}
     made = synthesised(pair(tmp_path, values), 1)
     assert made.executions.columns["cpu_ns"].sum() == 1_750_000
     assert "measured" in made.queries[0].cpu_basis

@@ -23,6 +23,8 @@ from tiersim.simulator.verdict import BEHIND_THROUGHPUT
 SCHEMA = "tiersim.size/1"
 #: The recorded load is carried.
 _KEEPS_UP = Target("throughput >= 1x", "load", 1.0)
+#: What the recording's data take now has to fit, whatever else is asked.
+_HOLDS_THE_DATA = Target("capacity growth 0%/year for 0 years", "capacity", 0.0)
 #: What the Pareto front is of besides the cost where no target says a latency.
 _USUAL = (("transaction", "p99"), ("data read", "p99"), ("unknown", "p99"))
 #: Takes how many candidates are run, and how many there are.
@@ -56,6 +58,9 @@ def size(
     Raises ScenarioError for targets that nothing can be judged by, and where no price is known.
     """
     check_targets(request.targets, request.subject)
+    for one in candidates:
+        if one.scenario is not None:
+            request.subject.refuse_load(one.scenario)
     costs = [None if one.problem or one.cost is None else one.cost.total for one in candidates]
     if all(cost is None for cost in costs):
         raise ScenarioError(f"no candidate can be reckoned: {_why_no_cost(candidates)}")
@@ -140,12 +145,15 @@ class _Trial:
     def _judged_on_paper(self, one: Candidate) -> str | None:
         if one.problem is not None or one.scenario is None:
             return one.problem
+        subject = self.request.subject
+        on_paper = [target for target in self.request.targets if not is_simulated(target)]
+        if subject.queries and subject.load_key:  # a run has the tables that queries look up, and nothing else there
+            on_paper.append(_HOLDS_THE_DATA)
         judged = [
-            judge_hardware(target, capacity_bytes(one.scenario), one.survives, self.request.subject.data_bytes)
-            for target in self.request.targets
-            if not is_simulated(target)
+            judge_hardware(target, capacity_bytes(one.scenario), one.survives, subject.data_bytes)
+            for target in on_paper
         ]
-        return "; ".join(found.why for found in judged if found.why) or None
+        return "; ".join(dict.fromkeys(found.why for found in judged if found.why)) or None
 
     def _needed_per_s(self) -> float | None:
         """Return the throughput below which a run fails."""

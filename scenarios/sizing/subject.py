@@ -24,6 +24,7 @@ from tiersim.scenarios.workloads.assembly import Described
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.differences import Differences
 from tiersim.units import NS_PER_S
 
 #: Runs a scenario at so many times the load of a description; the scenario itself says that of a recording
@@ -95,8 +96,8 @@ def of_described(described: Described) -> SizingSubject:
         one.heap_pages(said.page) + sum(levels(-(-(one.index or 0) // said.page)))
         for one in described.model.relations.values()
     )
-    rates = [stream.rate for stream in described.model.streams.values()]
-    clocked = [rate for rate in rates if rate is not None]
+    streams = described.model.streams.values()
+    clocked = [stream.rate * stream.pass_transactions for stream in streams if stream.rate is not None]
 
     def run(scenario: NamedScenario, load: float, note: Note) -> Result:
         return run_workload(scaled_workload(described, load), scenario, lambda done, _: note(done))
@@ -107,7 +108,7 @@ def of_described(described: Described) -> SizingSubject:
         counted="transactions",
         queries=tuple(described.model.statements),
         data_bytes=pages * said.page + LOG_FILE_BYTES,
-        recorded_per_s=sum(clocked) if len(clocked) == len(rates) else None,
+        recorded_per_s=sum(clocked) if len(clocked) == len(streams) else None,
         demand=None,
         load_key=None,
         run=run,
@@ -176,13 +177,29 @@ def _of_statements(source: StatementSource, base: NamedScenario) -> SizingSubjec
         facts=_facts(source),
         counted="transactions",
         queries=load.queries,
-        data_bytes=pages * page_bytes + LOG_FILE_BYTES,
+        data_bytes=max(pages * page_bytes, _recorded_bytes(load.counters.found, page_bytes)) + LOG_FILE_BYTES,
         recorded_per_s=load.transactions * NS_PER_S / load.span_ns if load.span_ns else None,
         demand=None,
         load_key="replay.load",
         run=lambda scenario, _, note: source.run(scenario, note, tables=True),
         steps=cache(lambda: source.steps(base)),
     )
+
+
+def _recorded_bytes(found: Differences, page_bytes: int) -> int:
+    """Return how much all tables and indexes took that were recorded, used or not, or the files that they lie in, if
+    these are more.
+    """
+    relations = (
+        float(change.number("size_bytes") or (change.number("pages") or 0) * page_bytes)
+        for change in found.of("relation").values()
+    )
+    files = (
+        float(change.number("size_bytes") or 0)
+        for change in found.of("file").values()
+        if change.last.get("kind") != "log"
+    )
+    return round(max(sum(relations), sum(files)))
 
 
 def _facts(source: SweepSource) -> dict[str, Any]:

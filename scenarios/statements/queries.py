@@ -39,6 +39,8 @@ MOST_ROWS = 120
 #: Of these, the words of statements that lock the rows that they change: an INSERT's are new.
 _LOCKS = frozenset(["update", "delete", "merge"])
 _CHANGES = frozenset(["insert", "update", "delete", "merge", "truncate", "copy", "create", "drop", "alter"])
+#: MySQL's word for an insert that deletes the row that was there; further on in a text it is a function of strings.
+_REPLACES = "replace"
 
 
 Column = NDArray[np.int64]
@@ -231,7 +233,7 @@ def changes_rows(text: str) -> bool:
     """Tell whether a statement changes rows, or locks them to; its transaction then waits for the
     log when it commits.
     """
-    return _has_word(text, _CHANGES)
+    return _has_word(text, _CHANGES) or verb_of(text) == _REPLACES
 
 
 def _has_word(text: str, words: frozenset[str]) -> bool:

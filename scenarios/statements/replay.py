@@ -33,7 +33,7 @@ from tiersim.scenarios.statements.calibration import (
     part_of,
 )
 from tiersim.scenarios.statements.calibration_verdict import stamped
-from tiersim.scenarios.statements.queries import changing_queries
+from tiersim.scenarios.statements.queries import changes_rows, changing_queries
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range, with_waits
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.statements.statement_load import (
@@ -129,7 +129,7 @@ def _load_of_innodb(path: Path, seed: int) -> StatementLoad:
     evidence, counted = SnapshotEvidence(path), InnoDBCounters(path)
     counters = read_counters(path, evidence, prepare=counted.with_pages)
     accesses, policy = innodb_accesses(counters, counted)
-    synthesis = synthesise(counters, evidence, seed)
+    synthesis = synthesise(counters, evidence, seed, changes_rows)
     fitted = fit(accesses.tables, accesses.frames, policy=policy)
     load = read_load(counters, synthesis, fitted)
     return load.with_said((*accesses.inferred, *fitted.said))

@@ -244,6 +244,16 @@ class StreamModel(StrictModel):
         """Names of the statements, in the order in which they are written."""
         return list(self.mix) if self.mix is not None else self.statements or []
 
+    @property
+    def pass_statements(self) -> int:
+        """How many statements a pass is."""
+        return 1 if self.mix is not None else len(self.names)
+
+    @property
+    def pass_transactions(self) -> int:
+        """How many transactions a pass is."""
+        return 1 if self.transaction else self.pass_statements
+
 
 class Workload(StrictModel):
     """A workload file."""

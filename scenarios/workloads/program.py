@@ -77,10 +77,10 @@ def lay_out(workload: Workload, ground: Ground, passes: int, until_ns: int, seed
         length = (behind - before) // clients
         ends += range(before + length, behind + 1, length)
         before = behind
-        length = made * _length(stream)
+        length = made * stream.pass_statements
         planned.append(np.full(clients, length))
         statements += clients * length
-        transactions += clients * (made if stream.transaction else length)
+        transactions += clients * made * stream.pass_transactions
         if before > _MOST_STATEMENTS or statements > _MOST_PLANNED:
             raise ScenarioError(
                 f"streams.{name}: {statements:,} statements are too many; write a smaller count or a shorter duration"
@@ -124,11 +124,6 @@ def _helpers(workload: Workload, classes: Sequence[Sequence[Demand]], phase: int
     )
 
 
-def _length(stream: StreamModel) -> int:
-    """Return how many statements a pass is."""
-    return 1 if stream.mix is not None else len(stream.names)
-
-
 def _begun(stream: StreamModel, passes: int, until_ns: int) -> int:
     """Return how many of its *passes* a client may begin, and one that it does not: it thinks before each, and begins
     none at *until_ns* or later.
@@ -154,7 +149,7 @@ def _stream(
         clients = len(arrival_ns)
         if not clients:
             raise ScenarioError(f"streams.{name}.rate: nothing arrives in the duration; write a higher rate")
-    total, length = clients * each, _length(stream)
+    total, length = clients * each, stream.pass_statements
     own = np.array([names.index(one) for one in stream.names], np.int32)
     if stream.mix is not None:
         shares = np.cumsum(list(stream.mix.values()))

@@ -5,6 +5,10 @@ old time and T_o it becomes young. In the young part it stays until it is not as
 old part again, and any access makes it young. So it is a Markov chain of four states (gone, new, young, old again),
 whose times are those of Che, Tung and Wang's argument for LRU. T_y and T_o are where the shares add up to the frames,
 and those in the old part to its part of them. A young page is taken to move with every access.
+
+Where pages pass the old part sooner than in the old time, none becomes young any more, and those that are young stay
+for good: the ones that came first when the pool was filled, one of probability p with a chance of 1 - e^(-p n), n
+accesses having filled the young part. The others pass the old part, one after the other as they came.
 """
 
 from dataclasses import dataclass
@@ -41,3 +45,12 @@ def shares(x: NDArray[np.float64], ratio: float, delay: float) -> tuple[NDArray[
     again = visits * -np.expm1(-x * ratio)
     whole = new + young + again + 1.0
     return (new + young + again) / whole, (new + again) / whole
+
+
+def shares_of_settled(x: NDArray[np.float64], ratio: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the same where no page becomes young: n, which filled the young part, brings x accesses to a page, and
+    T_o is *ratio* times as long.
+    """
+    missed = np.exp(-np.minimum(x, _STAYS))
+    passing = missed * x * ratio / (1 + x * ratio)
+    return 1 - missed + passing, passing

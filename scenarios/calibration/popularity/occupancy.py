@@ -30,7 +30,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.calibration.popularity.midpoint import OLD_SHARE, MidpointPool, shares
+from tiersim.scenarios.calibration.popularity.midpoint import (
+    OLD_SHARE,
+    MidpointPool,
+    shares,
+    shares_of_settled,
+)
 from tiersim.simulator.popularity import Hot, Popularity, first_updated, zipf
 
 #: Entries of an inner page of a B-tree, for levels that nobody counted: 27,323 leaves under 97 inner pages, measured on
@@ -126,6 +131,8 @@ _STAYS = 16.0
 _HALVINGS, _POINTS = 26, 6
 #: Logarithms between which the time in InnoDB's old part lies by that in its young part, and halvings of it.
 _RATIOS, _RATIO_HALVINGS = (-7.0, 7.0), 12
+#: An old part of so much of the pool is no part: no page becomes young.
+_ALL_OLD = (1 + OLD_SHARE) / 2
 
 
 @dataclass(frozen=True)
@@ -200,18 +207,27 @@ class Pool:
         """Return the logarithm of the time that a young page stays without a use, when the old part has its share of
         *frames*; curves are of that afterwards.
         """
-        low, high = _RATIOS
-        log_time = float(np.log(max(frames, 2.0)))
-        for _ in range(_RATIO_HALVINGS):
-            ratio = float(np.exp((low + high) / 2))
-            for _ in range(2):  # the old time counts in that of the young
-                for table in self._tables:
-                    table.at_midpoint(ratio, policy.old_accesses / float(np.exp(log_time)))
-                log_time = held()
-            time = log_time
-            old = together(lambda table, level, time=time: table.old(level, time))  # type: ignore[misc]
-            low, high = (low + (high - low) / 2, high) if old < OLD_SHARE * frames else (low, low + (high - low) / 2)
-        return log_time
+
+        def balanced(curves: Callable[[float, float], tuple[NDArray[np.float64], NDArray[np.float64]]]) -> _Balance:
+            low, high = _RATIOS
+            log_time, old = float(np.log(max(frames, 2.0))), 0.0
+            for _ in range(_RATIO_HALVINGS):
+                ratio = float(np.exp((low + high) / 2))
+                for _ in range(2):  # the old time counts in that of the young
+                    for table in self._tables:
+                        table.at_midpoint(*curves(ratio, log_time))
+                    log_time = held()
+                time = log_time
+                old = together(lambda table, level, time=time: table.old(level, time))  # type: ignore[misc]
+                halved = low + (high - low) / 2
+                low, high = (halved, high) if old < OLD_SHARE * frames else (low, halved)
+            return _Balance(log_time, old)
+
+        x = np.exp(_LOG_X)
+        moving = balanced(lambda ratio, log_time: shares(x, ratio, policy.old_accesses / float(np.exp(log_time))))
+        if moving.old < _ALL_OLD * frames:
+            return moving.log_time
+        return balanced(lambda ratio, _: shares_of_settled(x, ratio)).log_time
 
     def added_held(self, laws: Sequence[Law], frames: int, added: int) -> float:
         """Return how many of the *frames* of a swept pool hold pages that were put behind relations, so many of them
@@ -279,6 +295,13 @@ def _where(held: Callable[[float], float], frames: float) -> float:
     return float(low)
 
 
+class _Balance(NamedTuple):
+    """The logarithm of the time that a young page stays, and the pages in the old part then."""
+
+    log_time: float
+    old: float
+
+
 class _Filling(NamedTuple):
     """From which access to which the pool fills, counted from when it held nothing, and of how many recorded ones."""
 
@@ -321,9 +344,9 @@ class _Sample:
         self._from_the_end = [backwards * count // self._looked_at for count in sampled]
         self._counts = sampled
 
-    def at_midpoint(self, ratio: float, delay: float) -> None:
-        """Take the curves of a pool with a midpoint."""
-        there, self._old = shares(np.exp(_LOG_X), ratio, delay)
+    def at_midpoint(self, there: NDArray[np.float64], old: NDArray[np.float64]) -> None:
+        """Take the curves of a pool with a midpoint: what is in it, and in its old part."""
+        self._old = old
         self.curves = np.zeros((len(_LOG_X), 2 + MOST))
         self.curves[:, 0], self.curves[:, 1] = there, 1.0
 

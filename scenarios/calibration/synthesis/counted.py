@@ -5,7 +5,7 @@ waiting for, sampled.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, localcontext
 from enum import Enum
@@ -131,6 +131,7 @@ def _counted(path: Path, step: SnapshotStep, entity: str) -> CountedQuery:
         return round(value)
 
     calls = whole("calls") or 0
+    parts_ns = whole("cpu_user_ms", "cpu_system_ms", scale=NS_PER_MS)
     least_ns, most_ns = _ns(now, "exec_min_ms"), _ns(now, "exec_max_ms")
     if not most_ns:  # reset, and not called since; or the source does not have it
         least_ns = most_ns = None
@@ -147,7 +148,7 @@ def _counted(path: Path, step: SnapshotStep, entity: str) -> CountedQuery:
         most_reached=most_ns is not None and (anew or most_then is None or most_ns > most_then),
         read_ns=whole("read_ms", "local_read_ms", "temp_read_ms", scale=NS_PER_MS),
         write_ns=whole("write_ms", "local_write_ms", "temp_write_ms", scale=NS_PER_MS),
-        cpu_ns=whole("cpu_user_ms", "cpu_system_ms", scale=NS_PER_MS),
+        cpu_ns=whole("cpu_ms", scale=NS_PER_MS) if parts_ns is None else parts_ns,
         pages_hit=whole("pages_hit"),
         pages_read=whole("pages_read"),
         pages_dirtied=whole("pages_dirtied"),
@@ -369,6 +370,10 @@ _KINDS = {"": "", "Lock": LOCK, "LWLock": LOCK, "BufferPin": LOCK, "IO": IO, "Cl
 _OF_THE_LOG = "WAL"
 #: Of an active session, but before and after its statement is executed.
 _OUTSIDE = "ClientRead"
+#: What sessions of MySQL and MariaDB are said to do while they commit, most of which is a wait for the log: with
+#: flushes of 2 s, sessions of MariaDB 10.11 were in one of the first two whenever they were seen. MySQL 8.0 Reference
+#: Manual, 10.14.3, has the others.
+_COMMITTING = frozenset(["commit", "updating status", "waiting for handler commit", "query end"])
 #: States of sessions that have a statement or a transaction.
 _WORKING = ("active", "idle in transaction", "fastpath")
 #: Fewer samples, such as one of each snapshot, or of a wait, say nothing of the time in between.
@@ -421,6 +426,8 @@ class Waits:
 
     of_query: dict[str, dict[str, float]] = field(default_factory=dict)
     of_all: dict[str, float] = field(default_factory=dict)
+    active: float = 0.0  # sessions that were seen active, all samples together; 0: too few
+    committing: float = 0.0  # those of them that committed
 
 
 def sampled_waits(found: Differences, samples: Samples, span_ns: int) -> Waits:
@@ -437,12 +444,17 @@ def sampled_waits(found: Differences, samples: Samples, span_ns: int) -> Waits:
         of[kind] = of.get(kind, 0.0) + count * period_ns
     if samples.enough:
         waits.of_all = {kind: float(n / samples.count) * span_ns for kind, n in samples.waiting.items() if n >= _FEW}
+        if sum(samples.waiting.values()) >= _FEW:
+            waits.active = float(sum(samples.waiting.values()))
+            waits.committing = float(samples.waiting.get(LOG, _ZERO))
     return waits
 
 
 def _kind(wait_class: str, wait: str) -> str:
     if wait == _OUTSIDE:
         return ""
+    if not wait_class and wait.lower() in _COMMITTING:
+        return LOG
     return LOG if wait.startswith(_OF_THE_LOG) else _KINDS.get(wait_class, OTHER)
 
 
@@ -450,8 +462,13 @@ MEASURED = "measured (user and system time)"
 LEFT = "execution time minus reads, writes and sampled waits (an upper bound)"
 NOT_TIMED = "unknown: reads and writes of pages were not timed (track_io_timing)"
 FASTEST_COMMIT = "that of the fastest commit; the rest is the wait for the WAL"
+FASTEST_CHANGE = "at most that of the fastest execution; the rest is the wait for the log (autocommit)"
+COMMITTED_INSIDE = "execution time minus reads and the sampled wait for the log (autocommit)"
 COMMIT_ALONE = "their whole execution time (at most that; PostgreSQL flushes the WAL after it)"
 LOG_NOT_TIMED = "unknown: flushes of the WAL were not timed (track_wal_io_timing)"
+
+#: Statements that change rows commit by themselves where COMMITs are fewer than this share of them.
+_FEW_COMMITS = 0.05
 
 #: Time of a processor that was spent on something.
 _BUSY = ("user_ms", "nice_ms", "system_ms", "interrupt_ms", "soft_interrupt_ms")
@@ -471,12 +488,17 @@ class Split:
 
 
 def split_times(
-    intervals: Sequence[Interval], role: Callable[[str], Role], waits: Waits, found: Differences
+    intervals: Sequence[Interval],
+    role: Callable[[str], Role],
+    waits: Waits,
+    found: Differences,
+    changes: Callable[[str], bool] | None = None,
 ) -> dict[tuple[int, str], Split]:
     """Return where the time of each query went, by interval and entity; *role* is that of an entity.
 
     Waits that are known of all sessions together are taken from each query in proportion to what reads and writes leave
-    of it. Processor time that was not measured is cut, everywhere alike, to what the host's processors had.
+    of it. Processor time that was not measured is cut, everywhere alike, to what the host's processors had. *changes*
+    tells which entities change rows, of an engine whose statements hold the wait for the log: InnoDB.
     """
     io_timed, flushes_ns = _io_was_timed(intervals, found), _flushes_ns(found)
     counted = [(interval.number, query) for interval in intervals for query in interval.queries]
@@ -493,17 +515,20 @@ def split_times(
             total_ns[identifier] = total_ns.get(identifier, 0) + rest
             least_ns[identifier] = least_ns.get(identifier, 0) + min(rest, query.calls * (query.least_ns or 0))
     of_all = _shares(waits.of_all, sum(total_ns.values()), sum(least_ns.values()))
+    changing = {query.entity for _, query in counted if changes is not None and changes(query.entity)}
+    of_changes = _Changes.among(counted, changing, commits, rest_ns, waits)
     splits: dict[tuple[int, str], Split] = {}
     for number, query in counted:
         key = number, query.entity
         if query.entity in commits:
-            splits[key] = _split_commit(query, flushes_ns, commits_ns)
+            splits[key] = of_changes.bounded(query, _split_commit(query, flushes_ns, commits_ns))
             continue
         shares = of_all
         if waits.of_query:
             identifier = _identifier(query.entity)
             shares = _shares(waits.of_query.get(identifier, {}), total_ns[identifier], least_ns[identifier])
-        splits[key] = _split(query, rest_ns[key], shares, io_timed, bool(waits.of_query or waits.of_all))
+        split = _split(query, rest_ns[key], shares, io_timed, bool(waits.of_query or waits.of_all))
+        splits[key] = of_changes.committed(query, split) if query.entity in changing else split
     return _cut(splits, _busy_ns(found))
 
 
@@ -557,6 +582,62 @@ def _split_commit(query: CountedQuery, flushes_ns: int, commits_ns: int) -> Spli
     fastest_ns = query.calls * (query.least_ns or 0)
     cpu_ns = min(query.exec_ns, fastest_ns if query.cpu_ns is None else query.cpu_ns)
     return Split(0, None, query.exec_ns - cpu_ns, None, 0, cpu_ns, FASTEST_COMMIT if query.cpu_ns is None else MEASURED)
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """What statements of InnoDB that change rows tell of commits: how long the fastest of them took, whether they
+    commit by themselves, and which share of their time is then the wait for the log; None: nobody knows.
+    """
+
+    fastest_ns: int | None
+    commit_by_themselves: bool
+    waiting: float | None
+
+    @staticmethod
+    def among(
+        counted: Sequence[tuple[int, CountedQuery]],
+        changing: Collection[str],
+        commits: Collection[str],
+        rest_ns: Mapping[tuple[int, str], int],
+        waits: Waits,
+    ) -> "_Changes":
+        """Look at all that was *counted*, by interval: at *changing* entities and those that are *commits*."""
+        own = [query for _, query in counted if query.entity in changing]
+        committed = sum(query.calls for _, query in counted if query.entity in commits)
+        waiting = None
+        if waits.active and (own_ns := sum(rest_ns[number, q.entity] for number, q in counted if q.entity in changing)):
+            executed_ns = sum(query.exec_ns for _, query in counted)
+            most = waits.active / (waits.active + 1)  # some of it is the processors', seen or not
+            waiting = min(waits.committing / waits.active * executed_ns / own_ns, most)
+        return _Changes(
+            fastest_ns=min((query.least_ns for query in own if query.least_ns is not None), default=None),
+            commit_by_themselves=committed < _FEW_COMMITS * sum(query.calls for query in own),
+            waiting=waiting,
+        )
+
+    def bounded(self, query: CountedQuery, split: Split) -> Split:
+        """Return the *split* of a COMMIT: the fastest one waited for the log, too, where that is slow. It takes the
+        processors no longer than a change.
+        """
+        if split.cpu_ns is None or split.log_ns is None or split.basis == MEASURED or self.fastest_ns is None:
+            return split
+        over_ns = max(split.cpu_ns - query.calls * self.fastest_ns, 0)
+        return replace(split, cpu_ns=split.cpu_ns - over_ns, log_ns=split.log_ns + over_ns)
+
+    def committed(self, query: CountedQuery, split: Split) -> Split:
+        """Return the *split* of a change that may commit by itself. Where nobody saw for how long, it takes the
+        processors as long as the fastest one.
+        """
+        if not self.commit_by_themselves or split.cpu_ns is None or split.basis == MEASURED:
+            return split
+        if self.waiting is not None:
+            cpu_ns, basis = int(split.cpu_ns * (1 - self.waiting)), COMMITTED_INSIDE
+        elif query.least_ns is not None:
+            cpu_ns, basis = min(split.cpu_ns, query.calls * query.least_ns), FASTEST_CHANGE
+        else:
+            return split
+        return replace(split, cpu_ns=cpu_ns, log_ns=split.cpu_ns - cpu_ns, basis=basis)
 
 
 def _cut(splits: dict[tuple[int, str], Split], busy_ns: int | None) -> dict[tuple[int, str], Split]:

@@ -7,7 +7,7 @@ bounds (:mod:`.draws`) so that their variances make up the recorded one, and the
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,9 +111,12 @@ class _Spread:
         self.synthetic += query.calls * float(duration_ns.std()) ** 2
 
 
-def synthesise(counters: Counters, evidence: SnapshotEvidence, seed: int) -> Synthesis:
+def synthesise(
+    counters: Counters, evidence: SnapshotEvidence, seed: int, changes: Callable[[str], bool] | None = None
+) -> Synthesis:
     """Return executions whose sums are what the *counters* of a bundle say, by the *evidence* in them; the same for the
-    same *seed*.
+    same *seed*. *changes* tells by its text whether a statement changes rows, of InnoDB, where it holds the wait for
+    the log if it commits by itself.
 
     Raises TraceError when there is nothing to make them from, or a counter says what cannot be.
     """
@@ -129,7 +132,8 @@ def synthesise(counters: Counters, evidence: SnapshotEvidence, seed: int) -> Syn
     kept, left_out = select(path, recorded, names)
     who = population(kept, found, samples)
     span_ns = sum(interval.end_ns - interval.start_ns for interval in kept)
-    splits = split_times(kept, names.role, sampled_waits(found, samples, span_ns), found)
+    of_entity = None if changes is None else lambda entity: changes(names.texts.get(entity, ""))
+    splits = split_times(kept, names.role, sampled_waits(found, samples, span_ns), found, of_entity)
     entities = list(dict.fromkeys(query.entity for interval in kept for query in interval.queries))
     logged = logged_transactions(path)
 

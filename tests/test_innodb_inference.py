@@ -1,0 +1,115 @@
+"""What is inferred of recordings of InnoDB: what its pool misses in the long run, and what of a commit was a wait for
+the log.
+"""
+
+import itertools
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.counted_bundles import bundle, simple
+from tests.twins.innodb import Midpoint
+from tiersim.scenarios.calibration.popularity import AccessedTable, Law
+from tiersim.scenarios.calibration.popularity.midpoint import MidpointPool
+from tiersim.scenarios.calibration.popularity.occupancy import Pool
+from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
+from tiersim.scenarios.statements.queries import changes_rows
+from tiersim.traces.differences import read_counters
+from tiersim.traces.statistics import Values
+from tiersim.units import NS_PER_MS, NS_PER_S
+
+LEAVES, INNER, ROWS_OF_PAGE = 500, 3, 40
+
+
+def missed(exponent: float, frames: int, old_time: int, accesses: int = 20_000) -> float:
+    """Pages that a lookup misses in the list of the sources, whose time is counted in lookups."""
+    rows = LEAVES * ROWS_OF_PAGE
+    draw = np.random.default_rng(1)
+    chance = np.cumsum(np.arange(1, rows + 1) ** -exponent)
+    ranks = np.searchsorted(chance / chance[-1], draw.random(accesses))
+    leaves = (draw.permutation(rows) // ROWS_OF_PAGE)[ranks].tolist()
+    pool, before = Midpoint(frames, old_time=old_time), 0
+    for now, leaf in enumerate(leaves):
+        if now == accesses // 2:
+            before = pool.missed
+        for page in (-1, -2 - leaf * INNER // LEAVES, leaf):  # the root, an inner page
+            pool.refer(page, now)
+    return (pool.missed - before) / (accesses - accesses // 2)
+
+
+def expected(exponent: float, frames: int, old_time: int) -> float:
+    table = AccessedTable("t", LEAVES * ROWS_OF_PAGE, LEAVES, INNER + 2, 10**5, 0, 0, together=True)
+    (found,) = Pool([table], 1, MidpointPool(float(old_time))).expected([Law(exponent)], frames)
+    return found.index_missed + found.heap_missed
+
+
+@pytest.mark.parametrize(
+    ("exponent", "frames", "old_time"),
+    [(0.0, 200, 0), (0.0, 200, 50), (0.0, 100, 50), (0.0, 100, 5000), (0.8, 100, 20), (0.8, 100, 5000)],
+)
+def test_a_midpoint_misses_what_the_list_of_the_sources_does_however_fast_the_old_part_is_passed(
+    exponent: float, frames: int, old_time: int
+) -> None:
+    assert expected(exponent, frames, old_time) == pytest.approx(missed(exponent, frames, old_time), rel=0.06)
+
+
+@pytest.mark.parametrize("old_time", [0, 100, 10_000])
+def test_a_larger_pool_never_misses_more(old_time: int) -> None:
+    found = [expected(0.6, frames, old_time) for frames in range(40, 500, 20)]
+    assert all(larger <= smaller + 0.01 for smaller, larger in itertools.pairwise(found))
+
+
+UPDATE, COMMIT, BEGIN = "shop//t/1", "shop//t/2", "shop//t/3"
+TEXTS = {UPDATE: "UPDATE items SET stock = ? WHERE id = ?", COMMIT: "COMMIT", BEGIN: "BEGIN"}
+#: The server needs 50 us for an update and 5 for a commit, and waits 5 ms or 10 for a flush of its log.
+CALLS, UPDATE_MS, FLUSH_MS, FASTEST_FLUSH_MS = 1000, Decimal("0.05"), Decimal(10), Decimal(5)
+
+
+def cpu_ms(path: Path, queries: dict[str, Values], more: dict[tuple[str, str], Values], samples: Values) -> float:
+    """Processor time of all executions that is taken from a recording of 20 s with samples of sessions."""
+    first: dict[tuple[str, str], Values] = {("query", "shop//t/9"): simple(1), **{key: {} for key in more}}
+    first |= {key: {name: Decimal(0) for name in values} for key, values in more.items()}
+    last = {**{("query", entity): values for entity, values in queries.items()}, **more}
+    seen = [
+        (
+            second * NS_PER_S,
+            {("session", f"active//{state}"): {"sessions": number} for state, number in samples.items()},
+        )
+        for second in range(1, 20)
+        if samples
+    ]
+    bundle(path, [(0, first), *seen, (20 * NS_PER_S, last)], TEXTS)
+    evidence = SnapshotEvidence(path)
+    made = synthesise(read_counters(path, evidence), evidence, 1, changes_rows)
+    return float(made.executions.columns["cpu_ns"].sum()) / NS_PER_MS
+
+
+def counted(calls: int, mean_ms: Decimal, least_ms: Decimal) -> Values:
+    return {"calls": Decimal(calls), "exec_ms": calls * mean_ms, "exec_min_ms": least_ms, "exec_max_ms": 9 * mean_ms}
+
+
+def test_a_change_that_commits_by_itself_waits_for_the_log_as_long_as_one_with_a_commit(tmp_path: Path) -> None:
+    alone = {UPDATE: counted(CALLS, UPDATE_MS + FLUSH_MS, UPDATE_MS + FASTEST_FLUSH_MS)}
+    seen: Values = {"Commit": Decimal(3), "Updating status": Decimal(1)}
+    whole = float(CALLS * (UPDATE_MS + FLUSH_MS))
+    sampled = cpu_ms(tmp_path / "sampled.trace", alone, {}, seen)
+    assert 0 < sampled < 0.03 * whole  # of 76 samples all were commits
+    unseen = cpu_ms(tmp_path / "unseen.trace", alone, {}, {})
+    assert unseen == pytest.approx(float(CALLS * (UPDATE_MS + FASTEST_FLUSH_MS)), rel=0.01)
+    explicit = {
+        BEGIN: counted(CALLS, Decimal("0.01"), Decimal("0.01")),
+        UPDATE: counted(CALLS, UPDATE_MS, UPDATE_MS),
+        COMMIT: counted(CALLS, FLUSH_MS, FASTEST_FLUSH_MS),
+    }
+    log: dict[tuple[str, str], Values] = {("log", "log"): {"flushes": Decimal(CALLS), "flush_ms": CALLS * FLUSH_MS / 2}}
+    assert cpu_ms(tmp_path / "explicit.trace", explicit, log, seen) < 0.02 * whole
+
+
+def test_what_lookups_wait_for_is_not_taken_for_commits(tmp_path: Path) -> None:
+    alone = {UPDATE: counted(CALLS, UPDATE_MS + FLUSH_MS, UPDATE_MS + FASTEST_FLUSH_MS)}
+    seen: Values = {"Updating": Decimal(2), "Commit": Decimal(2)}
+    assert cpu_ms(tmp_path / "sampled.trace", alone, {}, seen) == pytest.approx(
+        float(CALLS * (UPDATE_MS + FLUSH_MS)) / 2, rel=0.01
+    )
