@@ -333,6 +333,19 @@ def test_endurance_by_hand(tmp_path: Path) -> None:
     assert "is not known" in unrated.basis
 
 
+def test_clients_that_are_through_sooner_do_not_wear_a_drive_by_more_than_was_recorded(tmp_path: Path) -> None:
+    """Their requests come again as often as the recording does, which takes ten times as long as the run."""
+    path, years = recording(tmp_path), []
+    for rules in (["replay.mode=open"], ["replay.mode=closed", "replay.clients=8", "replay.think=0 s"]):
+        scenario = load_scenario(SSD, rules)
+        result = of_path(path, scenario).run(scenario, 1.0, lambda _: None)
+        found = endurance_of(scenario, result, {"data": 14e15})
+        assert found is not None
+        years.append(found.value)
+    assert result.summary["lag_ns"]["at_end"] < -0.9 * result.summary["trace"]["span_ns"]
+    assert years[1] == pytest.approx(years[0], rel=0.02)
+
+
 def test_a_load_of_the_scenario_itself_is_refused(tmp_path: Path) -> None:
     subject = subject_of(tmp_path, DISK)
     with pytest.raises(ScenarioError, match=r"replay\.load: is varied here"):
