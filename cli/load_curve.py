@@ -8,7 +8,7 @@ import typer
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_subject
 from tiersim.files import check_target
-from tiersim.scenarios.load_steps import WHOLE
+from tiersim.scenarios.load_steps import whole_loads
 
 if TYPE_CHECKING:
     from tiersim.scenarios.sizing.subject import SizingSubject
@@ -99,11 +99,8 @@ def _show(
     title = f"{subject.name} on {document['scenario']}"
     notes = [
         *_notes(document, subject, targets),
-        *(
-            one
-            for one in verdicts.notes_of_rows(row["summary"] for row in document["points"])
-            if not one.startswith(WHOLE.partition("{")[0].capitalize())  # these are of all loads
-        ),
+        # which loads did not run is said of all of them
+        *verdicts.notes_of_rows({**row["summary"], "load_not_run": None} for row in document["points"]),
     ]
     terminal.show_table(title, columns, table, "\n".join(notes))
 
@@ -155,5 +152,5 @@ def _notes(document: dict[str, Any], subject: "SizingSubject", targets: "list[Ta
         notes.append(f"Limited by {document['limited_by']}.")
     if document["not_run"]:
         pairs = (f"{one['load']:g} × ran as {one['ran']:.4g} ×" for one in document["not_run"])
-        notes.append(f"{WHOLE.format(subject.steps().whole).capitalize()}{', '.join(pairs)}.")
+        notes.append(f"{whole_loads(subject.steps().whole, pairs).capitalize()}.")
     return notes

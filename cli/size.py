@@ -9,7 +9,7 @@ from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_subject
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target
-from tiersim.scenarios.load_steps import WHOLE
+from tiersim.scenarios.load_steps import whole_loads
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
@@ -173,8 +173,8 @@ def _show(document: dict[str, Any], name: str) -> None:
     errors = verdicts.notes_of_rows(one["row"]["summary"] for one in entries if one["row"])
     notes = [_answer(document), *_doubts(document), *_whys(before), *_unknown(good), *errors]
     if document["load"] != document["load_asked"]:
-        whole = WHOLE.format(document["load_in_whole"]).capitalize()
-        notes.append(f"{whole}{document['load_asked']:.4g} × was asked for.")
+        whole = whole_loads(document["load_in_whole"], [f"{document['load_asked']:.4g} × was asked for"])
+        notes.append(f"{whole.capitalize()}.")
     if left_out:
         notes.append(f"{left_out} more candidates are in the document (--json, -o): {len(failed)} of all fail.")
     terminal.show_table(title, columns, table, "\n".join(notes), words=2)

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from tiersim.cli import terminal, verdicts
-from tiersim.scenarios.load_steps import WHOLE
+from tiersim.scenarios.load_steps import whole_loads
 from tiersim.units import format_ns
 
 #: More combinations are not shown one by one, but so many of the best and of the worst; fewer in a short table.
@@ -35,6 +35,7 @@ class _Shown:
     error: str | None
     by_point: int | None
     why: str | None  # another point stands for it
+    whole: str  # what loads have whole numbers of, if that is why
     means_ns: Mapping[str, float]  # by class, that are resolved
     summary: Mapping[str, Any]
 
@@ -74,10 +75,9 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
         ]
         title += f"; the {len(best)} lowest and {len(worst)} highest means"
     errors = verdicts.notes_of_rows(one.summary for one in shown if one.status == "done")
-    same_loads = [one.why for one in shown if one.why is not None and one.why.startswith(WHOLE.partition("{")[0])]
     notes = [
         *_failures(shown),
-        *verdicts.caveats([{"caveats": same_loads}]),
+        *_same_loads(shown),
         f"All points: {target}/points.parquet, or --json.",
         *errors,
     ]
@@ -103,12 +103,31 @@ def _shown(row: Mapping[str, Any], keys: Sequence[str]) -> _Shown:
     }
     kept = {
         key: summary[key]
-        for key in ("latency_ns", "throughput_per_s", "bottleneck", "verdict", "in_doubt", "caveats", "load_reached")
+        for key in (
+            "latency_ns",
+            "throughput_per_s",
+            "bottleneck",
+            "verdict",
+            "in_doubt",
+            "caveats",
+            "load_not_run",
+            "load_reached",
+        )
         if key in summary
     }
-    by_point, why = (row["screened"][key] if row["status"] == "screened" else None for key in ("by_point", "why"))
+    screened = row["screened"] if row["status"] == "screened" else {}
+    by_point, why, whole = screened.get("by_point"), screened.get("why"), screened.get("load_in_whole", "")
     settings = tuple(row["settings"][key] for key in keys)
-    return _Shown(row["point"], settings, row["status"], row["error"], by_point, why, means, kept)
+    return _Shown(row["point"], settings, row["status"], row["error"], by_point, why, whole, means, kept)
+
+
+def _same_loads(shown: Sequence[_Shown]) -> list[str]:
+    """Return which points run the load of another, in one sentence for all that have whole numbers of the same."""
+    found: dict[str, list[str]] = {}
+    for one in shown:
+        if one.whole and one.why is not None:
+            found.setdefault(one.whole, []).append(one.why.removeprefix(whole_loads(one.whole, [""])))
+    return [f"{whole_loads(whole, said).capitalize()}." for whole, said in found.items()]
 
 
 def _counts(shown: Sequence[_Shown]) -> str:

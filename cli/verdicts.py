@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tiersim.scenarios.load_steps import WHOLE
+from tiersim.scenarios.load_steps import whole_loads
 
 Summary = Mapping[str, Any]
 
@@ -225,7 +225,8 @@ def caveats(summaries: Iterable[Summary]) -> list[str]:
     """Return the caveats of all results as sentences, each once; keys without effect in one, that none be left out, and
     loads that were not run in one.
     """
-    found = _loads_in_one(list(dict.fromkeys(caveat for summary in summaries for caveat in summary.get("caveats", ()))))
+    summaries = list(summaries)
+    found = [*loads_not_run(summaries), *dict.fromkeys(one for all_ in summaries for one in all_.get("caveats", ()))]
     idle = [one for one in found if _NO_EFFECT in one]
     if len(idle) > 1:
         keys = (f"{key} ({why})" for key, _, why in (one.partition(_NO_EFFECT) for one in idle))
@@ -235,15 +236,13 @@ def caveats(summaries: Iterable[Summary]) -> list[str]:
     return [f"{caveat[0].upper()}{caveat[1:]}." for caveat in found]
 
 
-def _loads_in_one(found: list[str]) -> list[str]:
-    """Return caveats, those of whole sessions that begin alike in one."""
-    begin, *_ = WHOLE.partition("{}")
-    joined: dict[str, str] = {}
-    for caveat in found:
-        head, parted, load = caveat.partition(": ")
-        key = head if caveat.startswith(begin) else caveat
-        joined[key] = f"{joined[key]}, {load}" if parted and key in joined else caveat
-    return list(joined.values())
+def loads_not_run(summaries: Iterable[Summary]) -> list[str]:
+    """Return which loads ran in place of others, in one sentence for all that have whole numbers of the same."""
+    found: dict[str, dict[str, None]] = {}
+    for one in filter(None, (summary.get("load_not_run") for summary in summaries)):
+        said = f"{one['asked']:.4g} × the recorded load ran as {one['ran']:.4g} ×"
+        found.setdefault(one["whole"], {})[said] = None
+    return [whole_loads(whole, said) for whole, said in found.items()]
 
 
 def _reach(multiples: Mapping[str, float]) -> str:

@@ -265,7 +265,6 @@ FLASH_ROW = _record(
     "last_flush_ns",
     "flushing",  # 1: the command that was taken last is a flush
     "calendars",  # index into the pool: what the channels have been promised to, see flash_kernels
-    "channel_free",  # when each would have done all that does not begin soon, if it did nothing else
     "sense_start",  # of the last planned sensing; one entry a die
     "sensed",  # when it is over
     "sensing_planes",  # a bit for each

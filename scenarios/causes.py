@@ -559,7 +559,7 @@ class Waiting:
     names: NDArray[np.str_]  # by stream: of the process; empty when it was not recorded
     facts: dict[str, Any]  # what was inferred, for people
     measured: dict[str, Any]  # recorded waits for the log, as ``measured_latencies`` has them
-    caveat: str | None = None  # that another load runs than was asked for
+    not_run: dict[str, Any]  # what a result says of a load that was asked for, where another runs
 
     def checkpoints(self, streams: Streams, recorded: tuple[Checkpoint, ...]) -> list[Checkpoint]:
         """When the recorded checkpoints, in order, ran in a run of *streams*."""
@@ -622,7 +622,7 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
     """Infer the streams of a trace for a replay as *scenario* says; raises ScenarioError, see :func:`by_the_clock`."""
     rules, names = scenario.model.replay, found.stream_names
     owners = find_owners(trace, names, rules.clients)
-    caveat = None if rules.load == 1.0 else steps_of_requests(owners, rules.seed).caveat(rules.load)
+    not_run = {} if rules.load == 1.0 else steps_of_requests(owners, rules.seed).not_run(rules.load)
     crowd = scale_load(trace, owners, rules.load, found.span_ns, found.files, rules.seed)
     causes = CauseRules(
         rules.dependency_window,
@@ -649,7 +649,7 @@ def make_waiting(trace: RecordedCommands, found: TraceSurvey, scenario: NamedSce
     owner = crowd.owners.stream if crowd.is_recorded else None
     file = streams.station.astype(np.min_scalar_type(len(found.files)))
     nowhere = streams._replace(station=np.zeros(0, np.uint32))
-    return Waiting(nowhere, file, owner, crowd.name, known, syncs, caveat)
+    return Waiting(nowhere, file, owner, crowd.name, known, syncs, not_run)
 
 
 def _recorded_syncs(streams: Streams, latency_ns: NDArray[np.int64]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """In which steps a load can be run: sessions are cloned or left out whole."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 #: A load that is missed by no more than this share is called as it was asked for.
 _SAME = 0.005
@@ -32,16 +33,15 @@ class LoadSteps:
         found = self.at(high)
         return found if self.at(found) == found else high
 
-    def caveat(self, load: float) -> str | None:
-        """Return a sentence where *load* is not what is run."""
+    def not_run(self, load: float) -> dict[str, Any]:
+        """Return, as a result has it, the load that is run in place of *load*; nothing where that is run."""
         found = self.at(load)
-        return (
-            None if found == load else f"{WHOLE.format(self.whole)}{load:.4g} × the recorded load ran as {found:.4g} ×"
-        )
+        return {} if found == load else {"load_not_run": {"whole": self.whole, "asked": load, "ran": found}}
 
 
-#: How a sentence begins that says which load ran in place of which.
-WHOLE = "sessions are cloned or left out whole ({} recorded): "
+def whole_loads(whole: str, said: Iterable[str]) -> str:
+    """Return a sentence that says which loads ran in place of which."""
+    return f"sessions are cloned or left out whole ({whole} recorded): {', '.join(said)}"
 
 
 def as_called(load: float, reached: float) -> float:

@@ -409,7 +409,7 @@ class Played:
         if self.streams is not None:
             waiting, streams = self.waiting[number], part_of(self.streams, number, part.shift_ns)
             described["replay"] |= waiting.facts
-            described["caveats"] += [waiting.caveat] if waiting.caveat else []
+            described |= waiting.not_run
             described["measured_latency_ns"] = {**found.measured, **waiting.measured}
             if found.checkpoints:
                 described["checkpoints"] = _checkpoints(waiting.checkpoints(streams, found.checkpoints))

@@ -227,6 +227,10 @@ class Summary(_Said):
         description="Known faults of the description, each with its reason: a datasheet's seek curve with deep queues, "
         "pages that no access distribution explains, keys without effect."
     )
+    load_not_run: dict[str, float | str] | None = Field(
+        default=None,
+        description="A load that was `asked` for and another that `ran`, as sessions are `whole`.",
+    )
     model_error: ModelErrorSaid = Field(description="Expected error of the models, below.")
     credits: list[dict[str, Any]] | None = Field(
         default=None,

@@ -50,9 +50,9 @@ def points(values: Mapping[str, float], settings: Iterable[Setting]) -> str:
 def flushes(values: Mapping[str, float], settings: Iterable[Setting]) -> str:
     """fio's JSON of synchronous writes on a drive of these numbers."""
     drive, jobs = device(values), []
-    for setting in settings:
+    for group, setting in enumerate(settings):
         rate, _ = simulate(drive, setting, PERCENTS)
         options = {"rw": "randwrite", "bs": "4k", "iodepth": "1", "numjobs": str(setting.jobs), "fdatasync": "1"}
         write = direction(round(rate), 4096, clat_ns=latency_ns(20_000.0))
-        jobs.append(job({**options, "ioengine": "psync"}, f"sync{setting.jobs}", read=direction(0), write=write))
+        jobs.append(job({**options, "ioengine": "psync"}, f"sync{setting.jobs}", group, read=direction(0), write=write))
     return document(*jobs)

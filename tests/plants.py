@@ -344,7 +344,7 @@ def flashes(draw: st.DrawFn) -> Flash:
         client |= slc_caches(draw, unit, program)
     return flash(
         **client,
-        capacity=2 * SPAN_BYTES,
+        capacity=3 * SPAN_BYTES,  # a neighbour has the third of them
         channels=draw(st.sampled_from([count for count in (1, 2, 8) if dies % count == 0])),
         dies=dies,
         unit=unit,

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.ssd.flash_kernels import ENTRIES, idle_from, reserve
+from tiersim.devices.ssd.flash_kernels import CALENDAR_HEAD, ENTRIES, idle_from, reserve
 from tiersim.devices.station_records import Plant
 
 pytestmark = pytest.mark.kernels
 
 #: Times that a calendar holds.
-MOST = (ENTRIES - 1) // 2
+MOST = (ENTRIES - CALENDAR_HEAD) // 2
 #: The word behind a calendar in the pool: nothing may write there.
 BEHIND = -77
 
@@ -32,7 +32,8 @@ def busy(plant: Plant, start: int) -> list[tuple[int, int]]:
     count = int(plant.pool[start])
     assert count <= MOST
     assert plant.pool[start - 1] == plant.pool[start + ENTRIES] == BEHIND
-    times = [int(time) for time in plant.pool[start + 1 : start + 1 + 2 * count]]
+    begin = start + CALENDAR_HEAD
+    times = [int(time) for time in plant.pool[begin : begin + 2 * count]]
     assert all(a < b for a, b in pairwise(times))
     return list(zip(times[::2], times[1::2], strict=True))
 

@@ -309,3 +309,22 @@ def test_what_paused_between_requests_is_left_out(tmp_path: Path) -> None:
     path.write_text(document(paused))
     with pytest.raises(ScenarioError, match="no pauses"):
         targets(measurements(path))
+
+
+def test_jobs_that_ran_at_the_same_time_are_left_out(tmp_path: Path) -> None:
+    """Neither says what the drive does alone; fio parts jobs by stonewall, and later ones say when they began."""
+    path, began_ms = tmp_path / "fit.json", 1_800_000_000_000
+    alone, reads, writes = (
+        job(name=name, group=group, job_start=began_ms + 1000 * second)
+        for group, (name, second) in enumerate((("alone", 0), ("reads", 1), ("writes", 1)))
+    )
+    path.write_text(document(alone, reads, writes))
+    found, left_out = targets(measurements(path))
+    assert [one.runs for one in found] == [1]
+    assert left_out == [
+        f"{path}, reads: 'writes' ran at the same time",
+        f"{path}, writes: 'reads' ran at the same time",
+    ]
+    path.write_text(document(job(name="reads"), job(name="writes")))
+    with pytest.raises(ScenarioError, match="no other job at the same time"):
+        targets(measurements(path))

@@ -18,7 +18,7 @@ from tests.flash_runs import (
 )
 from tests.plants import flash
 from tiersim.devices.ssd.flash import Flash, describe, flash_figures
-from tiersim.devices.ssd.flash_kernels import DIES
+from tiersim.devices.ssd.flash_kernels import CHANNELS, DIES
 from tiersim.operations import FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels
@@ -108,6 +108,35 @@ def test_random_writes_are_sustained_at_the_rate_of_the_weakest_part(part: str) 
     )
     streams = in_loop(drive, WRITE, random_offsets(8000, 8192, drive.capacity), 8192, 32)
     assert per_s(streams) == pytest.approx(describe(drive)["sustained_random_writes_per_s"], rel=0.05)
+
+
+@pytest.mark.parametrize("state", ["fresh", "steady"])
+@pytest.mark.parametrize("reads", [0, 200])
+def test_a_channel_promises_no_more_time_than_there_is(state: str, reads: int) -> None:
+    """Programs, and the copies behind them, wait on 24 dies of one channel, where reads come, too."""
+    own = {"channel_rate": 20_000_000, "buffer": 64 * 4096, "program_size": 4096, "queue_depth": 64}
+    drive = flash(channels=1, dies=24, state=state, over_provisioning=0.28, **own)
+    operations = np.repeat([WRITE, READ], [400 - reads, reads])
+    found = run_flash(drive, np.zeros(400), operations, random_offsets(400, 4096, 1 << 22), 4096)
+    free = int(found.plant.flashes[0]["program_free"])
+    last_ns = max(found.outcome.end_ns, int(found.plant.pool[free : free + drive.dies].max()))
+    assert 0.6 * last_ns < found.plant.work_ns[0, CHANNELS] <= last_ns
+
+
+@pytest.mark.parametrize("writes", [0.3, 0.7])
+def test_reads_and_programs_share_a_channel_that_both_would_fill(writes: float) -> None:
+    drive = flash(channels=1, dies=24, state="fresh", channel_rate=50_000_000, buffer=1 << 20)
+    operations = (np.random.default_rng(3).random(12_000) < writes).astype(np.uint8)
+    streams = in_loop(drive, operations, random_offsets(12_000, 4096, drive.capacity), 4096, 64)
+    assert per_s(streams) == pytest.approx(1e9 / transfer_ns(drive), rel=0.05)
+
+
+def test_a_die_has_done_its_copies_when_they_can_have_passed_the_channel_out_and_in() -> None:
+    drive = one_die(state="steady", over_provisioning=0.28, buffer=0, channel_rate=1_000_000)
+    assert 2 < drive.write_amplification < 3  # one copy behind the first program
+    assert 2 * transfer_ns(drive) > drive.copy_ns
+    found = run_flash(drive, [0], WRITE, 0, 4096)
+    assert found.plant.pool[found.plant.flashes[0]["program_free"]] == 3 * transfer_ns(drive)
 
 
 def test_the_amplification_of_an_analytic_drive_is_the_closed_form() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -227,6 +228,20 @@ def test_sar_goes_on_after_midnight_and_in_hours_of_twelve(tmp_path: Path) -> No
     assert of_devices == [midnight - 60 * S, midnight, midnight + 60 * S]
     assert values(recorded, "device")["dev8-0"]["read_bytes_per_s"] == 1024
     assert not recorded.dropped
+
+
+def test_sar_counts_on_when_the_clock_is_set_back_by_an_hour(tmp_path: Path) -> None:
+    """At the end of daylight saving time. What is earlier was taken for the next day: 23 hours were added."""
+    heading = "          DEV       tps  rd_sec/s  wr_sec/s     await     %util\n"
+    times = ("02:00:00", "02:10:00", "02:20:00", "02:30:00", "02:40:00", "02:50:00", "02:00:00", "02:10:00")
+    lines = (f"{time}    dev8-{disk}   1.00   2.00   3.00   4.00   5.00\n" for time in times for disk in "01")
+    recorded = read_text(
+        tmp_path, f"Linux 3.10 (a) \t10/25/2026 \t_x86_64_\t(4 CPU)\n\n01:50:00{heading}{''.join(lines)}"
+    )
+    counted = [s.time_ns for s in recorded.snapshots()]
+    assert [(later - first) // S for first, later in pairwise(counted) if first and later] == [600] * 7
+    (said,) = recorded.warnings
+    assert said.startswith("recorded: its clock was set back by 60 min (daylight saving time?); from there on times")
 
 
 # Clouds.

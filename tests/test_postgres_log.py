@@ -403,3 +403,11 @@ def test_a_plan_with_a_number_without_end_is_left_out(tmp_path: Path) -> None:
     plan = '{"Query Text": "select 1", "Plan": {"Node Type": "Result", "WAL Bytes": 1e999999999}}'
     recorded = read_text(tmp_path, f"{AT}LOG:  duration: 2.000 ms  plan:\n\t{plan}\n")
     assert all(row.get("log_bytes") is None for row in statements(recorded))
+
+
+def test_a_clock_that_was_set_back_is_said(tmp_path: Path) -> None:
+    """Its zone is not known, so an hour comes twice; entries that are late by seconds are no such hour."""
+    times = ("02:50:00", "02:59:59", "02:59:58", "02:00:00", "02:10:00")
+    lines = "".join(f"2026-10-25 {time}.000 XYZ [1] LOG:  duration: 1.000 ms  statement: select 1\n" for time in times)
+    (said,) = (one for one in read_text(tmp_path, lines).warnings if "clock" in one)
+    assert said.startswith("recorded: its clock was set back by 60 min (daylight saving time?): what ran before lies")

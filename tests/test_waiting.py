@@ -503,7 +503,7 @@ def test_a_checkpoint_of_a_run_spans_the_writes_of_the_recorded_one(monkeypatch:
     }
     recorded = tuple(Checkpoint(start, end, 50) for start, end in ((3, 20), (40, 40), (60, 99), (150, 160)))
     nothing = np.zeros(0, np.uint8)
-    waiting = Waiting(NO_STREAMS, nothing, None, np.empty(0, np.str_), {}, {})
+    waiting = Waiting(NO_STREAMS, nothing, None, np.empty(0, np.str_), {}, {}, {})
     wanted = []
     for one in recorded:
         rows = [

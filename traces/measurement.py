@@ -24,6 +24,7 @@ class MeasuredPoint:
     sync: str | None = (
         None  # how: fsync, fdatasync; O_SYNC, O_DSYNC, write-through: then it is part of the write's latency
     )
+    beside: str = ""  # what ran at the same time, so that what was measured is of both
     pauses: bool = False  # between requests, so that fewer than *depth* are outstanding
     rate_limit_iops: float | None = None  # of this direction, all jobs together; None: as fast as it can
     requests: int | None = None

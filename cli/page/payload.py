@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.cli.page.numbers import finite
 from tiersim.cli.page.query_payload import commits, parts, query_payload, transaction_us, without_queries
 from tiersim.cli.page.series import curves, database_payload, intervals_to_merge, over_time, stations
-from tiersim.cli.verdicts import expected_multiples, meaning
+from tiersim.cli.verdicts import expected_multiples, loads_not_run, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES
 from tiersim.units import NS_PER_S, format_bytes
@@ -235,7 +235,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "recorded_on": {key: summary.get("calibration", {}).get(key) for key in ("baseline", "described")},
         "in_doubt": in_doubt(summary),
         "has_tails": bool(summary.get("tails")),
-        "caveats": list(summary.get("caveats", ())),
+        "caveats": [*loads_not_run([summary]), *summary.get("caveats", ())],
         "curves": {} if saturated else curves(result),
         "bottleneck": _with_part(finite(summary.get("bottleneck"))),
         "helps": finite(helpful(summary)),

@@ -577,7 +577,6 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         host_threads=drive.host_threads or 0,
         last_flush_ns=-(drive.flush_interval or 0),
         calendars=builder.table([0] * (drive.channels * ENTRIES)),
-        channel_free=builder.table([0] * drive.channels),
         sense_start=builder.table([0] * drive.dies),
         sensed=builder.table([0] * drive.dies),
         sensing_planes=builder.table([0] * drive.dies),

@@ -8,7 +8,9 @@ buffer is full a write waits for the oldest unit in it.
 
 A channel keeps a short calendar of busy times, in order and apart. A transfer takes all time that is left from when its
 data are there, in pieces if it must (a controller can pause a transfer and go on with it), so one that was planned
-early and is ready late does not keep others from the bus, and no gap is lost.
+early and is ready late does not keep others from the bus, and no gap is lost. What begins later than one program time
+from now has no place there yet: others overtake it as long as the channel can do all that it promised by the last end
+that was said.
 """
 
 from typing import NamedTuple
@@ -23,14 +25,16 @@ from tiersim.random_numbers import FLASH_PLACE, bits_from, random_bits
 
 #: Busy times that a calendar holds; when there are more, the two that lie farthest ahead become one, as long as both.
 _MOST = 96
-#: Entries of a calendar in the pool: how many times there are, then begin and end of each.
-ENTRIES = 1 + 2 * _MOST
+#: Entries of a calendar in the pool: how many times there are; when the channel has done all that it promised, if it is
+#: never idle before; the last end of what it promised that for; then begin and end of each time.
+_FREE, _SAID, CALENDAR_HEAD = 1, 2, 3
+ENTRIES = CALENDAR_HEAD + 2 * _MOST
 
 
 @kernel
 def idle_from(p: Plant, calendar: int, at_ns: int) -> int:
     """When the channel is idle first, at *at_ns* or later."""
-    place = calendar + 1
+    place = calendar + CALENDAR_HEAD
     end = place + 2 * p.pool[calendar]
     while place < end and p.pool[place] <= at_ns:
         at_ns = max(at_ns, p.pool[place + 1])
@@ -41,8 +45,9 @@ def idle_from(p: Plant, calendar: int, at_ns: int) -> int:
 @kernel
 def reserve(p: Plant, calendar: int, now: int, at_ns: int, length_ns: int) -> int:
     """Promise what is left of the channel from *at_ns* on, *length_ns* of it; returns when that ends."""
+    promise(p, calendar, now, length_ns)
     end = _forget(p, calendar, now)
-    place = calendar + 1
+    place = calendar + CALENDAR_HEAD
     while place < end and p.pool[place + 1] < at_ns:
         place += 2
     begin = at_ns
@@ -68,14 +73,34 @@ def reserve(p: Plant, calendar: int, now: int, at_ns: int, length_ns: int) -> in
         end -= last - place - 2
     p.pool[place] = begin
     p.pool[place + 1] = busy_until
-    p.pool[calendar] = (end - calendar) // 2
+    p.pool[calendar] = (end - calendar - CALENDAR_HEAD) // 2
     return done
+
+
+@kernel
+def promise(p: Plant, calendar: int, now: int, length_ns: int) -> int:
+    """Add to the work of a channel; returns when it has done all of it, at the earliest."""
+    free = calendar + _FREE
+    p.pool[free] = max(p.pool[free], now) + length_ns
+    return p.pool[free]
+
+
+@kernel
+def end_of(p: Plant, calendar: int, done_ns: int) -> int:
+    """When work ends whose channel has done its part by *done_ns*: not before the channel can have done all that it
+    promised, unless other work ends then or later.
+    """
+    said = calendar + _SAID
+    if p.pool[calendar + _FREE] > p.pool[said]:
+        done_ns = max(done_ns, p.pool[calendar + _FREE])
+    p.pool[said] = max(p.pool[said], done_ns)
+    return done_ns
 
 
 @kernel
 def _forget(p: Plant, calendar: int, now: int) -> int:
     """Drop what is over and make room for one more; returns where the calendar ends then."""
-    first = calendar + 1
+    first = calendar + CALENDAR_HEAD
     end = first + 2 * p.pool[calendar]
     past = first
     while past < end and p.pool[past + 1] <= now:
@@ -367,7 +392,8 @@ def _read_part(p: Plant, station: int, flash: int, now: int, at_ns: int, part: P
         p.pool[sensing] = planes
     into_registers(p, flash, die, page, planes)
     transfer = units * f["unit_channel_ns"]
-    end = max(p.pool[read_free], reserve(p, calendar, now, max(at_ns, p.pool[sensed]), transfer))
+    end = reserve(p, calendar, now, max(at_ns, p.pool[sensed]), transfer)
+    end = end_of(p, calendar, max(p.pool[read_free], end))
     if p.pool[program_free] > start:
         p.pool[program_free] += end - start
         f["last_program_ns"] = max(f["last_program_ns"], p.pool[program_free])
@@ -505,13 +531,19 @@ def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     read = p.pool[f["reads"]]
     start = max(f["filled_ns"], p.pool[program_free], p.pool[f["read_free"] + die])
     soon = start <= now + f["program_ns"]
-    at = _transfer(p, flash, now, die, soon, start + f["patched_units"] * read, units)
+    calendar = f["calendars"] + die % f["channels"] * ENTRIES
+    ready = start + f["patched_units"] * read
+    length_ns = units * f["unit_channel_ns"]
+    if soon:
+        at = reserve(p, calendar, now, ready, length_ns)
+    else:  # reads do not see it: nobody knows yet what lies between
+        at = max(promise(p, calendar, now, length_ns), ready + length_ns)
     end = at + f["program_ns"]
     into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)
     if f["slc_units"] > 0:
         take_room(p, flash, die, units)
         choose_cells(p, flash)
-    p.pool[program_free] = end + _collect(p, station, now, die, soon, end, units)
+    p.pool[program_free] = end_of(p, calendar, end + _collect(p, station, now, die, soon, end, units))
     for number in range(f["units_buffered"] - units, f["units_buffered"]):
         if f["buffer_units"] > 0:
             p.pool[f["buffer_free"] + number % f["buffer_units"]] = end
@@ -522,22 +554,6 @@ def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     p.work_ns[station, CHANNELS] += units * f["unit_channel_ns"]
     p.work_ns[station, DIES] += p.pool[program_free] - start
     return end
-
-
-@kernel
-def _transfer(p: Plant, flash: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
-    """Take *units* over the channel of a die; returns when the last is over.
-
-    What does not begin *soon* adds to the work that the channel has to do from now on and is over when that is done, at
-    the earliest; reads do not see it: nobody knows yet what lies between.
-    """
-    f = p.flashes[flash]
-    channel = die % f["channels"]
-    if not soon:
-        free = f["channel_free"] + channel
-        p.pool[free] = max(p.pool[free], now) + units * f["unit_channel_ns"]
-        return max(p.pool[free], at_ns + units * f["unit_channel_ns"])
-    return reserve(p, f["calendars"] + channel * ENTRIES, now, at_ns, units * f["unit_channel_ns"])
 
 
 @kernel
@@ -553,13 +569,15 @@ def _collect(p: Plant, station: int, now: int, die: int, soon: bool, at_ns: int,
     erases = p.pool[erases_owed] >> 32
     p.pool[copies_owed] &= 0xFFFF
     p.pool[erases_owed] &= 0xFFFF_FFFF
+    calendar = f["calendars"] + die % f["channels"] * ENTRIES
+    unit_ns = f["unit_channel_ns"]
     if not soon:
-        _transfer(p, flash, now, die, soon, at_ns, 2 * copies)
+        promise(p, calendar, now, 2 * copies * unit_ns)
     copied = 0
     while soon and copied < copies:  # a page at a time, out of its block and into another
         part = min(copies - copied, f["page_units"])
-        _transfer(p, flash, now, die, soon, at_ns + copied * f["copy_ns"], part)
-        _transfer(p, flash, now, die, soon, at_ns + (copied + part) * f["copy_ns"], part)
+        reserve(p, calendar, now, at_ns + copied * f["copy_ns"], part * unit_ns)
+        reserve(p, calendar, now, at_ns + (copied + part) * f["copy_ns"], part * unit_ns)
         copied += part
-    p.work_ns[station, CHANNELS] += 2 * copies * f["unit_channel_ns"]
+    p.work_ns[station, CHANNELS] += 2 * copies * unit_ns
     return copies * f["copy_ns"] + erases * f["erase_ns"]

@@ -131,15 +131,14 @@ def _placed(scenario: NamedScenario, name: str, classes: Mapping[str, tuple[str,
 
 
 def _bytes_a_year(result: Result) -> dict[str, float]:
-    """Return bytes a year by latency class, of the time in which anything was done."""
+    """Return bytes a year by latency class."""
     table = result.timeline
     if "bytes" not in table.column_names:
         return {}
     start, end, moved = (table[key].to_numpy() for key in ("start_ns", "end_ns", "bytes"))
     classes = np.array(table["class"].to_pylist())
     closed = start < start.max()  # the last interval takes what ended later
-    busy = closed & (moved > 0)
-    elapsed_ns = float(end[busy].max(initial=1))
+    elapsed_ns = _elapsed_ns(result, end[closed], moved[closed] > 0)
     return {
         name: float(moved[closed & (classes == name)].sum()) * _YEAR_NS / elapsed_ns
         for name in np.unique(classes).tolist()
@@ -156,8 +155,16 @@ def _passed_a_year(result: Result, volume: Volume) -> float:
     own &= np.array(table["resource"].to_pylist()) == "link"
     start, end, share = (_numbers(table[key])[own] for key in ("start_ns", "end_ns", "utilisation"))
     busy_ns = float((share * (end - start)).sum())
-    elapsed_ns = float(end[share > 0].max(initial=1))
+    elapsed_ns = _elapsed_ns(result, end, share > 0)
     return busy_ns / NS_PER_S * drive.link_rate / volume.count * _YEAR_NS / elapsed_ns
+
+
+def _elapsed_ns(result: Result, end_ns: NDArray[Any], busy: NDArray[np.bool_]) -> float:
+    """Return the time in which a run's work comes again: that of the recording, though a run of clients that are
+    answered sooner is over sooner; of a described workload that in which anything was done.
+    """
+    is_described = result.summary["verdict"].get("arrivals") == "described"
+    return float((end_ns[busy] if is_described else end_ns).max(initial=1))
 
 
 def _numbers(column: Any) -> NDArray[np.float64]:

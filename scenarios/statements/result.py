@@ -409,6 +409,11 @@ def summarise_statements(
             *([_NOT_WARMED] if believed["cache"] == NOT_WARMED else []),
             *_caveats(scenario, assembled),
         ],
+        **(
+            {}
+            if load.described
+            else steps_of_statements(scenario.model.replay, load).not_run(scenario.model.replay.load)
+        ),
         "conservation": conservation(plant, stations, outcome),
     }
     if balance:
@@ -719,9 +724,6 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
         direct_io=bool(assembled.settings.engine.get("direct_io")),
         clients=assembled.clients,
     )
-    rules = scenario.model.replay
-    other_load = None if load.described else steps_of_statements(rules, load).caveat(rules.load)
-    found += [other_load] if other_load else []
     if is_extrapolated(load, assembled.settings):
         found.append(
             f"extrapolated: the pool of {format_bytes(assembled.settings.buffer_pool_bytes)} is more than four times as"

@@ -32,6 +32,7 @@ SUMMARY_KEYS = (
     "extrapolated",
     "cost",
     "caveats",
+    "load_not_run",
 )
 #: What of each query is left out besides: how its executions came about is the same in all points.
 _NOT_OF_QUERIES = ("executions", "cpu")
@@ -59,13 +60,19 @@ def failed_row(error: str, *, point: int = 0, replication: int = 0, settings: Ma
 
 
 def screened_row(
-    stands_for_it: int, why: str, *, point: int = 0, replication: int = 0, settings: Mapping[str, str] | None = None
+    stands_for_it: int,
+    why: str,
+    whole: str = "",
+    *,
+    point: int = 0,
+    replication: int = 0,
+    settings: Mapping[str, str] | None = None,
 ) -> Row:
     """Return the row of a point that was not simulated because the point *stands_for_it* gives the same, with the
-    sentence that says why.
+    sentence that says why; *whole* is what loads have whole numbers of, where it is that.
     """
     row = _row(point, replication, settings, "screened", None, {})
-    return {**row, "screened": {"by_point": stands_for_it, "why": why}}
+    return {**row, "screened": {"by_point": stands_for_it, "why": why} | ({"load_in_whole": whole} if whole else {})}
 
 
 def _row(

@@ -210,7 +210,7 @@ def run_sweep(
             continue
         by = stand_ins[number]
         if folder.row(by.point)["status"] == "done":
-            write(Done(screened_row(by.point, by.why, **about(grid.point(number))), None))
+            write(Done(screened_row(by.point, by.why, by.whole, **about(grid.point(number))), None))
         else:
             alone.append(number)
     run(alone)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.popularity.fit import predict
-from tiersim.scenarios.load_steps import WHOLE
+from tiersim.scenarios.load_steps import whole_loads
 from tiersim.scenarios.statements.assembly import cache_state_of, frames_of
 from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.scenarios.sweeps.grid import Grid, Point
@@ -19,10 +19,11 @@ LOAD = "replay.load"
 
 @dataclass(frozen=True)
 class StandIn:
-    """The point that stands for another one, and why."""
+    """The point that stands for another one, and why; what loads have whole numbers of, where it is that."""
 
     point: int
     why: str
+    whole: str = ""
 
 
 def stand_ins(grid: Grid, source: SweepSource, tolerance: float) -> Mapping[int, StandIn]:
@@ -87,8 +88,8 @@ def same_loads(grid: Grid, source: SweepSource) -> Mapping[int, StandIn]:
     for (_, _, load), points in groups.items():
         (_, by, whole), *repeated = sorted(points)  # the one that asked for that load, if it is there
         for _, number, _ in repeated:
-            why = f"{WHOLE.format(whole)}{load:.4g} × ran, as at point {by}"
-            stand_ins[number] = StandIn(by, why)
+            why = whole_loads(whole, [f"{load:.4g} × ran, as at point {by}"])
+            stand_ins[number] = StandIn(by, why, whole)
     return stand_ins
 
 

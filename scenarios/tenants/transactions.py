@@ -14,7 +14,7 @@ from tiersim.simulator.verdict import BEHIND_THROUGHPUT
 from tiersim.units import NS_PER_S
 
 #: What a result of derived requests says as the run of the statements does.
-_OF_THE_RUN = ("verdict", "load", "throughput_shortfall_pct", "model_error", "range", "caveats")
+_OF_THE_RUN = ("verdict", "load", "throughput_shortfall_pct", "model_error", "range", "caveats", "load_not_run")
 _OF_ITS_REPLAY = ("keeps", "sessions", "recorded_connections")
 _OF_ITS_TRACE = ("name", "hash", "statements", "transactions", "span_ns")
 

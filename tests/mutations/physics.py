@@ -268,6 +268,22 @@ PHYSICS = (
         ("tests/test_flash_writes.py::test_a_read_waits_for_the_program_in_progress_but_no_longer_than_the_suspend",),
     ),
     Fault(
+        "flash-channel-full",
+        "devices/ssd/flash_kernels.py",
+        "if p.pool[calendar + _FREE] > p.pool[said]:",
+        "if p.pool[calendar + _FREE] > p.pool[said] and False:",
+        "A channel promises more time than there is.",
+        ("tests/test_flash_writes.py::test_a_channel_promises_no_more_time_than_there_is",),
+    ),
+    Fault(
+        "flash-channel-reads",
+        "devices/ssd/flash_kernels.py",
+        "    promise(p, calendar, now, length_ns)\n    end = _forget",
+        "    end = _forget",
+        "Programs that do not begin soon do not see that reads take time of their channel.",
+        ("tests/test_flash_writes.py::test_reads_and_programs_share_a_channel_that_both_would_fill",),
+    ),
+    Fault(
         "flash-flush-interval",
         "devices/ssd/flash_kernels.py",
         'done = max(done, f["last_flush_ns"] + f["flush_interval_ns"])',

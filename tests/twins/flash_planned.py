@@ -15,7 +15,8 @@ class Channel:
     """What a channel has been promised to."""
 
     taken: list[tuple[int, int]] = field(default_factory=list)  # begin and end, in order
-    later_free: int = 0  # of what lies so far ahead that reads do not see it
+    free: int = 0  # of all that it was promised, what lies so far ahead that reads do not see it, too
+    said: int = 0  # when the last of it ends for whoever asked
 
     def idle_from(self, at: int) -> int:
         """When it is idle first."""
@@ -24,8 +25,20 @@ class Channel:
                 at = max(at, end)
         return at
 
+    def transfer_later(self, now: int, at: int, length: int) -> int:
+        """Take some time that reads need not leave; return when that is over."""
+        self.free = max(self.free, now) + length
+        return max(self.free, at + length)
+
+    def end(self, done: int) -> int:
+        """Say when work ends: not before all that was promised can be over, unless other work ends then or later."""
+        done = done if self.free <= self.said else max(done, self.free)
+        self.said = max(self.said, done)
+        return done
+
     def transfer(self, now: int, at: int, length: int) -> int:
         """Take all time that is left from *at* on; return when that is enough."""
+        self.free = max(self.free, now) + length
         self.taken = [one for one in self.taken if one[1] > now]
         left, pieces = length, []
         for begin, end in [*self.taken, (NEVER, NEVER)]:
@@ -181,7 +194,7 @@ class Planned(Twin):
             die.sensed_at = start + self.sensing_ns(number, page)
         die.registers.update(dict.fromkeys(planes, page))
         transferred = channel.transfer(now, max(at, die.sensed_at), len(units) * self.transfer_ns)
-        end = max(die.read_free, transferred)
+        end = channel.end(max(die.read_free, transferred))
         if die.program_free > start:
             die.program_free += end - start
             self.last_program = max(self.last_program, die.program_free)
@@ -226,12 +239,11 @@ class Planned(Twin):
         if soon:
             there = channel.transfer(now, ready, count * self.transfer_ns)
         else:
-            channel.later_free = max(channel.later_free, now) + count * self.transfer_ns
-            there = max(channel.later_free, ready + count * self.transfer_ns)
+            there = channel.transfer_later(now, ready, count * self.transfer_ns)
         end = there + self.took
         die.registers.clear()
         die.program_took = self.took
-        die.program_free = end + self._fold(now, die, channel, count, end if soon else None)
+        die.program_free = channel.end(end + self._fold(now, die, channel, count, end if soon else None))
         if self.drive.buffer:
             self.buffer.extend([end] * count)
         self.last_program = max(self.last_program, end)
@@ -266,7 +278,7 @@ class Planned(Twin):
             channel.transfer(now, (at or 0) + first * self.drive.copy_ns, (last - first) * self.transfer_ns)
             channel.transfer(now, (at or 0) + last * self.drive.copy_ns, (last - first) * self.transfer_ns)
         if at is None and whole:
-            channel.later_free = max(channel.later_free, now) + 2 * whole * self.transfer_ns
+            channel.transfer_later(now, 0, 2 * whole * self.transfer_ns)
         return whole * self.drive.copy_ns + blocks * self.drive.erase
 
     def _move_out(self, now: int) -> None:

@@ -33,6 +33,8 @@ _MS_PER_S = 1000
 #: Documents are of one run when it began, by them, no more than this apart: fio's whole seconds are off by up to one.
 _SAME_START_S = 1.5
 _BLOCK_TOLERANCE = 0.01
+#: Jobs ran at the same time if they did for more than this share of the shorter one: a job begins when another ends.
+_OVERLAP = 0.05
 _DEPTH_TOLERANCE = 1.2
 _ALONE_PCT = 99.9
 
@@ -122,7 +124,6 @@ def _of_document(document: Mapping[str, Any], file: str, damage: tuple[str, ...]
     """Yield what each setting measured; entries of one name, group and options are the jobs of one setting."""
     common = _options(document.get("global options"))
     settings: dict[tuple[str, str, str], tuple[dict[str, str] | None, list[dict[str, Any]]]] = {}
-    names_of: defaultdict[str, set[str]] = defaultdict(set)
     for entry in document["jobs"]:
         if not isinstance(entry, dict):
             raise TraceError(f"{file}: a job in its JSON is {str(entry)[:20]!r}, not an object; give what fio wrote")
@@ -130,17 +131,54 @@ def _of_document(document: Mapping[str, Any], file: str, damage: tuple[str, ...]
         own = _options(entry.get("job options"))
         options = None if own is common is None else {**(common or {}), **(own or {})}
         settings.setdefault((job, group, str(options)), (options, []))[1].append(entry)
-        names_of[group].add(job)
-    names = {group: sorted(jobs) for group, jobs in names_of.items()}
-    for (job, group, _), (options, entries) in settings.items():
+    beside = _beside({key: entries for key, (_, entries) in settings.items()})
+    for key, (options, entries) in settings.items():
         warnings = list(damage)
-        if group and len(names[group]) > 1:
-            other = next(name for name in names[group] if name != job)
-            more = f" and {len(names[group]) - 2:,} more" if len(names[group]) > 2 else ""
-            warnings.append(f"{other!r}{more} ran at the same time (jobs of one group, without stonewall)")
+        if key in beside:
+            warnings.append(f"{beside[key]} ran at the same time (jobs without stonewall)")
         if any(number(entry, "error") for entry in entries):
             warnings.append("the job ended with an error")
-        yield from _of_setting(f"{file}: job {job!r}", _Job(file, job, options, entries, warnings))
+        job = key[0]
+        yield from _of_setting(f"{file}: job {job!r}", _Job(file, job, options, entries, warnings, beside.get(key, "")))
+
+
+#: A setting: name and group of its jobs, and their options.
+_Key = tuple[str, str, str]
+
+
+def _beside(settings: Mapping[_Key, Sequence[Mapping[str, Any]]]) -> Mapping[_Key, str]:
+    """Return who ran at the same time as others, and which: jobs of one group, which no stonewall parts; and jobs of
+    several, by when they began (fio 3.34 and later) and how long they ran.
+    """
+    found: dict[_Key, str] = {}
+    names_of: defaultdict[str, set[str]] = defaultdict(set)
+    for job, group, _ in settings:
+        names_of[group].add(job)
+    names = {group: sorted(jobs) for group, jobs in names_of.items() if group and len(jobs) > 1}
+    for key in settings:
+        job, group, _ = key
+        if group in names:
+            other = next(name for name in names[group] if name != job)
+            more = f" and {len(names[group]) - 2:,} more" if len(names[group]) > 2 else ""
+            found[key] = f"{other!r}{more}"
+    longest: tuple[float, float, _Key] | None = None
+    for start, end, key in sorted((*span, key) for key, entries in settings.items() if (span := _span_ms(entries))):
+        if longest and min(end, longest[1]) - start > _OVERLAP * min(end - start, longest[1] - longest[0]):
+            found.setdefault(key, repr(longest[2][0]))
+            found.setdefault(longest[2], repr(key[0]))
+        if longest is None or end > longest[1]:
+            longest = (start, end, key)
+    return found
+
+
+def _span_ms(entries: Sequence[Mapping[str, Any]]) -> tuple[float, float] | None:
+    """Return when the first of some jobs began and the last ended, without their ramp time; None where nobody says."""
+    found = [
+        (start, start + max(number(entry.get(operation), "runtime") or 0 for operation in OPERATIONS))
+        for entry in entries
+        if (start := number(entry, "job_start"))
+    ]
+    return (min(start for start, _ in found), max(end for _, end in found)) if found else None
 
 
 def _options(values: Any) -> dict[str, str] | None:
@@ -158,6 +196,7 @@ class _Job(NamedTuple):
     options: Mapping[str, str] | None  # None: the file says none
     entries: Sequence[Mapping[str, Any]]
     warnings: Sequence[str]
+    beside: str
 
 
 def _of_setting(place: str, job: _Job) -> Iterator[MeasuredPoint]:
@@ -226,6 +265,7 @@ def _point(job: _Job, wanted: JobOptions | None, operation: Operation) -> Measur
         file=job.file,
         job=job.name,
         operation=operation,
+        beside=job.beside,
         iops=iops,
         requests=round(requests or 0) or None,
         seconds=runtime_ms / _MS_PER_S or None,

@@ -41,7 +41,14 @@ from tiersim.traces.readers.plausibility import Plausibility
 from tiersim.traces.readers.postgres.snapshots import POSTGRESQL
 from tiersim.traces.readers.postgres_log import looks_like_postgres_log, read_postgres_log
 from tiersim.traces.readers.published import Alibaba, Msr, Spc, Systor17, Tencent
-from tiersim.traces.readers.recorded import Recorded, Source, decoded, opened_files, write_recorded
+from tiersim.traces.readers.recorded import (
+    MOST_STEPS_BACK,
+    Recorded,
+    Source,
+    decoded,
+    opened_files,
+    write_recorded,
+)
 from tiersim.traces.readers.sqlserver.event_xml import EVENT_XML
 from tiersim.traces.readers.sqlserver.executions import finish_executions
 from tiersim.traces.readers.sqlserver.perfmon import PERFMON
@@ -51,8 +58,10 @@ from tiersim.traces.readers.sqlserver.trc import looks_like_trc, read_trc
 from tiersim.traces.readers.sqlserver.xel import MAGIC as XEL_MAGIC
 from tiersim.traces.readers.sqlserver.xel import read_xel
 from tiersim.traces.readers.sysbench_output import looks_like_sysbench_output, read_sysbench_output
+from tiersim.units import NS_PER_S
 
 SNIFFED_BYTES = 1 << 16
+_MINUTE_NS = 60 * NS_PER_S
 Progress = Callable[[int, int], None]
 _NUMBERS = re.compile(r"(\d+)")
 
@@ -380,13 +389,24 @@ def read_sources(
     recorded = Recorded(keep_literals=keep_literals, scratch=scratch)
     files = _in_order(files)
     for source, (path, key) in zip(opened_files([path for path, _ in files], progress), files, strict=True):
+        recorded.statements.begin_file()
         SOURCES[key].read(path, source, recorded)
+        _say_steps_back(path, recorded)
         recorded.source_files.append({"name": path.name, "sha256": source.sha256()})
         if key not in recorded.formats:
             recorded.formats.append(key)
     for key in recorded.formats:
         SOURCES[key].finish(recorded)
     return recorded
+
+
+def _say_steps_back(path: Path, recorded: Recorded) -> None:
+    steps_ns = recorded.statements.steps_back_ns
+    if 0 < len(steps_ns) <= MOST_STEPS_BACK:
+        recorded.warnings.append(
+            f"{path.name}: its clock was set back by {max(steps_ns) / _MINUTE_NS:.0f} min (daylight saving time?): what"
+            " ran before lies among what ran after, so rates there are too high; import both parts of the file apart"
+        )
 
 
 def _in_order(files: Sequence[tuple[Path, str]]) -> list[tuple[Path, str]]:

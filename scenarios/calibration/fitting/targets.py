@@ -111,7 +111,7 @@ def targets(measured: Iterable[MeasuredPoint]) -> tuple[list[FitTarget], list[st
     if not runs:
         raise ScenarioError(
             "nothing that was measured can be repeated: a point needs block size, depth, pattern, rate and mean"
-            " latency, direct IO, no pauses, and no limit to its rate"
+            " latency, direct IO, no pauses, no limit to its rate, and no other job at the same time"
         )
     return [_mean(setting, runs[setting]) for setting in sorted(runs)], left_out
 
@@ -123,6 +123,8 @@ def _setting(points: Sequence[MeasuredPoint]) -> Setting | str:
         return "block size, depth, pattern or share of reads is not known"
     if first.direct is False:
         return "went through the page cache"
+    if first.beside:  # nobody knows what either would have done alone
+        return f"{first.beside} ran at the same time"
     if first.pauses:  # its rate tells how long it paused, and nothing of the drive
         return "it paused between requests"
     if any(point.rate_limit_iops for point in points):

@@ -21,6 +21,7 @@ _TIME = re.compile(r"(\d\d:\d\d:\d\d(?: [AP]M)?)\s+(\S.*)")
 #: A heading has one of these.
 _TOLD_BY = frozenset(["DEV", "CPU", "rtps"])
 _SNIFFED_BYTES = 1 << 13
+_MINUTE_NS = 60 * NS_PER_S
 _DAY_NS = 86_400 * NS_PER_S
 
 
@@ -56,7 +57,9 @@ class _Reader:
         self._clock = clock
         self._recorded = recorded
         self._day = ""
-        self._last_ns: dict[tuple[str, ...], int] = {}  # of each table: what is earlier is of the next day
+        self._last_ns: dict[tuple[str, ...], int] = {}  # of each table
+        self._apart_ns: dict[tuple[str, ...], int] = {}  # of its last two times
+        self._set_back_ns = 0  # by which the clock was
         self._columns: list[str] = []
         self._sadf = False
 
@@ -95,11 +98,27 @@ class _Reader:
             self._last_ns.setdefault(tuple(words), unix_ns)
         elif len(words) == len(self._columns):
             table = tuple(self._columns)
-            days = -((unix_ns - self._last_ns[table]) // _DAY_NS)
-            self._last_ns[table] = unix_ns + max(days, 0) * _DAY_NS
+            self._last_ns[table] = self._counted_on(table, unix_ns + self._set_back_ns)
             self._add(self._last_ns[table], dict(zip(table, words, strict=True)))
         elif self._columns:
             self.damaged += 1
+
+    def _counted_on(self, table: tuple[str, ...], unix_ns: int) -> int:
+        """Return a time behind the last of a table: if much earlier, of the next day; or its clock was set back."""
+        last_ns = self._last_ns[table]
+        if last_ns - unix_ns >= _DAY_NS // 2:
+            return unix_ns + -((unix_ns - last_ns) // _DAY_NS) * _DAY_NS
+        if unix_ns < last_ns:
+            step_ns = last_ns + self._apart_ns.get(table, 0) - unix_ns
+            self._set_back_ns += step_ns
+            self._recorded.warnings.append(
+                f"{self._path.name}: its clock was set back by {step_ns / _MINUTE_NS:.0f} min (daylight saving time?);"
+                " from there on times count on as if it had not been"
+            )
+            return unix_ns + step_ns
+        if unix_ns > last_ns:
+            self._apart_ns[table] = unix_ns - last_ns
+        return unix_ns
 
     def _add(self, unix_ns: int, columns: Mapping[str, str]) -> None:
         key: Key
