@@ -113,7 +113,7 @@ PAGE = (
         "y: curve.us.map((us, i) => (curve.resolved[i] ? us : null))",
         "y: curve.us.map(us => us)",
         "A curve is drawn at full strength where its sample does not resolve it.",
-        ("tests/test_page_report.py::test_an_unresolved_tail_is_dotted",),
+        ("tests/test_page_report.py::test_an_unresolved_tail_has_long_dashes",),
     ),
     Fault(
         "whiskers",
