@@ -418,7 +418,7 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     if played["mode"] == "partly-open" and "played" not in played and not late:
         notes.append(
             "In a session, the recorded pause between the end of a request and the start of the next is kept. After a"
-            " pause of over 100 ms (replay.dependency_window), the next starts at its recorded time."
+            " recorded pause of over 100 ms (replay.dependency_window), the next starts at its recorded time."
         )
     if "why" in played:
         notes.append(f"Requests are issued at their recorded times: {played['why']}.")

@@ -286,7 +286,7 @@ def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
         due_ns = int(sessions.recorded_ns[latest])
         ended_ns = due_ns + int(sessions.late_ns[latest])
         text += f" (at {format_ns(ended_ns)}, not {format_ns(due_ns)})"
-    return f"{text}, as requests of a session wait for each other"
+    return f"{text}, as each request of a session waits for the one before"
 
 
 def _per_s(count: int, time_ns: int) -> str:

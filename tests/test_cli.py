@@ -292,8 +292,8 @@ def test_replay_of_a_bundle_and_of_the_recording_itself(shell: Shell) -> None:
     assert "--all prints " in said.out
     everything = " ".join(shell("replay", "prod.trace", "--on", "pcie-flash", "-o", "all", "--all").out.split())
     waiting = (
-        "In a session, the recorded pause between the end of a request and the start of the next is kept. After a pause"
-        " of over 100 ms (replay.dependency_window), the next starts at its recorded time."
+        "In a session, the recorded pause between the end of a request and the start of the next is kept. After a"
+        " recorded pause of over 100 ms (replay.dependency_window), the next starts at its recorded time."
     )
     assert everything.count(waiting) == 1
 

@@ -442,8 +442,8 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
         "Scenario file as it was run",
     ]
     waiting = (
-        "In a session, the recorded pause between the end of a request and the start of the next is kept. After a pause"
-        " of over 100 ms (replay.dependency_window), the next starts at its recorded time."
+        "In a session, the recorded pause between the end of a request and the start of the next is kept. After a"
+        " recorded pause of over 100 ms (replay.dependency_window), the next starts at its recorded time."
     )
     assert text(page, "#facts").endswith(f"; format: blktrace {waiting}")
     recorded = "Sessions, order and think times are as recorded. trace pgbench, blktrace"

@@ -102,9 +102,9 @@ _NO_CLIENT = (
     " sessions also waited for something else"
 )
 _NO_LOG = (
-    "The described log device is too fast: a recorded WAL write took {:,.0f} µs longer than a simulated one, of"
-    " which at most {:g} µs are CPU: measure the device with fio and correct it. Until then {:.0f} µs of CPU for a WAL"
-    " write are assumed"
+    "The described log device is too fast: a recorded WAL write took {:,.0f} µs longer than a simulated one; at most"
+    " {:g} µs of that difference are CPU: measure the device with fio and correct it. Until then {:.0f} µs of CPU for a"
+    " WAL write are assumed"
 )
 _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"

@@ -106,7 +106,7 @@ function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
   const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (after that, the CPU is the limit)' : ''}`;
-  return `. One change can save at best ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
+  return `. Each change alone saves at best: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
 /** What the largest buffer pool makes of the mean of transactions: it saves CPU, too, so that it may help where no read is waited for. */
@@ -184,7 +184,7 @@ function sessionsOnCores() {
 
 /** How a block trace is replayed, where all scenarios do it in the usual way. */
 const howReplayed = trace => (scenarios().filter(one => one.trace === trace.hash).every(one => !ofStatements(one) && one.replay?.mode === 'partly-open' && !one.replay.played)
-  ? '\nIn a session, the recorded pause between the end of a request and the start of the next is kept. After a pause of over 100 ms (replay.dependency_window), the next starts at its recorded time.' : '');
+  ? '\nIn a session, the recorded pause between the end of a request and the start of the next is kept. After a recorded pause of over 100 ms (replay.dependency_window), the next starts at its recorded time.' : '');
 
 function drawHead() {
   const told = headlines(scenarios().find(ofStatements) ?? scenarios()[0]);

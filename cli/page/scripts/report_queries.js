@@ -19,7 +19,7 @@ function asRun(scenario, query) {
 
 const COLUMNS = {
   per_s: { head: 'Calls/s', text: found => (known(found.per_s) ? count(found.per_s) : '–'), value: found => found.per_s },
-  share: { head: 'Share of database time', text: found => (known(found.share) ? percent(found.share) : '–'), value: found => found.share },
+  share: { head: 'Time share without client', text: found => (known(found.share) ? percent(found.share) : '–'), value: found => found.share },
   ...Object.fromEntries(['mean', 'p95', 'p99'].map(key => [key, { head: key, statistic: key, value: (_, scenario, query) => { const { us, figure } = queryLatency(scenario, query, key); return us ?? (known(figure?.low) ? figure.low / 1e3 : null); } }])),
   reads: { head: 'Reads per call', text: found => (known(found.reads) ? count(found.reads) : '–'), value: found => found.reads },
 };
@@ -113,7 +113,7 @@ function queriesNote() {
   const kinds = [...new Set(data.queries.map(query => query.executions).filter(known))];
   const by = selected().queries ? selected().name : queryScenarios()[0].name;
   return [
-    `Sorted by the figures of ${by}.`, 'Database time: in queries and commits, without the client.', SMALL_FIGURES, 'Reads per call: pages that missed the buffer pool.',
+    `Sorted by the figures of ${by}.`, 'Time share without client: of the time in queries and commits.', SMALL_FIGURES, 'Reads per call: pages that missed the buffer pool.',
     kinds.length ? `Single executions: ${list(kinds)}.` : '', ...wordsOfRanges($('query-table')),
     queryScenarios().some(scenario => scenario.extrapolated) ? 'With this size of the buffer pool all figures are extrapolated.' : '',
   ].filter(Boolean).join('\n');
