@@ -47,7 +47,7 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
     if recorded:
         columns.insert(1, "recorded")
         shown = [[row[0], recorded.get(row[0], ""), *row[1:]] for row in shown]
-    texts = [text + _faster_outside(summaries, query) for query, text in _texts(summaries, queries, ids=everything)]
+    texts = [text + faster_outside(summaries, query) for query, text in _texts(summaries, queries, ids=everything)]
     notes = [*texts, *notes_of(summaries, queries)]
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
 
@@ -91,7 +91,7 @@ def _rest_ns(summary: Summary, transaction_ns: float, means_ns: Mapping[str, flo
     return float(transaction_ns - queries_ns)
 
 
-def _faster_outside(summaries: Sequence[Summary], query: str) -> str:
+def faster_outside(summaries: Sequence[Summary], query: str) -> str:
     """Say why transactions can be faster than recorded though a *query* is slower."""
     rest_ns, recorded = _recorded_rest_ns(summaries[0]), summaries[0].get("recorded_mean_ns", {})
     found = []

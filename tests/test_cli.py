@@ -194,10 +194,6 @@ def test_the_demo_is_made_again_only_by_force(shell: Shell) -> None:
     assert said.code == 0
     for row in ("carries the load", "query 1, mean", "commit, mean", "commit, p99", "transactions/s in a checkpoint"):
         assert f" {row} " in said.out
-    rest = r"the rest of it \(commit, client\) took (\d+) µs in the recording, and takes on 15k-raid10 (\d+) µs\."
-    recorded_us, predicted_us = re.findall(rest, " ".join(said.out.split()))[0]
-    assert int(recorded_us) == 587  # 1,455 µs a transaction - 864 µs and 3.5 µs of its two queries
-    assert int(predicted_us) > 166  # a commit, and the client's own time
     assert re.search(r" busiest part +flash chips of data: 2 % busy", said.out)
     assert re.search(r" busiest part +CPU: 98 % busy", said.out)
     assert max(len(line.rstrip()) for line in said.out.splitlines() if line.startswith(" ")) <= 80

@@ -19,7 +19,7 @@ from tiersim.cli.comparison import comparison
 from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
 from tiersim.cli.measured import MeasuredFigure, read_measured
-from tiersim.cli.statements import DIP, show_statements
+from tiersim.cli.statements import DIP, faster_outside, show_statements
 from tiersim.errors import TraceError
 from tiersim.scenarios.caveats import BEYOND
 from tiersim.simulator.result import load_result, save_result
@@ -435,3 +435,21 @@ def test_what_measures_nothing_is_refused(tmp_path: Path) -> None:
     file.write_text("[]")
     with pytest.raises(TraceError, match="holds no measured latency"):
         read_measured(file)
+
+
+def test_a_slower_query_in_a_faster_transaction_is_explained() -> None:
+    """Of 1,000 µs, 600 were outside of the query; of 900 predicted ones 200 are."""
+
+    def run(mean_ns: int, query_ns: int) -> dict[str, Any]:
+        query = {"count": 1, "mean": {"value": query_ns}, "breakdown_ns": {"cpu": query_ns}}
+        return {
+            "name": "disks",
+            "recorded_mean_ns": {"transaction": 1_000_000, "q": 400_000},
+            "latency_ns": {"transaction": {"count": 1, "mean": {"value": mean_ns}}},
+            "queries": {"q": query},
+        }
+
+    said = faster_outside([run(900_000, 700_000)], "q")
+    assert said.endswith("(commit, client) took 600 µs in the recording, and takes on disks 200 µs.")
+    assert faster_outside([run(1_100_000, 700_000)], "q") == ""  # the transaction is slower, too
+    assert faster_outside([run(900_000, 300_000)], "q") == ""
