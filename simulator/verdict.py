@@ -39,7 +39,7 @@ HOLDING = ("gate", "shares", "stripes", STORING)
 _NAMES = {
     "actuator": "disk arm",
     "interface": "disk interface",
-    "dies": "flash chips",
+    "dies": "flash dies",
     "channels": "flash channels",
     "controller": "flash controller",
     "link": "flash link",

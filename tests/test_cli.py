@@ -194,7 +194,7 @@ def test_the_demo_is_made_again_only_by_force(shell: Shell) -> None:
     assert said.code == 0
     for row in ("carries the load", "query 1, mean", "commit, mean", "commit, p99", "transactions/s in a checkpoint"):
         assert f" {row} " in said.out
-    assert re.search(r" busiest part +flash chips of data: 2 % busy", said.out)
+    assert re.search(r" busiest part +flash dies of data: 2 % busy", said.out)
     assert re.search(r" busiest part +CPU: 98 % busy", said.out)
     assert max(len(line.rstrip()) for line in said.out.splitlines() if line.startswith(" ")) <= 80
     assert "--all prints " in said.out
