@@ -105,7 +105,7 @@ def multiples_of(error: Mapping[str, Any], figure: str) -> tuple[float, float] |
     """Return ``low`` and ``high`` of :func:`model_error_of` for a figure of a result: ``throughput``, or a statistic of
     a latency, such as ``p99``; None where nothing like it was measured, as no percentile of ``assumed`` ones.
     """
-    kind = figure if figure == "throughput" else "mean" if figure == "mean" else "tail"
+    kind = figure if figure in ("throughput", "mean") else "tail"
     without = kind == "tail" and error["basis"] in ("assumed", CLIENTS, COUNTED, "storage")
     other = None if without else error["figures"].get("other")
     found = error["figures"].get(kind) or other

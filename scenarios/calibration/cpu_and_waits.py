@@ -63,8 +63,9 @@ _STOLEN = 0.05
 #: TPC-B-like transactions 20, 22 and 30 µs with its execution, on a second host 1.4 times that (8 clients;
 #: benchmarks/real_postgres).
 CLIENT_SHARE, CLIENT_NS, ASSUMED_CLIENT_NS, MOST_CLIENT_SHARE, MOST_CLIENT_NS = 2.0, 20_000, 25_000, 4.0, 100_000
-#: Multiples between which the CPU of statements and clients lies then: of 40 pairs from capped storage to none on a
-#: second host, some took half of what was assumed, and TPC-B-like transactions nearly four times as much.
+#: Multiples between which the CPU of statements and clients lies then: of 40 pairs from capped storage to none, on
+#: the second host and of unseen cells, some took half of what was assumed, TPC-B-like transactions nearly four times as
+#: much (benchmarks/real_postgres).
 ASSUMED_RANGE = (0.5, 4.0)
 #: The same where nothing is known of executions, either, as their reads were not timed: an update took 181 µs where 95
 #: are assumed with its writes of the log, 20 of them for itself (benchmarks/real_postgres).

@@ -208,6 +208,9 @@ class Pool:
         *frames*; curves are of that afterwards.
         """
 
+        def old_at(log_time: float) -> float:
+            return together(lambda table, level: table.old(level, log_time))
+
         def balanced(curves: Callable[[float, float], tuple[NDArray[np.float64], NDArray[np.float64]]]) -> _Balance:
             low, high = _RATIOS
             log_time, old = float(np.log(max(frames, 2.0))), 0.0
@@ -217,8 +220,7 @@ class Pool:
                     for table in self._tables:
                         table.at_midpoint(*curves(ratio, log_time))
                     log_time = held()
-                time = log_time
-                old = together(lambda table, level, time=time: table.old(level, time))  # type: ignore[misc]
+                old = old_at(log_time)
                 halved = low + (high - low) / 2
                 low, high = (halved, high) if old < OLD_SHARE * frames else (low, halved)
             return _Balance(log_time, old)
