@@ -16,7 +16,7 @@ from tiersim.scenarios.validation.claims import Experiment
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
 from tiersim.scenarios.validation.pair_figures import Pair, Predicted, pairs_of
 from tiersim.scenarios.validation.pairs import judged, others_of, predict
-from tiersim.traces.samples import matrix, second_host
+from tiersim.traces.samples import matrix, second_host, unseen
 
 
 def named(name: str, one: Cell, load: str = "reads") -> Cell:
@@ -259,3 +259,19 @@ def test_where_reads_are_slow_the_time_that_sessions_are_awake_tells_what_client
     assert not found.calibrated
     assert found.tps == pytest.approx(measured, rel=0.15)
     assert found.tps_low < measured < found.tps_high
+
+
+@pytest.mark.long
+def test_a_row_of_the_unseen_cells_is_what_is_predicted(tmp_path: Path) -> None:
+    """``tiersim validate unseen`` writes all rows."""
+    unseen(tmp_path)
+    cells = cells_of(tmp_path)
+    assert len(cells) == 16
+    (source,) = [one for one in cells if one.name == "reads-48-r350"]
+    found = predict(source, others_of(source, cells), ranges=False)
+    header, row = documented(source, ", unseen cells")
+    of_label = {one.label: one for one in others_of(source, cells)}
+    said = {label: off for label, off in zip(header, row, strict=True) if label != source.label}
+    assert said == {
+        label: report.off(100 * (found[one.name].tps / one.figures["tps"] - 1)) for label, one in of_label.items()
+    }
