@@ -12,7 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiersim.scenarios.calibration.cpu_and_waits import ASSUMED_RANGE, LOG_NS, READ_NS, idle_factor
+from tiersim.scenarios.calibration.cpu_and_waits import (
+    ASSUMED_RANGE,
+    CHANGE_MESSAGES,
+    CLIENT_NS,
+    COMMIT_MESSAGES,
+    COMMIT_NS,
+    LEAST_COMMIT_NS,
+    LOG_NS,
+    READ_NS,
+    assumed_client_ns,
+    hot_share,
+    idle_factor,
+)
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
 from tiersim.scenarios.statements import calibration
 from tiersim.simulator.database.sessions.processors import Costs
@@ -27,6 +39,7 @@ class Loop:
     reads: float = 0.5
     device_ns: float = 120_000
     statement_ns: float = 20_000
+    statements: int = 1  # of which each waits for its client
 
     def run(self, costs: ProcessorCosts) -> CalibrationRun:
         demand_ns = self.statement_ns + costs.client_ns + self.reads * costs.costs.read_ns
@@ -34,12 +47,26 @@ class Loop:
         rate = min(self.cores / demand_ns, self.sessions / cycle_ns)
         queued_ns = max(self.sessions / rate - cycle_ns, 0) / (1 + self.reads)
         read_ns = costs.costs.read_ns + self.device_ns + queued_ns
-        pace = Pace(rate * 1e9, read_ns, awake_ns=self.sessions / rate - self.reads * read_ns)
+        gaps_ns = self.statements * costs.client_ns * self.sessions / self.cores  # of all that storage lets go at once
+        pace = Pace(rate * 1e9, read_ns, awake_ns=self.sessions / rate - self.reads * read_ns, gaps_ns=gaps_ns)
         return CalibrationRun(pace, rate * demand_ns / self.cores, self.cores, self.sessions, self.reads, 1.0)
 
 
 def _costs(client_ns: int, read_ns: int, pause_ns: int | None = 0) -> ProcessorCosts:
     return ProcessorCosts({}, client_ns, Costs(read_ns=read_ns), "a test", pause_ns)
+
+
+def _model(loop: Loop, pause_ns: int | None = 0, commits: float = 0.0) -> Any:
+    """A model of the recorded hardware that runs as a loop does, with so many *commits* a statement."""
+    return SimpleNamespace(
+        start=_costs(0, 0, pause_ns),
+        run=loop.run,
+        hot=1.0,
+        least_ns={},
+        not_cpu_ns={},
+        least_client_ns=round(CLIENT_NS + commits * LEAST_COMMIT_NS),
+        assumed_client_ns=lambda mean_ns: round(assumed_client_ns(mean_ns) + commits * COMMIT_NS),
+    )
 
 
 @pytest.mark.parametrize("read_ns", [0, 5_000, 90_000])
@@ -170,14 +197,14 @@ def test_who_flushed_the_log_waits_for_a_processor_however_little_that_costs() -
 def test_clients_take_their_least_from_reads() -> None:
     """Half a read a statement: what clients take more, two reads take less; as many transactions end as before."""
     loop = Loop(device_ns=0)
-    found = calibration._with_clients(_costs(2_000, 90_000), loop.run(_costs(2_000, 90_000)))
+    found = calibration._with_clients(_model(loop), _costs(2_000, 90_000), loop.run(_costs(2_000, 90_000)))
     assert (found.client_ns, found.costs.read_ns) == (20_000, 54_000)
     assert loop.run(found).pace.transactions_per_s == loop.run(_costs(2_000, 90_000)).pace.transactions_per_s
     assert found.read_range[0] < 1 < found.read_range[1]
     elsewhere = _costs(2_000, 90_000, pause_ns=None)
-    assert calibration._with_clients(elsewhere, loop.run(elsewhere)) == elsewhere
+    assert calibration._with_clients(_model(loop), elsewhere, loop.run(elsewhere)) == elsewhere
     enough = _costs(30_000, 90_000)
-    assert calibration._with_clients(enough, loop.run(enough)) == enough
+    assert calibration._with_clients(_model(loop), enough, loop.run(enough)) == enough
 
 
 class _OneLookup:
@@ -197,9 +224,8 @@ def test_a_read_that_comes_out_without_cpu_is_told_of(monkeypatch: pytest.Monkey
     loop = Loop(statement_ns=statement_ns)
     monkeypatch.setattr(calibration, "_reads_pages", lambda load: True)
     monkeypatch.setattr(calibration, "statement_ns", lambda *_: {"q": 20_000})
-    model = SimpleNamespace(start=_costs(0, 0), run=loop.run)
     recorded = replace(loop.run(_costs(0, 0)).pace, read_ns=loop.device_ns / 2)
-    found = calibration._by_pace(cast(Any, _OneLookup()), cast(Any, model), recorded, None)
+    found = calibration._by_pace(cast(Any, _OneLookup()), _model(loop), recorded, None)
     assert found.costs.read_ns in (1, READ_NS)
     assert "less than any storage needs" in found.assumed[0]
     assert found.read_range[1] > 1
@@ -208,11 +234,12 @@ def test_a_read_that_comes_out_without_cpu_is_told_of(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("sessions", [1, 4])
 def test_what_is_assumed_is_less_than_was_timed_on_idle_processors(sessions: int) -> None:
     loop = Loop(sessions=sessions, device_ns=2_000_000)
-    model = SimpleNamespace(start=_costs(0, 0), run=loop.run, hot=1.0)
-    found = calibration._by_guess(cast(Any, model), Pace(None, None), 20_000, _costs(0, 200_000), ["waits"])
-    busy = loop.run(_costs(40_000, READ_NS)).busy
+    model = _model(loop, commits=0.5)
+    found, is_fit = calibration._by_guess(model, Pace(None, None), 20_000, _costs(0, 200_000), ["waits"])
+    busy = loop.run(_costs(40_000 + COMMIT_NS // 2, READ_NS)).busy
+    assert not is_fit
     assert model.hot == pytest.approx(1 / idle_factor(busy))
-    assert found.client_ns == pytest.approx(2 * model.hot * 20_000, abs=1)
+    assert found.client_ns == pytest.approx(2 * model.hot * 20_000 + COMMIT_NS / 2, abs=1)
     assert found.costs.read_ns == pytest.approx(model.hot * READ_NS, abs=1)
     assert found.assumed == ("waits",)
 
@@ -224,9 +251,9 @@ def test_waits_for_a_limit_that_is_not_described_become_no_cpu_of_clients(client
     """
     loop = Loop()
     recorded = loop.run(_costs(client_ns, 150_000)).pace
-    model = SimpleNamespace(start=_costs(0, 0), run=loop.run, hot=1.0)
-    found = calibration._by_guess(cast(Any, model), recorded, 20_000, _costs(0, 12_000_000), ["waits"])
-    if client_ns == 50_000:
+    found, is_fit = calibration._by_guess(_model(loop), recorded, 20_000, _costs(0, 12_000_000), ["waits"])
+    assert is_fit == (client_ns == 50_000)
+    if is_fit:
         assert found.client_ns == pytest.approx(client_ns, abs=2_000)
         assert found.costs.read_ns == 150_000
         assert "the most that storage takes" in found.assumed[0]
@@ -239,12 +266,13 @@ def test_waits_for_a_limit_that_is_not_described_become_no_cpu_of_clients(client
 
 @pytest.mark.parametrize("late", [0.95, 1.0, 1.05])
 def test_a_cap_that_answers_a_little_earlier_or_later_than_described_is_no_cpu(late: float) -> None:
-    """5 % of 8 ms a transaction are ten times what its client takes."""
+    """5 % of 8 ms a transaction are ten times what its client takes; of that, an idle host makes a part."""
     recorded = Loop(device_ns=late * 16e6).run(_costs(40_000, 60_000)).pace
-    model = SimpleNamespace(start=_costs(0, 0), run=Loop(device_ns=16e6).run)
-    found = calibration._by_time_awake(cast(Any, model), recorded, 20_000, ["untold"])
+    model = _model(Loop(device_ns=16e6))
+    found = calibration._by_time_awake(model, recorded, 20_000, ["untold"])
     assert found is not None
-    assert found.client_ns == pytest.approx(40_000, rel=0.02)
+    assert model.hot == pytest.approx(hot_share(1.0, 0.0, 0.0), rel=0.03)
+    assert found.client_ns == pytest.approx(model.hot * 40_000, rel=0.02)
     assert found.costs.read_ns == READ_NS
     assert found.read_range == (1 / 25, 6)
     assert found.assumed == ("untold",)
@@ -255,8 +283,60 @@ def test_time_awake_tells_nothing_of_clients_elsewhere_or_that_take_more_than_an
     pause_ns: int | None, client_ns: int
 ) -> None:
     loop = Loop(device_ns=16e6)
-    model, recorded = SimpleNamespace(start=_costs(0, 0, pause_ns), run=loop.run), loop.run(_costs(client_ns, 0)).pace
-    assert calibration._by_time_awake(cast(Any, model), recorded, 20_000, []) is None
+    recorded = loop.run(_costs(client_ns, 0)).pace
+    assert calibration._by_time_awake(_model(loop, pause_ns), recorded, 20_000, []) is None
+
+
+def _transactions(gap_ns: float | None, changing: int = 0) -> Any:
+    """A load of 100 transactions of two lookups each, of 5 µs at least and 20 in the mean."""
+    load = MagicMock(
+        query=np.zeros(200, np.int64),
+        queries=["q"],
+        duration_ns=np.full(200, 5_000),
+        cpu_ns=np.full(200, 20_000),
+        physical_reads=np.zeros(200),
+        cpu_basis={"q": "execution time minus reads"},
+        transactions=100,
+        commits=changing,
+        changing=changing,
+        gap_ns=gap_ns,
+    )
+    load.__len__.return_value = 200
+    return load
+
+
+@pytest.mark.parametrize(("changing", "besides"), [(0, 0.0), (100, COMMIT_MESSAGES + CHANGE_MESSAGES)])
+def test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu(changing: int, besides: float) -> None:
+    """Sessions wait 100 µs for a message, of which a quarter is work: 8 of them that 2 cores serve. A transaction of
+    two statements has four messages; commit and changes cost as much as some more.
+    """
+    load, model = _transactions(100_000, changing), _model(Loop(reads=1.0, device_ns=20e6, statements=2))
+    found = calibration._by_gaps(load, model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
+    assert found is not None
+    hot = hot_share(1.0, 0.0, 0.01)
+    assert found.client_ns == pytest.approx(hot * 25_000 * (4 + besides) / 2, rel=0.02)
+    own = calibration.statement_ns(load, found.costs, {}, model.hot, model.least_ns)
+    assert own["q"] == 10_000  # in the middle of the fastest and the mean
+    assert found.cpu_range[0] < 1 < found.cpu_range[1]
+    assert "by how long sessions waited for their clients" in found.assumed[0]
+
+
+@pytest.mark.parametrize(("pause_ns", "gap_ns"), [(None, 100_000), (0, None), (0, 1_000_000)])
+def test_waits_for_clients_tell_nothing_if_not_counted_or_of_clients_elsewhere_or_that_pause(
+    pause_ns: int | None, gap_ns: float | None
+) -> None:
+    model = _model(Loop(reads=1.0, device_ns=20e6), pause_ns)
+    assert calibration._by_gaps(_transactions(gap_ns), model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000) is None
+    assert model.least_ns == {}
+
+
+def test_an_execution_takes_no_less_cpu_than_the_fastest_unless_that_waited_for_a_read() -> None:
+    load = _transactions(None)
+    assert calibration._fastest_ns(load, Pace(None, 20e6)) == {"q": 5_000}
+    assert calibration._fastest_ns(load, Pace(None, 4_000)) == {}
+    locked = {"q": 1e9}  # more than it took: what others did
+    assert calibration.statement_ns(load, Costs(), locked, 1.0) == {"q": 0}
+    assert calibration.statement_ns(load, Costs(), locked, 1.0, {"q": 5_000}) == {"q": 5_000}
 
 
 def test_what_may_be_a_wait_for_others_that_waited_is_half_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,15 +344,13 @@ def test_what_may_be_a_wait_for_others_that_waited_is_half_left_out(monkeypatch:
     load = MagicMock(query=np.array([0, 0]), queries=["q"], duration_ns=np.array([5_000, 155_000]), transactions=2)
     load.__len__.return_value = 2
     monkeypatch.setattr(calibration, "statement_ns", lambda *_: {"q": 100_000})
-    model = SimpleNamespace(hot=1.0, not_cpu_ns={})
+    model = _model(Loop())
     found = replace(_costs(300_000, READ_NS), cpu_range=(0.9, 1.1))
-    left = calibration._without_hidden_waits(load, cast(Any, model), found, is_fit=True)
+    left = calibration._without_hidden_waits(load, model, found, is_fit=True)
     assert (model.hot, left.client_ns) == (0.25, 75_000)
     assert left.cpu_range == pytest.approx((0.9 / 4, 1.1 * 4))
     assert "between 25 and 400 µs" in left.assumed[-1]
-    guess = calibration._without_hidden_waits(
-        load, cast(Any, SimpleNamespace(hot=1.0, not_cpu_ns={})), found, is_fit=False
-    )
+    guess = calibration._without_hidden_waits(load, _model(Loop()), found, is_fit=False)
     assert (guess.client_ns, guess.cpu_range) == (300_000, (1 / 16, 1.1))
 
 
@@ -309,8 +387,9 @@ def test_what_described_hardware_does_not_let_sessions_wait_is_long_waits(
 
 
 def test_reads_and_clients_that_take_more_than_any_are_waits() -> None:
-    assert calibration._waits(_costs(20_000, 40_000), 20_000) == []
-    (read,) = calibration._waits(_costs(200_000, 151_000), 20_000)
+    model = _model(Loop())
+    assert calibration._waits(model, _costs(20_000, 40_000), 20_000) == []
+    (read,) = calibration._waits(model, _costs(200_000, 151_000), 20_000)
     assert "which no storage takes" in read
-    (client,) = calibration._waits(_costs(200_000, 40_000), 20_000)
+    (client,) = calibration._waits(model, _costs(200_000, 40_000), 20_000)
     assert "more than any client takes" in client

@@ -440,3 +440,11 @@ def test_two_accesses_ask_for_the_same_row_as_often_as_their_law_says(rows: int,
     for count, share in hot:
         shares[:count] = [one + share / count for one in shares[:count]]
     assert same_row_chance(zipf(rows, exponent, hot)) == pytest.approx(sum(one**2 for one in shares))
+
+
+def test_how_long_sessions_wait_for_a_message_of_their_client(load: StatementLoad) -> None:
+    """Sessions are 200 ms idle in transactions, which have a message more than statements: the one that commits."""
+    assert load.commits == TRANSACTIONS
+    assert load.gap_ns == pytest.approx(200e6 / (len(load) + load.transactions))
+    assert replace(load, inside_ns=None).gap_ns is None
+    assert replace(load, transaction=np.arange(len(load))).gap_ns is None

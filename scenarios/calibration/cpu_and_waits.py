@@ -59,14 +59,21 @@ MOST_LOG_NS = 71_000
 _STOLEN = 0.05
 #: What a statement costs besides its execution where its clients are here and nothing tells: so many times as much,
 #: and ``ASSUMED_CLIENT_NS`` at least; no client takes less than ``CLIENT_NS``. What more would be no CPU but a wait: as
-#: much, and at most. Measured: 0.9 to 4 times the execution of lookups by key; a statement of lookups, updates and
-#: TPC-B-like transactions 20, 22 and 30 µs with its execution, on a second host 1.4 times that (8 clients;
-#: benchmarks/real_postgres).
+#: much, and at most. Measured: 0.9 to 4 times the execution of lookups by key, which take 23 µs with their execution on
+#: one host, 33 on a second (8 clients; benchmarks/real_postgres).
 CLIENT_SHARE, CLIENT_NS, ASSUMED_CLIENT_NS, MOST_CLIENT_SHARE, MOST_CLIENT_NS = 2.0, 20_000, 25_000, 4.0, 100_000
+#: What a transaction costs besides that if it begins, changes rows and commits: of updates and TPC-B-like transactions
+#: on the same hosts, without a cap, 65 and 96 µs are left beside their statements, pages, and writes of the log.
+LEAST_COMMIT_NS, COMMIT_NS = 65_000, 80_000
+#: The same without the messages that begin and commit it, as so many messages of a client: of a commit, and of each
+#: statement that changes rows, besides its execution.
+COMMIT_MESSAGES, CHANGE_MESSAGES = 1.3, 0.4
+#: Multiples between which the CPU of clients lies that their sessions' waits for them tell.
+GAPS_RANGE = (0.65, 1.4)
 #: Multiples between which the CPU of statements and clients lies then: of 40 pairs from capped storage to none, on
 #: the second host and of unseen cells, some took half of what was assumed, TPC-B-like transactions nearly four times as
 #: much (benchmarks/real_postgres).
-ASSUMED_RANGE = (0.5, 4.0)
+ASSUMED_RANGE = (0.5, 2.5)
 #: The same where nothing is known of executions, either, as their reads were not timed: an update took 181 µs where 95
 #: are assumed with its writes of the log, 20 of them for itself (benchmarks/real_postgres).
 UNTIMED_RANGE = (0.5, 5.0)

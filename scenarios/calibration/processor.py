@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tiersim.histogram import FINE_EDGES_NS
 from tiersim.scenarios.calibration.cpu_and_waits import LONG_NS
-from tiersim.simulator.categories import PROCESSOR, TRANSACTION
+from tiersim.simulator.categories import PROCESSOR, STATEMENT, TRANSACTION
 from tiersim.simulator.database.database_state import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import Metrics
@@ -50,6 +50,8 @@ class Pace:
 
     ``log_sync_ns`` is how long a write of the log and the flush behind it took together. ``pause_ns`` is the time of a
     client of a closed loop between transactions, which is in no latency; None where nobody measured it.
+    ``awake_ns`` is what a transaction took without its reads, ``gaps_ns`` how long its session waited in it for the
+    client.
     """
 
     transactions_per_s: float | None
@@ -57,6 +59,7 @@ class Pace:
     pause_ns: int | None = None
     log_sync_ns: float | None = None
     awake_ns: float | None = None
+    gaps_ns: float | None = None
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,7 @@ def pace_of(database: Database, metrics: Metrics, processor_ns: int) -> Pace:
         read_ns=each_ns,
         log_sync_ns=int(log["sync_ns"]) / int(log["flushes"]) if log["flushes"] else None,
         awake_ns=(took_ns - reads * (each_ns or 0.0)) / transactions if transactions else None,
+        gaps_ns=(took_ns - _sums(metrics, STATEMENT)[1]) / transactions if transactions else None,
     )
 
 
@@ -271,8 +275,9 @@ def _tried(recorded: Pace, found: ProcessorCosts, simulate: Callable[[ProcessorC
     client = 0.0 if found.pause_ns is None else _client_change(recorded, run, found, read)
     late_ns = 0.0 if found.pause_ns is None else _late_ns(recorded, run)
     lasts_ns = _per_transaction_ns(recorded)
-    if lasts_ns is None and recorded.awake_ns is not None:
-        lasts_ns = _AWAKE_NEAR / _NEAR * recorded.awake_ns / run.sessions
+    rest_ns = recorded.awake_ns if recorded.gaps_ns is None else recorded.gaps_ns
+    if lasts_ns is None and rest_ns is not None:
+        lasts_ns = _AWAKE_NEAR / _NEAR * rest_ns / run.sessions
     missing = (
         _missing(recorded.read_ns, _lacking_ns(recorded.read_ns, run.pace.read_ns), read),
         _missing(recorded.log_sync_ns, _lacking_ns(recorded.log_sync_ns, run.pace.log_sync_ns), log),
@@ -356,11 +361,14 @@ def _sharing(recorded: Pace, run: CalibrationRun) -> int:
 
 
 def _late_ns(recorded: Pace, run: CalibrationRun) -> float:
-    """Return how much longer one transaction after the other takes than recorded; besides its reads where only that is
-    asked.
+    """Return how much longer one transaction after the other takes than recorded; its waits for the client, or all
+    besides its reads, where only these are asked.
     """
-    if recorded.transactions_per_s is None and recorded.awake_ns is not None and run.pace.awake_ns is not None:
-        return (run.pace.awake_ns - recorded.awake_ns) / run.sessions
+    if recorded.transactions_per_s is None:
+        parts = ((recorded.gaps_ns, run.pace.gaps_ns), (recorded.awake_ns, run.pace.awake_ns))
+        for was_ns, is_ns in parts:
+            if was_ns is not None and is_ns is not None:
+                return (is_ns - was_ns) / run.sessions
     wanted, had = _per_transaction_ns(recorded), _per_transaction_ns(run.pace)
     return 0.0 if wanted is None or had is None else had - wanted
 

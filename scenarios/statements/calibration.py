@@ -4,6 +4,7 @@ hardware that runs as fast as was recorded.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -13,9 +14,14 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.cpu_and_waits import (
     ASSUMED_RANGE,
     AWAKE_RANGE,
+    CHANGE_MESSAGES,
     CLIENT_NS,
     COLD_NS,
+    COMMIT_MESSAGES,
+    COMMIT_NS,
     COUNTED_RANGE,
+    GAPS_RANGE,
+    LEAST_COMMIT_NS,
     LOG_NS,
     LONG_NS,
     MOST_LOG_NS,
@@ -27,6 +33,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     Ios,
     assumed_client_ns,
     costs_of_host,
+    hot_share,
     idle_factor,
     most_client_ns,
     stolen,
@@ -97,6 +104,10 @@ _HIDDEN = (
     "CPU of a transaction: between {:,.0f} and {:,.0f} µs, as sessions waited for slow storage, and for others that"
     " did; record on the server's machine"
 )
+_BY_GAPS = (
+    "CPU of a transaction: between {:,.0f} and {:,.0f} µs by how long sessions waited for their clients; what a"
+    " commit costs is assumed, and 25 µs for each read and each write of the log; record on the server's machine"
+)
 _NO_CLIENT = (
     "CPU of clients: {:,.0f} µs a statement assumed; the recording gives {:,.0f} µs, more than any client takes:"
     " sessions also waited for something else"
@@ -158,7 +169,7 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     time = recorded_host_time(load.counters.found, model.cores) if here and recorded.transactions_per_s else None
     is_told = time is not None and time.is_told
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
-    own_ns = statement_ns(load, found.costs, model.not_cpu_ns, model.hot)
+    own_ns = statement_ns(load, found.costs, model.not_cpu_ns, model.hot, model.least_ns)
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
 
 
@@ -329,11 +340,15 @@ def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTim
     waits_for_log = _waits_for_log(load, recorded)
     reads_tell = time is not None or read_ms <= _TELLING_MS
     found, said = None, [_NOT_TOLD.format(READ_NS / 1e3, read_ms)]
+    is_timed = recorded.read_ns is not None or not _reads_pages(load)
+    hides_waits = time is None and (waits_for_log or not reads_tell or not is_timed)
+    if hides_waits and (by_gaps := _by_gaps(load, model, recorded, mean_ns)):
+        return by_gaps
     if not reads_tell and not waits_for_log and (awake := _by_time_awake(model, recorded, mean_ns, said)):
         return awake
-    if recorded.read_ns is not None or not _reads_pages(load):
+    if is_timed:
         found = calibrate_processor(recorded, model.start, model.run)
-        said, read_ns = _waits(found, mean_ns), found.costs.read_ns
+        said, read_ns = _waits(model, found, mean_ns), found.costs.read_ns
         if time is None and reads_tell and not waits_for_log and not lowest <= read_ns <= highest:
             awake = _by_time_awake(model, recorded, mean_ns, said or [_TOO_SLOW.format(read_ns)])
             if awake:
@@ -346,7 +361,8 @@ def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTim
     if found is not None and is_fit:
         costs = _with_log_bounded(_as_fast(model, recorded, found), 0.0)
     else:
-        costs = _by_guess(model, recorded, mean_ns, found, said)
+        costs, is_fit = _by_guess(model, recorded, mean_ns, found, said)
+        reads_tell = reads_tell and not (is_fit and found is not None)
     if recorded.awake_ns is None or (reads_tell and not waits_for_log):
         return costs
     return _without_hidden_waits(load, model, costs, is_fit=is_fit)
@@ -366,13 +382,9 @@ def _without_hidden_waits(
     does. Who waited for a slow device, or for others that did, may be in the rest. Of a fit, which took waits for CPU,
     the middle is taken; what is assumed stays.
     """
-    calls = np.bincount(load.query, minlength=len(load.queries))
-    fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
-    np.minimum.at(fastest_ns, load.query, load.duration_ns)
-    own = statement_ns(load, found.costs, model.not_cpu_ns, model.hot)
-    own_ns = np.array([own[query] for query in load.queries])
-    took_ns = float(calls @ own_ns) + len(load) * found.client_ns
-    least_ns = float(calls @ np.minimum(fastest_ns, own_ns)) + len(load) * min(found.client_ns, CLIENT_NS)
+    executed_ns, fastest_ns = _executed_ns(load, model, found.costs)
+    took_ns = executed_ns + len(load) * found.client_ns
+    least_ns = fastest_ns + len(load) * min(found.client_ns, model.least_client_ns)
     share = least_ns / took_ns if took_ns else 1.0
     middle = float(np.sqrt(share)) if is_fit else 1.0
     model.hot *= middle
@@ -382,6 +394,80 @@ def _without_hidden_waits(
         cpu_range=(min(found.cpu_range[0] * middle, share / middle), found.cpu_range[1] / middle),
         assumed=(*found.assumed, _HIDDEN.format(least_ns / load.transactions / 1e3, took_ns / load.transactions / 1e3)),
     )
+
+
+def _by_gaps(load: StatementLoad, model: "_Model", recorded: Pace, mean_ns: float) -> ProcessorCosts | None:
+    """Return costs with which sessions wait within transactions as long for their clients as was counted: no storage is
+    in that time, but clients that work, and wait for processors behind each other. None where nobody counted it, or it
+    is more than clients work.
+
+    Of what executions took, who waited for others that wait for storage may be the rest beside what the fastest ones
+    took: the middle is taken. What commits and changes cost besides is assumed to be so many messages, and what reads
+    and writes of the log do.
+    """
+    gap_ns = load.gap_ns
+    if gap_ns is None or model.start.pause_ns is None:
+        return None
+    messages = len(load) + 2 * load.transactions  # to begin and to commit are two
+    gaps_ns = gap_ns * messages / load.transactions
+    lowest, highest = READ_RANGE_NS
+    costs = model.start.costs
+    costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=LOG_NS)
+    start = replace(model.start, costs=costs, client_ns=CLIENT_NS)
+    model.least_ns = _fastest_ns(load, recorded)
+    model.run(start)  # then it is known how long sessions wait for locked rows
+    found = calibrate_processor(Pace(None, None, recorded.pause_ns, gaps_ns=gaps_ns), start, model.run)
+    run = model.run(found)
+    far = abs((run.pace.gaps_ns or 0.0) / gaps_ns - 1) > MEAN_TOLERANCE_PCT / 100
+    if far or found.client_ns * len(load) > most_client_ns(mean_ns) * messages:
+        model.least_ns = {}
+        return None
+    cpu_ns = run.busy * run.cores * NS_PER_S / (run.pace.transactions_per_s or float("inf"))
+    hot = hot_share(cpu_ns, 0.0, run.busy)
+    besides = COMMIT_MESSAGES * load.commits + CHANGE_MESSAGES * load.changing
+    client_ns = hot * found.client_ns * (1 + besides / messages)
+    took_ns, fastest_ns = _executed_ns(load, model, found.costs)
+    share = (fastest_ns / took_ns) ** 0.5 if took_ns else 1.0
+    model.hot *= share
+    own_ns, clients_ns = share * took_ns, len(load) * client_ns
+    low, high = (
+        (executed_ns + times * clients_ns) / (own_ns + clients_ns)
+        for executed_ns, times in zip((fastest_ns, took_ns), GAPS_RANGE, strict=True)
+    )
+    least_us, most_us = ((one + clients_ns) / load.transactions / 1e3 for one in (fastest_ns, took_ns))
+    return replace(
+        found,
+        client_ns=round(client_ns),
+        recorded=recorded,
+        assumed=(_BY_GAPS.format(least_us, most_us),),
+        cpu_range=(low, high),
+        read_range=(lowest / READ_NS, highest / READ_NS),
+    )
+
+
+def _fastest_ns(load: StatementLoad, recorded: Pace) -> dict[str, float]:
+    """Return by query how long its fastest execution took, which is no more than its CPU; of those that wait for no
+    read.
+    """
+    fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
+    np.minimum.at(fastest_ns, load.query, load.duration_ns)
+    return {
+        query: took
+        for query, took in zip(load.queries, fastest_ns.tolist(), strict=True)
+        if recorded.read_ns is None or took < recorded.read_ns
+    }
+
+
+def _executed_ns(load: StatementLoad, model: "_Model", costs: Costs) -> tuple[float, float]:
+    """Return the CPU in ns of all executions: by what they took in the mean, and if each took as little as the fastest
+    of its query.
+    """
+    calls = np.bincount(load.query, minlength=len(load.queries))
+    fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
+    np.minimum.at(fastest_ns, load.query, load.duration_ns)
+    own = statement_ns(load, costs, model.not_cpu_ns, model.hot, model.least_ns)
+    own_ns = np.array([own[query] for query in load.queries], np.float64)
+    return float(calls @ own_ns), float(calls @ np.minimum(fastest_ns, own_ns))
 
 
 def _by_time_awake(model: "_Model", recorded: Pace, mean_ns: float, said: Sequence[str]) -> ProcessorCosts | None:
@@ -397,7 +483,7 @@ def _by_time_awake(model: "_Model", recorded: Pace, mean_ns: float, said: Sequen
     lowest, highest = READ_RANGE_NS
     costs = model.start.costs
     costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=LOG_NS)
-    start = replace(model.start, costs=costs, client_ns=CLIENT_NS)
+    start = replace(model.start, costs=costs, client_ns=model.least_client_ns)
     found = calibrate_processor(replace(recorded, read_ns=None, transactions_per_s=None), start, model.run)
     run = model.run(found)
     awake_ns = run.pace.awake_ns or 0.0
@@ -405,11 +491,13 @@ def _by_time_awake(model: "_Model", recorded: Pace, mean_ns: float, said: Sequen
     if (
         abs(awake_ns / recorded.awake_ns - 1) > MEAN_TOLERANCE_PCT / 100
         or cpu_ns * run.sessions / run.cores < _OF_AWAKE * awake_ns
-        or _waits_of_clients(found, mean_ns)
+        or _waits_of_clients(model, found, mean_ns)
     ):
         return None
+    model.hot = hot_share(cpu_ns, 0.0, run.busy)
     found = replace(
         found,
+        client_ns=round(model.hot * found.client_ns),
         recorded=recorded,
         assumed=tuple(said),
         cpu_range=COUNTED_RANGE if run.busy >= _IDLE else AWAKE_RANGE,
@@ -429,14 +517,14 @@ def _as_fast(model: "_Model", recorded: Pace, found: ProcessorCosts) -> Processo
     found = replace(found, cpu_range=COUNTED_RANGE, read_range=READ_COUNTED_RANGE)
     run = model.run(found)
     if recorded.read_ns is None or found.costs.read_ns >= lowest:
-        return _with_clients(found, run)
+        return _with_clients(model, found, run)
     read_ns = max(found.costs.read_ns, 1)  # a range is of multiples
     found = replace(found, costs=found.costs._replace(read_ns=read_ns), assumed=(_TOO_SLOW.format(read_ns),))
     if run.busy >= _IDLE:
         return replace(found, read_range=(1.0, highest / read_ns))
     return replace(
         found,
-        client_ns=max(found.client_ns, 0 if found.pause_ns is None else CLIENT_NS),
+        client_ns=max(found.client_ns, 0 if found.pause_ns is None else model.assumed_client_ns(0.0)),
         costs=found.costs._replace(read_ns=READ_NS),
         cpu_range=ASSUMED_RANGE,
         read_range=(lowest / READ_NS, highest / READ_NS),
@@ -445,8 +533,9 @@ def _as_fast(model: "_Model", recorded: Pace, found: ProcessorCosts) -> Processo
 
 def _by_guess(
     model: "_Model", recorded: Pace, mean_ns: float, found: ProcessorCosts | None, said: Sequence[str]
-) -> ProcessorCosts:
-    """Return costs that are assumed, for what is *said*: of a statement that took *mean_ns* besides its pages.
+) -> tuple[ProcessorCosts, bool]:
+    """Return costs that are assumed, for what is *said*, of a statement that took *mean_ns* besides its pages; and
+    whether clients run as fast as recorded, which may take waits for CPU.
 
     *found* is what runs as fast as recorded, None where reads were not timed. Where the described device would carry
     more transactions than ran, its clients cost more, or its reads as much as storage takes: unless no client costs so
@@ -458,7 +547,7 @@ def _by_guess(
     start = replace(
         model.start,
         costs=costs,
-        client_ns=0 if model.start.pause_ns is None else round(assumed_client_ns(mean_ns)),
+        client_ns=0 if model.start.pause_ns is None else model.assumed_client_ns(mean_ns),
         assumed=tuple(said),
         cpu_range=UNTIMED_RANGE if found is None else ASSUMED_RANGE,
         read_range=(lowest / READ_NS, highest / READ_NS),
@@ -479,30 +568,30 @@ def _by_guess(
             asked = replace(recorded, read_ns=None)
         fitted = calibrate_processor(asked, begin, model.run)
         # with reads at their most, a log that is slower than described stays in the fit
-        if not (waits := _waits(fitted, mean_ns) if found is None else _waits_of_clients(fitted, mean_ns)):
-            return fitted
+        if not (waits := (_waits if found is None else _waits_of_clients)(model, fitted, mean_ns)):
+            return fitted, True
         start = replace(start, assumed=(*said, *waits))
     if found is not None:  # of what was not timed, nothing was counted on an idle host
         model.hot = 1 / idle_factor(run.busy)
         costs = start.costs._replace(read_ns=round(model.hot * READ_NS))
         if start.pause_ns is not None:
-            start = replace(start, client_ns=round(assumed_client_ns(model.hot * mean_ns)))
+            start = replace(start, client_ns=model.assumed_client_ns(model.hot * mean_ns))
         start = replace(start, costs=costs)
-    return replace(start, recorded=recorded, simulated=run.pace)
+    return replace(start, recorded=recorded, simulated=run.pace), False
 
 
-def _with_clients(found: ProcessorCosts, run: CalibrationRun) -> ProcessorCosts:
+def _with_clients(model: "_Model", found: ProcessorCosts, run: CalibrationRun) -> ProcessorCosts:
     """Return costs whose clients take as much as any does, where they came out with less; reads then take as much less,
     so that as many transactions end. How both divide is assumed: the recording tells the sum.
     """
-    if found.pause_ns is None or found.client_ns >= CLIENT_NS or not run.reads_per_transaction:
+    if found.pause_ns is None or found.client_ns >= model.least_client_ns or not run.reads_per_transaction:
         return found
-    more_ns = (CLIENT_NS - found.client_ns) * run.statements_per_transaction / run.reads_per_transaction
+    more_ns = (model.least_client_ns - found.client_ns) * run.statements_per_transaction / run.reads_per_transaction
     lowest, highest = READ_RANGE_NS
     read_ns = max(found.costs.read_ns - round(more_ns), lowest)
     return replace(
         found,
-        client_ns=CLIENT_NS,
+        client_ns=model.least_client_ns,
         costs=found.costs._replace(read_ns=read_ns),
         cpu_range=ASSUMED_RANGE,
         read_range=(lowest / read_ns, highest / read_ns),
@@ -514,7 +603,7 @@ def _reads_pages(load: StatementLoad) -> bool:
     return float(load.physical_reads.sum()) >= _READS * load.transactions
 
 
-def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
+def _waits(model: "_Model", found: ProcessorCosts, mean_ns: float) -> list[str]:
     """Say which costs are no CPU but waits for something that the model does not have: reads, or writes of the log,
     that no storage takes, clients that take longer than any.
 
@@ -523,17 +612,17 @@ def _waits(found: ProcessorCosts, mean_ns: float) -> list[str]:
     most_ns = READ_RANGE_NS[1]
     if found.costs.read_ns > most_ns:
         return [_NO_STORAGE.format(READ_NS / 1e3, found.costs.read_ns / 1e3)]
-    said = _waits_of_clients(found, mean_ns)
+    said = _waits_of_clients(model, found, mean_ns)
     if found.costs.log_io_ns > most_ns:
         said.append(_no_log(found.costs.log_io_ns))
     return said
 
 
-def _waits_of_clients(found: ProcessorCosts, mean_ns: float) -> list[str]:
+def _waits_of_clients(model: "_Model", found: ProcessorCosts, mean_ns: float) -> list[str]:
     """Say that clients took longer than any does."""
     if found.client_ns <= most_client_ns(mean_ns):
         return []
-    return [_NO_CLIENT.format(assumed_client_ns(mean_ns) / 1e3, found.client_ns / 1e3)]
+    return [_NO_CLIENT.format(model.assumed_client_ns(mean_ns) / 1e3, found.client_ns / 1e3)]
 
 
 def _no_log(each_ns: float, assumed_ns: float = LOG_NS) -> str:
@@ -586,12 +675,18 @@ def _charged_ns(load: StatementLoad, costs: Costs) -> float:
     return float(rows * costs.lookup_ns + changed * costs.change_ns + read * (costs.read_ns + costs.evict_clean_ns))
 
 
-def statement_ns(load: StatementLoad, costs: Costs, locked_ns: Mapping[str, float], hot: float = 1.0) -> dict[str, int]:
+def statement_ns(
+    load: StatementLoad,
+    costs: Costs,
+    locked_ns: Mapping[str, float],
+    hot: float = 1.0,
+    least_ns: Mapping[str, float] = MappingProxyType({}),
+) -> dict[str, int]:
     """Return the CPU of one execution of each query besides its pages.
 
     What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in
     it, but what an execution waits for rows that others have locked: *locked_ns* by query. On a busy host it takes the
-    share *hot* of that.
+    share *hot* of that, and *least_ns* by query at least.
     """
     calls = np.bincount(load.query, minlength=len(load.queries))
     cpu_ns = np.bincount(load.query, load.cpu_ns, len(load.queries))
@@ -600,6 +695,7 @@ def statement_ns(load: StatementLoad, costs: Costs, locked_ns: Mapping[str, floa
     locked = calls * np.array([locked_ns.get(query, 0.0) for query in load.queries])
     taken_off = np.where(measured, reads * costs.read_ns, locked)
     own_ns = hot * np.maximum(cpu_ns - taken_off, 0) / np.maximum(calls, 1)
+    own_ns = np.maximum(own_ns, [least_ns.get(query, 0.0) for query in load.queries])
     return dict(zip(load.queries, np.rint(own_ns).astype(np.int64).tolist(), strict=True))
 
 
@@ -624,7 +720,9 @@ class _Model:
         )
         self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
         self.hot = 1.0  # what share of its CPU as recorded a statement takes on a busy host
+        self.least_ns: Mapping[str, float] = {}  # of CPU by query, where the fastest execution tells
         self.cpu_is_known = False  # as the host's processors counted it, so that no wait is in it
+        self._commits = load.commits / max(len(load), 1)  # a statement
         self._load = load
         self._assembled = assemble(load, scenario, self.start, shared=shared)
         self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end
@@ -637,13 +735,22 @@ class _Model:
         return {} if self.cpu_is_known else self.locked_ns
 
     @property
+    def least_client_ns(self) -> int:
+        """What a statement costs at least besides its execution, where clients are here; a part of its commit, too."""
+        return round(CLIENT_NS + self._commits * LEAST_COMMIT_NS)
+
+    def assumed_client_ns(self, mean_ns: float) -> int:
+        """Return what is assumed of that for a statement whose execution takes *mean_ns*."""
+        return round(assumed_client_ns(mean_ns) + self._commits * COMMIT_NS)
+
+    @property
     def cores(self) -> int:
         """How many processors the recorded host has."""
         return self._assembled.settings.cores
 
     def run(self, costs: ProcessorCosts) -> CalibrationRun:
         """Run the load once, with *costs*; again with the same ones it would run the same."""
-        own_ns = statement_ns(self._load, costs.costs, self.not_cpu_ns, self.hot)
+        own_ns = statement_ns(self._load, costs.costs, self.not_cpu_ns, self.hot, self.least_ns)
         wanted = (costs.costs, costs.client_ns, own_ns)
         if self._last is None or self._last[0] != wanted:
             self._last = wanted, self._run(*wanted)

@@ -21,7 +21,6 @@ from tiersim.scenarios.statements.statement_load import (
     TRANSACTIONS,
     RecordedMean,
     StatementLoad,
-    begins,
 )
 from tiersim.simulator.result import Figure, Result
 
@@ -183,9 +182,7 @@ def _commits_per_flush(load: StatementLoad) -> float | None:
     """Return how many of the recorded commits shared a flush of the log; None where nobody counted, or most flushes
     were not theirs.
     """
-    durable = np.array([one.durable for one in load.asked])[load.query]
-    commits = int(np.logical_or.reduceat(durable, np.flatnonzero(begins(load.session, load.transaction))).sum())
-    flushes = recorded_flushes(load.counters.found)
+    commits, flushes = load.commits, recorded_flushes(load.counters.found)
     return commits / flushes if flushes and commits >= _FOR_COMMITS * flushes else None
 
 

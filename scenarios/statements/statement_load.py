@@ -60,6 +60,8 @@ LEAST_WAITS, LIKELY_WAITS, MOST_WAITS = "least", "likely", "most"
 
 #: Of the statements, this share has to say who issued them and which pages they asked for.
 _COMPLETE = 0.95
+#: Waits of sessions for clients are told by transactions of several statements where so much is in these.
+_MOSTLY = 0.9
 _NEEDED = ("session", "query", "logical_reads")
 #: What is read of them; with many millions of rows the other columns would be in the way.
 _READ = (
@@ -219,6 +221,31 @@ class StatementLoad:
     def transactions(self) -> int:
         """Count the transactions."""
         return int(np.count_nonzero(begins(self.session, self.transaction)))
+
+    @cached_property
+    def commits(self) -> int:
+        """Count the transactions that an execution makes durable."""
+        durable = np.array([one.durable for one in self.asked])[self.query]
+        return int(np.logical_or.reduceat(durable, np.flatnonzero(begins(self.session, self.transaction))).sum())
+
+    @cached_property
+    def changing(self) -> int:
+        """Count the executions that change rows."""
+        return int(np.count_nonzero(np.array([one.changes > 0 for one in self.asked])[self.query]))
+
+    @cached_property
+    def gap_ns(self) -> float | None:
+        """Return how long a session waits within a transaction for its client's next message; None where that was not
+        counted, or most transactions have one statement.
+        """
+        if self.inside_ns is None or self.active is None:
+            return None
+        rows = np.diff(np.flatnonzero(begins(self.session, self.transaction)), append=len(self))
+        several = rows[rows > 1]
+        if several.sum() < _MOSTLY * len(self):
+            return None
+        each_ns = (self.inside_ns - self.active * self.span_ns) / int((several + 1).sum())
+        return each_ns if each_ns > 0 else None
 
     @cached_property
     def sessions(self) -> int:
