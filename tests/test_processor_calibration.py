@@ -26,7 +26,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     idle_factor,
 )
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
-from tiersim.scenarios.statements import calibration
+from tiersim.scenarios.statements import calibration, recorded_host
 from tiersim.simulator.database.sessions.processors import Costs
 
 
@@ -315,7 +315,7 @@ def test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu(
     assert found is not None
     hot = hot_share(1.0, 0.0, 0.01)
     assert found.client_ns == pytest.approx(hot * 25_000 * (4 + besides) / 2, rel=0.02)
-    own = calibration.statement_ns(load, found.costs, {}, model.hot, model.least_ns)
+    own = recorded_host.statement_ns(load, found.costs, {}, model.hot, model.least_ns)
     assert own["q"] == 10_000  # in the middle of the fastest and the mean
     assert found.cpu_range[0] < 1 < found.cpu_range[1]
     assert "by how long sessions waited for their clients" in found.assumed[0]
@@ -335,8 +335,8 @@ def test_an_execution_takes_no_less_cpu_than_the_fastest_unless_that_waited_for_
     assert calibration._fastest_ns(load, Pace(None, 20e6)) == {"q": 5_000}
     assert calibration._fastest_ns(load, Pace(None, 4_000)) == {}
     locked = {"q": 1e9}  # more than it took: what others did
-    assert calibration.statement_ns(load, Costs(), locked, 1.0) == {"q": 0}
-    assert calibration.statement_ns(load, Costs(), locked, 1.0, {"q": 5_000}) == {"q": 5_000}
+    assert recorded_host.statement_ns(load, Costs(), locked, 1.0) == {"q": 0}
+    assert recorded_host.statement_ns(load, Costs(), locked, 1.0, {"q": 5_000}) == {"q": 5_000}
 
 
 def test_what_may_be_a_wait_for_others_that_waited_is_half_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

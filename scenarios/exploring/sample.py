@@ -36,7 +36,7 @@ from tiersim.scenarios.exploring.sample_sessions import decided_by_sessions
 from tiersim.scenarios.exploring.sample_verdict import decided, was_full, while_not_full
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import Playback, PlayedRecording, play
-from tiersim.scenarios.statements.calibration import first_of
+from tiersim.scenarios.statements.recorded_host import first_of
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.survey import JoinedCommands, Merged, RecordedCommands, TraceSurvey, merged_blocks
 from tiersim.scenarios.sweeps.sources import StatementSource

@@ -2,14 +2,11 @@
 hardware that runs as fast as was recorded.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from tiersim.devices.station_records import NEVER, RESOURCES, Plant
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.cpu_and_waits import (
     ASSUMED_RANGE,
@@ -18,10 +15,8 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     CLIENT_NS,
     COLD_NS,
     COMMIT_MESSAGES,
-    COMMIT_NS,
     COUNTED_RANGE,
     GAPS_RANGE,
-    LEAST_COMMIT_NS,
     LOG_NS,
     LONG_NS,
     MOST_LOG_NS,
@@ -31,7 +26,6 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     UNSEEN_NS,
     UNTIMED_RANGE,
     Ios,
-    assumed_client_ns,
     costs_of_host,
     hot_share,
     idle_factor,
@@ -46,9 +40,6 @@ from tiersim.scenarios.calibration.processor import (
     Pace,
     ProcessorCosts,
     calibrate_processor,
-    long_waits_of,
-    loop_sessions,
-    pace_of,
     recorded_flushes,
     recorded_ios,
     recorded_pace,
@@ -56,23 +47,15 @@ from tiersim.scenarios.calibration.processor import (
     written_by_sessions,
 )
 from tiersim.scenarios.calibration.self_replay import MEAN_TOLERANCE_PCT
-from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.assembly import Shared, assemble, cache_state_of, charge_upkeep
-from tiersim.scenarios.statements.programs import Program, spread
+from tiersim.scenarios.statements.assembly import Shared
+from tiersim.scenarios.statements.recorded_host import READS, RecordedHost, part_of, statement_ns
 from tiersim.scenarios.statements.settings import recorded_cores, settings_of_load
-from tiersim.scenarios.statements.statement_load import StatementLoad, begins
-from tiersim.simulator.categories import FIRST_CLASS
-from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.database.sessions.processors import Costs, scaled
-from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.differences import of_log
-from tiersim.traces.schema import DATA_READ
 from tiersim.units import NS_PER_MS, NS_PER_S
 
-#: So many executions of all sessions tell how fast a load runs; of 8 sessions 10,000 each.
-_EXECUTIONS = 80_000
 #: Reads, and writes of the log, of more time tell nothing of their CPU: of nine cells with caps of reads a simulated
 #: read took 0.3 to 64 % less or more than a recorded one, in the median 2 % (benchmarks/real_postgres), which of such
 #: reads is as much CPU as any.
@@ -82,8 +65,6 @@ _FLUSHES = 0.1
 #: Sessions that are awake work, or wait for processors, for at least such a share of that time; else they mostly wait
 #: for what is not described well enough.
 _OF_AWAKE = 0.1
-#: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
-_READS = 0.01
 _TOO_SLOW = (
     "the CPU cost of a read comes out as {:,} ns, less than any storage needs: the described device reads more slowly"
     " than the recorded one"
@@ -133,19 +114,6 @@ _SLACK, _IDLE, _IDLE_SLACK = 0.02, 0.3, 0.15
 #: A log that took longer than described by less than this share took as long: one log took 108 to 145 µs in cells of
 #: one server (benchmarks/real_postgres), and a mean of 4.9 ms tells nothing of 0.05.
 _LOG_SPREAD = 0.05
-_COLUMNS = (
-    "session",
-    "transaction",
-    "query",
-    "start_ns",
-    "duration_ns",
-    "cpu_ns",
-    "lock_wait_ns",
-    "physical_reads",
-    "log_bytes",
-)
-
-_Arrays = TypeVar("_Arrays", Database, Plant)
 
 
 def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | None = None) -> ProcessorCosts:
@@ -165,7 +133,7 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     if load.logical_reads is not None:  # CPU was recorded with each statement, and a read's is in the engine's table
         return replace(_as_recorded(load, recorded_on), recorded=recorded, cores=_said_cores(recorded_on, load))
     part, scenario = part_of(load, recorded_on), recorded_on.counted_whole()
-    model = _Model(part, scenario, recorded.pause_ns if here else None, shared)
+    model = RecordedHost(part, scenario, recorded.pause_ns if here else None, shared)
     time = recorded_host_time(load.counters.found, model.cores) if here and recorded.transactions_per_s else None
     is_told = time is not None and time.is_told
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
@@ -191,7 +159,7 @@ def costs_of_recording(
     if time is None or not (time.is_told or (time.own_share >= LIMITING and _awake(load) >= time.busy)):
         return None
     there = scenario.on_recorded_host(time.cores)
-    model = _Model(part_of(load, there), there.counted_whole(), recorded.pause_ns, shared)
+    model = RecordedHost(part_of(load, there), there.counted_whole(), recorded.pause_ns, shared)
     found = _by_host_time(load, model, recorded, time)
     had = None if found.simulated is None else found.simulated.transactions_per_s
     if time.own_share >= LIMITING and had is not None and had < (1 - _SLACK) * wanted:
@@ -242,7 +210,7 @@ def _said_cores(recorded_on: NamedScenario, load: StatementLoad) -> int | None:
     return settings_of_load(recorded_on, load).cores if is_said else None
 
 
-def _by_host_time(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime) -> ProcessorCosts:
+def _by_host_time(load: StatementLoad, model: RecordedHost, recorded: Pace, time: HostTime) -> ProcessorCosts:
     """Return what statements cost by what the processors did; where these were the limit, so that as many transactions
     end as were recorded.
     """
@@ -280,7 +248,12 @@ def _unseen_ns(recorded: Pace, run: CalibrationRun, busy_cores: float) -> float:
 
 
 def _as_counted(
-    load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime, long_waits: float, most_waits: float = 0.0
+    load: StatementLoad,
+    model: RecordedHost,
+    recorded: Pace,
+    time: HostTime,
+    long_waits: float,
+    most_waits: float = 0.0,
 ) -> ProcessorCosts:
     """Return what statements cost by what the processors did, if so many *long_waits* are in a transaction, or up to
     *most_waits*.
@@ -324,7 +297,7 @@ def _ios(load: StatementLoad, each_per_s: float) -> Ios:
     return Ios(*(each_per_s * count for count in (reads, max(of_sessions, reads), max(everybody, reads), of_others)))
 
 
-def _by_pace(load: StatementLoad, model: "_Model", recorded: Pace, time: HostTime | None) -> ProcessorCosts:
+def _by_pace(load: StatementLoad, model: RecordedHost, recorded: Pace, time: HostTime | None) -> ProcessorCosts:
     """Return what statements cost by how fast they ran, where nobody counted for whom the processors worked.
 
     Where reads take as long as recorded only if their CPU is more than that of any storage, or as many transactions end
@@ -376,7 +349,7 @@ def _waits_for_log(load: StatementLoad, recorded: Pace) -> bool:
 
 
 def _without_hidden_waits(
-    load: StatementLoad, model: "_Model", found: ProcessorCosts, *, is_fit: bool
+    load: StatementLoad, model: RecordedHost, found: ProcessorCosts, *, is_fit: bool
 ) -> ProcessorCosts:
     """Return costs whose range reaches to the least that transactions take: executions as the fastest, clients as any
     does. Who waited for a slow device, or for others that did, may be in the rest. Of a fit, which took waits for CPU,
@@ -396,7 +369,7 @@ def _without_hidden_waits(
     )
 
 
-def _by_gaps(load: StatementLoad, model: "_Model", recorded: Pace, mean_ns: float) -> ProcessorCosts | None:
+def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: float) -> ProcessorCosts | None:
     """Return costs with which sessions wait within transactions as long for their clients as was counted: no storage is
     in that time, but clients that work, and wait for processors behind each other. None where nobody counted it, or it
     is more than clients work.
@@ -458,7 +431,7 @@ def _fastest_ns(load: StatementLoad, recorded: Pace) -> dict[str, float]:
     }
 
 
-def _executed_ns(load: StatementLoad, model: "_Model", costs: Costs) -> tuple[float, float]:
+def _executed_ns(load: StatementLoad, model: RecordedHost, costs: Costs) -> tuple[float, float]:
     """Return the CPU in ns of all executions: by what they took in the mean, and if each took as little as the fastest
     of its query.
     """
@@ -470,7 +443,7 @@ def _executed_ns(load: StatementLoad, model: "_Model", costs: Costs) -> tuple[fl
     return float(calls @ own_ns), float(calls @ np.minimum(fastest_ns, own_ns))
 
 
-def _by_time_awake(model: "_Model", recorded: Pace, mean_ns: float, said: Sequence[str]) -> ProcessorCosts | None:
+def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Sequence[str]) -> ProcessorCosts | None:
     """Return costs with which transactions take as long as recorded besides their reads, which are taken off both: of a
     cap that answers 1 % later than described that would else be more CPU than all that there is. None where nobody
     timed it, or that rest is no CPU for the most part.
@@ -506,7 +479,7 @@ def _by_time_awake(model: "_Model", recorded: Pace, mean_ns: float, said: Sequen
     return _with_log_bounded(found, 0.0)
 
 
-def _as_fast(model: "_Model", recorded: Pace, found: ProcessorCosts) -> ProcessorCosts:
+def _as_fast(model: RecordedHost, recorded: Pace, found: ProcessorCosts) -> ProcessorCosts:
     """Return costs with which the load runs as fast as recorded, and their ranges.
 
     Reads that come out with less CPU than any hide, on a device that limits the load where its processors do not, what
@@ -532,7 +505,7 @@ def _as_fast(model: "_Model", recorded: Pace, found: ProcessorCosts) -> Processo
 
 
 def _by_guess(
-    model: "_Model", recorded: Pace, mean_ns: float, found: ProcessorCosts | None, said: Sequence[str]
+    model: RecordedHost, recorded: Pace, mean_ns: float, found: ProcessorCosts | None, said: Sequence[str]
 ) -> tuple[ProcessorCosts, bool]:
     """Return costs that are assumed, for what is *said*, of a statement that took *mean_ns* besides its pages; and
     whether clients run as fast as recorded, which may take waits for CPU.
@@ -580,7 +553,7 @@ def _by_guess(
     return replace(start, recorded=recorded, simulated=run.pace), False
 
 
-def _with_clients(model: "_Model", found: ProcessorCosts, run: CalibrationRun) -> ProcessorCosts:
+def _with_clients(model: RecordedHost, found: ProcessorCosts, run: CalibrationRun) -> ProcessorCosts:
     """Return costs whose clients take as much as any does, where they came out with less; reads then take as much less,
     so that as many transactions end. How both divide is assumed: the recording tells the sum.
     """
@@ -600,10 +573,10 @@ def _with_clients(model: "_Model", found: ProcessorCosts, run: CalibrationRun) -
 
 def _reads_pages(load: StatementLoad) -> bool:
     """Tell whether reads matter to what the load costs."""
-    return float(load.physical_reads.sum()) >= _READS * load.transactions
+    return float(load.physical_reads.sum()) >= READS * load.transactions
 
 
-def _waits(model: "_Model", found: ProcessorCosts, mean_ns: float) -> list[str]:
+def _waits(model: RecordedHost, found: ProcessorCosts, mean_ns: float) -> list[str]:
     """Say which costs are no CPU but waits for something that the model does not have: reads, or writes of the log,
     that no storage takes, clients that take longer than any.
 
@@ -618,7 +591,7 @@ def _waits(model: "_Model", found: ProcessorCosts, mean_ns: float) -> list[str]:
     return said
 
 
-def _waits_of_clients(model: "_Model", found: ProcessorCosts, mean_ns: float) -> list[str]:
+def _waits_of_clients(model: RecordedHost, found: ProcessorCosts, mean_ns: float) -> list[str]:
     """Say that clients took longer than any does."""
     if found.client_ns <= most_client_ns(mean_ns):
         return []
@@ -673,154 +646,6 @@ def _charged_ns(load: StatementLoad, costs: Costs) -> float:
     changed = calls @ np.array([min(one.changed_rows, sum(one.lookups)) for one in load.asked])
     read = sum(table.heap_missed + table.index_missed for table in load.fitted.tables)
     return float(rows * costs.lookup_ns + changed * costs.change_ns + read * (costs.read_ns + costs.evict_clean_ns))
-
-
-def statement_ns(
-    load: StatementLoad,
-    costs: Costs,
-    locked_ns: Mapping[str, float],
-    hot: float = 1.0,
-    least_ns: Mapping[str, float] = MappingProxyType({}),
-) -> dict[str, int]:
-    """Return the CPU of one execution of each query besides its pages.
-
-    What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in
-    it, but what an execution waits for rows that others have locked: *locked_ns* by query. On a busy host it takes the
-    share *hot* of that, and *least_ns* by query at least.
-    """
-    calls = np.bincount(load.query, minlength=len(load.queries))
-    cpu_ns = np.bincount(load.query, load.cpu_ns, len(load.queries))
-    reads = np.bincount(load.query, load.physical_reads, len(load.queries))
-    measured = np.array([MEASURED in load.cpu_basis.get(query, MEASURED) for query in load.queries])
-    locked = calls * np.array([locked_ns.get(query, 0.0) for query in load.queries])
-    taken_off = np.where(measured, reads * costs.read_ns, locked)
-    own_ns = hot * np.maximum(cpu_ns - taken_off, 0) / np.maximum(calls, 1)
-    own_ns = np.maximum(own_ns, [least_ns.get(query, 0.0) for query in load.queries])
-    return dict(zip(load.queries, np.rint(own_ns).astype(np.int64).tolist(), strict=True))
-
-
-def _costs(load: StatementLoad, scenario: NamedScenario) -> Costs:
-    """Return what the engine's work costs on *scenario*, before anything was found out."""
-    return settings_of_load(scenario, load).costs
-
-
-class _Model:
-    """The load on the recorded hardware: a pool that was filled once, and runs with other costs."""
-
-    def __init__(
-        self, load: StatementLoad, scenario: NamedScenario, pause_ns: int | None, shared: Shared | None
-    ) -> None:
-        costs = _costs(load, scenario)
-        self.start = ProcessorCosts(
-            statement_ns(load, costs, {}),
-            0,
-            costs,
-            f"fitted by a simulation of the recorded load on scenario '{scenario.name}'",
-            pause_ns,
-        )
-        self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
-        self.hot = 1.0  # what share of its CPU as recorded a statement takes on a busy host
-        self.least_ns: Mapping[str, float] = {}  # of CPU by query, where the fastest execution tells
-        self.cpu_is_known = False  # as the host's processors counted it, so that no wait is in it
-        self._commits = load.commits / max(len(load), 1)  # a statement
-        self._load = load
-        self._assembled = assemble(load, scenario, self.start, shared=shared)
-        self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end
-        self._plant = self._assembled.plant
-        self._last: tuple[object, CalibrationRun] | None = None  # what was run last, and how it went
-
-    @property
-    def not_cpu_ns(self) -> Mapping[str, float]:
-        """By query, what of the time that reads and writes leave of an execution was a wait for locks."""
-        return {} if self.cpu_is_known else self.locked_ns
-
-    @property
-    def least_client_ns(self) -> int:
-        """What a statement costs at least besides its execution, where clients are here; a part of its commit, too."""
-        return round(CLIENT_NS + self._commits * LEAST_COMMIT_NS)
-
-    def assumed_client_ns(self, mean_ns: float) -> int:
-        """Return what is assumed of that for a statement whose execution takes *mean_ns*."""
-        return round(assumed_client_ns(mean_ns) + self._commits * COMMIT_NS)
-
-    @property
-    def cores(self) -> int:
-        """How many processors the recorded host has."""
-        return self._assembled.settings.cores
-
-    def run(self, costs: ProcessorCosts) -> CalibrationRun:
-        """Run the load once, with *costs*; again with the same ones it would run the same."""
-        own_ns = statement_ns(self._load, costs.costs, self.not_cpu_ns, self.hot, self.least_ns)
-        wanted = (costs.costs, costs.client_ns, own_ns)
-        if self._last is None or self._last[0] != wanted:
-            self._last = wanted, self._run(*wanted)
-        return self._last[1]
-
-    def _run(self, costs: Costs, client_ns: int, own_ns: Mapping[str, int]) -> CalibrationRun:
-        program, stations = self._assembled.program, self._assembled.builder.stations
-        database = _copied(self._assembled.database)
-        database.costs[:] = costs
-        database.client_ns[program.executed] = client_ns
-        names = np.array(program.category)[database.statement_class]
-        for place, name in enumerate(program.names):
-            if name in own_ns:
-                database.cpu_ns[names == place] = spread(database.cpu_ns[names == place], own_ns[name])
-        metrics = new_metrics(FIRST_CLASS + len(program.names), len(stations), RESOURCES, 2, 1 << 60)
-        plant = _copied(self._plant)
-        charge_upkeep(plant, database)
-        plant, outcome = engine.run_database(plant, database, metrics)
-        self.locked_ns = _locked_ns(program, database)
-        processors = next(place for place, station in enumerate(stations) if station.kind == "processors")
-        worked_ns = int(plant.work_ns[processors, 0])
-        cores = self._assembled.settings.cores
-        return CalibrationRun(
-            pace=pace_of(database, metrics, worked_ns),
-            busy=worked_ns / (cores * max(outcome.end_ns, 1)),
-            cores=cores,
-            sessions=len(loop_sessions(database)),
-            reads_per_transaction=int(metrics.completions[:, DATA_READ].sum()) / program.transactions,
-            statements_per_transaction=int(program.executed.sum()) / program.transactions,
-            long_waits=long_waits_of(metrics),
-        )
-
-
-def _locked_ns(program: Program, database: Database) -> dict[str, float]:
-    """Return how long an execution of each query waited for locked rows, and then for a processor."""
-    names = len(program.names)
-    calls = np.maximum(np.bincount(np.array(program.category)[database.statement_class], minlength=names), 1)
-    locked, queued = (np.bincount(program.category, database.spent[:, part], names) for part in (FOR_LOCK, FOR_CPU))
-    reads = np.bincount(program.category, database.pages_read, names) >= _READS * calls
-    waits = (locked + np.where(reads, 0, np.minimum(queued, locked))) / calls
-    return dict(zip(program.names, waits.tolist(), strict=True))
-
-
-def _copied(arrays: _Arrays) -> _Arrays:
-    """Copy a set of tables, and the sets within it."""
-    copies: dict[str, Any] = {
-        name: values.copy() if isinstance(values, np.ndarray) else _copied(cast("Any", values))
-        for name, values in zip(arrays._fields, arrays, strict=True)
-    }
-    return arrays._replace(**copies)
-
-
-def part_of(load: StatementLoad, scenario: NamedScenario) -> StatementLoad:
-    """Return as much of a load as tells how fast it runs; all of it where the pool fills, and runs are faster and
-    faster.
-    """
-    return first_of(load, _EXECUTIONS) if cache_state_of(scenario, load) == "warm" else load
-
-
-def first_of(load: StatementLoad, executions: int) -> StatementLoad:
-    """Return the transactions that begin first, as many as make so many executions."""
-    first = np.flatnonzero(begins(load.session, load.transaction))
-    rows = np.diff(first, append=len(load))
-    order = np.argsort(load.start_ns[first], kind="stable")
-    taken = np.zeros(len(first), np.bool_)
-    taken[order[np.cumsum(rows[order]) - rows[order] < executions]] = True
-    kept = np.repeat(taken, rows)
-    columns = {name: getattr(load, name)[kept] for name in _COLUMNS}
-    span_ns = int((columns["start_ns"] + columns["duration_ns"]).max())
-    return replace(load, **columns, span_ns=span_ns)
 
 
 def _refuse_changes(scenario: NamedScenario) -> None:

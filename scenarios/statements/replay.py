@@ -30,11 +30,11 @@ from tiersim.scenarios.statements.calibration import (
     calibrate,
     costs_of_recording,
     host_time_of,
-    part_of,
 )
 from tiersim.scenarios.statements.calibration_verdict import stamped
 from tiersim.scenarios.statements.queries import changes_rows, changing_queries
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range, with_waits
+from tiersim.scenarios.statements.recorded_host import part_of
 from tiersim.scenarios.statements.result import summarise_statements
 from tiersim.scenarios.statements.statement_load import (
     LEAST_WAITS,

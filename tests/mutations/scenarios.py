@@ -256,6 +256,14 @@ SCENARIOS = (
         (f"{_CALIBRATION}test_what_may_be_a_wait_for_others_that_waited_is_half_left_out",),
     ),
     Fault(
+        "commits-cost-nothing-besides",
+        "scenarios/statements/calibration.py",
+        "hot * found.client_ns * (1 + besides / messages)",
+        "hot * found.client_ns",
+        "What sessions' waits for their clients leave out of commits and changes costs nothing.",
+        (f"{_CALIBRATION}test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu",),
+    ),
+    Fault(
         "counted-cpu-is-shared",
         "scenarios/statements/replay.py",
         "if are_elsewhere(scenario):",

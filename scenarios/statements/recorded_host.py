@@ -1,0 +1,197 @@
+"""The load on a model of the recorded hardware, run with one guess of its costs after the other."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from tiersim.devices.station_records import NEVER, RESOURCES, Plant
+from tiersim.scenarios.calibration.cpu_and_waits import (
+    CLIENT_NS,
+    COMMIT_NS,
+    LEAST_COMMIT_NS,
+    assumed_client_ns,
+)
+from tiersim.scenarios.calibration.processor import (
+    CalibrationRun,
+    ProcessorCosts,
+    long_waits_of,
+    loop_sessions,
+    pace_of,
+)
+from tiersim.scenarios.calibration.synthesis.counted import MEASURED
+from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.statements.assembly import Shared, assemble, cache_state_of, charge_upkeep
+from tiersim.scenarios.statements.programs import Program, spread
+from tiersim.scenarios.statements.settings import settings_of_load
+from tiersim.scenarios.statements.statement_load import StatementLoad, begins
+from tiersim.simulator.categories import FIRST_CLASS
+from tiersim.simulator.compiled import engine
+from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
+from tiersim.simulator.database.sessions.processors import Costs
+from tiersim.simulator.metrics import new_metrics
+from tiersim.traces.schema import DATA_READ
+
+#: So many executions of all sessions tell how fast a load runs; of 8 sessions 10,000 each.
+_EXECUTIONS = 80_000
+#: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
+READS = 0.01
+_COLUMNS = (
+    "session",
+    "transaction",
+    "query",
+    "start_ns",
+    "duration_ns",
+    "cpu_ns",
+    "lock_wait_ns",
+    "physical_reads",
+    "log_bytes",
+)
+
+_Arrays = TypeVar("_Arrays", Database, Plant)
+
+
+def statement_ns(
+    load: StatementLoad,
+    costs: Costs,
+    locked_ns: Mapping[str, float],
+    hot: float = 1.0,
+    least_ns: Mapping[str, float] = MappingProxyType({}),
+) -> dict[str, int]:
+    """Return the CPU of one execution of each query besides its pages.
+
+    What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in
+    it, but what an execution waits for rows that others have locked: *locked_ns* by query. On a busy host it takes the
+    share *hot* of that, and *least_ns* by query at least.
+    """
+    calls = np.bincount(load.query, minlength=len(load.queries))
+    cpu_ns = np.bincount(load.query, load.cpu_ns, len(load.queries))
+    reads = np.bincount(load.query, load.physical_reads, len(load.queries))
+    measured = np.array([MEASURED in load.cpu_basis.get(query, MEASURED) for query in load.queries])
+    locked = calls * np.array([locked_ns.get(query, 0.0) for query in load.queries])
+    taken_off = np.where(measured, reads * costs.read_ns, locked)
+    own_ns = hot * np.maximum(cpu_ns - taken_off, 0) / np.maximum(calls, 1)
+    own_ns = np.maximum(own_ns, [least_ns.get(query, 0.0) for query in load.queries])
+    return dict(zip(load.queries, np.rint(own_ns).astype(np.int64).tolist(), strict=True))
+
+
+class RecordedHost:
+    """The load on the recorded hardware: a pool that was filled once, and runs with other costs."""
+
+    def __init__(
+        self, load: StatementLoad, scenario: NamedScenario, pause_ns: int | None, shared: Shared | None
+    ) -> None:
+        """Fill the pool of *scenario* for *load*; clients that are here pause *pause_ns* between transactions."""
+        costs = settings_of_load(scenario, load).costs
+        self.start = ProcessorCosts(
+            statement_ns(load, costs, {}),
+            0,
+            costs,
+            f"fitted by a simulation of the recorded load on scenario '{scenario.name}'",
+            pause_ns,
+        )
+        self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
+        self.hot = 1.0  # what share of its CPU as recorded a statement takes on a busy host
+        self.least_ns: Mapping[str, float] = {}  # of CPU by query, where the fastest execution tells
+        self.cpu_is_known = False  # as the host's processors counted it, so that no wait is in it
+        self._commits = load.commits / max(len(load), 1)  # a statement
+        self._load = load
+        self._assembled = assemble(load, scenario, self.start, shared=shared)
+        self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end
+        self._plant = self._assembled.plant
+        self._last: tuple[object, CalibrationRun] | None = None  # what was run last, and how it went
+
+    @property
+    def not_cpu_ns(self) -> Mapping[str, float]:
+        """By query, what of the time that reads and writes leave of an execution was a wait for locks."""
+        return {} if self.cpu_is_known else self.locked_ns
+
+    @property
+    def least_client_ns(self) -> int:
+        """What a statement costs at least besides its execution, where clients are here; a part of its commit, too."""
+        return round(CLIENT_NS + self._commits * LEAST_COMMIT_NS)
+
+    def assumed_client_ns(self, mean_ns: float) -> int:
+        """Return what is assumed of that for a statement whose execution takes *mean_ns*."""
+        return round(assumed_client_ns(mean_ns) + self._commits * COMMIT_NS)
+
+    @property
+    def cores(self) -> int:
+        """How many processors the recorded host has."""
+        return self._assembled.settings.cores
+
+    def run(self, costs: ProcessorCosts) -> CalibrationRun:
+        """Run the load once, with *costs*; again with the same ones it would run the same."""
+        own_ns = statement_ns(self._load, costs.costs, self.not_cpu_ns, self.hot, self.least_ns)
+        wanted = (costs.costs, costs.client_ns, own_ns)
+        if self._last is None or self._last[0] != wanted:
+            self._last = wanted, self._run(*wanted)
+        return self._last[1]
+
+    def _run(self, costs: Costs, client_ns: int, own_ns: Mapping[str, int]) -> CalibrationRun:
+        program, stations = self._assembled.program, self._assembled.builder.stations
+        database = _copied(self._assembled.database)
+        database.costs[:] = costs
+        database.client_ns[program.executed] = client_ns
+        names = np.array(program.category)[database.statement_class]
+        for place, name in enumerate(program.names):
+            if name in own_ns:
+                database.cpu_ns[names == place] = spread(database.cpu_ns[names == place], own_ns[name])
+        metrics = new_metrics(FIRST_CLASS + len(program.names), len(stations), RESOURCES, 2, 1 << 60)
+        plant = _copied(self._plant)
+        charge_upkeep(plant, database)
+        plant, outcome = engine.run_database(plant, database, metrics)
+        self.locked_ns = _locked_ns(program, database)
+        processors = next(place for place, station in enumerate(stations) if station.kind == "processors")
+        worked_ns = int(plant.work_ns[processors, 0])
+        cores = self._assembled.settings.cores
+        return CalibrationRun(
+            pace=pace_of(database, metrics, worked_ns),
+            busy=worked_ns / (cores * max(outcome.end_ns, 1)),
+            cores=cores,
+            sessions=len(loop_sessions(database)),
+            reads_per_transaction=int(metrics.completions[:, DATA_READ].sum()) / program.transactions,
+            statements_per_transaction=int(program.executed.sum()) / program.transactions,
+            long_waits=long_waits_of(metrics),
+        )
+
+
+def _locked_ns(program: Program, database: Database) -> dict[str, float]:
+    """Return how long an execution of each query waited for locked rows, and then for a processor."""
+    names = len(program.names)
+    calls = np.maximum(np.bincount(np.array(program.category)[database.statement_class], minlength=names), 1)
+    locked, queued = (np.bincount(program.category, database.spent[:, part], names) for part in (FOR_LOCK, FOR_CPU))
+    reads = np.bincount(program.category, database.pages_read, names) >= READS * calls
+    waits = (locked + np.where(reads, 0, np.minimum(queued, locked))) / calls
+    return dict(zip(program.names, waits.tolist(), strict=True))
+
+
+def _copied(arrays: _Arrays) -> _Arrays:
+    """Copy a set of tables, and the sets within it."""
+    copies: dict[str, Any] = {
+        name: values.copy() if isinstance(values, np.ndarray) else _copied(cast("Any", values))
+        for name, values in zip(arrays._fields, arrays, strict=True)
+    }
+    return arrays._replace(**copies)
+
+
+def part_of(load: StatementLoad, scenario: NamedScenario) -> StatementLoad:
+    """Return as much of a load as tells how fast it runs; all of it where the pool fills, and runs are faster and
+    faster.
+    """
+    return first_of(load, _EXECUTIONS) if cache_state_of(scenario, load) == "warm" else load
+
+
+def first_of(load: StatementLoad, executions: int) -> StatementLoad:
+    """Return the transactions that begin first, as many as make so many executions."""
+    first = np.flatnonzero(begins(load.session, load.transaction))
+    rows = np.diff(first, append=len(load))
+    order = np.argsort(load.start_ns[first], kind="stable")
+    taken = np.zeros(len(first), np.bool_)
+    taken[order[np.cumsum(rows[order]) - rows[order] < executions]] = True
+    kept = np.repeat(taken, rows)
+    columns = {name: getattr(load, name)[kept] for name in _COLUMNS}
+    span_ns = int((columns["start_ns"] + columns["duration_ns"]).max())
+    return replace(load, **columns, span_ns=span_ns)
