@@ -29,6 +29,7 @@ _LITTLE = 0.1
 
 #: What a result's verdict says of its ``reach`` when it goes beyond its recording; and when it does so with costs that
 #: nothing told, whose errors are those of guesses.
+WITHIN = "within the recording"
 BEYOND, BEYOND_BY_GUESS = "beyond the recording", "beyond the recording, with assumed costs"
 
 #: What a result's verdict says of its ``storage`` if it has drives of a kind that the recorded hardware has not.

@@ -14,6 +14,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.scenarios.calibration.popularity.fit import Fitted, alike, fit, predict
 from tiersim.scenarios.calibration.popularity.occupancy import AccessedTable, Law, Pool
 from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.caveats import BEYOND, MET, WITHIN, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, UNKNOWNS, draws_of, with_range
 from tiersim.scenarios.statements.statement_load import StatementLoad
@@ -24,6 +25,7 @@ from tiersim.simulator.result import Result
 __all__ = ["load"]
 
 NOTHING = pa.table({})
+NONE = {"calibration": "none"}
 
 TABLE = AccessedTable("t", 60_000, 1_200, 240, 200_000, 0, 0, ordered=False)
 
@@ -100,6 +102,7 @@ def ranged(
     share_of_reads: float,
     cores: int = 2,
     off: Mapping[str, Mapping[str, float]] | None = None,
+    verdict: Mapping[str, str] = NONE,
 ) -> dict[str, Any]:
     """The range of a run whose throughput is that of busy processors, of which reads take a share; half as much where
     these serve in order of arrival. Models are *off* by as much.
@@ -114,7 +117,8 @@ def ranged(
             "throughput_per_s": {"transactions": {"value": 1000 / demand}},
             "latency_ns": {"transaction": {"mean": {"value": 8e6 * demand}, "p99": {"value": 4e7 * demand}}},
             "queries": {},
-            "model_error": {"figures": off or {}},
+            "verdict": verdict,
+            "model_error": {"basis": "unknown", "figures": off} if off is not None else model_error_of(verdict),
         }
         return Result(summary, NOTHING, NOTHING, NOTHING, "")
 
@@ -126,7 +130,7 @@ def ranged(
 
 def test_a_range_holds_the_prediction_and_names_what_makes_it_wide(load: StatementLoad, tmp_path: Any) -> None:
     made = scenario(tmp_path)
-    found = ranged(load, made, processor(), 0.0)
+    found = ranged(load, made, processor(), 0.0, off={})
     assert found["transactions_per_s"]["low"] < 1000 < found["transactions_per_s"]["high"]
     assert found["transactions_per_s"]["low"] == pytest.approx(1000 / 1.25**0.8, rel=0.05)
     assert found["transactions_per_s"]["high"] == pytest.approx(1000 / 0.8**0.8, rel=0.05)
@@ -148,7 +152,8 @@ def test_draws_of_a_part_of_a_recording_have_no_warm_up_that_may_outlast_it(load
             "throughput_per_s": {"transactions": {"value": 1000}},
             "latency_ns": {"transaction": figures},
             "queries": {},
-            "model_error": {"figures": {}},
+            "verdict": NONE,
+            "model_error": {"basis": "unknown", "figures": {}},
         }
         return Result(summary, NOTHING, NOTHING, NOTHING, "")
 
@@ -163,7 +168,7 @@ def test_whom_the_scheduler_serves_next_is_drawn_where_its_choices_were_not_reco
     load: StatementLoad, tmp_path: Any
 ) -> None:
     known = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
-    two, eight = (ranged(load, scenario(tmp_path), known, 0.0, cores) for cores in (2, 8))
+    two, eight = (ranged(load, scenario(tmp_path), known, 0.0, cores, off={}) for cores in (2, 8))
     assert two["transactions_per_s"] == pytest.approx({"low": 1000, "high": 1000})
     assert "order" not in two["explained_by"]
     assert eight["transactions_per_s"] == pytest.approx({"low": 500, "high": 1000})
@@ -181,6 +186,24 @@ def test_what_the_models_are_off_widens_a_range(load: StatementLoad, tmp_path: A
     both = ranged(load, scenario(tmp_path), drawn, 0.0, off=error)
     assert both["transactions_per_s"]["low"] == pytest.approx(1000 * np.exp(-0.5), rel=0.02)
     assert both["transactions_per_s"]["high"] == pytest.approx(1000 * np.exp(np.hypot(0.3, 0.1)), rel=0.02)
+
+
+def test_an_error_that_holds_what_is_drawn_is_not_added_to_it(load: StatementLoad, tmp_path: Any) -> None:
+    """Errors beyond the recording are of predictions that guessed the CPU, too: calibrated, a range takes those within.
+    Uncalibrated, some of them are of other causes.
+    """
+    beyond = {"calibration": "calibrated", "reach": BEYOND}
+    within = beyond | {"reach": WITHIN}
+    met = {"calibration": "uncalibrated", "transactions": MET, "reach": BEYOND}
+    assert (
+        model_error_of(beyond)["figures"]["throughput"]["low"] < model_error_of(within)["figures"]["throughput"]["low"]
+    )
+    one, other, uncalibrated = (
+        ranged(load, scenario(tmp_path), processor(), 0.0, verdict=verdict)["transactions_per_s"]
+        for verdict in (within, beyond, met)
+    )
+    assert one == other
+    assert uncalibrated["low"] < one["low"] < one["high"] < uncalibrated["high"]
 
 
 def test_where_no_error_of_means_is_known_they_are_off_as_throughput_is(load: StatementLoad, tmp_path: Any) -> None:
@@ -226,7 +249,8 @@ def of_refills(load: StatementLoad, folder: Path, interval: str = "", source: st
             "throughput_per_s": {"transactions": {"value": rate}},
             "latency_ns": {"transaction": {"mean": {"value": 8e9 / rate}, "p99": {"value": 8e9 / rate}}},
             "queries": {},
-            "model_error": {"figures": {}},
+            "verdict": NONE,
+            "model_error": {"basis": "unknown", "figures": {}},
         }
         return Result(summary, NOTHING, NOTHING, NOTHING, "")
 

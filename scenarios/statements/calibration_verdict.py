@@ -13,7 +13,7 @@ import numpy as np
 
 from tiersim.scenarios.calibration.processor import ProcessorCosts, recorded_flushes
 from tiersim.scenarios.calibration.self_replay import COUNT_TOLERANCE_PCT, MEAN_TOLERANCE_PCT
-from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, CONTRADICTED, MET, model_error_of, with_storage
+from tiersim.scenarios.caveats import BEYOND, BEYOND_BY_GUESS, CONTRADICTED, MET, WITHIN, model_error_of, with_storage
 from tiersim.scenarios.statements.statement_load import (
     COMMIT,
     LOG_WRITES,
@@ -142,7 +142,7 @@ def _stamped(
 ) -> Result:
     summary = dict(result.summary)
     beyond = _beyond(summary, baseline.summary)
-    reach = "within the recording" if not beyond else BEYOND_BY_GUESS if processor.assumed else BEYOND
+    reach = WITHIN if not beyond else BEYOND_BY_GUESS if processor.assumed else BEYOND
     said = {"calibration": found["verdict"], "reach": reach}
     if found["transactions"] and found["verdict"] != "calibrated":
         said["transactions"] = MET

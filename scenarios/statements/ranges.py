@@ -24,7 +24,7 @@ from tiersim.parallel import side_by_side
 from tiersim.scenarios.calibration.popularity.fit import alike
 from tiersim.scenarios.calibration.popularity.occupancy import Law
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.caveats import CLIENTS, model_error_of, multiples_of
+from tiersim.scenarios.caveats import CLIENTS, WITHIN, model_error_of, multiples_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.tails import tail_figures
@@ -238,7 +238,8 @@ def _range(
     """Return the interval of transactions/s and of their mean, and which of what is *unknown* makes it so wide."""
     rate = summary["throughput_per_s"]["transactions"]["value"]
     mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
-    of_rate, of_mean = (multiples_of(summary["model_error"], figure) for figure in ("throughput", "mean"))
+    error = _error_beside_draws(summary)
+    of_rate, of_mean = (multiples_of(error, figure) for figure in ("throughput", "mean"))
     if of_mean is None and of_rate is not None:  # clients of a closed loop: as much slower as fewer transactions end
         of_mean = (1 / of_rate[1], 1 / of_rate[0])
     rates, means = (_widened(column, off) for column, off in zip(drawn[:, :_TAILS].T, (of_rate, of_mean), strict=True))
@@ -256,6 +257,15 @@ def _range(
         "mostly": UNKNOWNS[mostly][0],
         "remedy": UNKNOWNS[mostly][1],
     }
+
+
+def _error_beside_draws(summary: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return how far off models are besides what is drawn. The errors of calibrated results beyond their recording were
+    measured with that in them; those within it hardly depend on it.
+    """
+    verdict, error = summary["verdict"], summary["model_error"]
+    is_beyond = error["basis"] == "extrapolated" and verdict["calibration"] == "calibrated"
+    return model_error_of(verdict | {"reach": WITHIN}) if is_beyond else error
 
 
 def _widened(drawn: NDArray[np.float64], off: tuple[float, float] | None) -> tuple[float, float]:
