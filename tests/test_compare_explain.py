@@ -450,6 +450,6 @@ def test_a_slower_query_in_a_faster_transaction_is_explained() -> None:
         }
 
     said = faster_outside([run(900_000, 700_000)], "q")
-    assert said.endswith("(commit, client) took 600 µs in the recording, and takes on disks 200 µs.")
+    assert said.endswith("(commit, client) took 600 µs in the recording; they take 200 µs on disks.")
     assert faster_outside([run(1_100_000, 700_000)], "q") == ""  # the transaction is slower, too
     assert faster_outside([run(900_000, 300_000)], "q") == ""

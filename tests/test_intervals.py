@@ -336,7 +336,9 @@ def test_storage_of_another_kind_has_the_error_of_a_result_without_a_calibration
     assert "(storage of another kind than recorded), measured against predicted: throughput" in sentence
     assert "unknown for percentiles" in sentence
     (sentence,) = said.notes([{"verdict": with_storage(verdict, disks, caps), "model_error": found}])
-    assert "(recorded on flash and a volume with limits, predicted for another kind), measured against" in sentence
+    assert (
+        "(recorded on flash and a virtual volume, predicted for another kind of storage), measured against" in sentence
+    )
 
 
 def test_where_transactions_are_met_and_a_query_is_not_throughput_has_the_error_of_a_calibrated_result() -> None:

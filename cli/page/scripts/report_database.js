@@ -166,8 +166,7 @@ function drawCheckpointTables() {
   fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'WAL since the one before', `Transactions/s, worst 5${NBSP}s`, 'Transaction, mean', 'Commit, mean'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
   $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them.'
-    + (there.some(scenario => scenario.checkpoints?.stalls?.count) ? ' Stalls: how many this run has, and another one of this length may have (90 % interval).' : '')
-    + (there.some(scenario => isUnknown(scenario, 'p95')) ? ` Unknown: ${WHY_UNKNOWN}` : '');
+    + (there.some(scenario => scenario.checkpoints?.stalls?.count) ? ' Stalls: how many this run has, and another one of this length may have (90 % interval).' : '');
   $('checkpoint-more').hidden = most >= rows.length;
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;
   $('checkpoints-note').textContent = [
