@@ -13,7 +13,7 @@ _ONE_SERVER = " These limits come mostly from one server, on which only buffer p
 #: The errors of results on other storage were learned from published figures of single systems.
 _OTHER_CHECKS = " No check changed the kind of storage: if it changes, the error may be larger."
 _OTHER_STORAGE = (
-    " No check changed the kind of storage, as is done here: the error may be larger, even if calibration passed."
+    " Here the kind of storage changes. No check covered that: the error may be larger, even if calibration passed."
 )
 _DOUBT = " In doubt: the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
