@@ -146,7 +146,7 @@ function latencyTimeReading() {
   if (!own) return `No ${what} arrived.`;
   const other = compared() && typicalAndWorst(compared());
   const of = own.requests < FEW_REQUESTS ? `the slowest of about ${own.requests} ${what}` : `p99 of ${what}`;
-  const said = (one, name) => ` On ${name} its median is ${duration(one.typical)}, its peak ${duration(one.worst)} (at ${moment(one.when)}).`;
+  const said = (one, name) => ` ${name}: usually about ${duration(one.typical)}, at most ${duration(one.worst)} (at ${moment(one.when)}).`;
   const p99 = one => latency(one, state.purpose, 'p99'); // where the whole has a range, single intervals are not told to three digits
   const range = (one, name) => ` ${name}: the p99 of the run is ${p99(one).range} (${p99(one).why ?? p99(one).word}); the line leaves out the error of the model.`;
   const sentence = (one, found) => (ofStatements(one) && p99(one).range ? range(one, one.name) : said(found, one.name));
