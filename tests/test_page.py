@@ -379,6 +379,15 @@ def test_cards_name_both_halves_of_a_commit(html: str, open_page: Open, read_pag
 
 
 @pytest.mark.browser
+def test_captions_say_that_the_error_of_a_percentile_is_unknown(html: str, open_page: Open, read_page: Open) -> None:
+    page = read_page(html)
+    assert text(page, "#percentiles-reading").startswith("P99 of log writes, error unknown: ")
+    assert "Upper line (error unknown): " in text(page, "#latency-time-reading")
+    page = open_page(build_page([checked(sample(CARD))], "checked"))
+    assert "error unknown" not in text(page, "#percentiles-reading") + text(page, "#latency-time-reading")
+
+
+@pytest.mark.browser
 def test_outstanding_requests_are_an_average_or_a_backlog(html: str, read_page: Open) -> None:
     page = read_page(html)
     shown = {trace["name"]: trace["y"] for trace in drawn(page, "outstanding")}
