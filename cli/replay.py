@@ -496,6 +496,6 @@ def _calibration(found: dict[str, Any]) -> str:
     ]
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     return (
-        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware). Simulated there minus"
-        f" recorded, mean latency: {', '.join(parts)} (allowed: ±{found['tolerance_pct']['mean']:.0f} %)."
+        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware). Mean latency simulated on"
+        f" this scenario, against the recording: {', '.join(parts)} (allowed: ±{found['tolerance_pct']['mean']:.0f} %)."
     )

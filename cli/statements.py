@@ -485,7 +485,7 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     sentences = [
         f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware).",
         *(f"{reason}." for reason in found.get("reasons", ())),
-        f"Simulated there minus recorded, mean latency: {', '.join(means) or 'nothing to compare'}"
+        f"Mean latency simulated on this scenario, against the recording: {', '.join(means) or 'nothing to compare'}"
         f" (allowed: ±{limits['mean']:.0f} %)"
         + (f"; pages read: {', '.join(reads)} (allowed: ±{limits['reads']:.0f} %)." if reads else "."),
     ]
