@@ -12,9 +12,7 @@ _EXPECTED = "Expected error"
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 #: The errors of results on other storage were learned from published figures of single systems.
 _OTHER_CHECKS = " No check changed the kind of storage: if it changes, the error may be larger."
-_OTHER_STORAGE = (
-    " Here the kind of storage changes. No check covered that: the error may be larger, even if calibration passed."
-)
+_OTHER_STORAGE = " Here the kind of storage changes. No check covered that: the error may be larger."
 _DOUBT = " In doubt: the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
     " In doubt: the load needs {:,.0f} transactions/s ({:.0f} % of the recorded rate); these lie inside the expected"
@@ -48,6 +46,11 @@ _OF_A_SAMPLE = (
 )
 _DESCRIBE = "Describe the recorded hardware (--recorded-on)"
 _CLIENTS_HERE = 'Record what the clients print, with the clients on the server\'s host (host.clients = "here")'
+_CALIBRATIONS = {
+    "none": "Not calibrated: the recorded hardware is not described (--recorded-on).",
+    "uncalibrated": "Calibration failed.",
+    "calibrated": "Calibration passed.",
+}
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",
@@ -187,11 +190,12 @@ def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:
-    """Return that sentence for all results, each once and with the names of its results where they differ, after a
-    warning if one of them is not calibrated.
+    """Return that sentence for all results, each once and with the names of its results where they differ, after what
+    became of their calibration: that none was made of one of them, or what holds for all, unless a result itself has
+    its figures, which are shown elsewhere.
     """
-    stamp = "Not calibrated: the recorded hardware is not described (--recorded-on)."
-    stamps = [stamp] if any(summary["verdict"]["calibration"] == "none" for summary in summaries) else []
+    found = {one["verdict"]["calibration"] for one in summaries if "calibration" not in one}
+    stamps = [said for of, said in _CALIBRATIONS.items() if found == {of} or (of == "none" and of in found)]
     whose: dict[str, list[str]] = {}
     for summary in summaries:
         said = sentence(summary)

@@ -524,7 +524,24 @@ def test_it_is_said_once_for_all_results() -> None:
     assert "Expected error of disks (not calibrated), measured against predicted: throughput" in first
     assert second.startswith("Expected error of flash (calibrated), measured against predicted: throughput")
     assert ["nearly 4 of 5 measured figures" in line for line in (first, second)] == [True, False]
-    assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version
+    assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == ["Calibration passed."]  # of an older version
+
+
+@pytest.mark.parametrize(
+    ("calibrations", "begins"),
+    [
+        (["calibrated", "calibrated"], "Calibration passed. Expected error"),
+        (["uncalibrated"], "Calibration failed. Expected error"),
+        (["none", "calibrated"], "Not calibrated: the recorded hardware is not described"),
+        (["uncalibrated", "calibrated"], "Expected error"),  # whose names are beside what they are
+    ],
+)
+def test_notes_begin_with_what_became_of_the_calibration(calibrations: list[str], begins: str) -> None:
+    rows: Any = [{"verdict": {"calibration": one}, "load_not_run": None} for one in calibrations]
+    (first, *_) = said.notes_of_rows(rows)
+    assert first.startswith(begins)
+    own: Any = {"verdict": {"calibration": "calibrated"}, "calibration": {"beyond": []}}  # shown with its figures
+    assert said.notes([own]) == []
 
 
 @pytest.mark.parametrize(

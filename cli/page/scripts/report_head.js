@@ -158,7 +158,7 @@ function doubtsOfStatements() {
 const unbroken = text => text.replace(/ (?=[%×])/g, NBSP).split(/([\d.]+–[\d.]+)/).map((part, i) => (i % 2 ? element('span', { className: 'whole' }, part) : part));
 
 function sentencesOfDoubt([purpose, statistic]) {
-  const calibrations = [...new Set(scenarios().filter(one => one.verdict.calibration !== 'calibrated').map(one => meaning(one, 'calibration')))];
+  const uncalibrated = [...new Set(scenarios().filter(one => one.verdict.calibration !== 'calibrated').map(one => meaning(one, 'calibration')))];
   const counted = scenarios().filter(one => !isSaturated(one) && !isUnknown(one, statistic) && one.latency_ns[purpose]);
   const resolved = counted.filter(one => known(latency(one, purpose, statistic).us));
   const errors = [...new Set(scenarios().map(one => one.model_error).filter(known))];
@@ -166,7 +166,7 @@ function sentencesOfDoubt([purpose, statistic]) {
   const guesses = scenarios().map(one => one.assumed?.length ?? 0);
   const arrivals = [...new Set(scenarios().filter(one => one.verdict.arrivals !== 'recorded').map(one => meaning(one, 'arrivals')))];
   return [
-    calibrations.map(text => element('span', { className: 'doubt' }, warning(text))),
+    uncalibrated.length ? uncalibrated.map(text => element('span', { className: 'doubt' }, warning(text))) : [element('span', { className: 'doubt' }, meaning(scenarios()[0], 'calibration'))],
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
       ...errors.map(whose), errors.length ? data.meaning_of_error : null,
