@@ -73,14 +73,23 @@ _MEASUREMENTS = {
     ),
     "cpu queue": "the host's processor counters (run queue and utilisation) over the time of the recording",
     "data read": (
-        "random reads of the page size on the real device at several queue depths (a fio job, then `tiersim devices"
-        " fit`)"
+        "random reads of the page size on the device of the recorded server at several queue depths (a fio job, then"
+        " `tiersim devices fit`)"
     ),
     "eviction": "pages written by sessions and by the background writer, from the server's statistics",
-    "log": "small synchronous writes on the real log device (a fio job with fdatasync, then `tiersim devices fit`)",
+    "log": (
+        "small synchronous writes on the log device of the recorded server (a fio job with fdatasync, then `tiersim"
+        " devices fit`)"
+    ),
     "lock": "waits for locks, as the server's wait statistics or its log have them",
-    "temp": "sequential reads and writes on the device of temporary files (a fio job, then `tiersim devices fit`)",
-    "copy": "sequential reads and writes on the devices of data and backups (a fio job, then `tiersim devices fit`)",
+    "temp": (
+        "sequential reads and writes on the device of temporary files of the recorded server (a fio job, then `tiersim"
+        " devices fit`)"
+    ),
+    "copy": (
+        "sequential reads and writes on the devices of data and backups of the recorded server (a fio job, then"
+        " `tiersim devices fit`)"
+    ),
 }
 
 
@@ -371,7 +380,7 @@ def _measurement(
         why = f"{stations[0]['station']} is the busiest part, {stations[0]['utilisation']:.0%} of the time"
     else:
         return None
-    what = what.replace("the real ", "such a ") if is_calibrated else what
+    what = what.replace("the recorded server", summary["name"]) if is_calibrated else what
     off = None if is_calibrated else _furthest_off(summary)
     guessed = _assumed_of(summary, (summary.get("bottleneck") or {}).get("station"))
     return {

@@ -430,8 +430,8 @@ def _percentiles(rows: list[list[str]]) -> list[str]:
     said = []
     if any(row[0].endswith(_UNCHECKED) for row in rows):
         said.append(
-            "Error unknown: a guide only. No percentile of a replay on another kind of storage, or without a"
-            " calibration, has been compared with a measurement."
+            "Error unknown: a guide only. For replays like this (another kind of storage, or not calibrated), no"
+            " percentile was ever compared with a measurement."
         )
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         said.append(
@@ -453,8 +453,10 @@ def _slowness(summaries: list[dict[str, Any]]) -> list[str]:
         }
         slowest = max(times, key=lambda name: times[name], default=None)
         if verdicts.load_of(summary) == "steady" and slowest and times[slowest] > _MUCH_SLOWER:
-            found.append(f"on {summary['name']}, a {slowest} takes {times[slowest]:.3g} times as long as recorded")
-    return [f"Carried, but slow: {'; '.join(found)}, in the mean."] if found else []
+            found.append(
+                f"on {summary['name']}, the mean {slowest} takes {times[slowest]:.3g} times as long as recorded"
+            )
+    return [f"Carried, but slow: {'; '.join(found)}."] if found else []
 
 
 def _caches_and_tiers(summary: dict[str, Any]) -> list[str]:
@@ -494,6 +496,6 @@ def _calibration(found: dict[str, Any]) -> str:
     ]
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     return (
-        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware). Simulated there minus"
-        f" recorded, mean latency: {', '.join(parts)} (allowed: ±{found['tolerance_pct']['mean']:.0f} %)."
+        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware). Mean latency simulated on"
+        f" this scenario, against the recording: {', '.join(parts)} (allowed: ±{found['tolerance_pct']['mean']:.0f} %)."
     )

@@ -100,12 +100,12 @@ def faster_outside(summaries: Sequence[Summary], query: str) -> str:
         own_ns = (summary["queries"].get(query, {}).get("mean") or {}).get("value")
         now_ns = _predicted_rest_ns(summary)
         if mean_ns and own_ns and now_ns and mean_ns < recorded["transaction"] and own_ns > recorded[query]:
-            found.append(f"on {summary['name']} {format_ns(now_ns)}")
+            found.append(f"{format_ns(now_ns)} on {summary['name']}")
     if not found or rest_ns is None:
         return ""
     return (
-        " This query takes longer than recorded, but a whole transaction is shorter: the rest of it (commit, client)"
-        f" took {format_ns(rest_ns)} in the recording, and takes {', '.join(found)}."
+        " This query takes longer than recorded, but the whole transaction is faster. Its other parts (commit, client)"
+        f" took {format_ns(rest_ns)} in the recording; they take {', '.join(found)}."
     )
 
 
@@ -485,7 +485,7 @@ def _calibration(found: Mapping[str, Any], queries: Mapping[str, str]) -> str:
     sentences = [
         f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware).",
         *(f"{reason}." for reason in found.get("reasons", ())),
-        f"Simulated there minus recorded, mean latency: {', '.join(means) or 'nothing to compare'}"
+        f"Mean latency simulated on this scenario, against the recording: {', '.join(means) or 'nothing to compare'}"
         f" (allowed: ±{limits['mean']:.0f} %)"
         + (f"; pages read: {', '.join(reads)} (allowed: ±{limits['reads']:.0f} %)." if reads else "."),
     ]
@@ -497,8 +497,8 @@ _CHECKED = (
     " measured p99s lay within such ranges."
 )
 _UNCHECKED = (
-    "p99 is unknown: no p99 of a replay on another kind of storage, or without a calibration, has been compared with a"
-    " measurement."
+    "p99 is unknown: for replays like this (another kind of storage, or not calibrated), no p99 was ever compared with"
+    " a measurement."
 )
 
 

@@ -11,12 +11,12 @@ _EXPECTED = "Expected error"
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 #: The errors of results on other storage were learned from published figures of single systems.
-_OTHER_CHECKS = "; no check went from one kind of storage to another"
-_OTHER_STORAGE = " The passed calibration does not change that."
+_OTHER_CHECKS = " No check changed the kind of storage: if it changes, the error may be larger."
+_OTHER_STORAGE = " Here the kind of storage changes. No check covered that: the error may be larger."
 _DOUBT = " In doubt: the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
-    " In doubt: {:,.0f} transactions/s, the least that carries the load ({:.0f} % of the recorded rate), lie inside the"
-    " expected range."
+    " In doubt: the load needs {:,.0f} transactions/s ({:.0f} % of the recorded rate); these lie inside the expected"
+    " range."
 )
 _DOUBT_OF_SESSIONS = (
     " In doubt: the predicted transactions need {:.3g} sessions at a time, the recording shows at most {:,}. If clients"
@@ -46,6 +46,11 @@ _OF_A_SAMPLE = (
 )
 _DESCRIBE = "Describe the recorded hardware (--recorded-on)"
 _CLIENTS_HERE = 'Record what the clients print, with the clients on the server\'s host (host.clients = "here")'
+_CALIBRATIONS = {
+    "none": "Not calibrated: the recorded hardware is not described (--recorded-on).",
+    "uncalibrated": "Calibration failed.",
+    "calibrated": "Calibration passed.",
+}
 _NO_EFFECT = " has no effect here: "
 _BASES = {
     "calibrated": "calibrated",
@@ -57,7 +62,7 @@ _BASES = {
     "innodb": "InnoDB",
 }
 #: Kinds of storage in words, as results name them.
-_STORAGE = {"hdd": "disks", "flash": "flash", "token bucket": "a volume with limits"}
+_STORAGE = {"hdd": "disks", "flash": "flash", "token bucket": "a virtual volume"}
 #: In what a result goes beyond its recording, by the first words of its reasons.
 _BEYOND = {
     "a pool": "buffer pool larger than recorded",
@@ -123,10 +128,10 @@ def _basis(summary: Summary) -> str:
     reasons = (summary.get("calibration") or {}).get("beyond", ()) if basis == "extrapolated" else ()
     told = [words for start, words in _BEYOND.items() if any(reason.startswith(start) for reason in reasons)]
     if basis == "storage":
-        recorded = [
-            _STORAGE[kind] for kind in summary["verdict"].get("recorded_storage", ())
+        recorded = " and ".join(_STORAGE[kind] for kind in summary["verdict"].get("recorded_storage", ()))
+        told = [
+            f"recorded on {recorded}, predicted for another kind of storage" if recorded else _BASES[basis]
         ]  # older results do not say
-        told = [f"recorded on {' and '.join(recorded)}, predicted for another kind" if recorded else _BASES[basis]]
     if summary["verdict"].get("transactions"):
         told.insert(0, "calibrated for transactions, not for each query")
     return ", ".join(told) or _BASES[basis]
@@ -143,10 +148,10 @@ def meaning(summaries: Iterable[Summary]) -> str:
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     return (
         f"In checks{' without a calibration' if bases <= {'assumed', 'storage'} else ''},"
-        f" {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} measured figures were no further off"
-        f"{_OTHER_CHECKS if bases & {'assumed', 'storage'} else ''} (docs/accuracy.md)."
+        f" {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} measured figures lay within this error"
+        " (docs/accuracy.md)."
+        f"{_OTHER_STORAGE if 'storage' in bases else _OTHER_CHECKS if 'assumed' in bases else ''}"
         f"{_ONE_SERVER if bases & {'calibrated', 'clients', 'counted', 'extrapolated'} else ''}"
-        f"{_OTHER_STORAGE if 'storage' in bases else ''}"
         f"{''.join(sorted(doubts))}"
     )
 
@@ -185,11 +190,12 @@ def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:
-    """Return that sentence for all results, each once and with the names of its results where they differ, after a
-    warning if one of them is not calibrated.
+    """Return that sentence for all results, each once and with the names of its results where they differ, after what
+    became of their calibration: that none was made of one of them, or what holds for all, unless a result itself has
+    its figures, which are shown elsewhere.
     """
-    stamp = "Not calibrated: the recorded hardware is not described (--recorded-on)."
-    stamps = [stamp] if any(summary["verdict"]["calibration"] == "none" for summary in summaries) else []
+    found = {one["verdict"]["calibration"] for one in summaries if "calibration" not in one}
+    stamps = [said for of, said in _CALIBRATIONS.items() if found == {of} or (of == "none" and of in found)]
     whose: dict[str, list[str]] = {}
     for summary in summaries:
         said = sentence(summary)

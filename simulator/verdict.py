@@ -271,7 +271,7 @@ def judge_waiting(
 
 
 def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
-    """Say how many sessions keep pace with the recording, and where in its time the latest of the others ends."""
+    """Say how many sessions end when they did in the recording, and where in its time the latest of the others ends."""
     if not late_ns.size:
         return "all sessions end on time"
     latest = int(sessions.late_ns.argmax())
@@ -279,14 +279,14 @@ def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
     one, latest_of = (f" ({name})", f" (the latest: {name})") if name else ("", "")
     finish = f"One{one} ends" if late_ns.size == 1 else f"{late_ns.size}{latest_of} end up to"
     text = (
-        f"{sessions.sessions - late_ns.size} of {sessions.sessions} sessions keep pace with the recording. "
+        f"{sessions.sessions - late_ns.size} of {sessions.sessions} sessions end on time. "
         f"{finish} {format_ns(int(late_ns.max()))} later than recorded"
     )
     if sessions.recorded_ns is not None:
         due_ns = int(sessions.recorded_ns[latest])
         ended_ns = due_ns + int(sessions.late_ns[latest])
         text += f" (at {format_ns(ended_ns)}, not {format_ns(due_ns)})"
-    return f"{text}, as each request of a session waits for the one before"
+    return f"{text}. In a session, each request waits for the one before"
 
 
 def _per_s(count: int, time_ns: int) -> str:

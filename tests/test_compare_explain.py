@@ -21,7 +21,7 @@ from tiersim.cli.explanation import explanation
 from tiersim.cli.measured import MeasuredFigure, read_measured
 from tiersim.cli.statements import DIP, faster_outside, show_statements
 from tiersim.errors import TraceError
-from tiersim.scenarios.caveats import BEYOND
+from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE
 from tiersim.simulator.result import load_result, save_result
 
 DEVICES = ("15k-raid10", "pcie-flash")
@@ -401,9 +401,12 @@ def test_a_p99_that_is_not_resolved_is_a_range_in_both(shell: Shell) -> None:
 
 def test_calibrated_results_ask_for_no_measurement() -> None:
     summary = statement_sample(DISKS).summary
-    assert explanation(summary, None)["measurement"] is not None
+    assert "on the device of the recorded server" in explanation(summary, None)["measurement"]["what"]
     summary["verdict"]["calibration"] = "calibrated"
     assert explanation(summary, None)["measurement"] is None
+    summary["verdict"]["storage"] = OTHER_STORAGE  # on which a model is not checked by what was recorded
+    assert f"on the device of {summary['name']} at several" in explanation(summary, None)["measurement"]["what"]
+    del summary["verdict"]["storage"]
     summary["verdict"]["reach"] = BEYOND
     assert "goes beyond its recording" in explanation(summary, None)["measurement"]["why"]
 
@@ -450,6 +453,6 @@ def test_a_slower_query_in_a_faster_transaction_is_explained() -> None:
         }
 
     said = faster_outside([run(900_000, 700_000)], "q")
-    assert said.endswith("(commit, client) took 600 µs in the recording, and takes on disks 200 µs.")
+    assert said.endswith("(commit, client) took 600 µs in the recording; they take 200 µs on disks.")
     assert faster_outside([run(1_100_000, 700_000)], "q") == ""  # the transaction is slower, too
     assert faster_outside([run(900_000, 300_000)], "q") == ""

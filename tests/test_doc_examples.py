@@ -51,6 +51,9 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("before", "after"):
         shutil.copytree(RECORDED / name, folder / name)
     shutil.copy(RECORDED / "checkpoints.log", folder / "postgresql.log")
+    recorded = [str(folder / f"{name}.blktrace.0") for name in ("sdb", "sdc")]
+    imported = CliRunner().invoke(app, ["import", *recorded, "-o", str(folder / "prod.trace")])
+    assert imported.exit_code == 0, imported.output
     (scenario,) = (block for block in blocks("README.md", "toml") if "[volumes.data]" in block)
     (folder / "mine.toml").write_text(scenario, encoding="utf-8")
     return folder

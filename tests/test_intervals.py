@@ -336,7 +336,9 @@ def test_storage_of_another_kind_has_the_error_of_a_result_without_a_calibration
     assert "(storage of another kind than recorded), measured against predicted: throughput" in sentence
     assert "unknown for percentiles" in sentence
     (sentence,) = said.notes([{"verdict": with_storage(verdict, disks, caps), "model_error": found}])
-    assert "(recorded on flash and a volume with limits, predicted for another kind), measured against" in sentence
+    assert (
+        "(recorded on flash and a virtual volume, predicted for another kind of storage), measured against" in sentence
+    )
 
 
 def test_where_transactions_are_met_and_a_query_is_not_throughput_has_the_error_of_a_calibrated_result() -> None:
@@ -522,7 +524,24 @@ def test_it_is_said_once_for_all_results() -> None:
     assert "Expected error of disks (not calibrated), measured against predicted: throughput" in first
     assert second.startswith("Expected error of flash (calibrated), measured against predicted: throughput")
     assert ["nearly 4 of 5 measured figures" in line for line in (first, second)] == [True, False]
-    assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == []  # of an older version
+    assert said.notes([{"verdict": {"calibration": "calibrated"}}]) == ["Calibration passed."]  # of an older version
+
+
+@pytest.mark.parametrize(
+    ("calibrations", "begins"),
+    [
+        (["calibrated", "calibrated"], "Calibration passed. Expected error"),
+        (["uncalibrated"], "Calibration failed. Expected error"),
+        (["none", "calibrated"], "Not calibrated: the recorded hardware is not described"),
+        (["uncalibrated", "calibrated"], "Expected error"),  # whose names are beside what they are
+    ],
+)
+def test_notes_begin_with_what_became_of_the_calibration(calibrations: list[str], begins: str) -> None:
+    rows: Any = [{"verdict": {"calibration": one}, "load_not_run": None} for one in calibrations]
+    (first, *_) = said.notes_of_rows(rows)
+    assert first.startswith(begins)
+    own: Any = {"verdict": {"calibration": "calibrated"}, "calibration": {"beyond": []}}  # shown with its figures
+    assert said.notes([own]) == []
 
 
 @pytest.mark.parametrize(

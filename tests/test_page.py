@@ -326,7 +326,7 @@ def test_a_range_stands_where_a_figure_is_not_resolved(
         rf"P99 of log writes: [\d.]+ µs on pcie-p3700, {re.escape(shown)} on 15k-raid10, [\d.]+ [mµ]s on the recorded"
     )
     assert re.search(said, lead)
-    assert "the run does not tell one value" in text(page, "#comparison-note")
+    assert "the run has too few requests near this percentile to give one value" in text(page, "#comparison-note")
     page.locator("#scenario").select_option("1")
     page.locator("#compare").select_option("0")
     assert f", {shown} on 15k-raid10" in text(page, "#percentiles-reading")
@@ -376,6 +376,15 @@ def test_cards_name_both_halves_of_a_commit(html: str, open_page: Open, read_pag
     heads = page.locator("#comparison thead th").all_inner_texts()
     assert heads[2:4] == ["Log writes", "Log flushes"]
     assert page.locator("#purpose option").all_inner_texts()[:2] == ["Log writes", "Log flushes"]
+
+
+@pytest.mark.browser
+def test_captions_say_that_the_error_of_a_percentile_is_unknown(html: str, open_page: Open, read_page: Open) -> None:
+    page = read_page(html)
+    assert text(page, "#percentiles-reading").startswith("P99 of log writes, error unknown: ")
+    assert "Upper line (error unknown): " in text(page, "#latency-time-reading")
+    page = open_page(build_page([checked(sample(CARD))], "checked"))
+    assert "error unknown" not in text(page, "#percentiles-reading") + text(page, "#latency-time-reading")
 
 
 @pytest.mark.browser

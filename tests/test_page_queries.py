@@ -330,7 +330,7 @@ def test_a_percentile_of_statements_that_nobody_compared_is_unknown(html: str, o
         cells = dict(zip(head, row.locator("th, td").all_inner_texts(), strict=True))
         assert {cells[name] for name in ("Transactions", "Commits", "Data reads")} <= {"unknown", "none"}
         assert cells["Transactions"] == "unknown"
-    why = "no percentile of a replay on another kind of storage, or without a calibration, has been"
+    why = "for replays like this (another kind of storage, or not calibrated), no percentile was ever compared"
     assert f"Unknown: {why}" in text(page, "#comparison-note")
     line = "#query-table tbody tr >> nth=0 >> td"
     assert [page.locator(line).nth(place).inner_text().split() for place in (4, 5)] == [3 * ["unknown"]] * 2
@@ -346,7 +346,7 @@ def test_a_percentile_of_statements_that_nobody_compared_is_unknown(html: str, o
     assert f"Of {known} figures" in text(page, "#ratios-reading")
     impact = page.locator("#checkpoint-impact tbody tr >> nth=0 >> td").all_inner_texts()
     assert [place for place, cell in enumerate(impact) if cell == "unknown"] == [3, 5]  # both columns of p95
-    assert text(page, "#percentiles-reading").startswith("P99 of transactions is unknown. The curves are simulated;")
+    assert text(page, "#percentiles-reading").startswith("P99 of transactions is unknown. The curves are simulated.")
     told = {row[1] for row in numbers(page, "percentiles")[0][1:] if row[2:5] != ["–", "–", "–"]}
     assert told == {"mean"}
 

@@ -15,7 +15,7 @@ import pytest
 from tests.examples import first
 from tests.page_browser import Open, drawn, numbers, reload, text, unfolded
 from tests.page_large import large_result
-from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, sample, samples
+from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, checked, sample, samples
 from tests.page_statements import statement_sample
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import page_payload, ratio
@@ -167,6 +167,16 @@ def test_the_first_screen_answers_four_questions(html: str, read_page: Open) -> 
     assert high > big * model_error_of({"calibration": "none"})["figures"]["other"]["high"] * 0.999
     assert said.count("Expected error") == 1
     assert page.locator("#lead").bounding_box()["y"] + page.locator("#lead").bounding_box()["height"] < 500
+
+
+@pytest.mark.browser
+def test_how_sure_a_result_is_begins_with_its_calibration(open_page: Open) -> None:
+    result = checked(statement_sample(DISKS))
+    result.summary["verdict"]["calibration"] = "calibrated"
+    page = open_page(build_page([result], "calibrated"))
+    sure = page.locator("#lead div", has_text="How sure is that?").locator("dd .doubt")
+    assert sure.first.inner_text().startswith("Calibration passed: ")
+    assert sure.first.locator("svg").count() == 0  # no warning
 
 
 AGAINST_DISKS = "#scenario=sas-ssd-x4&compare=15k-raid10&purpose=data+read"
@@ -441,11 +451,7 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
         "Assumed for pcie-p3700",
         "Scenario file as it was run",
     ]
-    waiting = (
-        "In a session, the recorded pause between the end of a request and the start of the next is kept. After a"
-        " recorded pause of over 100 ms (replay.dependency_window), the next starts at its recorded time."
-    )
-    assert text(page, "#facts").endswith(f"; format: blktrace {waiting}")
+    assert text(page, "#facts").endswith("; format: blktrace")
     recorded = "Sessions, order and think times are as recorded. trace pgbench, blktrace"
     assert recorded in known["Measured"]
     assert "Log writes were recognised by their file, which only ever grows." in known["Inferred from the recording"]

@@ -287,13 +287,13 @@ def test_one_late_session_of_many_is_said_and_no_verdict() -> None:
     load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, Sessions(4, 0, late))
     assert load.verdict == "steady"
     assert load.explanation == (
-        "3 of 4 sessions keep pace with the recording. One ends 30 s later than recorded, as each request of a"
-        " session waits for the one before"
+        "3 of 4 sessions end on time. One ends 30 s later than recorded. In a session, each request waits for the one"
+        " before"
     )
     sessions = Sessions(4, 0, late, recorded_ns=np.array([90, 91, 92, 50]) * 1_000_000_000)
     load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, sessions)
     assert load.explanation.endswith(
-        "One ends 30 s later than recorded (at 80 s, not 50 s), as each request of a session waits for the one before"
+        "One ends 30 s later than recorded (at 80 s, not 50 s). In a session, each request waits for the one before"
     )
     sessions = replace(sessions, names=np.array(["", "postgres 7", "postgres 8", "postgres 9"]))
     load = judge_waiting(metrics, builder.stations, span_ns, 2 * span_ns, 24_000, sessions)

@@ -163,15 +163,14 @@ function drawCheckpointTables() {
   $('checkpoints').hidden = !rows.length;
   if (!rows.length) return;
   fillTable('checkpoint-impact', 'Latency inside and outside of checkpoints', ['Scenario', 'Time in checkpoints', 'Transactions/s', ...IMPACT.map(([purpose, statistic]) => `${capital(plural(purpose))}, ${statistic}`), 'Stalls longer than 1 s'], there.map(impactRow));
-  fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Because of', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'WAL since the one before', `Transactions/s, worst 5${NBSP}s`, 'Transaction, mean', 'Commit, mean'],
+  fillTable('checkpoint-table', 'Checkpoints', ['Scenario', 'Begins at', 'Trigger', 'Dirty pages', 'Writes', 'Writing', 'Syncing', 'WAL since last checkpoint', `Transactions/s, worst 5${NBSP}s`, 'Transaction, mean', 'Commit, mean'],
     rows.slice(0, most).map(([scenario, one]) => checkpointRow(scenario, one)));
   $('impact-note').textContent = 'Large figures: during checkpoints. Small figures: outside of them.'
-    + (there.some(scenario => scenario.checkpoints?.stalls?.count) ? ' Stalls: how many this run has, and another one of this length may have (90 % interval).' : '')
-    + (there.some(scenario => isUnknown(scenario, 'p95')) ? ` Unknown: ${WHY_UNKNOWN}` : '');
+    + (there.some(scenario => scenario.checkpoints?.stalls?.count) ? ' Stalls: how many this run has, and another one of this length may have (90 % interval).' : '');
   $('checkpoint-more').hidden = most >= rows.length;
   $('checkpoint-more').textContent = `Show the other ${whole.format(rows.length - most)}`;
   $('checkpoints-note').textContent = [
-    'Because of: the time since the last checkpoint, or the log written since then.',
+    'Trigger: the time since the last checkpoint, or the log written since then.',
     'Dirty pages: at the beginning of the checkpoint. Written by others: sessions or the background writer wrote these pages, to evict them, before the checkpoint reached them. Which of them wrote a page is not known.',
     'Writes: what the checkpoint wrote itself.',
     `Worst 5${NBSP}s: lowest transactions/s of any 5 seconds, against the mean of the run.`,

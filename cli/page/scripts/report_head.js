@@ -116,7 +116,7 @@ function sentenceOfLargestPool() {
     const [now, then] = [POOLS[state.pool], POOLS.at(-1)].map(size => tier.find(one => poolOf(one) === size)).map(one => (one && !isSaturated(one) ? latency(one, 'transaction', 'mean').us : null));
     return known(now) && known(then) ? `from ${duration(now)} to ${duration(then)} on ${tier[0].name}` : null;
   }).filter(known);
-  return told.length ? `A buffer pool of ${bytes(POOLS.at(-1))} takes the mean of transactions ${list(told)}.` : null;
+  return told.length ? `A buffer pool of ${bytes(POOLS.at(-1))} changes the mean of transactions ${list(told)}.` : null;
 }
 
 /** The part of each scenario that is busiest, and what transactions wait for; those that nearly idle are told in one breath. */
@@ -158,7 +158,7 @@ function doubtsOfStatements() {
 const unbroken = text => text.replace(/ (?=[%×])/g, NBSP).split(/([\d.]+–[\d.]+)/).map((part, i) => (i % 2 ? element('span', { className: 'whole' }, part) : part));
 
 function sentencesOfDoubt([purpose, statistic]) {
-  const calibrations = [...new Set(scenarios().filter(one => one.verdict.calibration !== 'calibrated').map(one => meaning(one, 'calibration')))];
+  const uncalibrated = [...new Set(scenarios().filter(one => one.verdict.calibration !== 'calibrated').map(one => meaning(one, 'calibration')))];
   const counted = scenarios().filter(one => !isSaturated(one) && !isUnknown(one, statistic) && one.latency_ns[purpose]);
   const resolved = counted.filter(one => known(latency(one, purpose, statistic).us));
   const errors = [...new Set(scenarios().map(one => one.model_error).filter(known))];
@@ -166,7 +166,7 @@ function sentencesOfDoubt([purpose, statistic]) {
   const guesses = scenarios().map(one => one.assumed?.length ?? 0);
   const arrivals = [...new Set(scenarios().filter(one => one.verdict.arrivals !== 'recorded').map(one => meaning(one, 'arrivals')))];
   return [
-    calibrations.map(text => element('span', { className: 'doubt' }, warning(text))),
+    uncalibrated.length ? uncalibrated.map(text => element('span', { className: 'doubt' }, warning(text))) : [element('span', { className: 'doubt' }, meaning(scenarios()[0], 'calibration'))],
     [...arrivals, ...doubtsOfStatements()].map(text => element('span', { className: 'doubt' }, warning(text))),
     [
       ...errors.map(whose), errors.length ? data.meaning_of_error : null,
@@ -181,10 +181,6 @@ function sessionsOnCores() {
   const found = new Set(scenarios().map(({ replay, host }) => (host && replay?.sessions ? `, ${whole.format(replay.sessions)} sessions${host.clients_on_cores ? ' and their clients' : ''} on ${host.cores} cores` : '')));
   return data.traces.length === 1 && found.size === 1 ? [...found][0] : '';
 }
-
-/** How a block trace is replayed, where all scenarios do it in the usual way. */
-const howReplayed = trace => (scenarios().filter(one => one.trace === trace.hash).every(one => !ofStatements(one) && one.replay?.mode === 'partly-open' && !one.replay.played)
-  ? '\nIn a session, the recorded pause between the end of a request and the start of the next is kept. After a recorded pause of over 100 ms (replay.dependency_window), the next starts at its recorded time.' : '');
 
 function drawHead() {
   const told = headlines(scenarios().find(ofStatements) ?? scenarios()[0]);
@@ -203,7 +199,7 @@ function drawHead() {
   const pool = data.traces.length === 1 ? scenarios()[0].engine?.recorded_buffer_pool_bytes : null;
   const warmup_ns = Math.max(...scenarios().map(one => one.replay?.counted_ns?.from ?? 0));
   const warmup = warmup_ns ? ` (after ${span(warmup_ns / 1e9)} of warm-up that are left out)` : '';
-  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${warmup}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}${sessionsOnCores()}; format: ${trace.source_format}${howReplayed(trace)}`;
+  const about = trace => `${trace.name}: ${what(trace)} in ${span(trace.span_ns / 1e9)}${warmup}${known(pool) ? `, buffer pool ${bytes(pool)}` : ''}${sessionsOnCores()}; format: ${trace.source_format}`;
   $('facts').textContent = data.traces.map(about).join(' · ');
 }
 
@@ -340,7 +336,7 @@ function logSyncs() {
   if (ALL_STATEMENTS || !there.length) return [];
   return [
     `Log sync: the server’s wait until its log is durable. ${HOST_OF_SYNCS}`,
-    there.includes('log sync on device') ? 'Log sync on the device: its log writes and its log flush, which have columns of their own.' : null,
+    there.includes('log sync on device') ? 'Log sync on the device: only its log writes and its log flush.' : null,
   ].filter(known);
 }
 
@@ -349,14 +345,14 @@ function wordsOfRanges(node) {
   const shown = new Set([...node.querySelectorAll('.word, small')].map(one => one.textContent));
   const meansKnown = scenarios().every(one => !one.expected || errorOf(one, 'mean'));
   return [
-    shown.has(ONLY_A_RANGE) ? 'Only a range: the run does not tell one value, as it has few slow requests, or the percentile falls into the gap between fast and slow ones. The error of the model is not in it.' : '',
+    shown.has(ONLY_A_RANGE) ? 'Only a range: the run has too few requests near this percentile to give one value. The error of the model is not in it.' : '',
     shown.has('not resolved') ? 'Not resolved: the run has too few slow requests for a value or a range.' : '',
     shown.has('error of the model') ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
     shown.has('unknown') ? `Unknown: ${WHY_UNKNOWN}` : '',
     shown.has('error unknown') ? `Error unknown: ${meansKnown ? `a guide only; ${WHY_UNKNOWN}` : '“How sure is that?” above says why.'}` : '',
   ];
 }
-const SMALL_FIGURES = `Small figures: the expected range, which should hold 80${NBSP}% of measurements: error of the model and scatter of the run.`;
+const SMALL_FIGURES = 'Small figures: the expected range, from the error of the model and the scatter of the run. “How sure is that?” above says where it comes from.';
 
 function drawComparison() {
   const head = (text, className) => element('th', { scope: 'col', className }, text);

@@ -46,7 +46,7 @@ function percentileReading() {
   const what = plural(state.purpose);
   const scenario = selected();
   const { us, word, range } = latency(scenario, state.purpose, 'p99');
-  if (isUnknown(scenario, 'p99')) return `P99 of ${what} is unknown. The curves are simulated; ${WHY_UNKNOWN}`;
+  if (isUnknown(scenario, 'p99')) return `P99 of ${what} is unknown. The curves are simulated.`;
   const words = { saturated: 'no steady latency (saturated)', 'not resolved': 'too few' };
   const said = [`${known(us) ? duration(us) : range ?? words[word] ?? word} on ${scenario.name}`];
   const others = scenarios().filter((_, i) => i !== state.scenario && (state.compare < 0 || i === state.compare))
@@ -56,7 +56,7 @@ function percentileReading() {
   else if (compared() && others[0]?.range) said.push(`${others[0].range} on ${others[0].name}`);
   const measured = measuredFor(scenario, state.purpose)?.p99;
   if (known(measured)) said.push(`${duration(measured / 1e3)} on the recorded hardware`);
-  return `P99 of ${what}: ${said.join(', ')}.`;
+  return `P99 of ${what}${tailsKnown() ? '' : ', error unknown'}: ${said.join(', ')}.`;
 }
 
 /** Percentiles at which the curves are read off for their table. */
@@ -146,14 +146,14 @@ function latencyTimeReading() {
   if (!own) return `No ${what} arrived.`;
   const other = compared() && typicalAndWorst(compared());
   const of = own.requests < FEW_REQUESTS ? `the slowest of about ${own.requests} ${what}` : `p99 of ${what}`;
-  const said = (one, name) => ` ${name}: their median is ${duration(one.typical)}, the largest ${duration(one.worst)} (at ${moment(one.when)}).`;
+  const said = (one, name) => ` ${name}: usually about ${duration(one.typical)}, at most ${duration(one.worst)} (at ${moment(one.when)}).`;
   const p99 = one => latency(one, state.purpose, 'p99'); // where the whole has a range, single intervals are not told to three digits
   const range = (one, name) => ` ${name}: the p99 of the run is ${p99(one).range} (${p99(one).why ?? p99(one).word}); the line leaves out the error of the model.`;
   const sentence = (one, found) => (ofStatements(one) && p99(one).range ? range(one, one.name) : said(found, one.name));
   const host = state.purpose === 'log sync' && !ofStatements(scenario)
     ? 'A log sync includes the server’s own time, which is the same on all storage: a peak on all of them can come from it. Log syncs on the device leave it out. ' : '';
-  const simulated = isUnknown(scenario, 'p99') ? 'P99 is unknown; the lines are simulated. ' : '';
-  return `${host}${simulated}Upper line: ${of} in each interval of ${lengthOfInterval(scenario)}.${sentence(scenario, own)}`
+  const simulated = isUnknown(scenario, 'p99') ? 'P99 is unknown. The lines are simulated. ' : '';
+  return `${host}${simulated}Upper line${ofStatements(scenario) || tailKnown(scenario) ? '' : ' (error unknown)'}: ${of} in each interval of ${lengthOfInterval(scenario)}.${sentence(scenario, own)}`
     + (other ? sentence(compared(), other) : '') + checkpointSentence();
 }
 

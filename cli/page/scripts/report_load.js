@@ -32,7 +32,6 @@ function requestRow(purpose) {
 
 /** Clients of a closed loop ask again when they are answered: nothing arrives by the clock, and nothing piles up. */
 const waitsForAnswers = scenario => scenario.replay?.keeps === 'clients';
-const lateSessions = ({ replay, load }) => (replay?.late_sessions ? ` ${load.explanation}${load.explanation.endsWith('.') ? '' : '.'}` : '');
 
 function requestsReading() {
   const scenario = selected();
@@ -45,7 +44,7 @@ function requestsReading() {
   const queues = isSaturated(scenario) || left > 0.05 * sum('arrivals');
   const ending = queues ? `completes only ${count(sum('completions') / seconds)}/s; the rest wait` : `${left ? `has ${whole.format(left)} request${left === 1 ? '' : 's'} open` : 'has completed all of them'} at the recording’s end (${span(traceOf(scenario).span_ns / 1e9)})`;
   const short = isShort(scenario) ? ` Throughput is ${percent(scenario.throughput_shortfall_pct / 100)} below the recording.` : '';
-  const late = hasLag(scenario) ? ` Requests start later than recorded: ${lag(scenario).join(', ')}.${lateSessions(scenario)}` : lateSessions(scenario);
+  const late = hasLag(scenario) ? ` Requests start later than recorded: ${lag(scenario).join(', ')}.` : '';
   const most = `at most ${count(arrivals[peak])}/s (at ${moment(middles(time)[peak])})`;
   if (waitsForAnswers(scenario)) return `Clients on ${scenario.name} complete ${count((time.of === 'transactions' ? transactionsPerS(scenario) : undefined) ?? sum('completions') / seconds)} ${time.of}/s on average, ${most}.${short}`;
   return `${count(sum('arrivals') / seconds)} ${time.of}/s arrive on average, ${most}. ${scenario.name} ${ending}.${short}${late}`;

@@ -14,7 +14,7 @@ function asRun(scenario, query) {
   if (query !== ALL) return scenario.queries[query];
   const rate = transactionsPerS(scenario);
   const reads = Object.values(scenario.queries).reduce((sum, one) => sum + (one.reads ?? 0) * (one.per_s ?? 0), 0);
-  return { per_s: rate, reads: rate ? reads / rate : null, share: isSaturated(scenario) ? null : 1, us: scenario.transaction_us };
+  return { per_s: rate, reads: rate ? reads / rate : null, share: null, us: scenario.transaction_us };
 }
 
 const COLUMNS = {
@@ -110,11 +110,10 @@ function drawQueryTable() {
 }
 
 function queriesNote() {
-  const kinds = [...new Set(data.queries.map(query => query.executions).filter(known))];
   const by = selected().queries ? selected().name : queryScenarios()[0].name;
   return [
-    `Sorted by the figures of ${by}.`, 'Time share without client: of the time in queries and commits.', SMALL_FIGURES, 'Reads per call: pages that missed the buffer pool.',
-    kinds.length ? `Single executions: ${list(kinds)}.` : '', ...wordsOfRanges($('query-table')),
+    `Sorted by the figures of ${by}.`, 'Time share without client: share of the time in queries and commits.', 'Small figures: the expected range.', 'Reads per call: pages that missed the buffer pool.',
+    ...wordsOfRanges($('query-table')),
     queryScenarios().some(scenario => scenario.extrapolated) ? 'With this size of the buffer pool all figures are extrapolated.' : '',
   ].filter(Boolean).join('\n');
 }

@@ -94,7 +94,7 @@ const shortfall = scenario => `${whole.format(scenario.throughput_shortfall_pct)
 
 /** A percentile of statements that nobody compared with measurements is unknown, as on the terminal. */
 const isUnknown = (scenario, statistic) => ofStatements(scenario) && !tailKnown(scenario) && !isMean(statistic) && !isSaturated(scenario);
-const WHY_UNKNOWN = 'no percentile of a replay on another kind of storage, or without a calibration, has been compared with a measurement.';
+const WHY_UNKNOWN = 'for replays like this (another kind of storage, or not calibrated), no percentile was ever compared with a measurement.';
 
 /** What may be said of one figure of a scenario: `{us, figure}` or, where there is no single number, `{word}` and perhaps a range. */
 const latency = (scenario, purpose, statistic) => checkedFigure(scenario, scenario.latency_ns[purpose], statistic);
