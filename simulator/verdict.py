@@ -273,7 +273,7 @@ def judge_waiting(
 def _pace(sessions: Sessions, late_ns: NDArray[np.int64], span_ns: int) -> str:
     """Say how many sessions end when they did in the recording, and where in its time the latest of the others ends."""
     if not late_ns.size:
-        return "all sessions end on time"
+        return "no session ends later than recorded"
     latest = int(sessions.late_ns.argmax())
     name = "" if sessions.names is None else str(sessions.names[latest])
     one, latest_of = (f" ({name})", f" (the latest: {name})") if name else ("", "")

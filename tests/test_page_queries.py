@@ -264,6 +264,7 @@ def test_what_keeps_a_busy_cpu_busy_is_said(open_page: Open) -> None:
     most = max(explanation(busiest.summary, None)["changes"], key=lambda one: one["at_most_share"])
     helps = f"{100 * most['at_most_share']:.2g} % of the mean by {most['change']}"
     assert f"Each change alone saves at best: {helps}" in text(page, "#lead")
+    assert "Not computed here: a larger buffer pool, which saves CPU of reads, too." in text(page, "#lead")
     assert "Recorded hardware, as you described it (--recorded-on): two disks in a desk." in unfolded(page)
 
 

@@ -25,7 +25,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "af0c9bd92e7efd9cd1c30739c68c98d31f5b6d795f013baccbc3b2b19e4d2e9c"
+GOLDEN = "938278ad946fc4d00219edf5356c67269f8baac60ca3ea31d11f8503da9e85aa"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

@@ -94,8 +94,8 @@ _NO_CLIENT = (
     " sessions also waited for something else"
 )
 _NO_LOG = (
-    "The described log device is too fast: a recorded WAL write took {:,.0f} µs longer than a simulated one; at most"
-    " {:g} µs of that difference are CPU: measure the device with fio and correct it. Until then {:.0f} µs of CPU for a"
+    "The described log device is too fast: a recorded WAL write took {:,.0f} µs longer than a simulated one, and CPU"
+    " explains at most {:g} µs of that: measure the device with fio and correct it. Until then {:.0f} µs of CPU for a"
     " WAL write are assumed"
 )
 _MOST = (

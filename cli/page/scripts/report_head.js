@@ -109,9 +109,13 @@ function sentenceOfHelp({ helps }) {
   return `. Each change alone saves at best: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
+/** Whether the CPU limits a scenario that reads pages. */
+const isShortOfCpu = ({ bottleneck, hit_ratio: ratio }) => bottleneck?.resource === 'cores' && known(ratio?.pool) && ratio.pool < 1;
+
 /** What the largest buffer pool makes of the mean of transactions: it saves CPU, too, so that it may help where no read is waited for. */
 function sentenceOfLargestPool() {
-  if (POOLS.length < 2 || state.pool === POOLS.length - 1) return null;
+  if (POOLS.length < 2) return scenarios().some(isShortOfCpu) ? 'Not computed here: a larger buffer pool, which saves CPU of reads, too.' : null;
+  if (state.pool === POOLS.length - 1) return null;
   const told = TIERS.map(withPool).map(tier => {
     const [now, then] = [POOLS[state.pool], POOLS.at(-1)].map(size => tier.find(one => poolOf(one) === size)).map(one => (one && !isSaturated(one) ? latency(one, 'transaction', 'mean').us : null));
     return known(now) && known(then) ? `from ${duration(now)} to ${duration(then)} on ${tier[0].name}` : null;

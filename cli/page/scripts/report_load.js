@@ -192,14 +192,12 @@ function stationsReading({ rows, left_out: leftOut }) {
     return `Most at the end of an interval: ${whole.format(peak(fullest))}, at ${fullest.name}${mean}${hidden}.`;
   }
   const mean = row => (known(row.utilisation) ? row.utilisation : row.busy_pct.reduce((a, b) => a + b, 0) / Math.max(row.busy_pct.length, 1) / 100);
-  const ordered = rows.toSorted((a, b) => mean(b) - mean(a));
-  const busiest = ordered[0];
+  const busiest = rows.toSorted((a, b) => mean(b) - mean(a))[0];
   const peak = Math.max(...busiest.busy_pct, 0) / 100;
   const drive = rows.find(row => /\.0$/.test(row.name))?.name;
   const cache = rows.some(row => row.part.startsWith('write-back cache')) ? ' For a write-back cache the colour shows how full it is.' : '';
   const named = drive ? ` ${drive} is the first drive of volume ${drive.replace(/\.0$/, '')}.` : '';
-  const among = rows.length > 1 ? ` Median of the ${rows.length} parts: ${percent(mean(ordered[Math.floor(ordered.length / 2)]))}.` : '';
-  return `Busiest part: ${busiest.part}, ${percent(mean(busiest))} of the time, at most ${percent(peak)} in an interval${hidden}.${among}${named}${cache}`;
+  return `Busiest part: ${busiest.part}, ${percent(mean(busiest))} of the time, at most ${percent(peak)} in an interval${hidden}.${named}${cache}`;
 }
 
 function stationsNumbers({ rows, start_s: starts }) {
