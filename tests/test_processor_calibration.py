@@ -334,6 +334,9 @@ def test_an_execution_takes_no_less_cpu_than_the_fastest_unless_that_waited_for_
     load = _transactions(None)
     assert calibration._fastest_ns(load, Pace(None, 20e6)) == {"q": 5_000}
     assert calibration._fastest_ns(load, Pace(None, 4_000)) == {}
+    assert calibration._fastest_ns(load, Pace(None, None)) == {"q": 5_000}
+    load.physical_reads = np.ones(200)
+    assert calibration._fastest_ns(load, Pace(None, None)) == {}
     locked = {"q": 1e9}  # more than it took: what others did
     assert recorded_host.statement_ns(load, Costs(), locked, 1.0) == {"q": 0}
     assert recorded_host.statement_ns(load, Costs(), locked, 1.0, {"q": 5_000}) == {"q": 5_000}

@@ -328,6 +328,7 @@ def _by_pace(load: StatementLoad, model: RecordedHost, recorded: Pace, time: Hos
                 return awake
     else:
         said = [_NOT_TIMED.format(READ_NS / 1e3)]
+        model.least_ns = _fastest_ns(load, recorded)
     is_fit = found is not None and not said
     if not is_fit and time is not None:
         return _by_host_time(load, model, recorded, time)
@@ -419,16 +420,15 @@ def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: 
 
 
 def _fastest_ns(load: StatementLoad, recorded: Pace) -> dict[str, float]:
-    """Return by query how long its fastest execution took, which is no more than its CPU; of those that wait for no
-    read.
+    """Return by query how long its fastest execution took, which is no more than its CPU; of those that read nothing:
+    they are faster than a read, or where these were not timed there are fewer reads than executions.
     """
     fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
     np.minimum.at(fastest_ns, load.query, load.duration_ns)
-    return {
-        query: took
-        for query, took in zip(load.queries, fastest_ns.tolist(), strict=True)
-        if recorded.read_ns is None or took < recorded.read_ns
-    }
+    calls, reads = (np.bincount(load.query, weights, len(load.queries)) for weights in (None, load.physical_reads))
+    read_nothing = reads < calls if recorded.read_ns is None else fastest_ns < recorded.read_ns
+    found = zip(load.queries, fastest_ns.tolist(), read_nothing.tolist(), strict=True)
+    return {query: took for query, took, is_told in found if is_told}
 
 
 def _executed_ns(load: StatementLoad, model: RecordedHost, costs: Costs) -> tuple[float, float]:
