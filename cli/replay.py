@@ -359,7 +359,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     title = f"{f'{of}, ' if of else ''}{what} in {format_ns(trace['span_ns'])}"
     title += "; requests are those of a run of them" if transactions else ""
     title += (
-        "; log sync: from a write of the WAL to the end of its flush, with the server's time between"
+        "; log sync: from the start of a WAL write to the end of its flush"
         if "log sync" in latencies
         else ""
     )

@@ -106,7 +106,7 @@ function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
   const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (after that, the CPU is the limit)' : ''}`;
-  return `. Each change alone saves at best: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
+  return `. Each change alone saves at most, if that part took no time: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
 /** Whether the CPU limits a scenario that reads pages. */
@@ -114,7 +114,8 @@ const isShortOfCpu = ({ bottleneck, hit_ratio: ratio }) => bottleneck?.resource 
 
 /** What the largest buffer pool makes of the mean of transactions: it saves CPU, too, so that it may help where no read is waited for. */
 function sentenceOfLargestPool() {
-  if (POOLS.length < 2) return scenarios().some(isShortOfCpu) ? 'Not computed here: a larger buffer pool, which saves CPU of reads, too.' : null;
+  const short = scenarios().filter(isShortOfCpu).map(({ name }) => name);
+  if (POOLS.length < 2) return short.length ? `A larger buffer pool saves CPU of reads, too; how much that would help ${list(short)} is not computed here.` : null;
   if (state.pool === POOLS.length - 1) return null;
   const told = TIERS.map(withPool).map(tier => {
     const [now, then] = [POOLS[state.pool], POOLS.at(-1)].map(size => tier.find(one => poolOf(one) === size)).map(one => (one && !isSaturated(one) ? latency(one, 'transaction', 'mean').us : null));
