@@ -25,7 +25,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "af0c9bd92e7efd9cd1c30739c68c98d31f5b6d795f013baccbc3b2b19e4d2e9c"
+GOLDEN = "cd44fe2831e5d32d736f1f0a70778868cfae7a5aad479390fc6f5008ce4c9050"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
