@@ -113,14 +113,26 @@ def test_random_writes_are_sustained_at_the_rate_of_the_weakest_part(part: str) 
 @pytest.mark.parametrize("state", ["fresh", "steady"])
 @pytest.mark.parametrize("reads", [0, 200])
 def test_a_channel_promises_no_more_time_than_there_is(state: str, reads: int) -> None:
-    """Programs, and the copies behind them, wait on 24 dies of one channel, where reads come, too."""
+    """Programs, and the copies behind them, wait on 24 dies of one channel, where reads have come before."""
     own = {"channel_rate": 20_000_000, "buffer": 64 * 4096, "program_size": 4096, "queue_depth": 64}
     drive = flash(channels=1, dies=24, state=state, over_provisioning=0.28, **own)
-    operations = np.repeat([WRITE, READ], [400 - reads, reads])
+    operations = np.repeat([READ, WRITE], [reads, 400 - reads])
     found = run_flash(drive, np.zeros(400), operations, random_offsets(400, 4096, 1 << 22), 4096)
     free = int(found.plant.flashes[0]["program_free"])
     last_ns = max(found.outcome.end_ns, int(found.plant.pool[free : free + drive.dies].max()))
     assert 0.6 * last_ns < found.plant.work_ns[0, CHANNELS] <= last_ns
+
+
+def test_reads_overtake_programs_that_do_not_begin_soon() -> None:
+    """The host has the data of these, and waits for those of reads."""
+    own = {"channel_rate": 20_000_000, "buffer": 400 * 4096, "program_size": 4096, "queue_depth": 400}
+    drive = flash(channels=1, dies=24, state="fresh", **own)
+    begun_ns, backlog_ns = drive.dies * transfer_ns(drive) + drive.program, 300 * transfer_ns(drive)
+    times = np.concatenate([np.zeros(300), np.arange(begun_ns, backlog_ns, 2 * MS)])
+    operations = np.where(times, READ, WRITE)
+    found = run_flash(drive, times, operations, random_offsets(len(times), 4096, 1 << 22), 4096)
+    assert found.latency_ns[operations == READ].max() <= read_ns(drive) + drive.program
+    assert found.plant.work_ns[0, CHANNELS] == len(times) * transfer_ns(drive)
 
 
 @pytest.mark.parametrize("writes", [0.3, 0.7])
@@ -131,7 +143,7 @@ def test_reads_and_programs_share_a_channel_that_both_would_fill(writes: float) 
     assert per_s(streams) == pytest.approx(1e9 / transfer_ns(drive), rel=0.05)
 
 
-def test_a_die_has_done_its_copies_when_they_can_have_passed_the_channel_out_and_in() -> None:
+def test_a_die_has_done_its_copies_when_they_can_have_passed_its_channel() -> None:
     drive = one_die(state="steady", over_provisioning=0.28, buffer=0, channel_rate=1_000_000)
     assert 2 < drive.write_amplification < 3  # one copy behind the first program
     assert 2 * transfer_ns(drive) > drive.copy_ns

@@ -25,7 +25,7 @@ from tiersim.traces.bundle import Bundle, Requests, write_bundle
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "938278ad946fc4d00219edf5356c67269f8baac60ca3ea31d11f8503da9e85aa"
+GOLDEN = "4cddc9604e159acc6d6b663608b272207d8ce1d5e0b0d37b1220834f89fce58d"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

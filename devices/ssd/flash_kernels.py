@@ -9,8 +9,8 @@ buffer is full a write waits for the oldest unit in it.
 A channel keeps a short calendar of busy times, in order and apart. A transfer takes all time that is left from when its
 data are there, in pieces if it must (a controller can pause a transfer and go on with it), so one that was planned
 early and is ready late does not keep others from the bus, and no gap is lost. What begins later than one program time
-from now has no place there yet: others overtake it as long as the channel can do all that it promised by the last end
-that was said.
+from now has no place there yet: it ends when the channel can have done all that it was promised before, and reads that
+come after that overtake it, and do not move its end.
 """
 
 from typing import NamedTuple
@@ -392,8 +392,7 @@ def _read_part(p: Plant, station: int, flash: int, now: int, at_ns: int, part: P
         p.pool[sensing] = planes
     into_registers(p, flash, die, page, planes)
     transfer = units * f["unit_channel_ns"]
-    end = reserve(p, calendar, now, max(at_ns, p.pool[sensed]), transfer)
-    end = end_of(p, calendar, max(p.pool[read_free], end))
+    end = max(p.pool[read_free], reserve(p, calendar, now, max(at_ns, p.pool[sensed]), transfer))
     if p.pool[program_free] > start:
         p.pool[program_free] += end - start
         f["last_program_ns"] = max(f["last_program_ns"], p.pool[program_free])

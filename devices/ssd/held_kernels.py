@@ -23,7 +23,6 @@ from tiersim.devices.ssd.flash_kernels import (
     ENTRIES,
     PS_PER_NS,
     discard,
-    end_of,
     flush,
     idle_from,
     into_registers,
@@ -264,8 +263,7 @@ def _transfer_held(p: Plant, station: int, flash: int, slot: int, now: int) -> i
     request = p.requests[slot]
     die = _first_die(p, flash, slot)
     transfer = _units(p, flash, slot) * f["unit_channel_ns"]
-    calendar = f["calendars"] + die % f["channels"] * ENTRIES
-    end = end_of(p, calendar, reserve(p, calendar, now, now, transfer))
+    end = reserve(p, f["calendars"] + die % f["channels"] * ENTRIES, now, now, transfer)
     p.pool[f["with_data"] + die] -= 1
     p.pool[f["read_free"] + die] = max(p.pool[f["read_free"] + die], end)
     p.work_ns[station, CHANNELS] += transfer

@@ -270,10 +270,18 @@ PHYSICS = (
     Fault(
         "flash-channel-full",
         "devices/ssd/flash_kernels.py",
-        "if p.pool[calendar + _FREE] > p.pool[said]:",
-        "if p.pool[calendar + _FREE] > p.pool[said] and False:",
+        "at = max(promise(p, calendar, now, length_ns), ready + length_ns)",
+        "at = ready + length_ns",
         "A channel promises more time than there is.",
         ("tests/test_flash_writes.py::test_a_channel_promises_no_more_time_than_there_is",),
+    ),
+    Fault(
+        "flash-channel-copies",
+        "devices/ssd/flash_kernels.py",
+        "if p.pool[calendar + _FREE] > p.pool[said]:",
+        "if p.pool[calendar + _FREE] > p.pool[said] and False:",
+        "A die is free before its copies can have passed its channel.",
+        ("tests/test_flash_writes.py::test_a_die_has_done_its_copies_when_they_can_have_passed_its_channel",),
     ),
     Fault(
         "flash-channel-reads",
@@ -282,6 +290,15 @@ PHYSICS = (
         "    end = _forget",
         "Programs that do not begin soon do not see that reads take time of their channel.",
         ("tests/test_flash_writes.py::test_reads_and_programs_share_a_channel_that_both_would_fill",),
+    ),
+    Fault(
+        "flash-reads-behind-programs",
+        "devices/ssd/flash_kernels.py",
+        "    if p.pool[program_free] > start:\n        p.pool[program_free] += end - start",
+        "    end = end_of(p, calendar, end)\n"
+        "    if p.pool[program_free] > start:\n        p.pool[program_free] += end - start",
+        "Reads wait for all programs that their channel was promised to.",
+        ("tests/test_flash_writes.py::test_reads_overtake_programs_that_do_not_begin_soon",),
     ),
     Fault(
         "flash-flush-interval",

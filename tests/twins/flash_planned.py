@@ -193,8 +193,7 @@ class Planned(Twin):
             die.sensing_from, die.sensing = start, planes
             die.sensed_at = start + self.sensing_ns(number, page)
         die.registers.update(dict.fromkeys(planes, page))
-        transferred = channel.transfer(now, max(at, die.sensed_at), len(units) * self.transfer_ns)
-        end = channel.end(max(die.read_free, transferred))
+        end = max(die.read_free, channel.transfer(now, max(at, die.sensed_at), len(units) * self.transfer_ns))
         if die.program_free > start:
             die.program_free += end - start
             self.last_program = max(self.last_program, die.program_free)
