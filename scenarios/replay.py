@@ -323,6 +323,12 @@ def play(
     builder = PlantBuilder(hardware.model.replay.seed)
     entries = entries_of(builder, hardware.build(builder), parts)
     stations = [_stations(builder, one, part, own) for one, part, own in zip(entries, parts, homes, strict=True)]
+    for part in parts:
+        if part.found.first_ns == part.found.span_ns - 1:
+            raise ScenarioError(
+                f"{part.found.path}: all its requests ({part.found.requests:,}) have the same time, so at what rate"
+                " they came is not known, nor whether storage carries it; record again, with a clock"
+            )
     interval_ns = -(-max(part.end_ns for part in parts) // INTERVALS)
     several = len(parts) > 1
     owner_of = by_recording(len(parts)) if several else np.arange(COUNT) if by_class else None

@@ -360,3 +360,14 @@ def test_times_that_are_not_counted_from_the_first_request_are_named(tmp_path: P
     disk = load_scenario("seagate-cheetah-15k7-300")
     caveats = replay(survey(Bundle(one_at_a_time(tmp_path, first_ns=first_ns))), disk).summary["caveats"]
     assert any("after time 0" in one for one in caveats) == (first_ns > 0)
+
+
+@pytest.mark.parametrize("settings", [["replay.mode=open"], [], ["replay.mode=closed", "replay.clients=4"]])
+def test_requests_that_all_have_the_same_time_are_not_replayed(tmp_path: Path, settings: list[str]) -> None:
+    """Of none, and of one alone, it is known at what rate they came: 1 in 1 ns were 1,000,000,000 a second."""
+    disk = load_scenario("seagate-cheetah-15k7-300", settings)
+    for count, apart_ns in ((1, 1), (500, 0)):
+        (folder := tmp_path / str(count)).mkdir()
+        path = one_at_a_time(folder, count, apart_ns)
+        with pytest.raises(ScenarioError, match="the same time"):
+            replay(survey(Bundle(path)), disk)
