@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tiersim.scenarios.load_steps import whole_loads
+from tiersim.units import format_per_s
 
 Summary = Mapping[str, Any]
 
@@ -15,7 +16,7 @@ _OTHER_CHECKS = "; no check went from one kind of storage to another"
 _OTHER_STORAGE = " The passed calibration does not change that."
 _DOUBT = " In doubt: the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
-    " In doubt: {:,.0f} transactions/s, the least that carries the load ({:.0f} % of the recorded rate), lie inside the"
+    " In doubt: {} transactions/s, the least that carries the load ({:.0f} % of the recorded rate), lie inside the"
     " expected range."
 )
 _DOUBT_OF_SESSIONS = (
@@ -163,7 +164,7 @@ def _doubt(summary: Summary) -> str:
     if (summary.get("replay") or {}).get("keeps") != "clients" or not rate:
         return _DOUBT
     recorded = rate["value"] / (1 - summary["throughput_shortfall_pct"] / 100)
-    return _DOUBT_OF_CLIENTS.format(BEHIND_THROUGHPUT * recorded, 100 * BEHIND_THROUGHPUT)
+    return _DOUBT_OF_CLIENTS.format(format_per_s(BEHIND_THROUGHPUT * recorded), 100 * BEHIND_THROUGHPUT)
 
 
 def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:
