@@ -358,6 +358,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     if transactions:
         what = f"{trace['name']}: {trace['transactions']:,} transactions"
     title = f"{f'{of}, ' if of else ''}{what} in {format_ns(trace['span_ns'])}"
+    title += f", {format_ns(trace['quiet_ns'])} of it without any" if "quiet_ns" in trace else ""
     title += "; requests are those of a run of them" if transactions else ""
     title += (
         "; log sync: from a write of the WAL to the end of its flush, with the server's time between"

@@ -159,6 +159,12 @@ def sessions_lacking(summary: Mapping[str, Any]) -> tuple[float, int] | None:
     return (needed, shown) if needed > shown * replay["load"] else None
 
 
+def share_with_load(summary: Mapping[str, Any]) -> float:
+    """Return the share of the recording that is left without its holes, in which nothing came."""
+    trace = summary["trace"]
+    return 1 - trace["quiet_ns"] / trace["span_ns"] if "quiet_ns" in trace else 1.0
+
+
 def _may_be_full(summary: Mapping[str, Any], multiples: tuple[float, float] | None) -> bool:
     """Tell whether a part that is not full may be, or the other way round, where throughput is *multiples* of what is
     predicted.
@@ -167,7 +173,8 @@ def _may_be_full(summary: Mapping[str, Any], multiples: tuple[float, float] | No
     low, high = multiples
     load = summary["verdict"]["load"]
     if load == "steady":
-        return bool((summary.get("bottleneck") or {}).get("utilisation", 0.0) > low)  # older results do not say
+        busy = (summary.get("bottleneck") or {}).get("utilisation", 0.0)  # older results do not say
+        return bool(busy > low * share_with_load(summary))
     carried: float = 1 - summary["throughput_shortfall_pct"] / 100
     if load == "saturated":
         carried = summary["load"]["sustainable_load"] or carried

@@ -582,6 +582,7 @@ def trace_of(found: TraceSurvey) -> dict[str, Any]:
         "hash": found.content_hash,
         "requests": found.requests,
         "span_ns": found.span_ns,
+        **({"quiet_ns": found.quiet_ns} if found.quiet_ns else {}),
         "source_format": found.manifest.source_format,
         "inferred": list(found.manifest.inferred),
         "warnings": list(found.manifest.warnings),
@@ -607,6 +608,7 @@ def _described(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
             *([_REQUESTS_ALONE] if has_statements(found.path) else []),
             *_late_start(found),
+            *_holes(found),
         ],
     }
 
@@ -616,6 +618,14 @@ def _late_start(found: TraceSurvey) -> Iterator[str]:
         yield (
             f"the first request comes {format_ns(found.first_ns)} after time 0, and rates and busy shares are of all"
             " that time; count times from the first request"
+        )
+
+
+def _holes(found: TraceSurvey) -> Iterator[str]:
+    if found.quiet_ns:
+        yield (
+            f"the recording has holes: no request came in {format_ns(found.quiet_ns)} of {format_ns(found.span_ns)},"
+            " and rates and busy shares are of all that time; import its busy times alone"
         )
 
 

@@ -1,5 +1,6 @@
 """From a bundle to a result: the same bits whatever the number of workers, what is withheld, what is conserved."""
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ import pytest
 from tiersim.cli.explanation import explanation
 from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError
+from tiersim.scenarios.caveats import in_doubt
 from tiersim.scenarios.hardware import NamedScenario, place_files
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.model import Scenario
@@ -371,3 +373,32 @@ def test_requests_that_all_have_the_same_time_are_not_replayed(tmp_path: Path, s
         path = one_at_a_time(folder, count, apart_ns)
         with pytest.raises(ScenarioError, match="the same time"):
             replay(survey(Bundle(path)), disk)
+
+
+def test_parts_are_as_busy_as_they_are_outside_of_holes(tmp_path: Path) -> None:
+    """Two busy minutes with an hour between them: the arm has no more time to spare than in one of them."""
+    disk = load_scenario("seagate-cheetah-15k7-300", ["replay.mode=open"])
+    found, bounds = {}, {}
+    for hole_ns in (0, 3600 * 10**9):
+        (folder := tmp_path / str(hole_ns)).mkdir()
+        (rows,) = Bundle(one_at_a_time(folder, 24_000, 5_000_000)).blocks()
+        later = dataclasses.replace(rows, time_ns=rows.time_ns + hole_ns * (np.arange(24_000) >= 12_000))
+        with write_bundle(folder / "x.trace") as (writer, fields):
+            writer.file_names.append("data")
+            writer.stream_names.append("reader")
+            writer.append(later)
+            fields["source_format"] = "drawn"
+        summary = replay(survey(Bundle(folder / "x.trace")), disk).summary
+        found[hole_ns], bounds[hole_ns] = summary, explanation(summary, None)["bound"]
+    dense, holed = found.values()
+    assert "quiet_ns" not in dense["trace"]
+    assert holed["trace"]["quiet_ns"] == 3600 * 10**9 + 5_000_000
+    assert any("holes" in one for one in holed["caveats"])
+    assert holed["bottleneck"]["utilisation"] < 0.03
+    assert bounds[3600 * 10**9]["ceiling"] == pytest.approx(bounds[0]["ceiling"], rel=0.02)
+    assert in_doubt(holed) == in_doubt(dense)
+
+
+@pytest.mark.parametrize(("apart_ns", "count"), [(90 * 10**9, 100), (10**9, 21)])
+def test_a_load_that_is_thin_everywhere_has_no_holes(tmp_path: Path, apart_ns: int, count: int) -> None:
+    assert survey(Bundle(one_at_a_time(tmp_path, count, apart_ns))).quiet_ns == 0
