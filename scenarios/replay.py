@@ -329,6 +329,12 @@ def play(
                 f"{part.found.path}: all its requests ({part.found.requests:,}) have the same time, so at what rate"
                 " they came is not known, nor whether storage carries it; record again, with a clock"
             )
+        if part.scenario.model.replay.load > 1 and 2 * part.found.quiet_ns > part.found.span_ns:
+            raise ScenarioError(
+                f"{part.found.path}: no request came in {format_ns(part.found.quiet_ns)} of"
+                f" {format_ns(part.found.span_ns)}: sessions that are cloned would run in these holes, and its busy"
+                " times would be no busier; import its busy times alone, or let replay.load be 1"
+            )
     interval_ns = -(-max(part.end_ns for part in parts) // INTERVALS)
     several = len(parts) > 1
     owner_of = by_recording(len(parts)) if several else np.arange(COUNT) if by_class else None

@@ -397,6 +397,11 @@ def test_parts_are_as_busy_as_they_are_outside_of_holes(tmp_path: Path) -> None:
     assert holed["bottleneck"]["utilisation"] < 0.03
     assert bounds[3600 * 10**9]["ceiling"] == pytest.approx(bounds[0]["ceiling"], rel=0.02)
     assert in_doubt(holed) == in_doubt(dense)
+    twice = load_scenario("seagate-cheetah-15k7-300", ["replay.load=2"])
+    with pytest.raises(
+        ScenarioError, match="would run in these holes"
+    ):  # where the disk has all the time that it needs
+        replay(survey(Bundle(tmp_path / str(3600 * 10**9) / "x.trace")), twice)
 
 
 @pytest.mark.parametrize(("apart_ns", "count"), [(90 * 10**9, 100), (10**9, 21)])
