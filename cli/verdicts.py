@@ -42,6 +42,7 @@ _CONTRADICTED = (
     "unknown, as transactions take another time on the described hardware than they were recorded to take: correct that"
     " description"
 )
+_COARSE = "unknown, as the recording's clock is coarse: requests of one tick are sent at once, and wait for each other"
 _OF_A_SAMPLE = (
     "unknown, as this is a sample: contents of caches, and checkpoints, are those of a short run; wait for the whole"
 )
@@ -92,6 +93,7 @@ def sentence(summary: Summary) -> str | None:
             "arrivals": _ARRIVALS,
             "sample": _OF_A_SAMPLE,
             "contradicted": _CONTRADICTED,
+            "clock": _COARSE,
             "reads": f"unknown, as {_said_of_reads(summary)}",
         }
         return f"{_EXPECTED}: {reasons.get(summary['verdict'].get('error'), _ENGINE)}."

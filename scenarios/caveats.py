@@ -52,6 +52,8 @@ ARRIVALS = "arrivals"
 
 #: The same where transactions take another time on the described hardware than on the recorded one.
 CONTRADICTED = "contradicted"
+#: The clock of requests that come by it is so coarse that many come at once.
+COARSE = "clock"
 
 #: The same where the model misses clearly more or fewer pages than the recorded statements read.
 OTHER_READS = "reads"
@@ -78,7 +80,7 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
     # the first: results of InnoDB of older versions
-    if verdict.get("error") in ("unknown", WAITS, FLUSHES, ARRIVALS, SAMPLE, CONTRADICTED, OTHER_READS):
+    if verdict.get("error") in ("unknown", WAITS, FLUSHES, ARRIVALS, SAMPLE, CONTRADICTED, OTHER_READS, COARSE):
         return {"basis": "unknown", "figures": {}}
     if (own := verdict.get("error")) in (INNODB, CLIENTS):
         return {"basis": own, "figures": _learned()[own]}
@@ -161,7 +163,7 @@ def sessions_lacking(summary: Mapping[str, Any]) -> tuple[float, int] | None:
 
 def share_with_load(summary: Mapping[str, Any]) -> float:
     """Return the share of the recording that is left without its holes, in which nothing came."""
-    trace = summary["trace"]
+    trace = summary.get("trace") or {}
     return 1 - trace["quiet_ns"] / trace["span_ns"] if "quiet_ns" in trace else 1.0
 
 

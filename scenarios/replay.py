@@ -47,6 +47,7 @@ from tiersim.simulator.streams import SYNC_ENDS, PlacedStreams, Places, Streams,
 from tiersim.simulator.streams import side_by_side as side_by_side_streams
 from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle, Requests, starts_late
+from tiersim.traces.readers.plausibility import COARSE_CLOCK
 from tiersim.traces.schema import NOT_MEASURED
 from tiersim.traces.statistics import has_statements
 from tiersim.units import format_bytes, format_ns
@@ -598,11 +599,14 @@ def trace_of(found: TraceSurvey) -> dict[str, Any]:
 
 def _described(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
     """What a summary says besides figures of the run."""
+    is_coarse = any(one.startswith(COARSE_CLOCK) for one in found.manifest.warnings)
     return {
         "description": scenario.description,
         "seed": scenario.model.replay.seed,
         "trace": trace_of(found),
-        "verdict": {"arrivals": "recorded"} | ({"cache": "cold"} if scenario.caching else {}),
+        "verdict": {"arrivals": "recorded"}
+        | ({"cache": "cold"} if scenario.caching else {})
+        | ({"error": caveats.COARSE} if is_coarse and scenario.model.replay.mode != "closed" else {}),
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from tiersim.cli.explanation import explanation
+from tiersim.cli.verdicts import sentence
 from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.caveats import in_doubt
@@ -24,6 +25,7 @@ from tiersim.scenarios.survey import merge_commands, merged_blocks, survey
 from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.simulator.summary_model import Summary
 from tiersim.traces.bundle import Bundle, Requests, write_bundle
+from tiersim.traces.readers.importing import import_trace
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
@@ -407,3 +409,19 @@ def test_parts_are_as_busy_as_they_are_outside_of_holes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("apart_ns", "count"), [(90 * 10**9, 100), (10**9, 21)])
 def test_a_load_that_is_thin_everywhere_has_no_holes(tmp_path: Path, apart_ns: int, count: int) -> None:
     assert survey(Bundle(one_at_a_time(tmp_path, count, apart_ns))).quiet_ns == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"), [(["replay.mode=open"], "clock"), (["replay.mode=closed", "replay.clients=2"], None)]
+)
+def test_a_coarse_clock_leaves_the_error_of_latencies_unknown(
+    tmp_path: Path, settings: list[str], error: str | None
+) -> None:
+    """Twenty requests at once each second wait for each other, and nobody knows how many came at once."""
+    lines = (f"{1_538_323_200 + row // 20},{8 * (row * 7919 % 100_003)},16,0,1063" for row in range(2_000))
+    (tmp_path / "x.csv").write_text("\n".join(lines))
+    import_trace([tmp_path / "x.csv"], tmp_path / "x.trace", force=False)
+    disk = load_scenario("seagate-cheetah-15k7-300", settings)
+    summary = replay(survey(Bundle(tmp_path / "x.trace")), disk).summary
+    assert summary["verdict"].get("error") == error
+    assert ("unknown, as the recording's clock" in (sentence(summary) or "")) == (error is not None)
