@@ -111,6 +111,10 @@ class BottleneckSaid(_Said):
     station: str = Field(description="Name of the station.")
     resource: str = Field(description="Its busiest resource.")
     utilisation: float = Field(description="Share of the time in which it is busy, 0 to 1.")
+    peak: dict[str, Any] | None = Field(
+        default=None,
+        description="Of requests, where a part is much busier at times: the busiest 30th of the run.",
+    )
 
 
 class LatencySaid(_Said):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
 from tiersim.cli.verdicts import sentence
 from tiersim.devices.catalogue import load_device
@@ -425,3 +426,26 @@ def test_a_coarse_clock_leaves_the_error_of_latencies_unknown(
     summary = replay(survey(Bundle(tmp_path / "x.trace")), disk).summary
     assert summary["verdict"].get("error") == error
     assert ("unknown, as the recording's clock" in (sentence(summary) or "")) == (error is not None)
+
+
+def test_what_is_full_at_times_is_not_said_to_be_idle(tmp_path: Path) -> None:
+    """A minute of 20 reads/s, and 200/s for 3 s of it: the arm has no time for five times that load."""
+    disk = load_scenario("seagate-cheetah-15k7-300", ["replay.mode=open"])
+    (rows,) = Bundle(one_at_a_time(tmp_path, 1_800, 0)).blocks()
+    times = np.sort(np.concatenate([np.arange(1_200) * 50_000_000, 30 * 10**9 + np.arange(600) * 5_000_000]))
+    (folder := tmp_path / "x").mkdir()
+    with write_bundle(folder / "x.trace") as (writer, fields):
+        writer.file_names.append("data")
+        writer.stream_names.append("reader")
+        writer.append(dataclasses.replace(rows, time_ns=times))
+        fields["source_format"] = "drawn"
+    summary = replay(survey(Bundle(folder / "x.trace")), disk).summary
+    Summary.model_validate(summary)
+    peak = summary["bottleneck"]["peak"]
+    assert summary["bottleneck"]["utilisation"] < 0.2
+    assert (peak["from_ns"], peak["until_ns"]) == pytest.approx((30e9, 32e9), abs=2e9)
+    assert peak["utilisation"] > 0.6
+    said = bound_text(explanation(summary, None)["bound"])
+    assert f"full at {1 / peak['utilisation']:.3g} × the load" in said
+    steady = replay(survey(Bundle(one_at_a_time(tmp_path / "x", 2_000, 10_000_000))), disk).summary
+    assert "peak" not in steady["bottleneck"]
