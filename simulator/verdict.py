@@ -153,7 +153,7 @@ def judge(
     index, resource = _culprit(metrics, stations, since, intervals - 1)
     name, what = stations[index].name, stations[index].resources[resource]
     offered, done = int(arrivals[since:].sum()), int(completions[since:].sum())
-    since_ns = since * int(metrics.interval_ns[0])
+    since_ns = _begins(in_plant, since) * int(metrics.interval_ns[0])
     growing_ns = (intervals - since) * int(metrics.interval_ns[0])
     # of what runs side by side little is done before all is: then the time that all takes tells
     sustainable = max(done / offered, growing_ns / (growing_ns + drain_ns))
@@ -311,6 +311,12 @@ def _grows_since(in_plant: NDArray[np.int64], drain_ns: int, interval_ns: int) -
     if second < _GROWTH * first or third < _GROWTH * second:
         return None
     return since
+
+
+def _begins(in_plant: NDArray[np.int64], since: int) -> int:
+    """Interval in which a backlog began that is a tenth of the last one at *since*: behind the last hundredth of it."""
+    low = np.flatnonzero(in_plant[:since] <= in_plant[-1] / 100)
+    return int(low[-1]) + 1 if low.size else 0
 
 
 def to_blame(uses: Sequence[tuple[float, int, int]], stations: Sequence[Station]) -> list[tuple[float, int, int]]:
