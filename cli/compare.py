@@ -9,7 +9,7 @@ import typer
 from tiersim.cli import terminal, verdicts
 from tiersim.errors import did_you_mean
 from tiersim.simulator.categories import CATEGORIES
-from tiersim.units import format_ns
+from tiersim.units import format_ns, format_per_s
 
 _SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
 #: So many queries are shown, those that take most time of the first result.
@@ -86,7 +86,7 @@ def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
         rates = [one["throughput_per_s"].get(kind) for one in document["results"]]
         if any(rates):
             ratios = [(one["ratios"] or {}).get("throughput_per_s", {}).get(kind) for one in others]
-            texts = ["" if rate is None or rate["value"] is None else f"{rate['value']:,.0f}" for rate in rates]
+            texts = ["" if rate is None or rate["value"] is None else format_per_s(rate["value"]) for rate in rates]
             rows.append(
                 [
                     f"{kind}/s",
@@ -153,7 +153,7 @@ def _show_measured(document: dict[str, Any], errors: list[str]) -> None:
     rows = []
     for row in found["rows"]:
         rate = "measured_per_s" in row
-        text = (lambda value: f"{value:,.0f}/s") if rate else format_ns
+        text = (lambda value: f"{format_per_s(value)}/s") if rate else format_ns
         cells = []
         for one in row["predictions"]:
             figure = one["predicted"]

@@ -11,7 +11,7 @@ from tiersim.cli.counted_tables import show_counted
 from tiersim.cli.import_trace import open_trace
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, whole_file
-from tiersim.units import format_bytes, format_ns
+from tiersim.units import format_bytes, format_ns, format_per_s
 
 #: Rows of the tables by file and by stream; the JSON document has more.
 SHOWN = 10
@@ -102,7 +102,7 @@ def _show_requests(document: dict[str, Any], everything: bool) -> int:
     """Print the tables of requests; returns how many are left out."""
     title = f"{document['trace']}: {document['requests']:,} requests in {format_ns(document['span_ns'])}"
     if document["rate_per_s"] is not None:
-        title += f", {document['rate_per_s']:,.0f}/s on average"
+        title += f", {format_per_s(document['rate_per_s'])}/s on average"
         if document["peak_rate_per_s"] is not None:
             title += f", {document['peak_rate_per_s']:,} in the busiest second"
     columns = _COLUMNS if everything else _FIRST_COLUMNS

@@ -173,6 +173,13 @@ def bound_text(bound: dict[str, Any] | None) -> str:
     busy = "" if bound["utilisation"] is None else f", {bound['utilisation']:.0%} of the time"
     carried = "It is full at" if bound["basis"].startswith("utilisation law") else "The hardware carries at most"
     ceiling = f"{carried} {bound['ceiling']:.3g} × the load of this run ({bound['basis']})"
+    if (peak := bound.get("peak")) and 1 / peak["utilisation"] < bound["ceiling"]:
+        stretch = format_ns(peak["until_ns"] - peak["from_ns"])
+        ceiling = (
+            f"But for {stretch} from {format_ns(peak['from_ns'])} on, {part_name(peak['station'], peak['resource'])} is"
+            f" {peak['utilisation']:.0%} busy: full at {1 / peak['utilisation']:.3g} × the load of this run"
+            f" ({bound['basis']})"
+        )
     if bound["burst"]:  # which fills the part at this load
         ceiling = explain_burst(bound["burst"])
     return f"{'; '.join([f'{said}{busy}. {ceiling}', *bound['credits']])}."

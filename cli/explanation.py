@@ -15,7 +15,7 @@ from tiersim.cli.statements import known_parts, time_of_transaction
 from tiersim.cli.tenants import volume_of
 from tiersim.cli.verdicts import sentence
 from tiersim.errors import TraceError, did_you_mean
-from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE, tail_of
+from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE, share_with_load, tail_of
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
 from tiersim.simulator.verdict import explain_credits
 from tiersim.units import NS_PER_S
@@ -282,13 +282,17 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
         }
     if not found.get("station") or not busy:
         return None
+    # what is idle while nothing comes has no time left for that
+    with_load = share_with_load(summary)
+    of_time = f", without holes {min(busy / with_load, 1.0):.0%}" if with_load < 1 else ""
     return {
         "station": found["station"],
         "resource": found["resource"],
         "utilisation": busy,
         "is_short": _is_short(summary),
-        "ceiling": 1 / busy,
-        "basis": "utilisation law: 1 ÷ its busy share, if a request keeps it busy as long as now",
+        "ceiling": max(with_load / busy, 1.0),
+        "basis": f"utilisation law: 1 ÷ its busy share{of_time}, if a request keeps it busy as long as now",
+        "peak": found.get("peak"),
         "credits": credits,
         "burst": load.get("burst"),
     }

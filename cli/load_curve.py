@@ -9,6 +9,7 @@ from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_subject
 from tiersim.files import check_target
 from tiersim.scenarios.load_steps import whole_loads
+from tiersim.units import format_per_s
 
 if TYPE_CHECKING:
     from tiersim.scenarios.sizing.subject import SizingSubject
@@ -107,7 +108,7 @@ def _show(
 
 def _cells(load: float, row: "Row", counted: str) -> list[str]:
     rate = row["summary"]["throughput_per_s"][counted]["value"]
-    return [f"{load:.4g} ×", f"{rate:,.0f}"]
+    return [f"{load:.4g} ×", format_per_s(rate)]
 
 
 def _classes(rows: "list[Row]") -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from tiersim.cli.tenants import replay_tenants, show_sharing, show_waits
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.files import check_target, make_folder
-from tiersim.units import NS_PER_S, format_bytes, format_ns
+from tiersim.units import NS_PER_S, format_bytes, format_ns, format_per_s
 
 if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
@@ -323,8 +323,8 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     columns = ["figure", *(["recorded"] if blank else []), *(summary["name"] for summary in summaries)]
     latencies = {name: _rows_of_class(name, summaries, measured, blank) for name in _classes(summaries)}
     commands = summaries[0]["replay"].get("commands") or trace["requests"]
-    recorded = [f"{commands / trace['span_ns'] * NS_PER_S:,.0f}"] if measured and trace["span_ns"] else blank
-    rate = ["requests/s", *recorded, *(f"{s['throughput_per_s']['requests']['value']:,.0f}" for s in summaries)]
+    recorded = [format_per_s(commands / trace["span_ns"] * NS_PER_S)] if measured and trace["span_ns"] else blank
+    rate = ["requests/s", *recorded, *(format_per_s(s["throughput_per_s"]["requests"]["value"]) for s in summaries)]
     busiest = ["busiest part", *blank, *map(verdicts.busiest, summaries)]
     rows = [row for of_class in latencies.values() for row in of_class] + [rate, busiest]
     if any(s["verdict"]["load"] != "steady" for s in summaries) and not transactions:
@@ -335,7 +335,8 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     if transactions:
         (label, *rates), *expected = transactions
         last = [] if expected else last
-        transactions = [[label, f"{recorded_per_s(trace):,.0f}", *rates], *([row[0], "", *row[1:]] for row in expected)]
+        own = format_per_s(recorded_per_s(trace) or 0.0)
+        transactions = [[label, own, *rates], *([row[0], "", *row[1:]] for row in expected)]
     shown = rows = [*transactions, *rows, *last]
     if not everything:
         first = sorted(latencies, key=_FIRST.index)[:_MOST_CLASSES]
@@ -357,6 +358,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     if transactions:
         what = f"{trace['name']}: {trace['transactions']:,} transactions"
     title = f"{f'{of}, ' if of else ''}{what} in {format_ns(trace['span_ns'])}"
+    title += f", {format_ns(trace['quiet_ns'])} of it without any" if "quiet_ns" in trace else ""
     title += "; requests are those of a run of them" if transactions else ""
     title += (
         "; log sync: from the start of a WAL write to the end of its flush"

@@ -6,7 +6,7 @@ from typing import Any
 
 from tiersim.cli import terminal, verdicts
 from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
-from tiersim.units import NS_PER_S, format_bytes, format_ns
+from tiersim.units import NS_PER_S, format_bytes, format_ns, format_per_s
 
 #: So many queries are shown, those that take most time of all their calls.
 _MOST_SHOWN = 5
@@ -37,7 +37,7 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
         shown = _first_rows(summaries, queries)
         left = max(len(rows) - len(shown), 0)
     trace = summaries[0]["trace"]
-    rate = f" ({trace['transactions'] / trace['span_ns'] * NS_PER_S:,.0f}/s)" if trace["span_ns"] else ""
+    rate = f" ({format_per_s(trace['transactions'] / trace['span_ns'] * NS_PER_S)}/s)" if trace["span_ns"] else ""
     pool = summaries[0]["engine"].get("recorded_buffer_pool_bytes")
     title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}{rate}"
     title += f", buffer pool {format_bytes(pool)}" if pool else ""
@@ -70,7 +70,7 @@ def _recorded(summary: Summary, queries: Mapping[str, str]) -> dict[str, str]:
     rest_ns, in_transaction_ns = _recorded_rest_ns(summary), summary.get("in_transaction_ns")
     counted = {"transaction, mean": f"about {format_ns(in_transaction_ns)}"} if in_transaction_ns else {}
     return {
-        "transactions/s": f"{trace['transactions'] / trace['span_ns'] * NS_PER_S:,.0f}",
+        "transactions/s": format_per_s(trace["transactions"] / trace["span_ns"] * NS_PER_S),
         **counted,
         **{row: format_ns(mean_ns) for row, mean_ns in means.items() if mean_ns},
         **({} if rest_ns is None else {_REST: format_ns(rest_ns)}),
@@ -268,7 +268,7 @@ def rows_of_rates(summaries: Sequence[Summary]) -> list[list[str]]:
     """Return the row of transactions/s, and of those to expect, where the recording does not set them."""
     is_told = any(s.get("range") for s in summaries) or not verdicts.are_paced(summaries)
     return [
-        ["transactions/s", *(f"{s['throughput_per_s']['transactions']['value']:,.0f}" for s in summaries)],
+        ["transactions/s", *(format_per_s(s["throughput_per_s"]["transactions"]["value"]) for s in summaries)],
         *([[_EXPECTED, *map(_expected, summaries)]] if is_told else []),
     ]
 
@@ -434,12 +434,16 @@ def _expected(summary: Summary) -> str:
     """
     found, wide = verdicts.expected_multiples(summary).get("throughput"), summary.get("range")
     if found is None:
-        perhaps = ", perhaps {low:,.0f} – {high:,.0f}".format(**wide["transactions_per_s"]) if wide else ""
+        perhaps = f", perhaps {_between(**wide['transactions_per_s'])}" if wide else ""
         return f"unknown{perhaps}" if summary.get("model_error") else ""
     rate = summary["throughput_per_s"]["transactions"]["value"]
     low, high = (rate * multiple for multiple in found)
     underdetermined = (wide or {}).get("verdict") == "underdetermined"
-    return f"{low:,.0f} – {high:,.0f}" + (", underdetermined" if underdetermined else "")
+    return _between(low, high) + (", underdetermined" if underdetermined else "")
+
+
+def _between(low: float, high: float) -> str:
+    return f"{format_per_s(low)} – {format_per_s(high)}"
 
 
 def _ranges(summaries: Sequence[Summary]) -> list[str]:

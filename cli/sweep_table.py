@@ -10,7 +10,7 @@ from typing import Any
 
 from tiersim.cli import terminal, verdicts
 from tiersim.scenarios.load_steps import whole_loads
-from tiersim.units import format_ns
+from tiersim.units import format_ns, format_per_s
 
 #: More combinations are not shown one by one, but so many of the best and of the worst; fewer in a short table.
 _ALL, _SOME = 24, 8
@@ -156,7 +156,7 @@ def _row(keys: Sequence[str], group: Sequence[_Shown], headline: str | None) -> 
     figures = [one.summary["latency_ns"].get(headline, {}) for one in done]
     latencies = [_range(figures, key) for key in ("mean", "p95", "p99")]
     rates = [_rate(one.summary["throughput_per_s"]) for one in done]
-    low, high = f"{min(rates):,.0f}", f"{max(rates):,.0f}"
+    low, high = format_per_s(min(rates)), format_per_s(max(rates))
     loads = dict.fromkeys(verdicts.carries(one.summary) for one in done)
     return [
         *begin,

@@ -12,7 +12,7 @@ from tiersim.cli.import_trace import open_trace
 from tiersim.cli.verdicts import percent
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
-from tiersim.units import format_ns
+from tiersim.units import format_ns, format_per_s
 
 if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
@@ -95,7 +95,7 @@ def _show_sweep(document: dict[str, Any]) -> None:
         behind = ", ".join(name for name in names if own[name]["load"] != "steady")
         cells = [format_ns(means_ns[name]) + (changes[name] if row is not rows[0] else "") for name in names]
         latencies.append([*said, *cells, behind])
-        rates.append([*said, *(f"{own[name]['throughput_per_s']['requests']['value']:,.0f}" for name in names)])
+        rates.append([*said, *(format_per_s(own[name]["throughput_per_s"]["requests"]["value"]) for name in names)])
     title = f"{document['scenario']}: all tenants together"
     note = "In brackets: against the first row. Falls behind: who is served less than it asks for."
     terminal.show_table(f"{title}: mean latency of a request", [*columns, *names, "falls behind"], latencies, note,
@@ -262,8 +262,8 @@ def _notes(summaries: Sequence[dict[str, Any]], everything: bool) -> str:
         rates = summary["shared"].get("transactions_per_s")
         if rates is not None and rates["alone"] is not None:
             notes.append(
-                f"{summary['shared']['tenant']}: {rates['alone']:,.0f} transactions/s alone, about"
-                f" {rates['together']:,.0f} together ({rates['basis']})."
+                f"{summary['shared']['tenant']}: {format_per_s(rates['alone'])} transactions/s alone, about"
+                f" {format_per_s(rates['together'])} together ({rates['basis']})."
             )
     notes += [_note_of_share(summary["shared"]) for summary in summaries if "share" in summary["shared"]]
     missing = dict.fromkeys(text for summary in summaries for text in summary["shared"]["not_modelled"])

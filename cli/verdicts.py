@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tiersim.scenarios.load_steps import whole_loads
+from tiersim.units import format_per_s
 
 Summary = Mapping[str, Any]
 
@@ -15,7 +16,7 @@ _OTHER_CHECKS = " No check changed the kind of storage: if it changes, the error
 _OTHER_STORAGE = " Here the kind of storage changes. No check covered that: the error may be larger."
 _DOUBT = " In doubt: the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
-    " In doubt: the load needs {:,.0f} transactions/s ({:.0f} % of the recorded rate); these lie inside the expected"
+    " In doubt: the load needs {} transactions/s ({:.0f} % of the recorded rate); these lie inside the expected"
     " range."
 )
 _DOUBT_OF_SESSIONS = (
@@ -41,6 +42,7 @@ _CONTRADICTED = (
     "unknown, as transactions take another time on the described hardware than they were recorded to take: correct that"
     " description"
 )
+_COARSE = "unknown, as the recording's clock is coarse: requests of one tick are sent at once, and wait for each other"
 _OF_A_SAMPLE = (
     "unknown, as this is a sample: contents of caches, and checkpoints, are those of a short run; wait for the whole"
 )
@@ -96,6 +98,7 @@ def sentence(summary: Summary) -> str | None:
             "arrivals": _ARRIVALS,
             "sample": _OF_A_SAMPLE,
             "contradicted": _CONTRADICTED,
+            "clock": _COARSE,
             "reads": f"unknown, as {_said_of_reads(summary)}",
         }
         return f"{_EXPECTED}: {reasons.get(summary['verdict'].get('error'), _ENGINE)}."
@@ -168,7 +171,7 @@ def _doubt(summary: Summary) -> str:
     if (summary.get("replay") or {}).get("keeps") != "clients" or not rate:
         return _DOUBT
     recorded = rate["value"] / (1 - summary["throughput_shortfall_pct"] / 100)
-    return _DOUBT_OF_CLIENTS.format(BEHIND_THROUGHPUT * recorded, 100 * BEHIND_THROUGHPUT)
+    return _DOUBT_OF_CLIENTS.format(format_per_s(BEHIND_THROUGHPUT * recorded), 100 * BEHIND_THROUGHPUT)
 
 
 def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:

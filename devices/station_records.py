@@ -207,7 +207,12 @@ ZONE = _record(
 )
 
 #: What is in a drive's buffer.
-SEGMENT = _record("first_sector", "end_sector", "used")
+SEGMENT = _record(
+    "first_sector",
+    "end_sector",
+    "used",
+    "asked_sector",  # up to which the arm's time is counted: what was read ahead of the host's reads lies behind it
+)
 
 #: A write that waits in a drive's buffer for the arm.
 DIRTY = _record(

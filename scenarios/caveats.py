@@ -53,6 +53,8 @@ ARRIVALS = "arrivals"
 
 #: The same where transactions take another time on the described hardware than on the recorded one.
 CONTRADICTED = "contradicted"
+#: The clock of requests that come by it is so coarse that many come at once.
+COARSE = "clock"
 
 #: The same where the model misses clearly more or fewer pages than the recorded statements read.
 OTHER_READS = "reads"
@@ -79,7 +81,7 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
     # the first: results of InnoDB of older versions
-    if verdict.get("error") in ("unknown", WAITS, FLUSHES, ARRIVALS, SAMPLE, CONTRADICTED, OTHER_READS):
+    if verdict.get("error") in ("unknown", WAITS, FLUSHES, ARRIVALS, SAMPLE, CONTRADICTED, OTHER_READS, COARSE):
         return {"basis": "unknown", "figures": {}}
     if (own := verdict.get("error")) in (INNODB, CLIENTS):
         return {"basis": own, "figures": _learned()[own]}
@@ -160,6 +162,12 @@ def sessions_lacking(summary: Mapping[str, Any]) -> tuple[float, int] | None:
     return (needed, shown) if needed > shown * replay["load"] else None
 
 
+def share_with_load(summary: Mapping[str, Any]) -> float:
+    """Return the share of the recording that is left without its holes, in which nothing came."""
+    trace = summary.get("trace") or {}
+    return 1 - trace["quiet_ns"] / trace["span_ns"] if "quiet_ns" in trace else 1.0
+
+
 def _may_be_full(summary: Mapping[str, Any], multiples: tuple[float, float] | None) -> bool:
     """Tell whether a part that is not full may be, or the other way round, where throughput is *multiples* of what is
     predicted.
@@ -168,7 +176,8 @@ def _may_be_full(summary: Mapping[str, Any], multiples: tuple[float, float] | No
     low, high = multiples
     load = summary["verdict"]["load"]
     if load == "steady":
-        return bool((summary.get("bottleneck") or {}).get("utilisation", 0.0) > low)  # older results do not say
+        busy = (summary.get("bottleneck") or {}).get("utilisation", 0.0)  # older results do not say
+        return bool(busy > low * share_with_load(summary))
     carried: float = 1 - summary["throughput_shortfall_pct"] / 100
     if load == "saturated":
         carried = summary["load"]["sustainable_load"] or carried

@@ -47,6 +47,7 @@ from tiersim.simulator.streams import SYNC_ENDS, PlacedStreams, Places, Streams,
 from tiersim.simulator.streams import side_by_side as side_by_side_streams
 from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle, Requests, starts_late
+from tiersim.traces.readers.plausibility import COARSE_CLOCK
 from tiersim.traces.schema import NOT_MEASURED
 from tiersim.traces.statistics import has_statements
 from tiersim.units import format_bytes, format_ns
@@ -323,6 +324,18 @@ def play(
     builder = PlantBuilder(hardware.model.replay.seed)
     entries = entries_of(builder, hardware.build(builder), parts)
     stations = [_stations(builder, one, part, own) for one, part, own in zip(entries, parts, homes, strict=True)]
+    for part in parts:
+        if part.found.first_ns == part.found.span_ns - 1:
+            raise ScenarioError(
+                f"{part.found.path}: all its requests ({part.found.requests:,}) have the same time, so at what rate"
+                " they came is not known, nor whether storage carries it; record again, with a clock"
+            )
+        if part.scenario.model.replay.load > 1 and 2 * part.found.quiet_ns > part.found.span_ns:
+            raise ScenarioError(
+                f"{part.found.path}: no request came in {format_ns(part.found.quiet_ns)} of"
+                f" {format_ns(part.found.span_ns)}: sessions that are cloned would run in these holes, and its busy"
+                " times would be no busier; import its busy times alone, or let replay.load be 1"
+            )
     interval_ns = -(-max(part.end_ns for part in parts) // INTERVALS)
     several = len(parts) > 1
     owner_of = by_recording(len(parts)) if several else np.arange(COUNT) if by_class else None
@@ -576,6 +589,7 @@ def trace_of(found: TraceSurvey) -> dict[str, Any]:
         "hash": found.content_hash,
         "requests": found.requests,
         "span_ns": found.span_ns,
+        **({"quiet_ns": found.quiet_ns} if found.quiet_ns else {}),
         "source_format": found.manifest.source_format,
         "inferred": list(found.manifest.inferred),
         "warnings": list(found.manifest.warnings),
@@ -585,11 +599,14 @@ def trace_of(found: TraceSurvey) -> dict[str, Any]:
 
 def _described(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
     """What a summary says besides figures of the run."""
+    is_coarse = any(one.startswith(COARSE_CLOCK) for one in found.manifest.warnings)
     return {
         "description": scenario.description,
         "seed": scenario.model.replay.seed,
         "trace": trace_of(found),
-        "verdict": {"arrivals": "recorded"} | ({"cache": "cold"} if scenario.caching else {}),
+        "verdict": {"arrivals": "recorded"}
+        | ({"cache": "cold"} if scenario.caching else {})
+        | ({"error": caveats.COARSE} if is_coarse and scenario.model.replay.mode != "closed" else {}),
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
@@ -601,6 +618,7 @@ def _described(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
             *([_REQUESTS_ALONE] if has_statements(found.path) else []),
             *_late_start(found),
+            *_holes(found),
         ],
     }
 
@@ -610,6 +628,14 @@ def _late_start(found: TraceSurvey) -> Iterator[str]:
         yield (
             f"the first request comes {format_ns(found.first_ns)} after time 0, and rates and busy shares are of all"
             " that time; count times from the first request"
+        )
+
+
+def _holes(found: TraceSurvey) -> Iterator[str]:
+    if found.quiet_ns:
+        yield (
+            f"the recording has holes: no request came in {format_ns(found.quiet_ns)} of {format_ns(found.span_ns)},"
+            " and rates and busy shares are of all that time; import its busy times alone"
         )
 
 

@@ -221,6 +221,8 @@ def summarise(
         load = judge_waiting(metrics, stations, span_ns, own.end_ns, own.arrived, sessions)
     balance = balances(plant, outcome.end_ns)
     intervals = len(metrics.arrivals) - 1
+    busiest = verdict.describe_busiest(metrics, stations, intervals - 1, outcome.end_ns)
+    peak = verdict.describe_peak(metrics, stations, intervals - 1, busiest["utilisation"], outcome.end_ns)
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": name,
@@ -232,7 +234,7 @@ def summarise(
             | ({"credits": verdict.credits_state(balance)} if balance else {})
         ),
         "load": verdict.describe_load(load, balance, stations, outcome.end_ns),
-        "bottleneck": verdict.describe_busiest(metrics, stations, intervals - 1, outcome.end_ns),
+        "bottleneck": busiest | ({"peak": peak} if peak else {}),
         "commands": own.arrived,
         "throughput_per_s": {
             "requests": _throughput(metrics, span_ns if sessions is None else min(span_ns, own.end_ns))

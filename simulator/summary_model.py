@@ -51,6 +51,7 @@ class VerdictSaid(_Said):
             "clients",
             "counted",
             "contradicted",
+            "clock",
             "reads",
             "sample",
             "unknown",
@@ -63,8 +64,9 @@ class VerdictSaid(_Said):
         "mostly wait for the WAL and CPU was not recorded; `arrivals`: so it is where transactions come by the clock; "
         "`clients`: CPU and clients decide, neither recorded, so "
         "the error is their own; `counted`: CPU is what the recorded processors were counted to do; "
-        "`contradicted`, `reads`, `sample`: unknown, as transactions take another time on the described hardware, as "
-        "the model reads another number of pages than was recorded, or of a sample; `unknown`: that of InnoDB in "
+        "`contradicted`, `reads`, `sample`, `clock`: unknown, as transactions take another time on the described "
+        "hardware, as the model reads another number of pages than was recorded, of a sample, or as the clock is "
+        "coarse; `unknown`: that of InnoDB in "
         "results of older versions.",
     )
     reach: str | None = Field(
@@ -109,6 +111,10 @@ class BottleneckSaid(_Said):
     station: str = Field(description="Name of the station.")
     resource: str = Field(description="Its busiest resource.")
     utilisation: float = Field(description="Share of the time in which it is busy, 0 to 1.")
+    peak: dict[str, Any] | None = Field(
+        default=None,
+        description="Of requests, where a part is much busier at times: the busiest 30th of the run.",
+    )
 
 
 class LatencySaid(_Said):

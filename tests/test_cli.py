@@ -755,7 +755,7 @@ def test_an_unknown_device(shell: Shell) -> None:
 
 
 def test_a_trace_larger_than_the_volume(shell: Shell) -> None:
-    columns = {"time_ns": [0], "op": ["read"], "offset_bytes": [1 << 50], "length_bytes": [4096]}
+    columns = {"time_ns": [0, 1], "op": ["read"] * 2, "offset_bytes": [1 << 50] * 2, "length_bytes": [4096] * 2}
     write_requests(shell.folder / "x.trace", columns)
     shell.file("big.toml", '[volumes.data]\ndevice = "aws-gp3"\ncount = 100\nlayout = "raid0"\n')
     says = shell.fails("replay", "x.trace", "--on", "big.toml", "--on", "pcie-flash")

@@ -440,7 +440,7 @@ def test_a_run_that_lives_on_credits_says_so(per_s: int, load: str, credits: str
     assert says in summary["load"]["explanation"]
     if load == "saturated":
         assert (summary["load"]["station"], summary["load"]["resource"]) == ("data", "credits")
-        assert summary["load"]["since_ns"] == pytest.approx(20 * S, rel=0.25)
+        assert summary["load"]["since_ns"] == pytest.approx(20 * S, rel=0.08)
     else:
         assert summary["stations"]["data"]["utilisation"]["credits"] == 0
 

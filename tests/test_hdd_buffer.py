@@ -89,6 +89,25 @@ def test_a_stream_without_pauses_runs_at_the_rate_of_the_platter() -> None:
     assert rates["segment"] == pytest.approx(hdd().outer_rate, rel=0.05)
 
 
+def test_the_arm_is_busy_with_what_it_read_ahead_and_was_asked_for() -> None:
+    """A stream takes as much of the arm as its share of the drive's rate; what the buffer gives again takes nothing."""
+    count, length = 800, 65536
+    every = int(2 * length / hdd().outer_rate * 1e9)
+    builder = PlantBuilder(1)
+    station = add_drive(builder, buffered(), "drive")
+    offsets = np.arange(count) * length
+    once = run(builder, commands(np.arange(count) * every, station, READ, offsets, length))
+    arm_ns = once.plant.work_ns[station, 0]
+    assert arm_ns / (count * every) == pytest.approx(0.5, rel=0.05)
+    again = []
+    for order in ([0, 1, 2, 3], [0, 1, 2, 3, 1, 2, 3]):
+        builder = PlantBuilder(1)
+        station = add_drive(builder, buffered(read_ahead="track", buffer_segment=2 << 20), "drive")
+        fed = commands(np.arange(len(order)) * 50 * MS, station, READ, np.array(order) * length, length)
+        again.append(int(run(builder, fed).plant.work_ns[station, 0]))
+    assert again[1] == again[0]
+
+
 def test_nothing_comes_faster_than_the_interface() -> None:
     count, length = 200, 65536
     builder = PlantBuilder(1)

@@ -1,5 +1,6 @@
 """From a bundle to a result: the same bits whatever the number of workers, what is withheld, what is conserved."""
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -11,9 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
+from tiersim.cli.verdicts import sentence
 from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError
+from tiersim.scenarios.caveats import in_doubt
 from tiersim.scenarios.hardware import NamedScenario, place_files
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.model import Scenario
@@ -22,6 +26,7 @@ from tiersim.scenarios.survey import merge_commands, merged_blocks, survey
 from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.simulator.summary_model import Summary
 from tiersim.traces.bundle import Bundle, Requests, write_bundle
+from tiersim.traces.readers.importing import import_trace
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
@@ -360,3 +365,87 @@ def test_times_that_are_not_counted_from_the_first_request_are_named(tmp_path: P
     disk = load_scenario("seagate-cheetah-15k7-300")
     caveats = replay(survey(Bundle(one_at_a_time(tmp_path, first_ns=first_ns))), disk).summary["caveats"]
     assert any("after time 0" in one for one in caveats) == (first_ns > 0)
+
+
+@pytest.mark.parametrize("settings", [["replay.mode=open"], [], ["replay.mode=closed", "replay.clients=4"]])
+def test_requests_that_all_have_the_same_time_are_not_replayed(tmp_path: Path, settings: list[str]) -> None:
+    """Of none, and of one alone, it is known at what rate they came: 1 in 1 ns were 1,000,000,000 a second."""
+    disk = load_scenario("seagate-cheetah-15k7-300", settings)
+    for count, apart_ns in ((1, 1), (500, 0)):
+        (folder := tmp_path / str(count)).mkdir()
+        path = one_at_a_time(folder, count, apart_ns)
+        with pytest.raises(ScenarioError, match="the same time"):
+            replay(survey(Bundle(path)), disk)
+
+
+def test_parts_are_as_busy_as_they_are_outside_of_holes(tmp_path: Path) -> None:
+    """Two busy minutes with an hour between them: the arm has no more time to spare than in one of them."""
+    disk = load_scenario("seagate-cheetah-15k7-300", ["replay.mode=open"])
+    found, bounds = {}, {}
+    for hole_ns in (0, 3600 * 10**9):
+        (folder := tmp_path / str(hole_ns)).mkdir()
+        (rows,) = Bundle(one_at_a_time(folder, 24_000, 5_000_000)).blocks()
+        later = dataclasses.replace(rows, time_ns=rows.time_ns + hole_ns * (np.arange(24_000) >= 12_000))
+        with write_bundle(folder / "x.trace") as (writer, fields):
+            writer.file_names.append("data")
+            writer.stream_names.append("reader")
+            writer.append(later)
+            fields["source_format"] = "drawn"
+        summary = replay(survey(Bundle(folder / "x.trace")), disk).summary
+        found[hole_ns], bounds[hole_ns] = summary, explanation(summary, None)["bound"]
+    dense, holed = found.values()
+    assert "quiet_ns" not in dense["trace"]
+    assert holed["trace"]["quiet_ns"] == 3600 * 10**9 + 5_000_000
+    assert any("holes" in one for one in holed["caveats"])
+    assert holed["bottleneck"]["utilisation"] < 0.03
+    assert bounds[3600 * 10**9]["ceiling"] == pytest.approx(bounds[0]["ceiling"], rel=0.02)
+    assert in_doubt(holed) == in_doubt(dense)
+    twice = load_scenario("seagate-cheetah-15k7-300", ["replay.load=2"])
+    with pytest.raises(
+        ScenarioError, match="would run in these holes"
+    ):  # where the disk has all the time that it needs
+        replay(survey(Bundle(tmp_path / str(3600 * 10**9) / "x.trace")), twice)
+
+
+@pytest.mark.parametrize(("apart_ns", "count"), [(90 * 10**9, 100), (10**9, 21)])
+def test_a_load_that_is_thin_everywhere_has_no_holes(tmp_path: Path, apart_ns: int, count: int) -> None:
+    assert survey(Bundle(one_at_a_time(tmp_path, count, apart_ns))).quiet_ns == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"), [(["replay.mode=open"], "clock"), (["replay.mode=closed", "replay.clients=2"], None)]
+)
+def test_a_coarse_clock_leaves_the_error_of_latencies_unknown(
+    tmp_path: Path, settings: list[str], error: str | None
+) -> None:
+    """Twenty requests at once each second wait for each other, and nobody knows how many came at once."""
+    lines = (f"{1_538_323_200 + row // 20},{8 * (row * 7919 % 100_003)},16,0,1063" for row in range(2_000))
+    (tmp_path / "x.csv").write_text("\n".join(lines))
+    import_trace([tmp_path / "x.csv"], tmp_path / "x.trace", force=False)
+    disk = load_scenario("seagate-cheetah-15k7-300", settings)
+    summary = replay(survey(Bundle(tmp_path / "x.trace")), disk).summary
+    assert summary["verdict"].get("error") == error
+    assert ("unknown, as the recording's clock" in (sentence(summary) or "")) == (error is not None)
+
+
+def test_what_is_full_at_times_is_not_said_to_be_idle(tmp_path: Path) -> None:
+    """A minute of 20 reads/s, and 200/s for 3 s of it: the arm has no time for five times that load."""
+    disk = load_scenario("seagate-cheetah-15k7-300", ["replay.mode=open"])
+    (rows,) = Bundle(one_at_a_time(tmp_path, 1_800, 0)).blocks()
+    times = np.sort(np.concatenate([np.arange(1_200) * 50_000_000, 30 * 10**9 + np.arange(600) * 5_000_000]))
+    (folder := tmp_path / "x").mkdir()
+    with write_bundle(folder / "x.trace") as (writer, fields):
+        writer.file_names.append("data")
+        writer.stream_names.append("reader")
+        writer.append(dataclasses.replace(rows, time_ns=times))
+        fields["source_format"] = "drawn"
+    summary = replay(survey(Bundle(folder / "x.trace")), disk).summary
+    Summary.model_validate(summary)
+    peak = summary["bottleneck"]["peak"]
+    assert summary["bottleneck"]["utilisation"] < 0.2
+    assert (peak["from_ns"], peak["until_ns"]) == pytest.approx((30e9, 32e9), abs=2e9)
+    assert peak["utilisation"] > 0.6
+    said = bound_text(explanation(summary, None)["bound"])
+    assert f"full at {1 / peak['utilisation']:.3g} × the load" in said
+    steady = replay(survey(Bundle(one_at_a_time(tmp_path / "x", 2_000, 10_000_000))), disk).summary
+    assert "peak" not in steady["bottleneck"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiersim.units import format_bytes, format_ns, parse_bytes, parse_bytes_per_s, parse_ns
+from tiersim.units import format_bytes, format_ns, format_per_s, parse_bytes, parse_bytes_per_s, parse_ns
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,7 @@ def test_figures_for_people() -> None:
     assert format_bytes(512) == "512 B"
     assert format_bytes(800 * 10**9) == "800 GB"
     assert format_bytes(16 << 40) == "16 TiB"
+
+
+def test_a_rate_below_one_a_second_is_not_zero() -> None:
+    assert [format_per_s(rate) for rate in (5469.2, 99.6, 9.49, 0.0111, 0.0)] == ["5,469", "100", "9.49", "0.0111", "0"]

@@ -65,7 +65,7 @@ def test_an_overloaded_queue_is_saturated_from_the_start(load: float) -> None:
     assert summary["verdict"]["load"] == "saturated"
     assert (summary["load"]["station"], summary["load"]["resource"]) == ("disk", "servers")
     assert summary["load"]["sustainable_load"] == pytest.approx(1 / load, rel=0.05)
-    assert summary["load"]["since_ns"] < 0.3 * 60 / load * 1e9
+    assert summary["load"]["since_ns"] < 0.05 * 60 / load * 1e9
     for figure in summary["latency_ns"]["data read"].values():
         assert figure is None or isinstance(figure, int) or figure["value"] is None
     assert summary["latency_ns"]["data read"]["max"] is None

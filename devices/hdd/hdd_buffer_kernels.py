@@ -245,7 +245,22 @@ def _fill(p: Plant, drive: int, segment: int, first: int, end: int) -> None:
     s = p.segments[segment]
     s["first_sector"] = max(first, end - p.drives[drive]["segment_sectors"])
     s["end_sector"] = end
+    s["asked_sector"] = end
     _use(p, drive, segment)
+
+
+@kernel
+def _count_read_ahead(p: Plant, station: int, drive: int, segment: int, first: int, end: int) -> None:
+    """Count the time that the arm took to read ahead what the host asks for now, for the first time.
+
+    What nobody asks for is not counted: the arm stops reading it for any command.
+    """
+    s = p.segments[segment]
+    first = max(first, s["asked_sector"])
+    if first < end:
+        took_ps, _ = transfer(p, drive, first, end - first, locate(p, drive, first))
+        p.work_ns[station, 0] += took_ps // PS_PER_NS
+        s["asked_sector"] = end
 
 
 @kernel
@@ -308,7 +323,7 @@ def _waited(p: Plant, drive: int, now: int, overheads: int, disconnects: int) ->
 
 
 @kernel
-def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -> int:
+def _read(p: Plant, station: int, drive: int, slot: int, now: int, first: int, sectors: int) -> int:
     """Serve a read: returns when it is done."""
     d = p.drives[drive]
     times = d["times"]
@@ -322,6 +337,7 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
     if holder == NONE and ahead != NONE and _soon_ahead(p, drive, first):
         holder = ahead
     if holder != NONE and end <= p.segments[holder]["end_sector"]:
+        _count_read_ahead(p, station, drive, holder, first, end)
         _use(p, drive, holder)
         limit = _limit(p, drive, p.segments[holder]["first_sector"], end)
         if holder == ahead:
@@ -335,6 +351,7 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
             understood = _waited(p, drive, now, MISS, DISCONNECT + d["after_write"])
         return understood + through_ns + completion_ns
     if holder != NONE and holder == ahead and d["arm_free_ns"] <= now:  # it is coming in
+        _count_read_ahead(p, station, drive, holder, first, end)
         _use(p, drive, holder)
         d["ahead_limit"] = max(d["ahead_limit"], _limit(p, drive, p.segments[holder]["first_sector"], end), end)
         return max(understood + through_ns, _ahead_at(p, drive, end) + last_ns) + completion_ns
@@ -348,6 +365,7 @@ def _read(p: Plant, drive: int, slot: int, now: int, first: int, sectors: int) -
         took_ps = link["transfer_ps"]
     else:  # its first part is there
         begin = p.segments[holder]["end_sector"]
+        _count_read_ahead(p, station, drive, holder, first, begin)
         goes_on = False
         at = locate(p, drive, begin)
         took_ps, _ = transfer(p, drive, begin, end - begin, at)
@@ -533,7 +551,7 @@ def choose_buffered(p: Plant, station: int, drive: int, now: int) -> tuple[int, 
         sectors = (request["offset_bytes"] + request["length_bytes"] - 1) // SECTOR_BYTES - first + 1
         through_ns = sectors * (d["interface_ps"] if op == READ else d["write_interface_ps"]) // PS_PER_NS
         if op == READ:
-            done = _read(p, drive, best, now, first, sectors)
+            done = _read(p, station, drive, best, now, first, sectors)
             d["read_end"] = first + sectors
             d["after_write"] = 0
         else:

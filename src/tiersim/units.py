@@ -81,6 +81,11 @@ def format_bytes(size_bytes: float) -> str:
     return f"{value:.4g} {unit}" if abs(value) < 1000 else f"{value:.0f} {unit}"
 
 
+def format_per_s(rate: float) -> str:
+    """Write how often a second for a person: ``5469.2`` becomes ``"5,469"``, ``0.0111`` stays ``"0.0111"``."""
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.3g}"
+
+
 def format_ns(duration_ns: float) -> str:
     """Write a duration for a person: ``1500000`` becomes ``"1.5 ms"``."""
     for unit, factor in (("s", NS_PER_S), ("ms", NS_PER_MS), ("µs", NS_PER_US)):

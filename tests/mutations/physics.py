@@ -84,6 +84,14 @@ PHYSICS = (
         ("tests/test_hdd_buffer.py::test_the_least_recently_used_segment_is_overwritten",),
     ),
     Fault(
+        "buffer-free-read-ahead",
+        "devices/hdd/hdd_buffer_kernels.py",
+        "p.work_ns[station, 0] += took_ps // PS_PER_NS\n        s",
+        "s",
+        "What was read ahead, and was asked for, takes no time of the arm.",
+        ("tests/test_hdd_buffer.py::test_the_arm_is_busy_with_what_it_read_ahead_and_was_asked_for",),
+    ),
+    Fault(
         "buffer-flush-early",
         "devices/hdd/hdd_buffer_kernels.py",
         'return max(d["arm_free_ns"], now) + d["flush_ns"]',
