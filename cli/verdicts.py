@@ -16,8 +16,7 @@ _OTHER_CHECKS = " No check changed the kind of storage: if it changes, the error
 _OTHER_STORAGE = " Here the kind of storage changes. No check covered that: the error may be larger."
 _DOUBT = " In doubt: the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
-    " In doubt: the load needs {} transactions/s ({:.0f} % of the recorded rate); these lie inside the expected"
-    " range."
+    " In doubt: the load needs {} transactions/s ({:.0f} % of the recorded rate); these lie inside the expected range."
 )
 _DOUBT_OF_SESSIONS = (
     " In doubt: the predicted transactions need {:.3g} sessions at a time, the recording shows at most {:,}. If clients"

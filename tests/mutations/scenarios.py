@@ -780,8 +780,8 @@ SCENARIOS = (
     Fault(
         "a-nearly-full-part-is-no-doubt",
         "scenarios/caveats.py",
-        '.get("utilisation", 0.0) > low)',
-        '.get("utilisation", 0.0) > 1)',
+        "return bool(busy > low * share_with_load(summary))",
+        "return bool(busy > 1)",
         "A load by the clock is carried without a doubt by a part that is nearly full.",
         (
             "tests/test_intervals.py::test_what_comes_by_the_clock_is_in_doubt_where_the_expected_error_fills_a_part_or_leaves_it_time",
