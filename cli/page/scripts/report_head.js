@@ -106,7 +106,7 @@ function sentenceOfHelp({ helps }) {
   const [first, next] = helps;
   if (!first) return '';
   const saved = ({ change, at_most_share: share, then_full: full }, unit = '') => `${percent(share)}${unit} by ${change}${full ? ' (after that, the CPU is the limit)' : ''}`;
-  return `. Each change alone saves at most, if that part took no time: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
+  return `. Each change alone saves at best: ${saved(first, ' of the mean')}${next ? `; ${saved(next)}` : ''}`;
 }
 
 /** Whether the CPU limits a scenario that reads pages. */

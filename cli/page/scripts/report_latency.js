@@ -152,8 +152,8 @@ function latencyTimeReading() {
   const sentence = (one, found) => (ofStatements(one) && p99(one).range ? range(one, one.name) : said(found, one.name));
   const host = state.purpose === 'log sync' && !ofStatements(scenario)
     ? 'A log sync includes the server’s own time, which is the same on all storage: a peak on all of them can come from it. Log syncs on the device leave it out. ' : '';
-  const simulated = isUnknown(scenario, 'p99') ? 'P99 is unknown. The lines are simulated. ' : '';
-  return `${host}${simulated}Upper line${ofStatements(scenario) || tailKnown(scenario) ? '' : ' (error unknown)'}: ${of} in each interval of ${lengthOfInterval(scenario)}.${sentence(scenario, own)}`
+  const error = isUnknown(scenario, 'p99') ? ' (simulated, error unknown)' : ofStatements(scenario) || tailKnown(scenario) ? '' : ' (error unknown)';
+  return `${host}Upper line${error}: ${of} in each interval of ${lengthOfInterval(scenario)}.${sentence(scenario, own)}`
     + (other ? sentence(compared(), other) : '') + checkpointSentence();
 }
 
