@@ -47,8 +47,7 @@ from tiersim.simulator.streams import SYNC_ENDS, PlacedStreams, Places, Streams,
 from tiersim.simulator.streams import side_by_side as side_by_side_streams
 from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle, Requests, starts_late
-from tiersim.traces.readers.plausibility import COARSE_CLOCK
-from tiersim.traces.schema import NOT_MEASURED
+from tiersim.traces.schema import COARSE_CLOCK, NOT_MEASURED
 from tiersim.traces.statistics import has_statements
 from tiersim.units import format_bytes, format_ns
 

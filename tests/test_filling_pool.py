@@ -13,7 +13,7 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import FRAMES, TRANSACTIONS, counted_database, law
 from tests.test_statements import scenario
 from tiersim.scenarios.calibration.processor import loop_sessions
-from tiersim.scenarios.statements import assembly, calibration
+from tiersim.scenarios.statements import assembly, recorded_host
 from tiersim.scenarios.statements.assembly import assemble, cache_state_of
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.replay import replay_statements
@@ -82,7 +82,7 @@ def test_a_calibration_fills_the_pool_of_replays_and_runs_nothing_twice(
         return engine.run_database(plant, database, *arguments, **options)
 
     monkeypatch.setattr(assembly, "warm", fill)
-    monkeypatch.setattr(calibration, "engine", SimpleNamespace(run_database=run))
+    monkeypatch.setattr(recorded_host, "engine", SimpleNamespace(run_database=run))
     shared, made = assembly.Shared(), scenario(tmp_path)
     found = calibrate(warm, made, shared)
     assert found == calibrate(warm, made)

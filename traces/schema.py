@@ -17,10 +17,11 @@ FLAG_SYNC, FLAG_FUA, FLAG_READAHEAD, FLAG_META, FLAG_HELD_BACK = 1, 2, 4, 8, 16
 
 #: What a measured latency is when it was not measured, inside numpy columns (Parquet holds null).
 NOT_MEASURED = -1
-
-
 #: The same of page references.
 NOT_KNOWN = -1
+
+#: How the warning begins of a clock that is so coarse that many requests have the same time.
+COARSE_CLOCK = "time resolution is"
 
 #: What a page reference does, in the order of the codes.
 REFERENCE_KINDS = ("read", "write")

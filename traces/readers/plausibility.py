@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import MOST, Requests, starts_late
-from tiersim.traces.schema import FLUSH
+from tiersim.traces.schema import COARSE_CLOCK, FLUSH
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_bytes, format_ns
 
-#: How the warning begins of a clock that is so coarse that many requests have the same time.
-COARSE_CLOCK = "time resolution is"
 #: Nobody records for longer; a Unix time in a wrong unit gives such spans.
 LONGEST_SPAN_NS = 10 * 365 * 24 * 3600 * NS_PER_S
 #: More than this no host can issue: two orders above the largest all-flash arrays (about a million a second).
