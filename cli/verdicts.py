@@ -13,7 +13,8 @@ _EXPECTED = "Expected error"
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
 #: The errors of results on other storage were learned from published figures of single systems.
 _OTHER_CHECKS = " No check changed the kind of storage: if it changes, the error may be larger."
-_OTHER_STORAGE = " Here the kind of storage changes. No check covered that: the error may be larger."
+_NOT_NARROWED = "Calibration does not narrow this error, as the kind of storage changes. "
+_OTHER_STORAGE = " No check changed the kind of storage: the error may be larger."
 _DOUBT = " In doubt: the other verdict is possible."
 _DOUBT_OF_CLIENTS = (
     " In doubt: the load needs {} transactions/s ({:.0f} % of the recorded rate); these lie inside the expected range."
@@ -149,6 +150,7 @@ def meaning(summaries: Iterable[Summary]) -> str:
         return "".join(sorted(doubts)).lstrip()
     bases = {summary["model_error"]["basis"] for summary in given if summary.get("model_error")}
     return (
+        f"{_NOT_NARROWED if 'storage' in bases else ''}"
         f"In checks{' without a calibration' if bases <= {'assumed', 'storage'} else ''},"
         f" {'3 of 4' if bases & {'clients', 'innodb'} else 'nearly 4 of 5'} measured figures lay within this error"
         " (docs/accuracy.md)."

@@ -200,7 +200,8 @@ function checkpointSentence() {
   const { inside, outside } = found.mean_us[shown] ?? {};
   const many = found.spans_s.length > 1 ? `the ${found.spans_s.length} checkpoints` : 'the checkpoint';
   if (!known(inside) || !known(outside)) return known(outside) ? ` None arrived during ${many}.` : '';
-  return ` Mean${shown === state.purpose ? '' : ` of ${plural(shown)}`} on ${selected().name}: ${duration(inside)} during ${many}, ${duration(outside)} otherwise.`;
+  const whose = shown === state.purpose ? 'Mean' : `${capital(plural(shown))} alone: mean`;
+  return ` ${whose} on ${selected().name}: ${duration(inside)} during ${many}, ${duration(outside)} otherwise.`;
 }
 
 function drawLatencyTime() {
