@@ -456,7 +456,7 @@ def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Se
     lowest, highest = READ_RANGE_NS
     costs = model.start.costs
     costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=LOG_NS)
-    start = replace(model.start, costs=costs, client_ns=model.least_client_ns)
+    start = replace(model.start, costs=costs, client_ns=CLIENT_NS)
     found = calibrate_processor(replace(recorded, read_ns=None, transactions_per_s=None), start, model.run)
     run = model.run(found)
     awake_ns = run.pace.awake_ns or 0.0
@@ -467,7 +467,8 @@ def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Se
         or _waits_of_clients(model, found, mean_ns)
     ):
         return None
-    model.hot = hot_share(cpu_ns, 0.0, run.busy)
+    if (recorded.read_ns or 0.0) > _TELLING_MS * NS_PER_MS:  # sessions slept, and the host was idle
+        model.hot = hot_share(cpu_ns, 0.0, run.busy)
     found = replace(
         found,
         client_ns=round(model.hot * found.client_ns),
