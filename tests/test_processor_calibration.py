@@ -300,6 +300,8 @@ def _transactions(gap_ns: float | None, changing: int = 0) -> Any:
         commits=changing,
         changing=changing,
         gap_ns=gap_ns,
+        active=0.0,
+        span_ns=1_000_000_000,
     )
     load.__len__.return_value = 200
     return load
@@ -328,6 +330,17 @@ def test_waits_for_clients_tell_nothing_if_not_counted_or_of_clients_elsewhere_o
     model = _model(Loop(reads=1.0, device_ns=20e6), pause_ns)
     assert calibration._by_gaps(_transactions(gap_ns), model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000) is None
     assert model.least_ns == {}
+
+
+def test_a_session_that_was_left_in_a_transaction_is_no_waiting_client() -> None:
+    """Each of 8 clients takes 20 ms a transaction, of which its session is active for 19.9: at three of four messages
+    they waited for no more than the rest, and what the clocks are apart.
+    """
+    for gap_ns, is_theirs in ((150_000, True), (200_000, False)):
+        load, model = _transactions(gap_ns), _model(Loop(reads=1.0, device_ns=20e6, statements=2))
+        load.active, load.span_ns = 7.96, 250_000_000
+        found = calibration._by_gaps(load, model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
+        assert (found is not None) == is_theirs
 
 
 def test_an_execution_takes_no_less_cpu_than_the_fastest_unless_that_waited_for_a_read() -> None:

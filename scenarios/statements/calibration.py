@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.cpu_and_waits import (
@@ -65,6 +66,9 @@ _FLUSHES = 0.1
 #: Sessions that are awake work, or wait for processors, for at least such a share of that time; else they mostly wait
 #: for what is not described well enough.
 _OF_AWAKE = 0.1
+#: Sessions wait for their clients within transactions no longer than they are not active in all, but for such a share
+#: of their time, by which both clocks may be apart: in 48 cells never more (benchmarks/real_postgres).
+_IDLE_NEAR = 0.02
 _TOO_SLOW = (
     "the CPU cost of a read comes out as {:,} ns, less than any storage needs: the described device reads more slowly"
     " than the recorded one"
@@ -372,8 +376,8 @@ def _without_hidden_waits(
 
 def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: float) -> ProcessorCosts | None:
     """Return costs with which sessions wait within transactions as long for their clients as was counted: no storage is
-    in that time, but clients that work, and wait for processors behind each other. None where nobody counted it, or it
-    is more than clients work.
+    in that time, but clients that work, and wait for processors behind each other. None where nobody counted it, it is
+    more than clients work, or more than theirs: another session was left in a transaction.
 
     Of what executions took, who waited for others that wait for storage may be the rest beside what the fastest ones
     took: the middle is taken. What commits and changes cost besides is assumed to be so many messages, and what reads
@@ -385,15 +389,16 @@ def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: 
     messages = len(load) + 2 * load.transactions  # to begin and to commit are two
     gaps_ns = gap_ns * messages / load.transactions
     lowest, highest = READ_RANGE_NS
-    costs = model.start.costs
-    costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=LOG_NS)
-    start = replace(model.start, costs=costs, client_ns=CLIENT_NS)
+    start = replace(model.start, costs=_assumed_costs(model), client_ns=CLIENT_NS)
     model.least_ns = _fastest_ns(load, recorded)
-    model.run(start)  # then it is known how long sessions wait for locked rows
+    run = model.run(start)  # then it is known how long sessions wait for locked rows
+    cycle_ns = run.sessions * NS_PER_S / (recorded.transactions_per_s or float("inf"))
+    idle_ns = cycle_ns - (load.active or 0.0) * load.span_ns / load.transactions
+    is_theirs = gaps_ns - gap_ns <= idle_ns + _IDLE_NEAR * cycle_ns  # of one message they wait outside
     found = calibrate_processor(Pace(None, None, recorded.pause_ns, gaps_ns=gaps_ns), start, model.run)
     run = model.run(found)
     far = abs((run.pace.gaps_ns or 0.0) / gaps_ns - 1) > MEAN_TOLERANCE_PCT / 100
-    if far or found.client_ns * len(load) > most_client_ns(mean_ns) * messages:
+    if far or not is_theirs or found.client_ns * len(load) > most_client_ns(mean_ns) * messages:
         model.least_ns = {}
         return None
     cpu_ns = run.busy * run.cores * NS_PER_S / (run.pace.transactions_per_s or float("inf"))
@@ -419,12 +424,17 @@ def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: 
     )
 
 
+def _assumed_costs(model: RecordedHost) -> Costs:
+    """Return what reads and writes cost where nothing tells: what the server writes takes as much as what it reads."""
+    costs = model.start.costs
+    return costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=LOG_NS)
+
+
 def _fastest_ns(load: StatementLoad, recorded: Pace) -> dict[str, float]:
     """Return by query how long its fastest execution took, which is no more than its CPU; of those that read nothing:
     they are faster than a read, or where these were not timed there are fewer reads than executions.
     """
-    fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
-    np.minimum.at(fastest_ns, load.query, load.duration_ns)
+    fastest_ns = _fastest(load)
     calls, reads = (np.bincount(load.query, weights, len(load.queries)) for weights in (None, load.physical_reads))
     read_nothing = reads < calls if recorded.read_ns is None else fastest_ns < recorded.read_ns
     found = zip(load.queries, fastest_ns.tolist(), read_nothing.tolist(), strict=True)
@@ -436,11 +446,16 @@ def _executed_ns(load: StatementLoad, model: RecordedHost, costs: Costs) -> tupl
     of its query.
     """
     calls = np.bincount(load.query, minlength=len(load.queries))
-    fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
-    np.minimum.at(fastest_ns, load.query, load.duration_ns)
     own = statement_ns(load, costs, model.not_cpu_ns, model.hot, model.least_ns)
     own_ns = np.array([own[query] for query in load.queries], np.float64)
-    return float(calls @ own_ns), float(calls @ np.minimum(fastest_ns, own_ns))
+    return float(calls @ own_ns), float(calls @ np.minimum(_fastest(load), own_ns))
+
+
+def _fastest(load: StatementLoad) -> NDArray[np.int64]:
+    """Return how long the fastest execution of each query took, in ns."""
+    fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
+    np.minimum.at(fastest_ns, load.query, load.duration_ns)
+    return fastest_ns
 
 
 def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Sequence[str]) -> ProcessorCosts | None:
@@ -454,9 +469,7 @@ def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Se
     if not recorded.awake_ns or model.start.pause_ns is None:
         return None
     lowest, highest = READ_RANGE_NS
-    costs = model.start.costs
-    costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=LOG_NS)
-    start = replace(model.start, costs=costs, client_ns=CLIENT_NS)
+    start = replace(model.start, costs=_assumed_costs(model), client_ns=CLIENT_NS)
     found = calibrate_processor(replace(recorded, read_ns=None, transactions_per_s=None), start, model.run)
     run = model.run(found)
     awake_ns = run.pace.awake_ns or 0.0
@@ -516,8 +529,7 @@ def _by_guess(
     much, so that the rest is a wait of the recorded hardware that the described one does not have.
     """
     lowest, highest = READ_RANGE_NS
-    costs = model.start.costs  # what the server writes takes as much as what it reads
-    costs = costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=LOG_NS)
+    costs = _assumed_costs(model)
     start = replace(
         model.start,
         costs=costs,

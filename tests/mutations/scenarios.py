@@ -250,7 +250,7 @@ SCENARIOS = (
     Fault(
         "waits-for-others-are-cpu",
         "scenarios/statements/calibration.py",
-        "np.minimum(fastest_ns, own_ns)",
+        "np.minimum(_fastest(load), own_ns)",
         "own_ns",
         "Time that executions waited for rows, and pages, of others is CPU.",
         (f"{_CALIBRATION}test_what_may_be_a_wait_for_others_that_waited_is_half_left_out",),
@@ -262,6 +262,14 @@ SCENARIOS = (
         "hot * found.client_ns",
         "What sessions' waits for their clients leave out of commits and changes costs nothing.",
         (f"{_CALIBRATION}test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu",),
+    ),
+    Fault(
+        "another-session-left-in-a-transaction",
+        "scenarios/statements/calibration.py",
+        "if far or not is_theirs or",
+        "if far or",
+        "Time of a session that was left in a transaction is CPU of the clients.",
+        (f"{_CALIBRATION}test_a_session_that_was_left_in_a_transaction_is_no_waiting_client",),
     ),
     Fault(
         "counted-cpu-is-shared",
