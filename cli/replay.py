@@ -433,8 +433,8 @@ def _percentiles(rows: list[list[str]]) -> list[str]:
         )
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         said.append(
-            "A range or a bound (>) in place of one value: the scatter of the run, which has too few slow requests. The"
-            " error of the model is not in it."
+            "A range or a bound (>) in place of one value: slow requests of this run are too few, or too different, for"
+            " one. The error of the model is not in it."
         )
     return [" ".join(said)] if said else []
 

@@ -567,11 +567,11 @@ def test_the_four_required_columns_are_enough(shell: Shell) -> None:
 @pytest.mark.parametrize(
     "columns",
     [
-        {"time_ns": [0], "op": ["read"], "offset_bytes": [8192], "length_bytes": [4096]},
+        {"time_ns": [0, 1], "op": ["read"] * 2, "offset_bytes": [8192] * 2, "length_bytes": [4096] * 2},
         {"time_ns": [0, 10**6, 10**9], "op": ["flush"] * 3, "offset_bytes": [0] * 3, "length_bytes": [0] * 3},
-        {"time_ns": [5, 5], "op": ["discard"] * 2, "offset_bytes": [0, 0], "length_bytes": [1 << 30, 1 << 20]},
+        {"time_ns": [5, 6], "op": ["discard"] * 2, "offset_bytes": [0, 0], "length_bytes": [1 << 30, 1 << 20]},
     ],
-    ids=["a single request", "only flushes", "only discards"],
+    ids=["two requests", "only flushes", "only discards"],
 )
 def test_traces_of_next_to_nothing(shell: Shell, columns: dict[str, Any], device: str) -> None:
     write_requests(shell.folder / "odd.trace", columns)
@@ -583,6 +583,14 @@ def test_traces_of_next_to_nothing(shell: Shell, columns: dict[str, Any], device
     assert all(document["scenarios"][0]["conservation"].values())
     assert shell("replay", "odd.trace", "--on", device, "--force").code == 0
     assert shell("report", f"{device}.result").code == 0
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_trace_whose_requests_have_one_time_is_described_and_not_replayed(shell: Shell, count: int) -> None:
+    columns = {"time_ns": [5], "op": ["discard"], "offset_bytes": [0], "length_bytes": [1 << 20]}
+    write_requests(shell.folder / "odd.trace", {name: values * count for name, values in columns.items()})
+    assert shell("describe", "odd.trace", "--json").document()["requests"] == count
+    assert "have the same time" in shell.fails("replay", "odd.trace", "--on", "pcie-flash")
 
 
 def test_a_trace_of_nothing(shell: Shell) -> None:

@@ -326,7 +326,7 @@ def test_a_range_stands_where_a_figure_is_not_resolved(
         rf"P99 of log writes: [\d.]+ µs on pcie-p3700, {re.escape(shown)} on 15k-raid10, [\d.]+ [mµ]s on the recorded"
     )
     assert re.search(said, lead)
-    assert "the run has too few requests near this percentile to give one value" in text(page, "#comparison-note")
+    assert "latencies near this percentile scatter too much to give one value" in text(page, "#comparison-note")
     page.locator("#scenario").select_option("1")
     page.locator("#compare").select_option("0")
     assert f", {shown} on 15k-raid10" in text(page, "#percentiles-reading")

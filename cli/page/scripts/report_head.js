@@ -350,7 +350,7 @@ function wordsOfRanges(node) {
   const shown = new Set([...node.querySelectorAll('.word, small')].map(one => one.textContent));
   const meansKnown = scenarios().every(one => !one.expected || errorOf(one, 'mean'));
   return [
-    shown.has(ONLY_A_RANGE) ? 'Only a range: the run has too few requests near this percentile to give one value. The error of the model is not in it.' : '',
+    shown.has(ONLY_A_RANGE) ? 'Only a range: latencies near this percentile scatter too much to give one value. The error of the model is not in it.' : '',
     shown.has('not resolved') ? 'Not resolved: the run has too few slow requests for a value or a range.' : '',
     shown.has('error of the model') ? 'Error of the model: one value may be wrong by more than a factor of 2; 80 % of measured p99s lay within such ranges.' : '',
     shown.has('unknown') ? `Unknown: ${WHY_UNKNOWN}` : '',
