@@ -587,8 +587,8 @@ def test_traces_of_next_to_nothing(shell: Shell, columns: dict[str, Any], device
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_trace_whose_requests_have_one_time_is_described_and_not_replayed(shell: Shell, count: int) -> None:
-    columns = {"time_ns": [5], "op": ["discard"], "offset_bytes": [0], "length_bytes": [1 << 20]}
-    write_requests(shell.folder / "odd.trace", {name: values * count for name, values in columns.items()})
+    columns = {"time_ns": [5] * count, "op": ["discard"] * count, "offset_bytes": [0] * count}
+    write_requests(shell.folder / "odd.trace", columns | {"length_bytes": [1 << 20] * count})
     assert shell("describe", "odd.trace", "--json").document()["requests"] == count
     assert "have the same time" in shell.fails("replay", "odd.trace", "--on", "pcie-flash")
 
