@@ -32,8 +32,8 @@ def report(
     inputs: Annotated[
         list[Path],
         typer.Argument(
-            help="What the commands write, in any mix: .result and .sweep folders, .mrc.json, .load.json, .size.json,"
-            " .pack.json."
+            help="What replay, sweep, mrc, load, size and pack write, in any mix: .result and .sweep folders,"
+            " .mrc.json, .load.json, .size.json, .pack.json."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
