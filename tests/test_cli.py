@@ -179,7 +179,7 @@ def test_version(shell: Shell) -> None:
 @pytest.fixture
 def small_demo(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one tier and one size of the pool, and a tenth of what calibration runs; `make demo` makes it whole."""
-    monkeypatch.setattr("tiersim.scenarios.statements.calibration._EXECUTIONS", 8_000)
+    monkeypatch.setattr("tiersim.scenarios.statements.recorded_host._EXECUTIONS", 8_000)
     monkeypatch.setattr("tiersim.cli.demo._SCENARIOS", ("pcie-flash",))
     monkeypatch.setattr("tiersim.cli.demo._POOLS", ("256MiB",))
 
