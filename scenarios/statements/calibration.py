@@ -377,7 +377,8 @@ def _without_hidden_waits(
 def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: float) -> ProcessorCosts | None:
     """Return costs with which sessions wait within transactions as long for their clients as was counted: no storage is
     in that time, but clients that work, and wait for processors behind each other. None where nobody counted it, it is
-    more than clients work, or more than theirs: another session was left in a transaction.
+    more than clients work, or more than theirs: another session was left in a transaction. Nor where the described
+    hardware carries more than was recorded: sessions waited for something that it does not have.
 
     Of what executions took, who waited for others that wait for storage may be the rest beside what the fastest ones
     took: the middle is taken. What commits and changes cost besides is assumed to be so many messages, and what reads
@@ -398,7 +399,8 @@ def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: 
     found = calibrate_processor(Pace(None, None, recorded.pause_ns, gaps_ns=gaps_ns), start, model.run)
     run = model.run(found)
     far = abs((run.pace.gaps_ns or 0.0) / gaps_ns - 1) > MEAN_TOLERANCE_PCT / 100
-    if far or not is_theirs or found.client_ns * len(load) > most_client_ns(mean_ns) * messages:
+    lacks_waits = (run.pace.transactions_per_s or 0.0) > (1 + _IDLE_SLACK) / cycle_ns * run.sessions * NS_PER_S
+    if far or lacks_waits or not is_theirs or found.client_ns * len(load) > most_client_ns(mean_ns) * messages:
         model.least_ns = {}
         return None
     cpu_ns = run.busy * run.cores * NS_PER_S / (run.pace.transactions_per_s or float("inf"))

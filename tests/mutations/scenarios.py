@@ -266,8 +266,8 @@ SCENARIOS = (
     Fault(
         "another-session-left-in-a-transaction",
         "scenarios/statements/calibration.py",
-        "if far or not is_theirs or",
-        "if far or",
+        "if far or lacks_waits or not is_theirs or",
+        "if far or lacks_waits or",
         "Time of a session that was left in a transaction is CPU of the clients.",
         (f"{_CALIBRATION}test_a_session_that_was_left_in_a_transaction_is_no_waiting_client",),
     ),
