@@ -66,8 +66,8 @@ _FLUSHES = 0.1
 #: Sessions that are awake work, or wait for processors, for at least such a share of that time; else they mostly wait
 #: for what is not described well enough.
 _OF_AWAKE = 0.1
-#: Sessions wait for their clients within transactions no longer than they are not active in all, but for such a share
-#: of their time, by which both clocks may be apart: in 48 cells never more (benchmarks/real_postgres).
+#: Sessions cannot wait for clients longer within transactions than they are idle in all. Both are counted by different
+#: clocks, which may be apart by this share of the time; in 48 cells none waits longer (benchmarks/real_postgres).
 _IDLE_NEAR = 0.02
 #: Hardware that carries so many times as many transactions as were recorded lacks what sessions waited for: that of 34
 #: cells with a cap carries up to 1.3 times as many (benchmarks/real_postgres), one whose log was four times as slow as
@@ -389,7 +389,8 @@ def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: 
     and writes of the log do.
     """
     gap_ns = load.gap_ns
-    if gap_ns is None or model.start.pause_ns is None:
+    rate_per_s = recorded.transactions_per_s
+    if gap_ns is None or rate_per_s is None or model.start.pause_ns is None:
         return None
     messages = len(load) + 2 * load.transactions  # to begin and to commit are two
     gaps_ns = gap_ns * messages / load.transactions
@@ -397,13 +398,13 @@ def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: 
     start = replace(model.start, costs=_assumed_costs(model), client_ns=CLIENT_NS)
     model.least_ns = _fastest_ns(load, recorded)
     run = model.run(start)  # then it is known how long sessions wait for locked rows
-    cycle_ns = run.sessions * NS_PER_S / (recorded.transactions_per_s or float("inf"))
+    cycle_ns = run.sessions * NS_PER_S / rate_per_s
     idle_ns = cycle_ns - (load.active or 0.0) * load.span_ns / load.transactions
     is_theirs = gaps_ns - gap_ns <= idle_ns + _IDLE_NEAR * cycle_ns  # of one message they wait outside
     found = calibrate_processor(Pace(None, None, recorded.pause_ns, gaps_ns=gaps_ns), start, model.run)
     run = model.run(found)
     far = abs((run.pace.gaps_ns or 0.0) / gaps_ns - 1) > MEAN_TOLERANCE_PCT / 100
-    lacks_waits = (run.pace.transactions_per_s or 0.0) > _FASTER / cycle_ns * run.sessions * NS_PER_S
+    lacks_waits = (run.pace.transactions_per_s or 0.0) > _FASTER * rate_per_s
     if far or lacks_waits or not is_theirs or found.client_ns * len(load) > most_client_ns(mean_ns) * messages:
         model.least_ns = {}
         return None

@@ -60,8 +60,8 @@ LEAST_WAITS, LIKELY_WAITS, MOST_WAITS = "least", "likely", "most"
 
 #: Of the statements, this share has to say who issued them and which pages they asked for.
 _COMPLETE = 0.95
-#: Waits of sessions for clients are told by transactions of several statements where so much is in these.
-_MOSTLY = 0.9
+#: How long sessions wait for a client is known if this share of statements is in transactions of several.
+_IN_SEVERAL = 0.9
 _NEEDED = ("session", "query", "logical_reads")
 #: What is read of them; with many millions of rows the other columns would be in the way.
 _READ = (
@@ -242,7 +242,7 @@ class StatementLoad:
             return None
         rows = np.diff(np.flatnonzero(begins(self.session, self.transaction)), append=len(self))
         several = rows[rows > 1]
-        if several.sum() < _MOSTLY * len(self):
+        if several.sum() < _IN_SEVERAL * len(self):
             return None
         each_ns = (self.inside_ns - self.active * self.span_ns) / int((several + 1).sum())
         return each_ns if each_ns > 0 else None
