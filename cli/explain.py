@@ -176,7 +176,7 @@ def bound_text(bound: dict[str, Any] | None) -> str:
     if (peak := bound.get("peak")) and 1 / peak["utilisation"] < bound["ceiling"]:
         stretch = format_ns(peak["until_ns"] - peak["from_ns"])
         ceiling = (
-            f"But for {stretch} from {format_ns(peak['from_ns'])} on, {part_name(peak['station'], peak['resource'])} is"
+            f"Busiest {stretch}: from {format_ns(peak['from_ns'])} on, {part_name(peak['station'], peak['resource'])} is"
             f" {peak['utilisation']:.0%} busy: full at {1 / peak['utilisation']:.3g} × the load of this run"
             f" ({bound['basis']})"
         )

@@ -16,7 +16,7 @@ class Channel:
 
     taken: list[tuple[int, int]] = field(default_factory=list)  # begin and end, in order
     free: int = 0  # of all that it was promised, what lies so far ahead that reads do not see it, too
-    said: int = 0  # the last end of its work that anybody was told
+    said: int = 0  # the latest end of work that it has announced
 
     def idle_from(self, at: int) -> int:
         """When it is idle first."""
