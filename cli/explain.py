@@ -176,8 +176,9 @@ def bound_text(bound: dict[str, Any] | None) -> str:
     if (peak := bound.get("peak")) and 1 / peak["utilisation"] < bound["ceiling"]:
         stretch = format_ns(peak["until_ns"] - peak["from_ns"])
         ceiling = (
-            f"Busiest {stretch}: from {format_ns(peak['from_ns'])} on, {part_name(peak['station'], peak['resource'])} is"
-            f" {peak['utilisation']:.0%} busy: full at {1 / peak['utilisation']:.3g} × the load of this run"
+            f"Busiest {stretch}: from {format_ns(peak['from_ns'])} on,"
+            f" {part_name(peak['station'], peak['resource'])} is {peak['utilisation']:.0%} busy: full at"
+            f" {1 / peak['utilisation']:.3g} × the load of this run"
             f" ({bound['basis']})"
         )
     if bound["burst"]:  # which fills the part at this load
