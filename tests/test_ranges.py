@@ -189,21 +189,24 @@ def test_what_the_models_are_off_widens_a_range(load: StatementLoad, tmp_path: A
 
 
 def test_an_error_that_holds_what_is_drawn_is_not_added_to_it(load: StatementLoad, tmp_path: Any) -> None:
-    """Errors beyond the recording are of predictions that guessed the CPU, too: calibrated, a range takes those within.
+    """Errors within the recording were measured with what is drawn in them: the wider of the two is taken. Those beyond
+    it are of predictions that guessed the CPU, too: calibrated, a range takes those within, besides what is drawn.
     Uncalibrated, some of them are of other causes.
     """
     beyond = {"calibration": "calibrated", "reach": BEYOND}
     within = beyond | {"reach": WITHIN}
     met = {"calibration": "uncalibrated", "transactions": MET, "reach": BEYOND}
-    assert (
-        model_error_of(beyond)["figures"]["throughput"]["low"] < model_error_of(within)["figures"]["throughput"]["low"]
-    )
-    one, other, uncalibrated = (
-        ranged(load, scenario(tmp_path), processor(), 0.0, verdict=verdict)["transactions_per_s"]
-        for verdict in (within, beyond, met)
-    )
-    assert one == other
-    assert uncalibrated["low"] < one["low"] < one["high"] < uncalibrated["high"]
+    known = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
+
+    def range_of(verdict: Mapping[str, str], costs: ProcessorCosts, off: Any = None) -> dict[str, float]:
+        return ranged(load, scenario(tmp_path), costs, 0.0, verdict=verdict, off=off)["transactions_per_s"]
+
+    models, drawn = range_of(within, known), range_of(within, processor(), off={})
+    assert drawn["low"] < models["low"] < models["high"] < drawn["high"]
+    assert range_of(within, processor()) == drawn
+    assert range_of(beyond, known) == models
+    far, uncalibrated = range_of(beyond, processor()), range_of(met, processor())
+    assert uncalibrated["low"] < far["low"] < drawn["low"] < drawn["high"] < far["high"] < uncalibrated["high"]
 
 
 def test_where_no_error_of_means_is_known_they_are_off_as_throughput_is(load: StatementLoad, tmp_path: Any) -> None:

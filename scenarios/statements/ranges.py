@@ -8,9 +8,11 @@ host serves next that has another number of cores than the one whose choices wer
 refill interval is assumed lets as many requests through, but not as many commits. They act on each
 other, and percentiles jump between humps, so all are drawn together and not one at a time between its ends. What the
 models themselves are off (:func:`tiersim.scenarios.caveats.model_error_of`) is independent of all that, so squares of
-logs add up.
+logs add up; but errors of calibrated results within their recording were measured with all that in them, so the wider
+of the two is taken.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -238,11 +240,12 @@ def _range(
     """Return the interval of transactions/s and of their mean, and which of what is *unknown* makes it so wide."""
     rate = summary["throughput_per_s"]["transactions"]["value"]
     mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
-    error = _error_beside_draws(summary)
+    error, joined = _error_beside_draws(summary)
     of_rate, of_mean = (multiples_of(error, figure) for figure in ("throughput", "mean"))
     if of_mean is None and of_rate is not None:  # clients of a closed loop: as much slower as fewer transactions end
         of_mean = (1 / of_rate[1], 1 / of_rate[0])
-    rates, means = (_widened(column, off) for column, off in zip(drawn[:, :_TAILS].T, (of_rate, of_mean), strict=True))
+    columns = zip(drawn[:, :_TAILS].T, (of_rate, of_mean), strict=True)
+    rates, means = (_widened(column, off, joined) for column, off in columns)
     logs = np.log(np.maximum(drawn[:, 0], 1e-9))
     shares = {name: _explained(np.array([one.at[name] for one in draws]), logs) for name in unknown}
     mostly = max(shares, key=lambda name: shares[name])
@@ -259,22 +262,29 @@ def _range(
     }
 
 
-def _error_beside_draws(summary: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return how far off models are besides what is drawn. The errors of calibrated results beyond their recording were
-    measured with that in them; those within it hardly depend on it.
+def _error_beside_draws(summary: Mapping[str, Any]) -> tuple[Mapping[str, Any], Callable[[float, float], float]]:
+    """Return how far off models are besides what is drawn, and how logs of both join.
+
+    The errors of calibrated results beyond their recording were measured with what is drawn in them; those within it
+    hardly depend on how far a prediction reaches, and are taken for both. They hold what is drawn within the recording.
     """
     verdict, error = summary["verdict"], summary["model_error"]
-    is_beyond = error["basis"] == "extrapolated" and verdict["calibration"] == "calibrated"
-    return model_error_of(verdict | {"reach": WITHIN}) if is_beyond else error
+    if verdict["calibration"] != "calibrated":
+        return error, math.hypot
+    if error["basis"] == "extrapolated":
+        return model_error_of(verdict | {"reach": WITHIN}), math.hypot
+    return error, max
 
 
-def _widened(drawn: NDArray[np.float64], off: tuple[float, float] | None) -> tuple[float, float]:
-    """Return between which multiples of a prediction 80 % lie of what was *drawn*, and of what models are *off*; 1 is
-    always between them.
+def _widened(
+    drawn: NDArray[np.float64], off: tuple[float, float] | None, joined: Callable[[float, float], float]
+) -> tuple[float, float]:
+    """Return between which multiples of a prediction 80 % lie of what was *drawn*, and of what models are *off*, as
+    logs of both are *joined*; 1 is always between them.
     """
     low, high = np.log(np.nanquantile(drawn, (_TAIL, 1 - _TAIL)))
     below, above = np.log(off or (1.0, 1.0))
-    return float(np.exp(-np.hypot(min(low, 0.0), below))), float(np.exp(np.hypot(max(high, 0.0), above)))
+    return math.exp(-joined(max(-low, 0.0), -below)), math.exp(joined(max(high, 0.0), above))
 
 
 def _explained(at: NDArray[np.float64], logs: NDArray[np.float64]) -> float:
