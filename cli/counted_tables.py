@@ -163,7 +163,7 @@ def _is_of_the_recording(row: dict[str, Any]) -> bool:
 
 def _query(row: dict[str, Any]) -> list[str]:
     return [
-        _short(_text(row)),
+        terminal.shortened(_text(row), _LONGEST),
         _count(row["calls"]),
         _ms(row["mean_ms"]),
         _ms(row["exec_ms"]),
@@ -178,7 +178,7 @@ def _query(row: dict[str, Any]) -> list[str]:
 
 def _short_query(row: dict[str, Any]) -> list[str]:
     return [
-        _short(_text(row), _SHORT),
+        terminal.shortened(_text(row), _SHORT),
         _count(row["calls"]),
         _ms(row["mean_ms"]),
         _share(row["share_of_time"]),
@@ -210,7 +210,7 @@ _SUMS = {
 def _execution(row: dict[str, Any], counts: Sequence[str]) -> list[str]:
     times = [_ns(row[name]) for name in ("duration_ns", "mean_ns", "p50_ns", "p95_ns", "p99_ns")]
     return [
-        _short(row["text"] or row["query"] or "not recorded"),
+        terminal.shortened(row["text"] or row["query"] or "not recorded", _LONGEST),
         _count(row["count"]),
         _count(row["sessions"]),
         *times,
@@ -365,10 +365,6 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 f"{_count(found.get('transactions_per_s'))}/s, mean {_ms(found.get('mean_ms'))}"
             ),
         )
-
-
-def _short(text: str, longest: int = _LONGEST) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _count(value: float | None) -> str:

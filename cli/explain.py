@@ -42,15 +42,15 @@ def explain(
 
 
 def _show(document: dict[str, Any]) -> None:
-    from tiersim.cli.statements import range_of_tail
+    from tiersim.cli.tails import range_of_tail
     from tiersim.simulator.verdict import part_name
 
     mean = terminal.figure_text(document["latency_ns"].get("mean"))
     p99 = range_of_tail(document["p99_interval_ns"]) or terminal.figure_text(document["latency_ns"].get("p99"))
-    text = " ".join((document["text"] or "").split())
+    text = terminal.one_line(document["text"] or "", 100)
     print(f"{document['of']} on {document['name']}: mean {mean or 'not known'}, p99 {p99 or 'not known'}")
     if text:
-        print(text if len(text) <= 100 else f"{text[:99]}…")
+        print(text)
     if document["parts"]:
         rows = [[WAIT_NAMES[part["part"]], format_ns(part["ns"]), f"{part['share']:.1%}"] for part in document["parts"]]
         terminal.show_table("where the mean goes", ["part", "time", "share"], rows)

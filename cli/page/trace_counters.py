@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.figure_style import colour, figure, plain
+from tiersim.cli.terminal import shortened
 from tiersim.units import NS_PER_MS, format_bytes, format_ns
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def query_time(description: dict[str, Any]) -> Figure:
 def relation_reads(description: dict[str, Any]) -> Figure:
     """Pages of the relations that most were read of, found in the buffer pool and not."""
     relations = _relations(description)
-    labels = [plain(_short(row["name"])) for row in relations]
+    labels = [plain(shortened(row["name"], _LABEL)) for row in relations]
     traces = [
         {
             "type": "bar", "name": name, "x": labels, "y": [row[key] or 0 for row in relations],
@@ -76,10 +77,6 @@ def _parts_s(query: dict[str, Any]) -> tuple[float, float, float, float]:
     rest_ms = max(query["exec_ms"] - read_ms - write_ms, 0)
     cpu_ms = min(query["cpu_ms"] or 0, rest_ms)
     return read_ms / 1e3, write_ms / 1e3, cpu_ms / 1e3, (rest_ms - cpu_ms) / 1e3
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LABEL else f"{text[: _LABEL - 1]}…"
 
 
 def _query_reading(description: dict[str, Any]) -> str:
