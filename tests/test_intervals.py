@@ -37,7 +37,7 @@ from tiersim.scenarios.caveats import (
 from tiersim.scenarios.statements import calibration_verdict
 from tiersim.scenarios.statements.statement_load import RecordedMean
 from tiersim.scenarios.sweeps.rows import row_of
-from tiersim.scenarios.validation import interval_report, report
+from tiersim.scenarios.validation import interval_report, registry, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (
     CONSTANT,
@@ -208,7 +208,7 @@ def test_a_range_is_read_as_it_is_printed() -> None:
 
 def test_nothing_is_learned_of_a_part_of_the_experiments() -> None:
     assert interval_report.measurements_of([Experiment("depth", "", "", "")]) is None
-    every = [Experiment(name, name, "", "") for name in report.NAMES]
+    every = [Experiment(name, name, "", "") for name in registry.EXPERIMENTS]
     assert interval_report.measurements_of(every) == []
     assert interval_report.measurements_of([*every[:-1], replace(every[-1], missing="not there")]) is None
 
