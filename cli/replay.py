@@ -45,7 +45,7 @@ _FIRST = (
 _MOST_CLASSES = 4
 _SHORT = (", mean", ", relative", ", p99")
 #: Of a percentile whose error nobody knows.
-_UNCHECKED = " (error unknown)"
+_UNCHECKED = f" ({verdicts.ERROR_UNKNOWN})"
 #: Requests that take so many times as long as recorded are named.
 _MUCH_SLOWER = 2
 
@@ -425,10 +425,7 @@ def _percentiles(rows: list[list[str]]) -> list[str]:
     """Say what percentiles are worth that nobody checked, and what stands in place of one value."""
     said = []
     if any(row[0].endswith(_UNCHECKED) for row in rows):
-        said.append(
-            "Error unknown: a guide only. For replays like this (another kind of storage, or not calibrated), no"
-            " percentile was ever compared with a measurement."
-        )
+        said.append(verdicts.WHY_UNKNOWN.format(": a guide only", "percentile"))
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         said.append(
             "A range or a bound (>) in place of one value: slow requests of this run are too few, or too different, for"

@@ -13,10 +13,6 @@ _CHECKED = (
     "A range in place of a p99 of statements holds the error of the model: on the recorded kind of storage, 80 % of"
     " measured p99s lay within such ranges."
 )
-_UNCHECKED = (
-    "p99 is unknown: for replays like this (another kind of storage, or not calibrated), no p99 was ever compared with"
-    " a measurement."
-)
 
 
 def with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[str]:
@@ -29,10 +25,10 @@ def with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[
 
     found = [tail_of(summary, key) for summary in summaries]
     ranges = [
-        "unknown" if _is_unchecked(one) or _is_unknown(summary) else range_of_tail(one)
+        verdicts.ERROR_UNKNOWN if _is_unchecked(one) or _is_unknown(summary) else range_of_tail(one)
         for summary, one in zip(summaries, found, strict=True)
     ]
-    label = f"{row[0]} or its range" if any(one not in ("", "unknown") for one in ranges) else row[0]
+    label = f"{row[0]} or its range" if set(ranges) - {"", verdicts.ERROR_UNKNOWN} else row[0]
     return [label, *(one or cell for one, cell in zip(ranges, row[1:], strict=True))]
 
 
@@ -57,7 +53,7 @@ def notes_of_tails(summaries: Sequence[Summary]) -> list[str]:
     """Say what ranges in place of percentiles hold, or that there are none."""
     tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
     if any(map(_is_unchecked, tails)) or any(map(_is_unknown, summaries)):
-        return [_UNCHECKED]
+        return [verdicts.WHY_UNKNOWN.format("", "p99")]
     return [_CHECKED] if any(map(range_of_tail, tails)) else []
 
 

@@ -55,6 +55,12 @@ _CALIBRATIONS = {
     "calibrated": "Calibration passed.",
 }
 _NO_EFFECT = " has no effect here: "
+#: Of a figure that is no prediction, or no more than a guide: nobody compared such figures with measurements.
+ERROR_UNKNOWN = "error unknown"
+WHY_UNKNOWN = (
+    "Error unknown{}. For replays like this (another kind of storage, or not calibrated), no {} was ever compared with"
+    " a measurement."
+)
 _BASES = {
     "calibrated": "calibrated",
     "extrapolated": "buffer pool larger, CPU busier or reads more than recorded",

@@ -163,7 +163,7 @@ def test_a_p99_that_is_not_resolved_is_shown_as_its_range() -> None:
     ]  # fmt: skip
     assert with_ranges(row, [{}] * 4, "commit") == row
     unchecked = {"tails": {"p99_ns": {"commit": wide | {"verdict": "not checked"}}}}
-    assert with_ranges(row, [unchecked] * 4, "commit") == ["commit, p99", *["unknown"] * 4]
+    assert with_ranges(row, [unchecked] * 4, "commit") == ["commit, p99", *["error unknown"] * 4]
     without = {"model_error": model_error_of({"calibration": "none"})}  # who knows less does not know more
-    assert with_ranges(row, [without] * 4, "commit") == ["commit, p99", *["unknown"] * 4]
+    assert with_ranges(row, [without] * 4, "commit") == ["commit, p99", *["error unknown"] * 4]
     assert with_ranges(["commit, mean", *row[1:]], summaries, "commit") == ["commit, mean", *row[1:]]
