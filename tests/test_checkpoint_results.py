@@ -7,7 +7,7 @@ import pytest
 
 from tests.runs import statements_of
 from tiersim.devices.plant import PlantBuilder
-from tiersim.scenarios.statements.result import (
+from tiersim.scenarios.statements.course import (
     Course,
     checkpoints_of,
     database_table,

@@ -577,7 +577,7 @@ SCENARIOS = (
     ),
     Fault(
         "dip-outside",
-        "scenarios/statements/result.py",
+        "scenarios/statements/course.py",
         "outside_ns = course.until_ns - course.from_ns - inside_ns",
         "outside_ns = course.until_ns - course.from_ns",
         "The rate outside of checkpoints is taken over the whole run.",
@@ -585,7 +585,7 @@ SCENARIOS = (
     ),
     Fault(
         "dip-window",
-        "scenarios/statements/result.py",
+        "scenarios/statements/course.py",
         "float(ended.min()) * NS_PER_S / DIP_NS / course.per_s",
         "float(ended.mean()) * NS_PER_S / DIP_NS / course.per_s",
         "The dip of a checkpoint is that of the mean window, not of the worst.",
