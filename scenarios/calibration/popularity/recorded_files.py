@@ -53,9 +53,8 @@ class FileAccesses:
     """Tables as they were accessed, and what a page that a query asks for means to them, by its code.
 
         ``lookups`` (queries, tables) are the rows looked up for each page that an execution asks for, unless it scans;
-        ``scanned`` (queries,) is the table that its
-        scans go through, -1 for none, and ``scan_misses`` (tables,) how much of what scans asked for was missed.
-        ``pages_read`` are those of all statements;
+        ``scanned`` (queries,) is the table that its scans go through, -1 for none, and ``scan_misses`` (tables,) how
+        much of what scans asked for was missed. ``pages_read`` are those of all statements;
     ``by_statement``: each said how many it missed.
     """
 
