@@ -202,8 +202,8 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         waits = ", ".join(f"{mean:.2g} {' '.join(name.replace('/', ' ').split()) or _HIDDEN}" for name, mean in most)
         yield "sessions", f"{waits or 'none'} on average ({found['samples']:,} samples)"
     if found := document["client"]:
-        counts = [_count(found.get(name)) for name in ("clients", "transactions", "transactions_per_s")]
-        yield "load", "{} clients, {} transactions, {}/s, mean {}".format(*counts, _ms(found.get("mean_ms")))
+        clients, count, rate = (_count(found.get(name)) for name in ("clients", "transactions", "transactions_per_s"))
+        yield "load", f"{clients} clients, {count} transactions, {rate}/s, mean {_ms(found.get('mean_ms'))}"
 
 
 def _database(row: Row, span_s: float | None, least: str) -> Iterator[tuple[str, str]]:

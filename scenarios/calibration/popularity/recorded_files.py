@@ -425,9 +425,10 @@ def names_in(text: str) -> list[str]:
     """Return the tables that a statement names, or the procedure that it calls, in small letters, without schema; none
     where it names none.
 
-    >>> names_in("SELECT * FROM [dbo].[Orders] o JOIN Sales.dbo.Lines ON ?"), names_in("EXEC dbo.report ?"),
-    names_in("COMMIT")
-    (['lines', 'orders'], ['report'], [])
+    >>> names_in("SELECT * FROM [dbo].[Orders] o JOIN Sales.dbo.Lines ON ?")
+    ['lines', 'orders']
+    >>> names_in("EXEC dbo.report ?"), names_in("COMMIT")
+    (['report'], [])
     """
     found = {_bare(name) for name in _OF_TABLES.findall(text)} or {
         _bare(name) for name in _OF_CALLS.findall(text[:200])
