@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal, verdicts
+from tiersim.cli.time_by_part import spent_ns
 from tiersim.errors import did_you_mean
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.units import format_ns, format_per_s
@@ -53,7 +54,7 @@ def compare(
 
 
 def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
-    from tiersim.cli.statements import range_of_tail
+    from tiersim.cli.tails import range_of_tail
     from tiersim.scenarios.caveats import tail_of
 
     baseline, *others = document["results"]
@@ -188,13 +189,11 @@ def _show_measured(document: dict[str, Any], errors: list[str]) -> None:
 
 def _queries(summaries: list[dict[str, Any]]) -> list[str]:
     found = summaries[0].get("queries") or {}
-    spent = {name: one["count"] * sum(ns or 0 for ns in one["breakdown_ns"].values()) for name, one in found.items()}
-    return sorted(spent, key=lambda name: (-spent[name], name))[:_MOST_QUERIES]
+    return sorted(found, key=lambda name: (-spent_ns(found[name]), name))[:_MOST_QUERIES]
 
 
 def _text(summaries: list[dict[str, Any]], query: str) -> str:
-    text = " ".join((summaries[0]["queries"][query].get("text") or "text not known").split())
-    return text if len(text) <= 60 else f"{text[:59]}…"
+    return terminal.one_line(summaries[0]["queries"][query].get("text") or "text not known", 60)
 
 
 def _place(name: str) -> tuple[int, str]:

@@ -7,10 +7,9 @@ from typing import Any
 
 from tiersim.cli.measured import THROUGHPUT, MeasuredFigure
 from tiersim.cli.page.payload import ratio
+from tiersim.cli.verdicts import Summary
 from tiersim.scenarios.caveats import in_doubt
 from tiersim.simulator.categories import STATISTICS
-
-Summary = Mapping[str, Any]
 
 #: Parts of a summary that stand in the document as they are.
 _COPIED = (

@@ -42,35 +42,48 @@ def explain(
 
 
 def _show(document: dict[str, Any]) -> None:
-    from tiersim.cli.statements import range_of_tail
-    from tiersim.simulator.verdict import part_name
+    from tiersim.cli.tails import range_of_tail
 
     mean = terminal.figure_text(document["latency_ns"].get("mean"))
     p99 = range_of_tail(document["p99_interval_ns"]) or terminal.figure_text(document["latency_ns"].get("p99"))
-    text = " ".join((document["text"] or "").split())
+    text = terminal.one_line(document["text"] or "", 100)
     print(f"{document['of']} on {document['name']}: mean {mean or 'not known'}, p99 {p99 or 'not known'}")
     if text:
-        print(text if len(text) <= 100 else f"{text[:99]}…")
+        print(text)
     if document["parts"]:
         rows = [[WAIT_NAMES[part["part"]], format_ns(part["ns"]), f"{part['share']:.1%}"] for part in document["parts"]]
         terminal.show_table("where the mean goes", ["part", "time", "share"], rows)
     else:
         print(f"Where the time goes: {document['no_parts']}.")
-    cores = document["cores"]
-    if cores is not None and cores["waiting_ns"] > _LEAST_WAIT * cores["time_ns"]:
-        waiting, running = (format_ns(ns) for ns in (cores["waiting_ns"], cores["time_ns"] - cores["waiting_ns"]))
-        queries = next((format_ns(one["ns"]) for one in document["parts"] if one["part"] == "cpu queue"), "none")
-        print(
-            f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law), {queries}"
-            " of it in queries (the row 'waiting for a core'), the rest in the rows of the client, reads and the WAL."
-        )
+    _show_cores(document)
     if document["expected_error"]:
         print(document["expected_error"])
-    reads = document["reads"]
-    if reads is not None:
-        print(_reads(reads))
+    if document["reads"] is not None:
+        print(_reads(document["reads"]))
     if document["tenants"] is not None:
         _show_tenants(document["tenants"])
+    _show_stations(document)
+    print(bound_text(document["bound"]))
+    _show_changes(document["changes"])
+    if document["measurement"] is not None:
+        _show_measurement(document["measurement"], document["verdict"]["calibration"])
+
+
+def _show_cores(document: dict[str, Any]) -> None:
+    cores = document["cores"]
+    if cores is None or cores["waiting_ns"] <= _LEAST_WAIT * cores["time_ns"]:
+        return
+    waiting, running = (format_ns(ns) for ns in (cores["waiting_ns"], cores["time_ns"] - cores["waiting_ns"]))
+    queries = next((format_ns(one["ns"]) for one in document["parts"] if one["part"] == "cpu queue"), "none")
+    print(
+        f"Cores: a transaction runs on them for {running} and waits for one for {waiting} (Little's law), {queries}"
+        " of it in queries (the row 'waiting for a core'), the rest in the rows of the client, reads and the WAL."
+    )
+
+
+def _show_stations(document: dict[str, Any]) -> None:
+    from tiersim.simulator.verdict import part_name
+
     if document["stations"]:
         rows = [
             [
@@ -82,47 +95,41 @@ def _show(document: dict[str, Any]) -> None:
             ]
             for one in document["stations"]
         ]
-        terminal.show_table(
-            "busiest parts", ["part", "busy", "mean requests there", "time of each request", "of it waiting"], rows
-        )
+        columns = ["part", "busy", "mean requests there", "time of each request", "of it waiting"]
+        terminal.show_table("busiest parts", columns, rows)
     if document["written_back"]:
         print(
             "Requests of a drive include what the write cache of the controller writes back. Nobody waits for that, so"
             " a read can take less than the mean request there."
         )
-    print(bound_text(document["bound"]))
-    if document["changes"]:
-        rows = [
-            [
-                change["change"],
-                "" if change["mean_at_best_ns"] is None else format_ns(change["mean_at_best_ns"]),
-                f"{change['at_most_share']:.0%}"
-                + (" (after that, the CPU is the limit)" if change["then_full"] else ""),
-            ]
-            for change in document["changes"]
-        ]
+
+
+def _show_changes(changes: list[dict[str, Any]]) -> None:
+    rows = []
+    for change in changes:
+        best = "" if change["mean_at_best_ns"] is None else format_ns(change["mean_at_best_ns"])
+        full = " (after that, the CPU is the limit)" if change["then_full"] else ""
+        rows.append([change["change"], best, f"{change['at_most_share']:.0%}{full}"])
+    if rows:
         terminal.show_table("what would shorten the mean, at best", ["change", "mean then", "saves"], rows)
-    measurement = document["measurement"]
-    if measurement is not None:
+
+
+def _show_measurement(measurement: dict[str, Any], calibration: str) -> None:
+    print(f"Calibration: {calibration}. What to measure first: {measurement['what']}. Reason: {measurement['why']}.")
+    off, assumed = measurement["furthest_off"], measurement["assumed_parameters"]
+    if off is None:
+        print(f"Then {measurement['and_then']}.")
+    if assumed:
+        more = f" and {len(assumed) - _MOST_ASSUMED} more" if len(assumed) > _MOST_ASSUMED else ""
         print(
-            f"Calibration: {document['verdict']['calibration']}. What to measure first: {measurement['what']}. Reason:"
-            f" {measurement['why']}."
+            f"{len(assumed)} parameters of the busiest volume are assumed or fitted:"
+            f" {'; '.join(assumed[:_MOST_ASSUMED])}{more}."
         )
-        off = measurement["furthest_off"]
-        if off is None:
-            print(f"Then {measurement['and_then']}.")
-        assumed = measurement["assumed_parameters"]
-        if assumed:
-            more = f" and {len(assumed) - _MOST_ASSUMED} more" if len(assumed) > _MOST_ASSUMED else ""
-            print(
-                f"{len(assumed)} parameters of the busiest volume are assumed or fitted:"
-                f" {'; '.join(assumed[:_MOST_ASSUMED])}{more}."
-            )
-        if off is not None:
-            print(
-                f"On the model of the recorded hardware the mean of {off['class']} is furthest off:"
-                f" {off['error_pct']:+.0f} %."
-            )
+    if off is not None:
+        print(
+            f"On the model of the recorded hardware the mean of {off['class']} is furthest off:"
+            f" {off['error_pct']:+.0f} %."
+        )
 
 
 def _show_tenants(tenants: dict[str, Any]) -> None:

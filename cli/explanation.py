@@ -11,16 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tiersim.cli.statements import known_parts, time_of_transaction
 from tiersim.cli.tenants import volume_of
-from tiersim.cli.verdicts import sentence
+from tiersim.cli.time_by_part import known_parts, time_of_transaction
+from tiersim.cli.verdicts import Summary, sentence
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE, share_with_load, tail_of
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
 from tiersim.simulator.verdict import explain_credits
 from tiersim.units import NS_PER_S
-
-Summary = Mapping[str, Any]
 
 #: Smaller parts are not worth a statement.
 LEAST_SHARE = 0.02

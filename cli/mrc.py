@@ -141,15 +141,10 @@ def _show_parts(document: dict[str, Any], kind: str) -> None:
     rows = []
     for curve in curves[:_PARTS]:
         found = {point["cache_bytes"]: point["miss_ratio"] for point in curve["points"]}
-        name = _short(curve.get("text") or curve["name"])
+        name = terminal.one_line(curve.get("text") or curve["name"], _NAME)
         rows.append([name, f"{curve['references']:,}", *(_ratio(found[size]) for size in sizes)])
     caption = f"{len(curves) - _PARTS} more: --json" if len(curves) > _PARTS else ""
     terminal.show_table(f"by {kind}", [kind, "references", *map(format_bytes, sizes)], rows, caption)
-
-
-def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _NAME else f"{words[: _NAME - 1]}…"
 
 
 def _thinned(points: list[dict[str, Any]], most: int = _ROWS) -> list[dict[str, Any]]:

@@ -12,11 +12,13 @@ import typer
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.resources import compile_if_cold
-from tiersim.cli.statements import rows_of_rates, show_statements
+from tiersim.cli.run_rows import rows_of_rates
+from tiersim.cli.statements import show_statements
 from tiersim.cli.tenants import replay_tenants, show_sharing, show_waits
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.files import check_target, make_folder
+from tiersim.simulator.categories import STATISTICS
 from tiersim.units import NS_PER_S, format_bytes, format_ns, format_per_s
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ _FIRST = (
 _MOST_CLASSES = 4
 _SHORT = (", mean", ", relative", ", p99")
 #: Of a percentile whose error nobody knows.
-_UNCHECKED = " (error unknown)"
+_UNCHECKED = f" ({verdicts.ERROR_UNKNOWN})"
 #: Requests that take so many times as long as recorded are named.
 _MUCH_SLOWER = 2
 
@@ -315,45 +317,25 @@ def _level(summary: dict[str, Any]) -> str:
 
 def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = "") -> None:
     """Print the table of latencies, one column for each scenario, the recorded hardware first; *of* one tenant."""
-    from tiersim.scenarios.tenants.transactions import recorded_per_s
-
     measured, trace = summaries[0]["measured_latency_ns"], summaries[0]["trace"]
     transactions = rows_of_rates(summaries) if trace.get("transactions") else []
-    blank = [""] if measured or transactions else []
-    columns = ["figure", *(["recorded"] if blank else []), *(summary["name"] for summary in summaries)]
-    latencies = {name: _rows_of_class(name, summaries, measured, blank) for name in _classes(summaries)}
-    commands = summaries[0]["replay"].get("commands") or trace["requests"]
-    recorded = [format_per_s(commands / trace["span_ns"] * NS_PER_S)] if measured and trace["span_ns"] else blank
-    rate = ["requests/s", *recorded, *(format_per_s(s["throughput_per_s"]["requests"]["value"]) for s in summaries)]
-    busiest = ["busiest part", *blank, *map(verdicts.busiest, summaries)]
-    rows = [row for of_class in latencies.values() for row in of_class] + [rate, busiest]
+    labels = _labels(summaries)
+    latencies = {name: _rows_of_class(name, summaries, labels) for name in _classes(summaries)}
+    rate = ["requests/s", *(format_per_s(s["throughput_per_s"]["requests"]["value"]) for s in summaries)]
+    busiest = ["busiest part", *map(verdicts.busiest, summaries)]
+    carries = ["carries the load", *map(verdicts.carries, summaries)]
+    rows = [*transactions, *(row for of_class in latencies.values() for row in of_class), rate, busiest]
     if any(s["verdict"]["load"] != "steady" for s in summaries) and not transactions:
-        rows.append(["in the same time", *blank, *map(_against_recorded, summaries)])
-    rows.append(["carries the load", *blank, *map(verdicts.carries, summaries)])
+        rows.append(["in the same time", *map(_against_recorded, summaries)])
     of_what, errors = verdicts.error_row(summaries)
-    last = [[of_what, *blank, *errors]]
-    if transactions:
-        (label, *rates), *expected = transactions
-        last = [] if expected else last
-        own = format_per_s(recorded_per_s(trace) or 0.0)
-        transactions = [[label, own, *rates], *([row[0], "", *row[1:]] for row in expected)]
-    shown = rows = [*transactions, *rows, *last]
+    last = [] if transactions[1:] else [[of_what, *errors]]
+    rows += [carries, *last]
+    shown = rows
     if not everything:
         first = sorted(latencies, key=_FIRST.index)[:_MOST_CLASSES]
-        shown = [
-            ["carries the load", *blank, *map(verdicts.carries, summaries)],
-            *transactions,
-            rate,
-            *(
-                row
-                for name in latencies
-                if name in first
-                for row in latencies[name]
-                if row[0].removesuffix(_UNCHECKED).endswith(_SHORT)
-            ),
-            busiest,
-            *last,
-        ]
+        classes = [row for name in latencies if name in first for row in latencies[name]]
+        short = [row for row in classes if row[0].removesuffix(_UNCHECKED).endswith(_SHORT)]
+        shown = [carries, *transactions, rate, *short, busiest, *last]
     what = f"{trace['name']}, block trace: {trace['requests']:,} requests"
     if transactions:
         what = f"{trace['name']}: {trace['transactions']:,} transactions"
@@ -363,6 +345,9 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     title += "; log sync: from the start of a WAL write to the end of its flush" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)
     left = max(len(rows) - len(shown), 0)
+    columns = ["figure", *(summary["name"] for summary in summaries)]
+    if measured or transactions:
+        columns, shown = terminal.beside_recorded(columns, shown, _recorded(summaries[0], list(latencies), labels))
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
     if any("waits_ns" in summary for summary in summaries):
         show_waits(summaries, everything)
@@ -372,29 +357,42 @@ def _classes(summaries: list[dict[str, Any]]) -> list[str]:
     return [name for name in terminal.CLASS_ORDER if any(name in summary["latency_ns"] for summary in summaries)]
 
 
-def _rows_of_class(
-    name: str, summaries: list[dict[str, Any]], measured: dict[str, Any], blank: list[str]
-) -> list[list[str]]:
-    """Return the rows of one class of requests: mean and percentiles, beside the recorded ones if they were *measured*,
-    else beside what is *blank*.
-    """
-    rows = []
+def _labels(summaries: list[dict[str, Any]]) -> dict[str, str]:
+    """Return what statistics are called in the names of rows: percentiles whose error nobody knows say so."""
     known_tails = all("tail" in verdicts.expected_multiples(summary) for summary in summaries)
     unchecked = "" if known_tails else _UNCHECKED
-    for key, label in (
-        ("mean", "mean"),
-        ("p50", f"p50{unchecked}"),
-        ("p99", f"p99{unchecked}"),
-        ("p999", f"p99.9{unchecked}"),
-    ):
-        known = measured.get(name)
-        recorded = [format_ns(known[key])] if known else blank
+    return {"mean": "mean"} | {key: f"{STATISTICS[key]}{unchecked}" for key in ("p50", "p99", "p999")}
+
+
+def _rows_of_class(name: str, summaries: list[dict[str, Any]], labels: dict[str, str]) -> list[list[str]]:
+    """Return the rows of one class of requests: mean and percentiles."""
+    rows = []
+    for key, label in labels.items():
         figures = [summary["latency_ns"].get(name, {}).get(key) for summary in summaries]
-        rows.append([f"{name}, {label}", *recorded, *map(terminal.figure_text, figures)])
+        rows.append([f"{name}, {label}", *map(terminal.figure_text, figures)])
     if any(summary["verdict"]["calibration"] == "calibrated" for summary in summaries):
         relative = [summary.get("relative_latency_ns", {}).get(name, {}).get("mean") for summary in summaries]
-        rows.insert(1, [f"{name}, relative", *blank, *map(terminal.figure_text, relative)])
+        rows.insert(1, [f"{name}, relative", *map(terminal.figure_text, relative)])
     return rows
+
+
+def _recorded(summary: dict[str, Any], classes: list[str], labels: dict[str, str]) -> dict[str, str]:
+    """Return what was recorded, by the name of its row."""
+    from tiersim.scenarios.tenants.transactions import recorded_per_s
+
+    measured, trace = summary["measured_latency_ns"], summary["trace"]
+    found = {
+        f"{name}, {label}": format_ns(measured[name][key])
+        for name in classes
+        for key, label in labels.items()
+        if measured.get(name)
+    }
+    if measured and trace["span_ns"]:
+        commands = summary["replay"].get("commands") or trace["requests"]
+        found["requests/s"] = format_per_s(commands / trace["span_ns"] * NS_PER_S)
+    if trace.get("transactions"):
+        found["transactions/s"] = format_per_s(recorded_per_s(trace) or 0.0)
+    return found
 
 
 def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
@@ -406,7 +404,7 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     ]
     notes += _slowness(summaries)
     if "calibration" in summaries[0]:
-        notes.append(_calibration(summaries[0]["calibration"]))
+        notes.append(verdicts.calibration_note(summaries[0]["calibration"]))
     notes += verdicts.notes(summaries)
     notes += _percentiles(rows)
     notes += verdicts.caveats(summaries)
@@ -427,10 +425,7 @@ def _percentiles(rows: list[list[str]]) -> list[str]:
     """Say what percentiles are worth that nobody checked, and what stands in place of one value."""
     said = []
     if any(row[0].endswith(_UNCHECKED) for row in rows):
-        said.append(
-            "Error unknown: a guide only. For replays like this (another kind of storage, or not calibrated), no"
-            " percentile was ever compared with a measurement."
-        )
+        said.append(verdicts.WHY_UNKNOWN.format(": a guide only", "percentile"))
     if any("–" in cell or ">" in cell for row in rows for cell in row[1:]):
         said.append(
             "A range or a bound (>) in place of one value: slow requests of this run are too few, or too different, for"
@@ -479,21 +474,3 @@ def _caches_and_tiers(summary: dict[str, Any]) -> list[str]:
 
 def _against_recorded(summary: dict[str, Any]) -> str:
     return f"{-summary['throughput_shortfall_pct']:+.0f} % requests"
-
-
-def _calibration(found: dict[str, Any]) -> str:
-    """Say what the run on the model of the recorded hardware gives, in a sentence."""
-    parts = [
-        (
-            f"{name} {verdicts.percent(figures['error_pct'])}"
-            if figures["error_pct"] is not None
-            else f"{name} not resolved"
-        )
-        for name, figures in found["classes"].items()
-        if figures["decides"]
-    ]
-    passed = "passed" if found["verdict"] == "calibrated" else "failed"
-    return (
-        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware). Mean latency simulated on"
-        f" this scenario, against the recording: {', '.join(parts)} (allowed: ±{found['tolerance_pct']['mean']:.0f} %)."
-    )

@@ -172,7 +172,7 @@ def _setting(key: str, value: str, summary: Mapping[str, Any]) -> str:
     ran = summary.get("load_reached")
     if key == "replay.load" and ran is not None and ran != float(value):
         return f"{value} (ran {ran:.4g})"
-    return value if len(value) <= _TEXT else f"{value[: _TEXT - 1]}…"
+    return terminal.shortened(value, _TEXT)
 
 
 def _range(figures: Sequence[Mapping[str, Any]], key: str) -> str:

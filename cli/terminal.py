@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -163,6 +163,23 @@ def caption(notes: Sequence[str], *, everything: bool, left: int = 0, what: str 
     counts = {what: left, "note": len(notes) - len(shown)}
     more = " and ".join(f"{count} more {name}{'s' if count > 1 else ''}" for name, count in counts.items() if count)
     return "\n".join([*shown, f"--all prints {more}."])
+
+
+def beside_recorded(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], recorded: Mapping[str, str]
+) -> tuple[list[str], list[list[str]]]:
+    """Return the columns and rows of a table with what was *recorded*, by the name of its row, before the results."""
+    return [columns[0], "recorded", *columns[1:]], [[name, recorded.get(name, ""), *cells] for name, *cells in rows]
+
+
+def shortened(text: str, longest: int) -> str:
+    """Cut a text of more than *longest* characters."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def one_line(text: str, longest: int) -> str:
+    """Return the same without line breaks and wider blanks."""
+    return shortened(" ".join(text.split()), longest)
 
 
 @contextmanager

@@ -43,26 +43,26 @@ def validate(
 
     Example: tiersim validate depth
     """
-    from tiersim.scenarios.validation import interval_report, report
+    from tiersim.scenarios.validation import interval_report, registry, report
 
     if model_error is not None and (name is not None or quick or traces is None):
         raise ScenarioError(
             "--model-error is learned from every experiment: give --traces, and neither a name nor --quick"
         )
-    if name is not None and name not in report.NAMES:
+    every = tuple(registry.EXPERIMENTS)
+    if name is not None and name not in every:
         raise ScenarioError(
-            f"{name!r} is not an"
-            f" experiment{did_you_mean(name, report.NAMES) or '; they are ' + ', '.join(report.NAMES)}"
+            f"{name!r} is not an experiment{did_you_mean(name, every) or '; they are ' + ', '.join(every)}"
         )
     for target in (markdown, page, model_error):
         if target is not None:
             check_target(target, force=True)
-    names = (name,) if name is not None else report.quick_names() if quick else report.NAMES
+    names = (name,) if name is not None else registry.quick_names() if quick else every
     if len(names) > 1:
-        terminal.notice(report.expected_time(names))
+        terminal.notice(registry.expected_time(names))
     experiments = []
     with terminal.progress_bar("validating") as progress:
-        for found in report.run(names, traces):
+        for found in registry.run(names, traces):
             experiments.append(found)
             if progress is not None:
                 progress(len(experiments), len(names))

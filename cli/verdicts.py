@@ -1,6 +1,7 @@
 """What is said of results: whether the load is carried, the busiest part, the error to expect, caveats."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from tiersim.scenarios.load_steps import whole_loads
@@ -54,6 +55,12 @@ _CALIBRATIONS = {
     "calibrated": "Calibration passed.",
 }
 _NO_EFFECT = " has no effect here: "
+#: Of a figure that is no prediction, or no more than a guide: nobody compared such figures with measurements.
+ERROR_UNKNOWN = "error unknown"
+WHY_UNKNOWN = (
+    "Error unknown{}. For replays like this (another kind of storage, or not calibrated), no {} was ever compared with"
+    " a measurement."
+)
 _BASES = {
     "calibrated": "calibrated",
     "extrapolated": "buffer pool larger, CPU busier or reads more than recorded",
@@ -253,6 +260,30 @@ def loads_not_run(summaries: Iterable[Summary]) -> list[str]:
         said = f"{one['asked']:.4g} × the recorded load ran as {one['ran']:.4g} ×"
         found.setdefault(one["whole"], {})[said] = None
     return [whole_loads(whole, said) for whole, said in found.items()]
+
+
+def calibration_note(found: Mapping[str, Any], queries: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Say what the run on the model of the recorded hardware gives; *queries* have names."""
+    means, reads = list[str](), list[str]()
+    for name, figures in found["classes"].items():
+        if not figures["decides"]:
+            continue
+        error_pct, shown = figures["error_pct"], queries.get(name, name)
+        means.append(f"{shown} {'not resolved' if error_pct is None else percent(error_pct)}")
+        if error_pct is not None and figures.get("read_error_pct"):
+            reads.append(f"{shown} {percent(figures['read_error_pct'], 1)}")
+    if found.get("read_error_pct") is not None:
+        reads.append(f"all statements {percent(found['read_error_pct'], 1)}")
+    passed = "passed" if found["verdict"] == "calibrated" else "failed"
+    limits = found["tolerance_pct"]
+    sentences = [
+        f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware).",
+        *(f"{reason}." for reason in found.get("reasons", ())),
+        f"Mean latency simulated on this scenario, against the recording: {', '.join(means) or 'nothing to compare'}"
+        f" (allowed: ±{limits['mean']:.0f} %)"
+        + (f"; pages read: {', '.join(reads)} (allowed: ±{limits['reads']:.0f} %)." if reads else "."),
+    ]
+    return " ".join(sentences)
 
 
 def _reach(multiples: Mapping[str, float]) -> str:

@@ -266,9 +266,8 @@ def replay(
     """Replay a block trace as the scenario says: open, partly open or closed (``docs/replay.md``).
 
     *playback* is the trace, where others play it, too. With *waits* the summary says where requests of each class wait
-    behind which. Without *tables* those of the result are empty. *progress* is
-    called with the number of commands that have
-    arrived. Raises ScenarioError when the trace does not fit, or does not have what the mode needs.
+    behind which. Without *tables* those of the result are empty. *progress* is called with the number of commands that
+    have arrived. Raises ScenarioError when the trace does not fit, or does not have what the mode needs.
     """
     part = PlayedRecording(Playback(found) if playback is None else playback, scenario)
     played = play([part], keep_requests, progress, waits)

@@ -31,8 +31,7 @@ class RecordedCommands:
     """Commands in order of arrival, columns of equal length; times in ns of the recording.
 
     ``stream`` is the code of who queued it, -1 if that was not recorded; ``latency_ns`` counts from ``intended_ns`` and
-    is
-    -1 where it was not measured.
+    is -1 where it was not measured.
     """
 
     time_ns: NDArray[np.int64]

@@ -232,9 +232,8 @@ def judge_waiting(
 
     *recorded* of it took *span_ns* when they were recorded. A queue cannot grow without bound here, and latency alone
     looks fine: what a slower device costs is throughput. A negative shortfall is a faster run. It is behind, too, when
-    most
-    sessions end late. Sessions that were stopped with the recording would have needed as much longer for all of it as
-    they were slower.
+    most sessions end late. Sessions that were stopped with the recording would have needed as much longer for all of it
+    as they were slower.
     """
     flow = flow or requests_of(metrics)
     intervals = len(flow.completions)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.marked import between, replaced
+from tests.marked import write
 from tiersim.traces.schema import (
     QUERY_COLUMNS,
     REFERENCE_COLUMNS,
@@ -37,18 +37,5 @@ def table(columns: Sequence[Column]) -> str:
 TABLES = {name: table(columns) for name, columns in _COLUMNS.items()}
 
 
-def main() -> None:
-    """Write the tables between their marks."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    for name, made in TABLES.items():
-        text = replaced(text, name, made)
-    DOCUMENT.write_text(text, encoding="utf-8")
-
-
-def on_page(name: str) -> str:
-    """Return the table that the page has."""
-    return between(DOCUMENT.read_text(encoding="utf-8"), name)
-
-
 if __name__ == "__main__":
-    main()
+    write(DOCUMENT, TABLES)

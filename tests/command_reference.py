@@ -57,10 +57,5 @@ def _row(one: Any) -> str:
     return f"| {names} | {left_out} | {said}{repeat} |"
 
 
-def main() -> None:
-    """Write the page."""
-    DOCUMENT.write_text(document(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    DOCUMENT.write_text(document(), encoding="utf-8")

@@ -5,7 +5,7 @@ writes them anew.
 import inspect
 from pathlib import Path
 
-from tests.marked import replaced
+from tests.marked import write
 from tiersim.cli import plots
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "plots.md"
@@ -28,4 +28,4 @@ def _first_sentence(name: str) -> str:
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(replaced(DOCUMENT.read_text(encoding="utf-8"), "plots", table()), encoding="utf-8")
+    write(DOCUMENT, {"plots": table()})

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.marked import between, replaced
+from tests.marked import write
 from tiersim.simulator.summary_model import Summary
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "result.md"
@@ -38,15 +38,5 @@ def _table(heading: str, keys: dict[str, dict[str, Any]]) -> str:
     return f"| {heading} | meaning |\n|---|---|\n" + "".join(rows)
 
 
-def on_page() -> str:
-    """Return the part that the page has."""
-    return between(DOCUMENT.read_text(encoding="utf-8"), NAME)
-
-
-def main() -> None:
-    """Write the part between its marks."""
-    DOCUMENT.write_text(replaced(DOCUMENT.read_text(encoding="utf-8"), NAME, part()), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write(DOCUMENT, {NAME: part()})

@@ -53,10 +53,5 @@ def document() -> str:
     return "\n".join(parts)
 
 
-def main() -> None:
-    """Write the page."""
-    DOCUMENT.write_text(document(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    DOCUMENT.write_text(document(), encoding="utf-8")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tests.marked import replaced
+from tests.marked import write
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.readers.mysql import views as mysql
 from tiersim.traces.readers.postgres import views as postgres
@@ -56,13 +56,5 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
-def main() -> None:
-    """Write the tables between their marks."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    for name, table in TABLES.items():
-        text = replaced(text, name, table())
-    DOCUMENT.write_text(text, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write(DOCUMENT, {name: table() for name, table in TABLES.items()})

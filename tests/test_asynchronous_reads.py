@@ -9,20 +9,15 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from tests.runs import needs_jit
+from tests.runs import needs_jit, run_database, statements_of
 from tiersim.devices.array.volume import add_array
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS
-from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
-from tiersim.simulator.database.database_state import LOOKUPS, OWN
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
+from tiersim.simulator.database.database_state import LOOKUPS
 from tiersim.simulator.database.sessions.processors import Costs
-from tiersim.simulator.metrics import new_metrics
 
 pytestmark = [pytest.mark.kernels, pytest.mark.shared]
 
@@ -60,15 +55,12 @@ def simulated_us(depth: int, workers: int, latency_us: float, page_us: float, ah
     builder = PlantBuilder(1)
     dies = [add_server(builder, f"part {part}", 1, round(latency_us * 1000)) for part in range(PARTS)]
     drive = add_array(builder, dies, "raid0", 8192, 1, "drive")
-    one, nothing = np.ones(1, np.uint8), np.zeros(1, np.int64)
-    loads = Statements([1], np.zeros(1, np.int32), np.full(1, OWN, np.uint8), nothing, nothing, nothing, one, one)
     costs = Costs(page_ns=round(page_us * 1000), async_read_ns=round(ahead_us * 1000))
     host = DatabaseHost(cores=16, frames=PAGES, costs=costs, io_workers=workers)
     relation = Relation(PAGES * ROWS_PER_PAGE, (1, PAGES), station=drive)
     demand = Demand(LOOKUPS, rows=READ_PAGES, depth=depth)
-    database = add_database(builder, host, [relation], [[demand]], loads)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    engine.run_database(builder.build(), database, metrics)
+    database = add_database(builder, host, [relation], [[demand]], statements_of(1))
+    run_database(builder, database)
     return float(database.done_ns[0]) / READ_PAGES / 1000
 
 

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.runs import metrics_of
 from tests.test_database_twins import LOG_NS, READ_NS, SEEDS, pick, run_sessions, statements, work_ns
 from tests.twins.background_writer import Writer
 from tests.twins.buffer_pool import Pool, Sweep
@@ -25,8 +26,6 @@ from tests.twins.wal import Wal
 from tests.twins.write_back import WriteBack
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
@@ -38,7 +37,6 @@ from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, LRU2, Database
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
-from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.kernels
@@ -75,7 +73,7 @@ def watched(
         )
         for page in range(sum(level_pages) if warm else 0):
             refer(database, page, 0, 0)
-        return builder, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9), disk
+        return builder, database, metrics_of(builder), disk
 
     builder, database, metrics, _ = fresh()
     engine.run_database(builder.build(64), database, metrics)
@@ -97,7 +95,7 @@ def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, se
         database = add_database(
             builder, DatabaseHost(**{"log_station": log} | host), [Relation(10, (1,))], [demands], load
         )
-        return builder, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9), log
+        return builder, database, metrics_of(builder), log
 
     builder, database, metrics, _ = fresh()
     engine.run_database(builder.build(64), database, metrics)

@@ -3,17 +3,15 @@
 import numpy as np
 import pytest
 
+from tests.runs import run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES, Plant
+from tiersim.devices.station_records import Plant
 from tiersim.errors import ScenarioError
-from tiersim.simulator.categories import FIRST_CLASS
-from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter, finish_writer, resume_writer
 from tiersim.simulator.database.buffer_pool.warm import refer
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
-from tiersim.simulator.database.database_state import COMPUTE, LOOKUP, LRU, OWN, TAKEN, Database
-from tiersim.simulator.metrics import new_metrics
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
+from tiersim.simulator.database.database_state import COMPUTE, LOOKUP, LRU, TAKEN, Database
 from tiersim.traces.schema import DATA_READ
 
 pytestmark = pytest.mark.kernels
@@ -32,12 +30,8 @@ def database_of(
     """One session that looks up a page, any of them, in each statement; its disk takes a microsecond."""
     builder = PlantBuilder(1)
     disk = add_server(builder, "disk", 64, _WRITE_NS)
-    count = len(cpu_ns)
-    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
-    loads = Statements(
-        [count], np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing,
-        nothing if think_ns is None else np.array(think_ns), np.array(cpu_ns), flags, flags,
-    )  # fmt: skip
+    think = {} if think_ns is None else {"think_ns": np.array(think_ns)}
+    loads = statements_of(1, len(cpu_ns), cpu_ns=cpu_ns, **think)
     host = DatabaseHost(1, frames, background_writer=writer or BackgroundWriter(), os_cache_pages=os_cache_pages)
     database = add_database(
         builder, host, [Relation(pages, (pages,), station=disk)], [[Demand(COMPUTE), Demand(LOOKUP)]], loads
@@ -47,8 +41,7 @@ def database_of(
 
 def run(builder: PlantBuilder, database: Database) -> tuple[Plant, int]:
     """Run to the end; returns the plant and how many pages were missed."""
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    plant, _, metrics = run_database(builder, database)
     return plant, int(metrics.latency[DATA_READ].sum())
 
 
@@ -191,8 +184,6 @@ def test_it_writes_as_many_pages_as_the_procedure_with_floating_point_numbers(se
 
 
 def test_it_goes_ahead_of_a_sweep_only() -> None:
-    flags, nothing = np.zeros(0, np.uint8), np.zeros(0, np.int64)
-    nobody = Statements([], np.zeros(0, np.int32), flags, nothing, nothing, nothing, flags, flags)
     host = DatabaseHost(1, 8, policy=LRU, background_writer=BackgroundWriter())
     with pytest.raises(ScenarioError, match="goes ahead of PostgreSQL's sweep"):
-        add_database(PlantBuilder(1), host, [], [], nobody)
+        add_database(PlantBuilder(1), host, [], [], statements_of(0))

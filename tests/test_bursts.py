@@ -1,19 +1,15 @@
 """SQL Server's checkpoints: when they come, what one write is for, how many are under way; those that go on and on."""
 
-import numpy as np
 import pytest
 
+from tests.runs import run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES, Plant
-from tiersim.simulator.categories import FIRST_CLASS
-from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.warm import refer
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
-from tiersim.simulator.database.database_state import COMPUTE, DIRTY_PAGES, LOG, LOOKUP, LRU2, OWN, Database
+from tiersim.simulator.database.database_state import COMPUTE, DIRTY_PAGES, LOG, LOOKUP, LRU2, Database
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
-from tiersim.simulator.metrics import new_metrics
 
 pytestmark = pytest.mark.kernels
 
@@ -43,19 +39,13 @@ def run(
     disk = add_server(builder, "disk", disks, write_ns)
     volume = add_server(builder, "log volume", 1, 10_000)
     statements = max(round(seconds * _S / cpu_ns), 1)
-    flags, nothing = np.ones(statements, np.uint8), np.zeros(statements, np.int64)
-    loads = Statements(
-        [statements], np.zeros(statements, np.int32), np.full(statements, OWN, np.uint8), nothing, nothing,
-        np.full(statements, cpu_ns), flags, flags,
-    )  # fmt: skip
+    loads = statements_of(1, statements, cpu_ns=cpu_ns)
     host = DatabaseHost(2, 2 * pages, log_station=volume, log=LogBlocks(), checkpoints=checkpoints, policy=LRU2)
     relations = [Relation(pages * 10, (pages,), station=disk, temp=temp)]
     database = add_database(builder, host, relations, [demands], loads, intervals=intervals)
     for page in range(pages):
         refer(database, page, int(page < dirty), 0)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, intervals + 1, _S)
-    plant: Plant
-    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    plant, _, _ = run_database(builder, database, intervals, _S)
     return database, int(plant.work_ns[disk, 0]) // write_ns
 
 
@@ -98,10 +88,7 @@ def test_writes_end_at_pages_that_are_clean() -> None:
     """Of every third page that is clean, pairs are left."""
     builder = PlantBuilder(1)
     disk, volume = add_server(builder, "disk", 64, 20_000), add_server(builder, "log volume", 1, 10_000)
-    one, nothing = np.ones(150, np.uint8), np.zeros(150, np.int64)
-    loads = Statements(
-        [150], np.zeros(150, np.int32), np.full(150, OWN, np.uint8), nothing, nothing, np.full(150, 10 * _MS), one, one
-    )
+    loads = statements_of(1, 150, cpu_ns=10 * _MS)
     host = DatabaseHost(
         1, 600, log_station=volume, log=LogBlocks(), checkpoints=BurstCheckpoints(interval_ns=_S), policy=LRU2
     )
@@ -109,8 +96,7 @@ def test_writes_end_at_pages_that_are_clean() -> None:
     database = add_database(builder, host, [Relation(3000, (300,), station=disk)], [does], loads)
     for page in range(300):
         refer(database, page, int(page % 3 != 2), 0)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, _S)
-    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    plant, _, _ = run_database(builder, database, 1, _S)
     assert int(plant.work_ns[disk, 0]) // 20_000 == 100 + 1
     assert database.checkpointer[0]["written_pages"] == 200
 

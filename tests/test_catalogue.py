@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests import device_reference
 from tiersim.devices import catalogue
 from tiersim.devices.catalogue import kinds, load_device, names, schema
 from tiersim.devices.hdd.disk_drive import Hdd
@@ -211,8 +210,3 @@ def test_the_schema_of_a_kind_has_its_keys(kind: str) -> None:
 def test_there_is_no_schema_of_an_unknown_kind() -> None:
     with pytest.raises(ScenarioError, match=r"'flsh' is not one of hdd, .*; did you mean 'flash'"):
         schema("flsh")
-
-
-def test_the_device_reference_is_that_of_catalogue_and_schemas() -> None:
-    """If it is not: ``python -m tests.device_reference``."""
-    assert device_reference.DOCUMENT.read_text(encoding="utf-8") == device_reference.document()

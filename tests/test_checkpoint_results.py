@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.runs import statements_of
 from tiersim.devices.plant import PlantBuilder
-from tiersim.scenarios.statements.result import (
+from tiersim.scenarios.statements.course import (
     Course,
     checkpoints_of,
     database_table,
@@ -14,7 +15,7 @@ from tiersim.scenarios.statements.result import (
     log_of,
 )
 from tiersim.simulator.categories import FIRST_CLASS, TRANSACTION
-from tiersim.simulator.database.build import DatabaseHost, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, BY_TIME, IDLE, SYNCING, WRITING, Checkpoints
 from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.metrics import new_metrics, record_sync
@@ -27,16 +28,8 @@ SECONDS, CHECKPOINT = 100, (40, 60)
 
 def database(**checkpointer: int) -> Database:
     """A database that ran, for as many seconds."""
-    nothing, none = np.zeros(0, np.int64), np.zeros(0, np.uint8)
-    statements = Statements([], np.zeros(0, np.int32), none, nothing, nothing, nothing, none, none)
-    made = add_database(
-        PlantBuilder(1),
-        DatabaseHost(cores=1, frames=1, checkpoints=Checkpoints()),
-        [],
-        [],
-        statements,
-        intervals=SECONDS,
-    )
+    host = DatabaseHost(cores=1, frames=1, checkpoints=Checkpoints())
+    made = add_database(PlantBuilder(1), host, [], [], statements_of(0), intervals=SECONDS)
     for name, value in checkpointer.items():
         made.checkpointer[0][name] = value
     return made

@@ -3,18 +3,15 @@
 import numpy as np
 import pytest
 
-from tests.runs import needs_jit
+from tests.runs import needs_jit, run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES, Plant
-from tiersim.simulator.categories import FIRST_CLASS
-from tiersim.simulator.compiled import engine
+from tiersim.devices.station_records import Plant
 from tiersim.simulator.database.buffer_pool.warm import refer
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
-from tiersim.simulator.database.database_state import COMPUTE, DIRTY_PAGES, LOG, LOOKUP, OWN, Database
+from tiersim.simulator.database.database_state import COMPUTE, DIRTY_PAGES, LOG, LOOKUP, Database
 from tiersim.simulator.database.wal.log import Log
-from tiersim.simulator.metrics import new_metrics
 
 pytestmark = pytest.mark.kernels
 
@@ -41,11 +38,7 @@ def run(
     builder = PlantBuilder(1)
     disk = add_server(builder, "disk", 8, write_ns)
     volume = add_server(builder, "log volume", 1, 10_000)
-    flags, nothing = np.ones(statements, np.uint8), np.zeros(statements, np.int64)
-    loads = Statements(
-        [statements], np.zeros(statements, np.int32), np.full(statements, OWN, np.uint8), nothing, nothing,
-        np.full(statements, cpu_ns), flags, flags,
-    )  # fmt: skip
+    loads = statements_of(1, statements, cpu_ns=cpu_ns)
     host = DatabaseHost(
         2, frames, log_station=volume, log=log or Log(), checkpoints=checkpoints, os_cache_pages=os_cache_pages
     )
@@ -54,8 +47,7 @@ def run(
     if pages <= frames:
         for page in range(pages):
             refer(database, page, 0, 0)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, intervals + 1, _S)
-    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    plant, _, _ = run_database(builder, database, intervals, _S)
     return database, plant, disk
 
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.runs import metrics_of
 from tests.test_database_twins import LOG_NS, SEEDS, both, pick, run_sessions, statements, work_ns
 from tests.twins.binary_log import Groups
 from tests.twins.clock import Clock, Process
@@ -18,15 +19,12 @@ from tests.twins.stand_in import WRITE, Recorded
 from tests.twins.wal import Wal
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.database_state import COMPUTE, LOG, LOOKUP, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log, Replica
-from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.kernels
@@ -61,7 +59,7 @@ def test_binary_log(seed: int, sessions: int, sync_every: int, delay_ns: int, co
         return builder, volume, database
 
     builder, _, database = fresh()
-    metrics = [new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9) for _ in range(2)]
+    metrics = [metrics_of(builder) for _ in range(2)]
     engine.run_database(builder.build(16), database, metrics[0])
     builder, volume, other = fresh()
     recorder = Recorded(GROUP_NS)
@@ -108,7 +106,7 @@ def test_journal(seed: int, sessions: int, has_binary_log: bool, cpu_ns: int, th
         return builder, database
 
     builder, database = fresh()
-    metrics = [new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9) for _ in range(2)]
+    metrics = [metrics_of(builder) for _ in range(2)]
     engine.run_database(builder.build(16), database, metrics[0])
     builder, other = fresh()
     ReferenceEngine(builder.build(16), [], metrics[1], database=other).run()

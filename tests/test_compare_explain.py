@@ -19,7 +19,8 @@ from tiersim.cli.comparison import comparison
 from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
 from tiersim.cli.measured import MeasuredFigure, read_measured
-from tiersim.cli.statements import DIP, faster_outside, show_statements
+from tiersim.cli.statements import show_statements
+from tiersim.cli.time_by_part import faster_outside
 from tiersim.errors import TraceError
 from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE
 from tiersim.simulator.result import load_result, save_result
@@ -326,7 +327,7 @@ def test_a_saturated_run_has_no_shares_of_time_and_no_dip(monkeypatch: pytest.Mo
     )
     show_statements([steady, saturated], everything=False)
     assert shown["  waiting for data reads"] == ["57 %", ""]
-    assert shown[DIP] == ["worst 5 s: 22 % below mean", ""]
+    assert shown["transactions/s in a checkpoint"] == ["worst 5 s: 22 % below mean", ""]
 
 
 def test_a_station_says_how_long_a_request_is_there_and_how_much_of_that_it_waits() -> None:

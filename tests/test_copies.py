@@ -2,17 +2,14 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pytest
 
+from tests.runs import run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import PASS_ON_NS, RESOURCES, Plant
-from tiersim.simulator.categories import FIRST_CLASS
-from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
-from tiersim.simulator.database.database_state import COPY, OWN, SPENT, Database
-from tiersim.simulator.metrics import new_metrics
+from tiersim.devices.station_records import PASS_ON_NS, Plant
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
+from tiersim.simulator.database.database_state import COPY, SPENT, Database
 from tiersim.traces.schema import BACKUP
 
 pytestmark = pytest.mark.kernels
@@ -52,20 +49,16 @@ def run(
     data = add_server(builder, "data", places, READ_NS)
     other = add_server(builder, "other", places, READ_NS)
     add_server(builder, "target", places, WRITE_NS)
-    ones, nothing = np.ones(sessions, np.uint8), np.zeros(sessions, np.int64)
-    statements = Statements(
-        range(1, sessions + 1), np.zeros(sessions, np.int32), np.full(sessions, OWN, np.uint8),
-        nothing, nothing, nothing, ones, ones,
-    )  # fmt: skip
     relations = [
         Relation(pages, (1, pages - 1), station=data),
         Relation(max(other_pages, 1), (other_pages,), station=other),
     ]
     relations = relations if other_pages else relations[:1]
     demand = replace(demand, tables=min(demand.tables, len(relations)))
-    database = add_database(builder, DatabaseHost(cores=cores, frames=10), relations, [[demand]], statements)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    plant, outcome = engine.run_database(builder.build(16), database, metrics)
+    database = add_database(
+        builder, DatabaseHost(cores=cores, frames=10), relations, [[demand]], statements_of(sessions)
+    )
+    plant, outcome, metrics = run_database(builder, database)
     assert outcome.left == sessions
     assert metrics.latency[BACKUP].sum() == sessions * backups
     return Run(database, plant)

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.runs import metrics_of
 from tests.twins.buffer_pool import Lru, Policy, Pool, Sweep
 from tests.twins.clock import Clock, Process
 from tests.twins.locks import Locks
@@ -19,8 +20,6 @@ from tests.twins.sessions import Sessions, Statement
 from tests.twins.wal import Wal
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import refer
@@ -40,7 +39,6 @@ from tiersim.simulator.database.database_state import (
 )
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log import Log
-from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.kernels
@@ -82,7 +80,7 @@ def both(
         database = add_database(builder, DatabaseHost(**{"log_station": log} | host), relations, [demands], load)
         for page in range(warm_pages):
             refer(database, page, 0, 0)
-        return builder, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+        return builder, database, metrics_of(builder)
 
     builder, database, metrics = fresh()
     engine.run_database(builder.build(16), database, metrics)

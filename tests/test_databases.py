@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from tests.databases import DatabaseCase, database_cases
 from tests.examples import examples
+from tests.runs import run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES
 from tiersim.kernel.blocks import of_tables
 from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC, STATEMENT, TRANSACTION
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
-from tiersim.simulator.database.build import NO_DATABASE, DatabaseHost, Demand, Relation, Statements, add_database
+from tiersim.simulator.database.build import NO_DATABASE, DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.database_state import (
     AFTER,
     ASYNC_READ_NS,
@@ -56,7 +56,7 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.sessions.processors import Costs
-from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.policies import misses, numbered
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.traces.schema import DATA_READ
@@ -180,26 +180,14 @@ def sessions_of(
 ) -> tuple[Database, Metrics]:
     builder = PlantBuilder(seed)
     disk = add_server(builder, "disk", 64, 1_000_000)
-    count = sessions * statements
-    nothing, flags = np.zeros(count, np.int64), np.ones(count, np.uint8)
-    loads = Statements(
-        [(place + 1) * statements for place in range(sessions)],
-        np.zeros(count, np.int32),
-        np.full(count, OWN, np.uint8),
-        nothing,
-        nothing,
-        np.full(count, cpu_ns),
-        flags,
-        flags,
-    )
+    loads = statements_of(sessions, statements, cpu_ns=cpu_ns)
     relations = [Relation(rows, (1, 40, 400), exponent, station=disk)]
     host = DatabaseHost(
         cores=cores, frames=frames, policy=policy, ramp_pages=ramp_pages, counted_from_ns=counted_from_ns,
         midpoint=Midpoint(old_time_ns=0),
     )  # fmt: skip
     database = add_database(builder, host, relations, [[Demand(COMPUTE), Demand(LOOKUP)]], loads)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 4, 10**9)
-    engine.run_database(builder.build(16), database, metrics)
+    _, _, metrics = run_database(builder, database, 3)
     return database, metrics
 
 
@@ -226,12 +214,10 @@ def test_sessions_begin_when_those_before_them_are_over() -> None:
     """Three sessions of 2, 3 and 1 ms; two that wait for all of them, one that waits for these, too."""
     builder = PlantBuilder(1)
     waits = np.array([OWN, OWN, OWN, AFTER, AFTER, AFTER], np.uint8)
-    over, nothing, ones = np.array([0, 0, 0, 3, 3, 5]), np.zeros(6, np.int64), np.ones(6, np.uint8)
     cpu_ns = np.array([2, 3, 1, 2, 1, 1]) * 1_000_000
-    loads = Statements(range(1, 7), np.zeros(6, np.int32), waits, over, nothing, cpu_ns, ones, ones)
+    loads = statements_of(6, cpu_ns=cpu_ns, waits_for=waits, start_ns=np.array([0, 0, 0, 3, 3, 5]))
     database = add_database(builder, DatabaseHost(cores=8, frames=1), [Relation(1, (1,))], [[Demand(COMPUTE)]], loads)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    engine.run_database(builder.build(16), database, metrics)
+    run_database(builder, database)
     assert database.done_ns == pytest.approx(np.array([2, 3, 1, 5, 4, 6]) * 1_000_000, abs=10)
 
 
@@ -266,25 +252,12 @@ def test_where_the_time_of_a_statement_went() -> None:
     builder = PlantBuilder(1)
     disk = add_server(builder, "disk", 1, 1_000_000)
     log = add_server(builder, "log", 1, 200_000)
-    count = 2
-    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
-    loads = Statements(
-        [count],
-        np.zeros(count, np.int32),
-        np.full(count, OWN, np.uint8),
-        nothing,
-        nothing,
-        np.full(count, 300_000),
-        flags,
-        flags,
-    )
     demands = [Demand(COMPUTE), Demand(LOOKUP, dirties=True), Demand(LOG, log_bytes=1)]
     costs = Costs(lookup_ns=4000, page_ns=1000, read_ns=20_000, evict_dirty_ns=3000, change_ns=500)
     host = DatabaseHost(cores=1, frames=1, log_station=log, costs=costs, slowdown=(2000,))
     relations = [Relation(1, (1, 1), station=disk)]
-    database = add_database(builder, host, relations, [demands], loads)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    engine.run_database(builder.build(16), database, metrics)
+    database = add_database(builder, host, relations, [demands], statements_of(1, 2, cpu_ns=300_000))
+    run_database(builder, database)
     spent = dict(zip(SPENT, database.spent[0].tolist(), strict=True))
     # index and heap page are read twice each; both heap pages were changed, one of them had to be written in between
     cpu = 2 * (300_001 + 4000 + 2 * 1000 + 500 + 2 * 20_000) + 3000
@@ -296,15 +269,9 @@ def test_where_the_time_of_a_statement_went() -> None:
 def in_service_order(sessions: int, cpu_order: int, seed: int = 1) -> list[int]:
     """Return which session is served next when all ask one core at the same moment."""
     builder = PlantBuilder(seed)
-    nothing, flags = np.zeros(sessions, np.int64), np.ones(sessions, np.uint8)
-    loads = Statements(
-        range(1, sessions + 1), np.zeros(sessions, np.int32), np.full(sessions, OWN, np.uint8), nothing, nothing,
-        np.full(sessions, 100_000), flags, flags,
-    )  # fmt: skip
     host = DatabaseHost(cores=1, frames=4, cpu_order=cpu_order)
-    database = add_database(builder, host, [], [[Demand(COMPUTE)]], loads)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    engine.run_database(builder.build(16), database, metrics)
+    database = add_database(builder, host, [], [[Demand(COMPUTE)]], statements_of(sessions, cpu_ns=100_000))
+    run_database(builder, database)
     return [int(session) for session in np.argsort(database.done_ns)]
 
 
@@ -358,14 +325,9 @@ def test_a_statement_starts_when_it_is_first_served() -> None:
 
 def test_a_client_on_the_same_host_takes_its_processors_and_is_no_part_of_the_statement() -> None:
     builder = PlantBuilder(1)
-    flags, nothing = np.ones(2, np.uint8), np.zeros(2, np.int64)
-    loads = Statements(
-        [1, 2], np.zeros(2, np.int32), np.full(2, OWN, np.uint8), nothing, nothing, np.full(2, 100_000), flags, flags,
-        client_ns=np.full(2, 2_500_000),
-    )  # fmt: skip
+    loads = statements_of(2, cpu_ns=100_000, client_ns=np.full(2, 2_500_000))
     database = add_database(builder, DatabaseHost(cores=1, frames=4), [], [[Demand(COMPUTE)]], loads)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    engine.run_database(builder.build(16), database, metrics)
+    _, _, metrics = run_database(builder, database)
     assert int(database.done_ns.max()) == 2 * 2_600_001
     assert metrics.latency_sum_ns[:, STATEMENT].sum() == 2 * 100_001
     assert metrics.latency_max_ns[TRANSACTION] == 2 * 2_600_001
@@ -373,29 +335,18 @@ def test_a_client_on_the_same_host_takes_its_processors_and_is_no_part_of_the_st
 
 def test_a_slice_is_slower_beside_others() -> None:
     builder = PlantBuilder(1)
-    flags = np.ones(2, np.uint8)
-    nothing = np.zeros(2, np.int64)
-    loads = Statements(
-        [1, 2], np.zeros(2, np.int32), np.full(2, OWN, np.uint8), nothing, nothing, np.full(2, 500_000), flags, flags
-    )
     host = DatabaseHost(cores=2, frames=4, slowdown=(1000, 1500))
-    database = add_database(builder, host, [], [[Demand(COMPUTE)]], loads)
-    engine.run_database(
-        builder.build(16), database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    )
+    database = add_database(builder, host, [], [[Demand(COMPUTE)]], statements_of(2, cpu_ns=500_000))
+    run_database(builder, database)
     assert sorted(database.done_ns.tolist()) == [500_001, 750_001]
 
 
 def test_a_commit_is_a_write_and_then_a_flush() -> None:
     builder = PlantBuilder(1)
     log = add_server(builder, "log", 1, 200_000)
-    flags, nothing = np.ones(1, np.uint8), np.zeros(1, np.int64)
-    loads = Statements([1], np.zeros(1, np.int32), np.full(1, OWN, np.uint8), nothing, nothing, nothing, flags, flags)
-    database = add_database(
-        builder, DatabaseHost(cores=1, frames=4, log_station=log), [], [[Demand(LOG, log_bytes=9000)]], loads
-    )
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    engine.run_database(builder.build(16), database, metrics)
+    host = DatabaseHost(cores=1, frames=4, log_station=log)
+    database = add_database(builder, host, [], [[Demand(LOG, log_bytes=9000)]], statements_of(1))
+    _, _, metrics = run_database(builder, database)
     assert int(database.done_ns[0]) == 400_002
     assert database.log[0]["written_bytes"] == 16384
     assert int(metrics.latency[TRANSACTION].sum()) == int(metrics.latency[LOG_SYNC].sum()) == 1
@@ -423,17 +374,10 @@ def test_a_page_that_many_sessions_miss_is_read_once() -> None:
 def test_a_dirty_page_is_written_before_its_frame_is_used_again() -> None:
     builder = PlantBuilder(5)
     disk = add_server(builder, "disk", 1, 1_000_000)
-    count = 50
-    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
-    loads = Statements(
-        [count], np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing, nothing, nothing, flags, flags
-    )
     relations = [Relation(1000, (1000,), 0.0, station=disk)]
-    database = add_database(
-        builder, DatabaseHost(cores=1, frames=2), relations, [[Demand(LOOKUP, dirties=True)]], loads
-    )
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    does = [[Demand(LOOKUP, dirties=True)]]
+    database = add_database(builder, DatabaseHost(cores=1, frames=2), relations, does, statements_of(1, 50))
+    plant, _, metrics = run_database(builder, database)
     missed = int(metrics.latency[DATA_READ].sum())
     written = int(plant.stations[disk]["finished"]) - missed
     assert written == missed - int(database.dirty.sum())

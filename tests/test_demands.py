@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.runs import run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES, Plant
-from tiersim.simulator.categories import FIRST_CLASS
-from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
+from tiersim.devices.station_records import Plant
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.database_state import (
     COMPUTE,
     LOCK,
@@ -23,7 +22,6 @@ from tiersim.simulator.database.database_state import (
     LOOKUP,
     LOOKUPS,
     LRU,
-    OWN,
     SCAN,
     SPENT,
     SPILL,
@@ -31,7 +29,6 @@ from tiersim.simulator.database.database_state import (
     Database,
 )
 from tiersim.simulator.database.sessions.processors import Costs
-from tiersim.simulator.metrics import new_metrics
 
 pytestmark = pytest.mark.kernels
 
@@ -70,29 +67,16 @@ def run(
     heap: int = PAGES,
     places: int = 64,
     cpu_ns: int = 0,
-    begins: NDArray[np.uint8] | None = None,
-    ends: NDArray[np.uint8] | None = None,
+    **columns: NDArray[np.uint8],
 ) -> Run:
     builder = PlantBuilder(3)
     disk = add_server(builder, "disk", places, MS)
     log = add_server(builder, "log", 1, MS // 5)
-    count = sessions * statements
-    ones, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
-    loads = Statements(
-        [(place + 1) * statements for place in range(sessions)],
-        np.zeros(count, np.int32),
-        np.full(count, OWN, np.uint8),
-        nothing,
-        nothing,
-        np.full(count, cpu_ns),
-        ones if begins is None else begins,
-        ones if ends is None else ends,
-    )
+    loads = statements_of(sessions, statements, cpu_ns=cpu_ns, **columns)
     relations = [Relation(rows, (1, 8, heap), station=disk), Relation(8, (1,), station=disk)]
     host = replace(host or DatabaseHost(cores=16, frames=4000), log_station=log, temp_station=log)
     database = add_database(builder, host, relations, [demands], loads)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    plant, _, _ = run_database(builder, database)
     return Run(database, plant, disk)
 
 
@@ -252,17 +236,10 @@ def test_all_sessions_on_one_row_are_one_server() -> None:
     builder = PlantBuilder(3)
     log = add_server(builder, "log", 8, MS // 5)
     count = 8 * 20
-    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
-    loads = Statements(
-        [(place + 1) * 20 for place in range(8)], np.zeros(count, np.int32), np.full(count, OWN, np.uint8),
-        nothing, nothing, np.full(count, MS), flags, flags,
-    )  # fmt: skip
     host = DatabaseHost(cores=16, frames=10, log_station=log)
     relations = [Relation(1, (1,)), Relation(1, (1,), station=log)]
-    database = add_database(builder, host, relations, [LOCKED], loads)
-    engine.run_database(
-        builder.build(16), database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    )
+    database = add_database(builder, host, relations, [LOCKED], statements_of(8, 20, cpu_ns=MS))
+    run_database(builder, database)
     ended = np.sort(database.done_ns)
     assert np.diff(ended) == pytest.approx(1.4 * MS, abs=100)
     assert database.spent[0, SPENT.index("lock")] == pytest.approx(sum(7 * 1.4 * MS for _ in range(count)), rel=0.05)

@@ -2,6 +2,7 @@
 of a fraction of a second.
 """
 
+import doctest
 import re
 import runpy
 import shlex
@@ -24,6 +25,13 @@ def blocks(document: str, language: str = "") -> list[str]:
     text = (ROOT / document).read_text(encoding="utf-8")
     found = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return [content for of, content in found if of == language]
+
+
+def modules_with_examples() -> list[str]:
+    rooms = [ROOT / "src" / "tiersim" / name for name in ("cli", "scenarios", "simulator", "devices", "traces", "")]
+    found = (path for room in rooms for path in room.glob("**/*.py"))  # through links, which ** does not follow
+    shown = {path.relative_to(rooms[-1]) for path in found if ">>> " in path.read_text(encoding="utf-8")}
+    return sorted(f"tiersim.{'.'.join(path.with_suffix('').parts)}" for path in shown)
 
 
 def commands() -> list[str]:
@@ -96,3 +104,10 @@ def test_every_name_of_the_interface_is_there_and_described() -> None:
     for name in listed:
         module, _, last = name.rpartition(".")
         assert getattr(import_module(module), last).__doc__, name
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_the_examples_in_docstrings_are_true(name: str) -> None:
+    found = doctest.testmod(import_module(name))
+    assert found.attempted > 0
+    assert found.failed == 0

@@ -1,7 +1,6 @@
 """The documents stay short: what is written by hand has at most 40,000 words."""
 
-from tests import marked, result_tables
-from tests.bundle_tables import TABLES, on_page
+from tests import bundle_tables, marked, result_tables
 from tests.documents import DOCS, PAGES, PARTS, words, written_by_hand
 
 _MOST_WORDS = 40_000
@@ -26,9 +25,11 @@ def test_a_table_is_marked_as_a_whole_and_counts_nothing() -> None:
 
 def test_the_tables_of_a_bundle_are_those_of_the_schema() -> None:
     """If they are not: ``python -m tests.bundle_tables``."""
-    assert {name: on_page(name) for name in TABLES} == TABLES
+    text = bundle_tables.DOCUMENT.read_text(encoding="utf-8")
+    assert {name: marked.between(text, name) for name in bundle_tables.TABLES} == bundle_tables.TABLES
 
 
 def test_the_tables_of_a_result_are_those_of_the_schema() -> None:
     """If they are not: ``python -m tests.result_tables``."""
-    assert result_tables.on_page() == result_tables.part()
+    text = result_tables.DOCUMENT.read_text(encoding="utf-8")
+    assert marked.between(text, result_tables.NAME) == result_tables.part()

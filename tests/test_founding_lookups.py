@@ -2,20 +2,16 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 
+from tests.runs import run_database, statements_of
 from tiersim.devices.array.volume import Volume, add_volume
 from tiersim.devices.catalogue import load_device
 from tiersim.devices.hdd.disk_drive import Hdd
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.station_records import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS
-from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
-from tiersim.simulator.database.database_state import LOOKUP, LOOKUPS, OWN
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
+from tiersim.simulator.database.database_state import LOOKUP, LOOKUPS
 from tiersim.simulator.database.sessions.processors import Costs
-from tiersim.simulator.metrics import new_metrics
 
 #: The document's costs: 26 us for a read of 8 KiB into a full pool, of which just over 3 are the eviction; 16 to 17 for
 #: one ahead; 4 a row.
@@ -47,16 +43,11 @@ def totals(rows: int, statements: int) -> tuple[int, int, int, int]:
     """Simulate statements on eight drives: (ns, CPU, reads, ns in them)."""
     builder = PlantBuilder(1)
     disks = add_volume(builder, Volume("data", drive(), 8, "raid0", 64 << 10))
-    ones, nothing = np.ones(statements, np.uint8), np.zeros(statements, np.int64)
-    loads = Statements(
-        [statements], np.zeros(statements, np.int32), np.full(statements, OWN, np.uint8),
-        nothing, nothing, nothing, ones, ones,
-    )  # fmt: skip
+    loads = statements_of(1, statements)
     demands = [Demand(LOOKUP, table=1), Demand(LOOKUPS, rows=rows, depth=64, in_order=False, threshold=26)]
     relations = [Relation(10**9, (1, LEAF_PAGES), station=disks), Relation(10**9, SEEK_PAGES, station=disks)]
     database = add_database(builder, DatabaseHost(cores=8, frames=FRAMES, costs=COSTS), relations, [demands], loads)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**12)
-    plant, _ = engine.run_database(builder.build(), database, metrics)
+    plant, _, _ = run_database(builder, database, 1, 10**12)
     station = plant.stations[disks]
     return (
         int(database.done_ns[-1]),

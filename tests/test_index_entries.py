@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.counted_databases import HEAP_PAGES, INDEX_PAGES, ROWS
+from tests.runs import statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES, Plant
@@ -21,8 +22,8 @@ from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.buffer_pool.warm import warm
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
-from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, OWN, Database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
+from tiersim.simulator.database.database_state import LOCK, LOG, LOOKUP, Database
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.popularity import NONE_MOVED, first_updates, updated_pages, updates_before, zipf
@@ -56,13 +57,9 @@ def _made(
     disk = add_server(builder, "disk", 1, 1000)
     update = Demand(LOCK, dirties=True, log_bytes=_RECORD, entry_share=entry_share, needs_room=needs_room)
     demands = [Demand(LOOKUP), update, *([Demand(LOG, log_bytes=_COMMIT)] if commits else [])]
-    nothing, flags = np.zeros(UPDATES, np.int64), np.ones(UPDATES, np.uint8)
-    statements = Statements(
-        [UPDATES], np.zeros(UPDATES, np.int32), np.full(UPDATES, OWN, np.uint8), nothing, nothing, nothing, flags, flags
-    )
     host = DatabaseHost(1, frames, log_station=disk, log=Log(image_bytes=_IMAGE, hint_images=hint_images))
     relation = Relation(TABLE_ROWS, (1, LEAVES, HEAP), 0.5, station=disk, updates=seen, indexes=indexes)
-    database = add_database(builder, host, [relation], [demands], statements)
+    database = add_database(builder, host, [relation], [demands], statements_of(1, UPDATES))
     return builder.build(64), database, len(builder.stations)
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.counted_databases import FRAMES, MISSED, counted_database
-from tests.runs import needs_jit
-from tests.test_pool import statements_of
+from tests.runs import needs_jit, statements_of
 from tests.test_statements import scenario
 from tiersim.devices.plant import PlantBuilder
 from tiersim.scenarios.calibration.popularity import AccessedTable, Law

@@ -10,19 +10,17 @@ from hypothesis import strategies as st
 
 from tests.databases import DatabaseCase, binary_logs, database_cases, logs, page_cleaners, threaded_logs
 from tests.examples import examples
-from tests.runs import needs_jit
+from tests.runs import needs_jit, run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.innodb import group_ms
-from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
 from tiersim.simulator.database.buffer_pool.flush_list import checkpoint_age
 from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.buffer_pool.warm import settle, warm
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (
     COMPUTE,
@@ -32,14 +30,12 @@ from tiersim.simulator.database.database_state import (
     LOOKUP,
     LRU,
     MIDPOINT,
-    OWN,
     UNUSED,
     VALID,
     Database,
 )
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 from tiersim.simulator.database.wal.log import Log
-from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.reference.engine import ReferenceEngine
 
 pytestmark = pytest.mark.kernels
@@ -138,12 +134,7 @@ def run(
     """
     builder = PlantBuilder(1)
     disk, volume = add_server(builder, "disk", 16, _MS), add_server(builder, "log volume", 1, _MS // 10)
-    count = sessions * statements
-    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
-    loads = Statements(
-        [(place + 1) * statements for place in range(sessions)], np.zeros(count, np.int32),
-        np.full(count, OWN, np.uint8), nothing, nothing, np.full(count, 1000), flags, flags,
-    )  # fmt: skip
+    loads = statements_of(sessions, statements, cpu_ns=1000)
     host = DatabaseHost(
         8, frames, log_station=volume, log=log or Log(full_page_writes=False, segment_bytes=1 << 40), policy=MIDPOINT,
         page_cleaner=cleaner or PageCleaner(), doublewrite_station=disk,
@@ -156,8 +147,7 @@ def run(
     if aged is not None:
         warm(database, builder.build(16), transaction_ns=_MS, most_references=20_000)
         settle(database, 0, *aged)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    plant, _ = engine.run_database(builder.build(16), database, metrics, progress=goes_on())
+    plant, _, _ = run_database(builder, database, progress=goes_on())
     return database, int(plant.work_ns[disk, 0]) // _MS, int(plant.work_ns[volume, 0]) // (_MS // 10)
 
 
@@ -313,8 +303,7 @@ def test_the_checkpoint_gets_no_older_than_it_may(form: int) -> None:
 
 def test_parts_that_do_not_go_together_are_refused() -> None:
     def make(host: DatabaseHost) -> None:
-        nothing = np.zeros(0, np.int64)
-        add_database(PlantBuilder(1), host, [], [], Statements([], *[nothing] * 7))  # type: ignore[arg-type]
+        add_database(PlantBuilder(1), host, [], [], statements_of(0))
 
     with pytest.raises(ScenarioError, match="page cleaners free what InnoDB's list lets go"):
         make(DatabaseHost(1, 1, policy=LRU, page_cleaner=PageCleaner()))

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.runs import statements_of
 from tests.twins.innodb import DataFiles, FlushList, Midpoint, pages_wanted
 from tiersim.devices.plant import PlantBuilder
 from tiersim.simulator.database.buffer_pool import flush_list, midpoint
@@ -22,7 +23,7 @@ from tiersim.simulator.database.buffer_pool.flush_list import BATCH_FIRST, BATCH
 from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.buffer_pool.pages import change, clean
 from tiersim.simulator.database.buffer_pool.warm import refer
-from tiersim.simulator.database.build import DatabaseHost, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Relation, add_database
 from tiersim.simulator.database.database_state import MIDPOINT, Database
 from tiersim.simulator.database.wal.log import Log
 
@@ -30,8 +31,6 @@ pytestmark = pytest.mark.kernels
 
 
 def pool(frames: int, pages: int, old_time_ns: int, cleaner: PageCleaner | None = None, tables: int = 1) -> Database:
-    none, flags = np.zeros(0, np.int64), np.zeros(0, np.uint8)
-    loads = Statements([], np.zeros(0, np.int32), flags, none, none, none, flags, flags)
     host = DatabaseHost(
         1,
         frames,
@@ -40,7 +39,7 @@ def pool(frames: int, pages: int, old_time_ns: int, cleaner: PageCleaner | None 
         page_cleaner=cleaner,
         log=Log(full_page_writes=False),
     )
-    return add_database(PlantBuilder(1), host, [Relation(pages, (pages,), tables=tables)], [], loads)
+    return add_database(PlantBuilder(1), host, [Relation(pages, (pages,), tables=tables)], [], statements_of(0))
 
 
 @settings(max_examples=examples(100), deadline=None)

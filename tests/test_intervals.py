@@ -20,7 +20,8 @@ from typer.testing import CliRunner
 from tests import accuracy_document
 from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
-from tiersim.cli.statements import _expected, _left_out
+from tiersim.cli.run_rows import expected_rate
+from tiersim.cli.time_by_part import notes_of_rest
 from tiersim.scenarios.caveats import (
     BEYOND,
     BEYOND_BY_GUESS,
@@ -36,7 +37,7 @@ from tiersim.scenarios.caveats import (
 from tiersim.scenarios.statements import calibration_verdict
 from tiersim.scenarios.statements.statement_load import RecordedMean
 from tiersim.scenarios.sweeps.rows import row_of
-from tiersim.scenarios.validation import interval_report, report
+from tiersim.scenarios.validation import interval_report, registry, report
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.intervals import (
     CONSTANT,
@@ -207,7 +208,7 @@ def test_a_range_is_read_as_it_is_printed() -> None:
 
 def test_nothing_is_learned_of_a_part_of_the_experiments() -> None:
     assert interval_report.measurements_of([Experiment("depth", "", "", "")]) is None
-    every = [Experiment(name, name, "", "") for name in report.NAMES]
+    every = [Experiment(name, name, "", "") for name in registry.EXPERIMENTS]
     assert interval_report.measurements_of(every) == []
     assert interval_report.measurements_of([*every[:-1], replace(every[-1], missing="not there")]) is None
 
@@ -304,13 +305,13 @@ def test_a_table_says_between_which_rates_a_measurement_is_expected() -> None:
     error = model_error_of({"calibration": "none"})
     low, high = (1000 * error["figures"]["throughput"][end] for end in ("low", "high"))
     one: Any = {"model_error": error, "throughput_per_s": {"transactions": {"value": 1000.0}}}
-    assert _expected(one) == f"{low:,.0f} – {high:,.0f}"
+    assert expected_rate(one) == f"{low:,.0f} – {high:,.0f}"
     assert low < 1000 < high
     wide = {"transactions_per_s": {"low": 500.0, "high": 4000.0}, "verdict": "underdetermined"}
-    assert _expected(one | {"range": wide}) == "500 – 4,000, underdetermined"
+    assert expected_rate(one | {"range": wide}) == "500 – 4,000, underdetermined"
     unknown = one | {"model_error": {"basis": "unknown", "figures": {}}}
-    assert _expected(unknown) == "unknown"
-    assert _expected(unknown | {"range": wide}) == "unknown, perhaps 500 – 4,000"  # nobody measured how often
+    assert expected_rate(unknown) == "unknown"
+    assert expected_rate(unknown | {"range": wide}) == "unknown, perhaps 500 – 4,000"  # nobody measured how often
     assert said.expected_multiples(unknown | {"range": wide}) == {}
 
 
@@ -416,10 +417,10 @@ def test_a_mean_that_leaves_the_client_out_is_told_from_the_recorded_one(
         "queries": {"1": {"count": 1, "breakdown_ns": {"cpu": 200e3}}},
         "recorded_mean_ns": {"transaction": 500e3, "1": 200e3},
     }
-    notes = _left_out([summary])
+    notes = notes_of_rest([summary])
     assert len(notes) == is_said
     assert not is_said or notes[0].startswith("flash: a predicted transaction leaves out 300 µs")
-    assert _left_out([summary | {"recorded_mean_ns": {}}]) == []
+    assert notes_of_rest([summary | {"recorded_mean_ns": {}}]) == []
 
 
 def test_what_a_busy_core_adds_does_not_hide_what_is_left_out() -> None:
@@ -434,11 +435,11 @@ def test_what_a_busy_core_adds_does_not_hide_what_is_left_out() -> None:
         "replay": {"sessions": 8},
         "throughput_per_s": {"transactions": {"value": 8 / 600e-6}},
     }
-    (note,) = _left_out([summary, summary | {"name": "disks"}])
+    (note,) = notes_of_rest([summary, summary | {"name": "disks"}])
     assert note.startswith("flash, disks: a predicted transaction leaves out 300 µs")
-    assert _left_out([summary | {"throughput_per_s": {"transactions": {"value": 8 / 300e-6}}}]) == []
+    assert notes_of_rest([summary | {"throughput_per_s": {"transactions": {"value": 8 / 300e-6}}}]) == []
     with_commits = {"transaction": summary["latency_ns"]["transaction"], "commit": {}}
-    assert _left_out([summary | {"latency_ns": with_commits}]) == []
+    assert notes_of_rest([summary | {"latency_ns": with_commits}]) == []
 
 
 @pytest.mark.parametrize(("mean_ms", "doubted"), [(3.9, False), (4.1, True)])

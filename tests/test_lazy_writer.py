@@ -3,23 +3,19 @@
 import numpy as np
 import pytest
 
-from tests.runs import needs_jit
+from tests.runs import needs_jit, run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
-from tiersim.simulator.categories import FIRST_CLASS
-from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.lazy_writer import LazyWriter
 from tiersim.simulator.database.buffer_pool.warm import warm
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.database_state import (
     COMPUTE,
     FOR_EVICTION,
     FREE_FRAMES,
     LOOKUP,
     LRU2,
-    OWN,
     SWEEP,
     TAKEN,
     VALID,
@@ -27,7 +23,6 @@ from tiersim.simulator.database.database_state import (
 )
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
-from tiersim.simulator.metrics import new_metrics
 
 pytestmark = pytest.mark.kernels
 
@@ -53,18 +48,7 @@ def run(
     disk = add_server(builder, "disk", 16, _READ_NS)
     extension = add_server(builder, "extension", 16, 50_000)
     volume = add_server(builder, "log volume", 1, 10_000)
-    count = sessions * statements
-    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
-    loads = Statements(
-        [(place + 1) * statements for place in range(sessions)],
-        np.zeros(count, np.int32),
-        np.full(count, OWN, np.uint8),
-        nothing,
-        nothing,
-        np.full(count, cpu_ns),
-        flags,
-        flags,
-    )
+    loads = statements_of(sessions, statements, cpu_ns=cpu_ns)
     host = DatabaseHost(
         sessions, frames, log_station=volume, log=LogBlocks(), policy=LRU2, lazy_writer=lazy, costs=costs or Costs(),
         extension_station=extension, extension_pages=extension_pages,
@@ -73,8 +57,7 @@ def run(
     does = [Demand(COMPUTE), Demand(LOOKUP, dirties=dirties)]
     database = add_database(builder, host, relations, [does], loads)
     warm(database, most_references=20_000)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    plant, _, _ = run_database(builder, database)
     return database, int(plant.work_ns[disk, 0]) // _READ_NS, int(plant.work_ns[extension, 0]) // 50_000
 
 
@@ -167,8 +150,7 @@ def test_changed_pages_are_not_read_back_from_the_extension() -> None:
 
 def test_parts_that_do_not_go_together_are_refused() -> None:
     builder = PlantBuilder(1)
-    none, flags = np.zeros(0, np.int64), np.zeros(0, np.uint8)
-    nothing = Statements([], np.zeros(0, np.int32), flags, none, none, none, flags, flags)
+    nothing = statements_of(0)
     with pytest.raises(ScenarioError, match="LRU-2"):
         add_database(builder, DatabaseHost(1, 1, policy=SWEEP, lazy_writer=LazyWriter()), [], [], nothing)
     with pytest.raises(ScenarioError, match="extension"):

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from tests.examples import first
+from tests.runs import run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES, Plant
-from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC
-from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
+from tiersim.devices.station_records import Plant
+from tiersim.simulator.categories import LOG_SYNC
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
-from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, OWN, Database
+from tiersim.simulator.database.database_state import COMPUTE, LOCK, LOG, LOOKUP, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log import Log, Replica, recycle_segments
-from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics
 
 pytestmark = pytest.mark.kernels
 
@@ -43,20 +43,14 @@ def run(
     builder = PlantBuilder(1)
     disk = add_server(builder, "disk", 8, 1_000_000)
     volume = add_server(builder, "log volume", 1, _IO_NS, bytes_per_s=bytes_per_s)
-    count = sessions * commits
-    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
-    loads = Statements(
-        [(place + 1) * commits for place in range(sessions)], np.zeros(count, np.int32), np.full(count, OWN, np.uint8),
-        nothing, nothing, np.full(count, cpu_ns), flags, flags,
-    )  # fmt: skip
+    loads = statements_of(sessions, commits, cpu_ns=cpu_ns)
     host = DatabaseHost(
         sessions, frames, log_station=volume, log=log or Log(), costs=costs or Costs(), checkpoints=checkpoints
     )
     does = demands or [Demand(COMPUTE), Demand(LOG, log_bytes=log_bytes)]
     relations = [Relation(pages * 10, (pages,), station=disk)]
     database = add_database(builder, host, relations, [does], loads)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    plant, _, metrics = run_database(builder, database)
     return database, metrics, plant
 
 
@@ -208,15 +202,9 @@ def test_rows_stay_locked_until_the_commit_is_durable() -> None:
     ]  # fmt: skip
     builder = PlantBuilder(1)
     disk, volume = add_server(builder, "disk", 8, 1000), add_server(builder, "log volume", 1, _IO_NS)
-    flags, nothing = np.ones(20, np.uint8), np.zeros(20, np.int64)
-    loads = Statements(
-        [5, 10, 15, 20], np.zeros(20, np.int32), np.full(20, OWN, np.uint8), nothing, nothing, nothing, flags, flags
-    )
-    database = add_database(
-        builder, DatabaseHost(4, 4, log_station=volume), [Relation(1, (1,), station=disk)], [one_row], loads
-    )
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    engine.run_database(builder.build(16), database, metrics)
+    host, relations = DatabaseHost(4, 4, log_station=volume), [Relation(1, (1,), station=disk)]
+    database = add_database(builder, host, relations, [one_row], statements_of(4, 5))
+    run_database(builder, database)
     assert database.log[0]["flushes"] == 20
     assert int(database.done_ns.max()) >= 20 * 2 * _IO_NS
     assert (np.diff(np.sort(database.done_ns)) >= 2 * _IO_NS).all()

@@ -1,18 +1,16 @@
 """SQL Server's log: many blocks under way, their limits, and who waits for which."""
 
-import numpy as np
 import pytest
 
+from tests.runs import run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES
-from tiersim.simulator.categories import FIRST_CLASS, LOG_SYNC
-from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
-from tiersim.simulator.database.database_state import COMPUTE, LOG, LOOKUP, OWN, Database
+from tiersim.simulator.categories import LOG_SYNC
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
+from tiersim.simulator.database.database_state import COMPUTE, LOG, LOOKUP, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.database.wal.log_blocks import LogBlocks
-from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics
 
 pytestmark = pytest.mark.kernels
 
@@ -36,17 +34,11 @@ def run(
     """Let sessions commit on a volume that takes in any number of writes at once."""
     builder = PlantBuilder(1)
     volume = add_server(builder, "log volume", 512, _IO_NS, "exponential" if distribution else "fixed")
-    count = sessions * commits
-    flags, nothing = np.ones(count, np.uint8), np.zeros(count, np.int64)
-    loads = Statements(
-        [(place + 1) * commits for place in range(sessions)], np.zeros(count, np.int32), np.full(count, OWN, np.uint8),
-        nothing, nothing, np.full(count, cpu_ns), flags, flags,
-    )  # fmt: skip
+    loads = statements_of(sessions, commits, cpu_ns=cpu_ns)
     host = DatabaseHost(sessions, 64, log_station=volume, log=log, costs=costs or Costs())
     does = demands or [Demand(COMPUTE), Demand(LOG, log_bytes=log_bytes)]
     database = add_database(builder, host, [Relation(100, (16,), station=volume)], [does], loads)
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
-    _, outcome = engine.run_database(builder.build(16), database, metrics)
+    _, outcome, metrics = run_database(builder, database)
     return database, metrics, outcome.end_ns
 
 

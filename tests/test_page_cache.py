@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
+from tests.runs import run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import NONE, RESOURCES, WAIT, Plant
+from tiersim.devices.station_records import NONE, WAIT, Plant
 from tiersim.devices.tiering.cached_blocks_kernels import CLEAN, take_place
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.simulator.categories import FIRST_CLASS, STATEMENT
-from tiersim.simulator.compiled import engine
+from tiersim.simulator.categories import STATEMENT
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database, with_slots
-from tiersim.simulator.database.database_state import LOOKUP, LRU, OWN, Database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database, with_slots
+from tiersim.simulator.database.database_state import LOOKUP, LRU, Database
 from tiersim.simulator.database.page_cache import (
     PAGES_AT_ONCE,
     accept_page_cache,
@@ -20,7 +20,7 @@ from tiersim.simulator.database.page_cache import (
     finish_page_cache,
     resume_page_cache,
 )
-from tiersim.simulator.metrics import Metrics, new_metrics
+from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.policies import misses, numbered
 
 pytestmark = pytest.mark.kernels
@@ -38,11 +38,7 @@ def database_of(
     """
     builder = PlantBuilder(2)
     disk = add_server(builder, "disk", servers, MS)
-    flags, nothing = np.ones(statements, np.uint8), np.zeros(statements, np.int64)
-    loads = Statements(
-        [statements], np.zeros(statements, np.int32), np.full(statements, OWN, np.uint8), nothing,
-        nothing if think_ns is None else np.array(think_ns), nothing, flags, flags,
-    )  # fmt: skip
+    loads = statements_of(1, statements, **({} if think_ns is None else {"think_ns": np.array(think_ns)}))
     host = DatabaseHost(1, 1, policy=LRU, os_cache_pages=cached)
     demands = [[Demand(LOOKUP, dirties=dirties)]]
     return (
@@ -53,8 +49,7 @@ def database_of(
 
 
 def run(builder: PlantBuilder, database: Database) -> tuple[Plant, Metrics]:
-    metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, SECOND)
-    plant, _ = engine.run_database(builder.build(16), database, metrics)
+    plant, _, metrics = run_database(builder, database)
     return plant, metrics
 
 

@@ -11,19 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import first
-from tests.runs import needs_jit
+from tests.runs import needs_jit, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import Plant
 from tiersim.simulator.database.buffer_pool.pages import frame_for, loaded, touch, touch_in_ring, victim
 from tiersim.simulator.database.buffer_pool.rings import close_ring, scans_in_ring
 from tiersim.simulator.database.buffer_pool.warm import TransactionStarts, Warmed, refer, walk, warm
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.database_state import (
     BULK_READ,
     LOOKUP,
     LRU,
     LRU2,
-    OWN,
     READING,
     SWEEP,
     VALID,
@@ -34,15 +33,6 @@ pytestmark = pytest.mark.kernels
 
 #: Of no page cache.
 PLANT = PlantBuilder(1).build(1)
-
-
-def statements_of(sessions: int, each: int) -> Statements:
-    count = sessions * each
-    nothing, flags = np.zeros(count, np.int64), np.ones(count, np.uint8)
-    ends = [(place + 1) * each for place in range(sessions)]
-    return Statements(
-        ends, np.zeros(count, np.int32), np.full(count, OWN, np.uint8), nothing, nothing, nothing, flags, flags
-    )
 
 
 def pool(host: DatabaseHost, *relations: Relation, sessions: int = 1, dirties: bool = False, seed: int = 1) -> Database:

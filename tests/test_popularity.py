@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tests.counted_bundles import bundle
 from tests.examples import first
 from tests.row_sweep import ACCESSES, HEAP, INDEX, scattered, shape_of, walked
-from tests.runs import needs_jit
+from tests.runs import needs_jit, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.errors import TraceError
 from tiersim.random_numbers import ACCESSED_ROW, random_bits
@@ -30,7 +30,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import MOST, Pool, level
 from tiersim.scenarios.calibration.popularity.recorded import Accesses, recorded_accesses
 from tiersim.scenarios.calibration.popularity.references import missed_of, referenced_accesses
 from tiersim.simulator.database.buffer_pool.pages import page_at
-from tiersim.simulator.database.build import DatabaseHost, Relation, Statements, add_database
+from tiersim.simulator.database.build import DatabaseHost, Relation, add_database
 from tiersim.simulator.policies.misses import misses, numbered
 from tiersim.simulator.popularity import (
     drawn_rank,
@@ -139,16 +139,8 @@ def test_ranks_are_drawn_as_often_as_the_law_says() -> None:
 
 
 def test_the_simulator_puts_the_hottest_row_of_a_table_that_grows_at_its_end() -> None:
-    nothing = np.zeros(0, np.int64)
-    none = np.zeros(0, np.uint8)
-    statements = Statements([], nothing.astype(np.int32), none, nothing, nothing, nothing, none, none)
-    database = add_database(
-        PlantBuilder(1),
-        DatabaseHost(1, 4),
-        [Relation(100, (1, 5, 20), 1.0, recent=True, hot=((10, 0.5),))],
-        [],
-        statements,
-    )
+    growing = Relation(100, (1, 5, 20), 1.0, recent=True, hot=((10, 0.5),))
+    database = add_database(PlantBuilder(1), DatabaseHost(1, 4), [growing], [], statements_of(0))
     assert [page_at(database, 0, 0, level) for level in range(3)] == [0, 1 + 4, 6 + 19]
     assert [page_at(database, 0, 99, level) for level in range(3)] == [0, 1, 6]
     law = zipf(100, 1.0, ((10, 0.5),))
@@ -175,10 +167,8 @@ def test_rows_that_hardly_anybody_updates_move_last() -> None:
 
 
 def test_the_simulator_puts_rows_that_moved_behind_the_others() -> None:
-    nothing, none = np.zeros(0, np.int64), np.zeros(0, np.uint8)
-    statements = Statements([], nothing.astype(np.int32), none, nothing, nothing, nothing, none, none)
     relations = [Relation(1_000, (1, 20, 100), 1.0, moved=share) for share in (0.0, 0.5, 1.0)]
-    database = add_database(PlantBuilder(1), DatabaseHost(1, 4), relations, [], statements)
+    database = add_database(PlantBuilder(1), DatabaseHost(1, 4), relations, [], statements_of(0))
     moved_pages = (0, 5, 10)  # ten rows a page
     assert database.level_pages.tolist() == [1, 20, 100, 1, 20, 105, 1, 20, 110]
     for table, pages in enumerate(moved_pages):

@@ -61,9 +61,7 @@ def _model(loop: Loop, pause_ns: int | None = 0, commits: float = 0.0) -> Any:
     return SimpleNamespace(
         start=_costs(0, 0, pause_ns),
         run=loop.run,
-        hot=1.0,
-        least_ns={},
-        not_cpu_ns={},
+        locked_ns={},
         least_client_ns=round(CLIENT_NS + commits * LEAST_COMMIT_NS),
         assumed_client_ns=lambda mean_ns: round(assumed_client_ns(mean_ns) + commits * COMMIT_NS),
     )
@@ -238,9 +236,9 @@ def test_what_is_assumed_is_less_than_was_timed_on_idle_processors(sessions: int
     found, is_fit = calibration._by_guess(model, Pace(None, None), 20_000, _costs(0, 200_000), ["waits"])
     busy = loop.run(_costs(40_000 + COMMIT_NS // 2, READ_NS)).busy
     assert not is_fit
-    assert model.hot == pytest.approx(1 / idle_factor(busy))
-    assert found.client_ns == pytest.approx(2 * model.hot * 20_000 + COMMIT_NS / 2, abs=1)
-    assert found.costs.read_ns == pytest.approx(model.hot * READ_NS, abs=1)
+    assert found.hot == pytest.approx(1 / idle_factor(busy))
+    assert found.client_ns == pytest.approx(2 * found.hot * 20_000 + COMMIT_NS / 2, abs=1)
+    assert found.costs.read_ns == pytest.approx(found.hot * READ_NS, abs=1)
     assert found.assumed == ("waits",)
 
 
@@ -271,8 +269,8 @@ def test_a_cap_that_answers_a_little_earlier_or_later_than_described_is_no_cpu(l
     model = _model(Loop(device_ns=16e6))
     found = calibration._by_time_awake(model, recorded, 20_000, ["untold"])
     assert found is not None
-    assert model.hot == pytest.approx(hot_share(1.0, 0.0, 0.0), rel=0.03)
-    assert found.client_ns == pytest.approx(model.hot * 40_000, rel=0.02)
+    assert found.hot == pytest.approx(hot_share(1.0, 0.0, 0.0), rel=0.03)
+    assert found.client_ns == pytest.approx(found.hot * 40_000, rel=0.02)
     assert found.costs.read_ns == READ_NS
     assert found.read_range == (1 / 25, 6)
     assert found.assumed == ("untold",)
@@ -317,7 +315,7 @@ def test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu(
     assert found is not None
     hot = hot_share(1.0, 0.0, 0.01)
     assert found.client_ns == pytest.approx(hot * 25_000 * (4 + besides) / 2, rel=0.02)
-    own = recorded_host.statement_ns(load, found.costs, {}, model.hot, model.least_ns)
+    own = recorded_host.statement_ns_of(load, found, {})
     assert own["q"] == 10_000  # in the middle of the fastest and the mean
     assert found.cpu_range[0] < 1 < found.cpu_range[1]
     assert "by how long sessions waited for their clients" in found.assumed[0]
@@ -329,7 +327,7 @@ def test_waits_for_clients_tell_nothing_if_not_counted_or_of_clients_elsewhere_o
 ) -> None:
     model = _model(Loop(reads=1.0, device_ns=20e6), pause_ns)
     assert calibration._by_gaps(_transactions(gap_ns), model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000) is None
-    assert model.least_ns == {}
+    assert model.start.least_ns == {}
 
 
 def test_a_session_that_was_left_in_a_transaction_is_no_waiting_client() -> None:
@@ -359,11 +357,11 @@ def test_what_may_be_a_wait_for_others_that_waited_is_half_left_out(monkeypatch:
     """Executions of 5 to 155 us and clients of 300, of which 20 are theirs: in the middle of 25 and 400."""
     load = MagicMock(query=np.array([0, 0]), queries=["q"], duration_ns=np.array([5_000, 155_000]), transactions=2)
     load.__len__.return_value = 2
-    monkeypatch.setattr(calibration, "statement_ns", lambda *_: {"q": 100_000})
+    monkeypatch.setattr(calibration, "statement_ns_of", lambda *_: {"q": 100_000})
     model = _model(Loop())
     found = replace(_costs(300_000, READ_NS), cpu_range=(0.9, 1.1))
     left = calibration._without_hidden_waits(load, model, found, is_fit=True)
-    assert (model.hot, left.client_ns) == (0.25, 75_000)
+    assert (left.hot, left.client_ns) == (0.25, 75_000)
     assert left.cpu_range == pytest.approx((0.9 / 4, 1.1 * 4))
     assert "between 25 and 400 µs" in left.assumed[-1]
     guess = calibration._without_hidden_waits(load, _model(Loop()), found, is_fit=False)

@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.runs import metrics_of
 from tests.test_database_twins import READ_NS, SEEDS, pick, statements, work_ns
 from tests.twins.clock import Clock
 from tests.twins.copies import Copy
@@ -225,7 +226,7 @@ def test_copies(
         )  # fmt: skip
         tables = [Relation(10, (1, count), station=disks[place if apart else 0]) for place, count in enumerate(pages)]
         database = add_database(builder, DatabaseHost(cores, 8), tables, [[Demand(COMPUTE), copy]], load)
-        return builder, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9)
+        return builder, database, metrics_of(builder)
 
     builder, database, metrics = fresh()
     engine.run_database(builder.build(64), database, metrics)

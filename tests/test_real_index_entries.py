@@ -8,23 +8,19 @@ are the pages and the log of four thousand others, from sizes of relations alone
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.postgres_server import PostgresServer, running, versions
+from tests.runs import run_database, statements_of
 from tests.test_record_postgres import Recorder, found_in
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.statements.queries import index_entries
-from tiersim.simulator.categories import FIRST_CLASS
-from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, Statements, add_database
-from tiersim.simulator.database.database_state import LOCK, LOOKUP, OWN
+from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
+from tiersim.simulator.database.database_state import LOCK, LOOKUP
 from tiersim.simulator.database.wal.log import ENTRY_BYTES, Log
-from tiersim.simulator.metrics import new_metrics
 
 pytestmark = pytest.mark.long
 
@@ -82,14 +78,9 @@ def _predicted(server: PostgresServer, updates: int) -> int:
     own, *others = (levels(sizes[name]) for name in INDEXES)
     table = Relation(ROWS, (*own, sizes["t"]), station=disk, indexes=others)
     demands = [Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=1, entry_share=1_000_000)]
-    nothing, flags = np.zeros(updates, np.int64), np.ones(updates, np.uint8)
-    load = Statements(
-        [updates], np.zeros(updates, np.int32), np.full(updates, OWN, np.uint8), nothing, nothing, nothing, flags, flags
-    )
     host = DatabaseHost(1, sum(sizes.values()), log_station=disk, log=Log(image_bytes=1))
-    database = add_database(builder, host, [table], [demands], load)
-    plant = builder.build(64)
-    engine.run_database(plant, database, new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 10**9))
+    database = add_database(builder, host, [table], [demands], statements_of(1, updates))
+    run_database(builder, database)
     log = database.log[0]
     assert log["inserted"] == log["images"] + updates * (1 + len(INDEXES) * ENTRY_BYTES)
     assert log["images"] == database.dirty.sum()

@@ -5,9 +5,9 @@ from typing import cast
 
 from tiersim.traces.differences import differences
 from tiersim.traces.recorders.postgres.advice import reach
-from tiersim.traces.recorders.postgres.connection import PostgresConnection, Row
+from tiersim.traces.recorders.postgres.connection import PostgresConnection
 from tiersim.traces.recorders.postgres.snapshots import PostgresSnapshots
-from tiersim.traces.recorders.rounds import NotShownError
+from tiersim.traces.recorders.rounds import NotShownError, Row
 
 Answer = Callable[[int], list[Row]]
 

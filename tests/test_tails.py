@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.real_postgres.tails import kept, report, write
-from tiersim.cli.statements import range_of_tail, with_ranges
+from tiersim.cli.tails import range_of_tail, with_ranges
 from tiersim.scenarios.caveats import OTHER_STORAGE, model_error_of, multiples_of
 from tiersim.scenarios.tails import SHARE, TailCell, cells, held, reach, read_cells, tail_figures, with_tails
 from tiersim.simulator.result import Result
@@ -163,7 +163,7 @@ def test_a_p99_that_is_not_resolved_is_shown_as_its_range() -> None:
     ]  # fmt: skip
     assert with_ranges(row, [{}] * 4, "commit") == row
     unchecked = {"tails": {"p99_ns": {"commit": wide | {"verdict": "not checked"}}}}
-    assert with_ranges(row, [unchecked] * 4, "commit") == ["commit, p99", *["unknown"] * 4]
+    assert with_ranges(row, [unchecked] * 4, "commit") == ["commit, p99", *["error unknown"] * 4]
     without = {"model_error": model_error_of({"calibration": "none"})}  # who knows less does not know more
-    assert with_ranges(row, [without] * 4, "commit") == ["commit, p99", *["unknown"] * 4]
+    assert with_ranges(row, [without] * 4, "commit") == ["commit, p99", *["error unknown"] * 4]
     assert with_ranges(["commit, mean", *row[1:]], summaries, "commit") == ["commit, mean", *row[1:]]

@@ -15,7 +15,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.operations import READ
 from tiersim.scenarios.closed_loop import Loop, at_random, run_closed, sequential, settled_bytes_per_s
-from tiersim.scenarios.validation import backup, mqsim, perc6, report
+from tiersim.scenarios.validation import backup, mqsim, perc6, registry
 from tiersim.scenarios.validation.claims import Claim, Experiment
 
 MS = 1_000_000
@@ -119,9 +119,10 @@ def test_a_claim_counts_its_error_and_its_side() -> None:
 
 
 def test_how_long_many_experiments_take_is_said_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "NAMES", ("depth", "perc6", "drives"))
-    monkeypatch.setattr(report, "SECONDS", {"depth": 61, "perc6": 100})
-    monkeypatch.setattr(report, "run", lambda names, traces: iter(()))
+    seconds = {"depth": 61, "perc6": 100, "drives": None}
+    entries = {name: registry.EXPERIMENTS[name]._replace(seconds=each) for name, each in seconds.items()}
+    monkeypatch.setattr(registry, "EXPERIMENTS", entries)
+    monkeypatch.setattr(registry, "run", lambda names, traces: iter(()))
     runner = CliRunner()
     every = runner.invoke(app, ["validate", "--json"]).stderr
     assert (
@@ -164,25 +165,9 @@ QUICK = ("founding-arithmetic", "drives", "log-volume", "checkpoint-arithmetic")
 ELSEWHERE = ("pairs", "counted", "busy", "uncalibrated", "depth")
 
 
-#: These are of recordings that are no part of the project.
-OF_RECORDINGS = (
-    "drives",
-    "departures",
-    "arrays",
-    "innodb-pairs",
-    "innodb-ebs",
-    "innodb-gp2",
-    "innodb-samsung",
-    "innodb-tpcc",
-    "innodb-sata",
-    "checkpoint-hours",
-    "halves",
-)
-
-
 def _marks(name: str) -> list[pytest.MarkDecorator]:
     long = [] if name in QUICK else [pytest.mark.long]
-    return [*long, pytest.mark.shared] if name in OF_RECORDINGS else long
+    return [*long, pytest.mark.shared] if registry.EXPERIMENTS[name].of_traces else long
 
 
 def _all_published_values_are_met(claims: Sequence[Claim]) -> None:
@@ -224,24 +209,24 @@ HOLDS: Mapping[str, Callable[[Sequence[Claim]], None]] = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=_marks(name)) for name in report.NAMES if name not in ELSEWHERE]
+    "name", [pytest.param(name, marks=_marks(name)) for name in registry.EXPERIMENTS if name not in ELSEWHERE]
 )
 def test_the_accuracy_document_is_what_the_command_writes(
     name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     found: list[Experiment] = []
-    run = report.run
+    run = registry.run
 
     def kept(names: Sequence[str], folder: Path | None) -> list[Experiment]:
         found.extend(run(names, folder))
         return found
 
-    monkeypatch.setattr(report, "run", kept)
-    traces = ["--traces", str(request.getfixturevalue("shared"))] if name in OF_RECORDINGS else []
+    monkeypatch.setattr(registry, "run", kept)
+    traces = ["--traces", str(request.getfixturevalue("shared"))] if registry.EXPERIMENTS[name].of_traces else []
     written = tmp_path / "accuracy.md"
     done = CliRunner().invoke(app, ["validate", name, *traces, "--markdown", str(written)])
     assert done.exit_code == 0, done.output
-    assert HOLDS.keys() <= set(report.NAMES) - set(ELSEWHERE)
+    assert HOLDS.keys() <= registry.EXPERIMENTS.keys() - set(ELSEWHERE)
     if name in HOLDS:
         HOLDS[name](found[0].claims)
     _stands_in_the_document(written)

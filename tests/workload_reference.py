@@ -49,10 +49,5 @@ def _tables(schema: dict[str, object], written: dict[str, str]) -> list[str]:
     return [part for model, name in written.items() for part in (f"### `{name}`\n", table(defs[model], {}))]
 
 
-def main() -> None:
-    """Write the page."""
-    DOCUMENT.write_text(document(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    DOCUMENT.write_text(document(), encoding="utf-8")

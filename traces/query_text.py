@@ -266,8 +266,8 @@ class NamedTables:
     def within(self, text: str) -> list[str]:
         """Return the tables that *text* names, in no order that means anything.
 
-        >>> NamedTables(["public.orders", "public.order-lines", "lines"]).within('SELECT * FROM "Order-Lines" JOIN
-        orders')
+        >>> known = NamedTables(["public.orders", "public.order-lines"])
+        >>> known.within('SELECT * FROM "Order-Lines" JOIN orders')
         ['public.order-lines', 'public.orders']
         """
         text = text.lower()

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.figure_style import figure, plain, series
+from tiersim.cli.page.figure_style import figure, line
 from tiersim.cli.page.payload import page_payload
 from tiersim.cli.page.result_figures import checkpoint_shapes, middles
 
@@ -37,17 +37,7 @@ def database_over_time(results: Result | Sequence[Result]) -> Figure:
     for index, scenario in drawn:
         for row, (x, y) in enumerate(_series(scenario)):
             axis = {"yaxis": f"y{row + 1}" if row else "y", "legendgroup": str(index), "showlegend": row == 0}
-            traces.append(
-                {
-                    **series(index),
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": plain(scenario["name"]),
-                    "x": x,
-                    "y": y,
-                    **axis,
-                }
-            )
+            traces.append(line(index, scenario["name"], x, y, **axis))
     height = (1 - _GAP * (len(_ROWS) - 1)) / len(_ROWS)
     axes = []
     for row, title in enumerate(_ROWS):

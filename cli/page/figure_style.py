@@ -48,6 +48,11 @@ def series(index: int, **line: Any) -> dict[str, Any]:
     return {"meta": {"series": index}, "line": {"color": colour(index), "dash": dash, "width": 2, **line}}
 
 
+def line(index: int, name: object, x: Sequence[Any], y: Sequence[Any], **more: Any) -> dict[str, Any]:
+    """Draw a series as a line."""
+    return {**series(index), "type": "scatter", "mode": "lines", "name": plain(name), "x": x, "y": y, **more}
+
+
 def colour(index: int) -> str:
     """Colour of the series with this number."""
     return PALETTE[index % len(PALETTE)]

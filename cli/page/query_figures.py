@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.figure_style import PALETTE, SOFT, SYMBOLS, colour, figure, plain, series
 from tiersim.cli.page.payload import page_payload
+from tiersim.cli.terminal import shortened
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
 from tiersim.units import format_bytes
 
@@ -171,5 +172,5 @@ def _with_interval(figures: Sequence[list[float | None] | None]) -> dict[str, An
 
 def _label(query: dict[str, Any]) -> str:
     """Label of a query for an axis; its id tells apart those that begin alike."""
-    label = query["label"] if len(query["label"]) <= _LABEL else f"{query['label'][: _LABEL - 1]}…"
+    label = shortened(query["label"], _LABEL)
     return plain(label if label == query["id"] else f"{label} ({query['id']})")

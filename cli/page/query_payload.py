@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.numbers import finite, five_digits, short_us
+from tiersim.cli.terminal import shortened
+from tiersim.cli.time_by_part import spent_ns
 from tiersim.simulator.categories import ELSEWHERE, STATISTICS
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ def query_payload(results: Sequence[Result]) -> tuple[list[dict[str, Any]], list
         for name, one in _queries(result).items():
             more = {key: one.get(key) for key in ("executions", "cpu")}
             found.setdefault((trace, name), {**described(name, one.get("text")), **more})
-            time_ns[trace, name] = time_ns.get((trace, name), 0.0) + _time_ns(one)
+            time_ns[trace, name] = time_ns.get((trace, name), 0.0) + spent_ns(one)
     order = sorted(found, key=lambda key: (-time_ns[key], key))
     place = {key: index for index, key in enumerate(order)}
     return [found[key] for key in order], [_of_result(result, place) for result in results]
@@ -90,7 +92,7 @@ def _commits(result: Result) -> list[dict[str, Any]]:
 
 def _total_ns(result: Result) -> float:
     """Time of all queries and commits."""
-    return sum(map(_time_ns, (*_queries(result).values(), *_commits(result))))
+    return sum(map(spent_ns, (*_queries(result).values(), *_commits(result))))
 
 
 def _per_s(result: Result) -> float:
@@ -104,17 +106,13 @@ def _saturated(result: Result) -> bool:
     return bool(result.summary["verdict"]["load"] == "saturated")
 
 
-def _time_ns(one: dict[str, Any]) -> float:
-    return float(one["count"] * sum(value or 0.0 for value in one["breakdown_ns"].values()))
-
-
 def described(name: str, given: str | None) -> dict[str, Any]:
     """Text and label of a query, cut; what a page cannot carry replaced."""
     text = (given or "").encode("utf-8", "replace").decode()
     label = " ".join(text[:MOST_TEXT].split()) or name
     return {
         "id": name,
-        "label": label if len(label) <= LABEL else f"{label[: LABEL - 1]}…",
+        "label": shortened(label, LABEL),
         "text": text[:MOST_TEXT] or None,
         "left_out": max(len(text) - MOST_TEXT, 0),
     }
@@ -143,7 +141,7 @@ def _timed(one: dict[str, Any], total_ns: float) -> dict[str, Any]:
     """
     breakdown = one["breakdown_ns"]
     return {
-        "share": five_digits(_time_ns(one) / total_ns) if total_ns else None,
+        "share": five_digits(spent_ns(one) / total_ns) if total_ns else None,
         "us": short_us([breakdown.get(part) or 0.0 for part in parts()[:-1]]),
         "ns": {
             key: [*(five_digits(one[key][end]) for end in ("value", "low", "high")), *_reason(one[key])]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.figure_style import INK, SYMBOLS, colour, figure, plain, series
+from tiersim.cli.page.figure_style import INK, SYMBOLS, colour, figure, line, plain, series
 from tiersim.cli.page.payload import page_payload
 from tiersim.cli.page.series import RANKS
 from tiersim.simulator.categories import STATISTICS
@@ -111,16 +111,7 @@ def latency_over_time(results: Result | Sequence[Result], purpose: str | None = 
         if found:
             key = "p99_us" if "p99_us" in found else "mean_us"
             name = f"{scenario['name']}: {key.removesuffix('_us')}"
-            traces.append(
-                {
-                    **series(index),
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": plain(name),
-                    "x": middles(scenario["time"]),
-                    "y": found[key],
-                }
-            )
+            traces.append(line(index, name, middles(scenario["time"]), found[key]))
     return figure(traces, f"Latency over time: {purpose}", _SECONDS, _LATENCY, shapes=checkpoint_shapes(payload))
 
 
@@ -137,16 +128,7 @@ def throughput(results: Result | Sequence[Result]) -> Figure:
                 "y": _per_second(payload, time, "arrivals"),
             }
             traces.append({"type": "scatter", "mode": "lines", "x": middles(time), **arrived})
-        traces.append(
-            {
-                **series(index),
-                "type": "scatter",
-                "mode": "lines",
-                "name": plain(scenario["name"]),
-                "x": middles(time),
-                "y": _per_second(payload, time, "completions"),
-            }
-        )
+        traces.append(line(index, scenario["name"], middles(time), _per_second(payload, time, "completions")))
     return figure(
         traces,
         "Requests completed",
@@ -165,16 +147,7 @@ def utilisation(results: Result | Sequence[Result]) -> Figure:
         if stations["rows"]:
             row = max(stations["rows"], key=lambda one: one["utilisation"] or 0.0)
             name = f"{scenario['name']}: {row['name']}, {row['resource']}"
-            traces.append(
-                {
-                    **series(index),
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": plain(name),
-                    "x": stations["start_s"],
-                    "y": row["busy_pct"],
-                }
-            )
+            traces.append(line(index, name, stations["start_s"], row["busy_pct"]))
     return figure(
         traces,
         "The busiest part of each",

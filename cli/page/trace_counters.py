@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.figure_style import colour, figure, plain
+from tiersim.cli.page.trace_tables import Columns, Table, column_table
+from tiersim.cli.terminal import shortened
 from tiersim.units import NS_PER_MS, format_bytes, format_ns
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-Table = dict[str, Any]
 
 #: Bars of a chart, and characters of a query beside one.
 _BARS, _LABEL = 10, 44
@@ -46,7 +46,7 @@ def query_time(description: dict[str, Any]) -> Figure:
 def relation_reads(description: dict[str, Any]) -> Figure:
     """Pages of the relations that most were read of, found in the buffer pool and not."""
     relations = _relations(description)
-    labels = [plain(_short(row["name"])) for row in relations]
+    labels = [plain(shortened(row["name"], _LABEL)) for row in relations]
     traces = [
         {
             "type": "bar", "name": name, "x": labels, "y": [row[key] or 0 for row in relations],
@@ -76,10 +76,6 @@ def _parts_s(query: dict[str, Any]) -> tuple[float, float, float, float]:
     rest_ms = max(query["exec_ms"] - read_ms - write_ms, 0)
     cpu_ms = min(query["cpu_ms"] or 0, rest_ms)
     return read_ms / 1e3, write_ms / 1e3, cpu_ms / 1e3, (rest_ms - cpu_ms) / 1e3
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LABEL else f"{text[: _LABEL - 1]}…"
 
 
 def _query_reading(description: dict[str, Any]) -> str:
@@ -137,20 +133,20 @@ def groups(description: dict[str, Any]) -> list[Table]:
     if not found:
         return []
     tables = [
-        _table("queries", "By query", _QUERY, found["queries"]),
-        _table("executions", "Executions recorded one by one", _EXECUTION, found["executions"]),
-        _table("files", "By file", _FILE, found["files"]),
-        _table("waits", "By wait", _WAIT, found["waits"]),
-        _table(
+        column_table("queries", "By query", _QUERY, found["queries"]),
+        column_table("executions", "Executions recorded one by one", _EXECUTION, found["executions"]),
+        column_table("files", "By file", _FILE, found["files"]),
+        column_table("waits", "By wait", _WAIT, found["waits"]),
+        column_table(
             "relations", "By relation", _RELATION, [r for r in found["relations"] if r["pages_read"] or r["pages_hit"]]
         ),
-        _table(
+        column_table(
             "indexes",
             "Tables and indexes",
             _INDEX,
             [r for r in found["relations"] if r["page_io_latch_waits"] is not None],
         ),
-        _table("checkpoints", "Checkpoints", _CHECKPOINT, found["checkpoints"]),
+        column_table("checkpoints", "Checkpoints", _CHECKPOINT, found["checkpoints"]),
     ]
     return [table for table in tables if table["rows"]]
 
@@ -183,9 +179,7 @@ def _text(value: str | None) -> str:
     return value or "not recorded"
 
 
-#: A column: its head, its key in the description, how it is written.
-_Columns = tuple[tuple[str, str, Callable[[Any], str]], ...]
-_QUERY: _Columns = (
+_QUERY: Columns = (
     ("Query", "text", _text),
     ("Calls", "calls", _count),
     ("Mean", "mean_ms", _ms),
@@ -198,50 +192,36 @@ _QUERY: _Columns = (
     ("Written", "pages_written", _count),
     ("Log", "log_bytes", _bytes),
 )
-_FILE: _Columns = (
+_FILE: Columns = (
     ("File", "path", _text), ("Kind", "kind", _text), ("Database", "database", _text), ("Size", "size_bytes", _bytes),
     ("Reads", "reads", _count), ("Read", "read_mean_ms", _ms), ("Read rate", "read_bytes_per_s", _rate),
     ("Writes", "writes", _count), ("Write", "write_mean_ms", _ms), ("Write rate", "written_bytes_per_s", _rate),
 )  # fmt: skip
-_WAIT: _Columns = (
+_WAIT: Columns = (
     ("Wait", "name", _text), ("Waits", "waits", _count), ("Time", "wait_ms", _ms), ("Mean", "mean_ms", _ms),
     ("Of all", "share_of_time", _share), ("For a processor", "signal_wait_ms", _ms),
 )  # fmt: skip
-_INDEX: _Columns = (
+_INDEX: Columns = (
     ("Table or index", "name", _text), ("Size", "size_bytes", _bytes), ("Scans and lookups", "index_scans", _count),
     ("Inserted", "rows_inserted", _count), ("Updated", "rows_updated", _count), ("Deleted", "rows_deleted", _count),
     ("Waits for pages", "page_io_latch_waits", _count), ("Waited", "page_io_latch_wait_ms", _ms),
     ("In the pool", "pages_cached", _count),
 )  # fmt: skip
-_EXECUTION: _Columns = (
+_EXECUTION: Columns = (
     ("Query", "text", _text), ("Count", "count", _count), ("Sessions", "sessions", _count), ("Mean", "mean_ns", _ns),
     ("p50", "p50_ns", _ns), ("p95", "p95_ns", _ns), ("p99", "p99_ns", _ns), ("CPU", "cpu_ns", _ns),
     ("Looked up", "logical_reads", _count), ("Read", "physical_reads", _count),
 )  # fmt: skip
-_RELATION: _Columns = (
+_RELATION: Columns = (
     ("Relation", "name", _text), ("Kind", "kind", lambda kind: kind or "–"), ("Size", "size_bytes", _bytes),
     ("Pages read", "pages_read", _count), ("Pages hit", "pages_hit", _count), ("Hit ratio", "hit_ratio", _share),
     ("In the pool", "pages_cached", _count),
 )  # fmt: skip
-_CHECKPOINT: _Columns = (
+_CHECKPOINT: Columns = (
     ("Trigger", "trigger", _text), ("Pages", "pages", _count), ("Write phase", "write_ms", _ms),
     ("Flush phase", "flush_ms", _ms), ("Whole", "total_ms", _ms), ("Files", "files", _count),
     ("Log since the last", "distance_bytes", _bytes),
 )  # fmt: skip
-
-
-def _table(name: str, caption: str, columns: _Columns, rows: list[dict[str, Any]]) -> Table:
-    """A table as texts for the eye and as numbers for the copy."""
-    return {
-        "id": name,
-        "caption": caption,
-        "head": [head for head, _, _ in columns],
-        "rows": [[written(row.get(key)) for _, key, written in columns] for row in rows],
-        "copy": {
-            "head": [key for _, key, _ in columns],
-            "rows": [[row.get(key) for _, key, _ in columns] for row in rows],
-        },
-    }
 
 
 def answers(description: dict[str, Any]) -> list[list[str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.figure_style import SOFT, colour, figure, plain, series
+from tiersim.cli.page.figure_style import SOFT, colour, figure, line, plain, series
 from tiersim.units import format_bytes, format_ns
 
 if TYPE_CHECKING:
@@ -90,19 +90,17 @@ def latency_cdf(description: dict[str, Any]) -> Figure:
         index = class_index(description, name)
         low_us, high_us, share = cumulative(latency[name])
         traces.append(
-            {
-                **series(index),
-                "type": "scatter",
-                "mode": "lines",
-                "name": plain(name),
-                "x": [low_us, *high_us],
-                "y": [0.0, *(100 * one for one in share)],
-                "text": [
+            line(
+                index,
+                name,
+                [low_us, *high_us],
+                [0.0, *(100 * one for one in share)],
+                hovertemplate="%{text}",
+                text=[
                     f"{100 * one:.3g} % within {format_ns(us * 1e3)}"
                     for us, one in zip([low_us, *high_us], [0.0, *share], strict=True)
                 ],
-                "hovertemplate": "%{text}",
-            }
+            )
         )
     return figure(
         traces,

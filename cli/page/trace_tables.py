@@ -9,6 +9,8 @@ from tiersim.cli.page.trace_figures import by_requests, cumulative, depth_labels
 from tiersim.units import format_bytes, format_ns
 
 Table = dict[str, Any]
+#: A column: its head, its key in the description, how it is written.
+Columns = tuple[tuple[str, str, Callable[[Any], str]], ...]
 
 #: Tables of groups below the charts, by their key in a description.
 GROUP_TABLES = {"classes": "By class", "files": "By file", "streams": "By stream"}
@@ -19,78 +21,32 @@ def chart_tables(name: str, description: dict[str, Any]) -> list[Table]:
     return [_TABLES[name](description)]
 
 
-def group_table(description: dict[str, Any], key: str) -> dict[str, Any]:
-    """Classes, files or streams, as texts for the eye and as numbers for the copy."""
-    groups = description[key]
-    rows = [
-        [
-            _name(group),
-            f"{group['count']:,}",
-            format_bytes(group["bytes"] or 0),
-            f"{group.get('reads', 0):,}",
-            f"{group.get('writes', 0):,}",
-            format_bytes(group["median_bytes"]) if group["median_bytes"] else "–",
-            _share(group.get("sequential")),
-            _share(group.get("sequential_by_stream")),
-            _share(group.get("random")),
-            _time(group.get("mean_ns")),
-            _time(group.get("p50_ns")),
-            _time(group.get("p99_ns")),
-        ]
-        for group in groups
-    ]
-    numbers = [
-        [
-            _name(group),
-            group["count"],
-            group["bytes"],
-            group.get("reads"),
-            group.get("writes"),
-            group["median_bytes"],
-            group.get("sequential"),
-            group.get("sequential_by_stream"),
-            group.get("random"),
-            group.get("mean_ns"),
-            group.get("p50_ns"),
-            group.get("p99_ns"),
-        ]
-        for group in groups
-    ]
-    head = [
-        "Name",
-        "Requests",
-        "Bytes",
-        "Reads",
-        "Writes",
-        "Median size",
-        "Sequential",
-        "by stream",
-        "Random",
-        "Mean",
-        "p50",
-        "p99",
-    ]
-    units = [
-        "name",
-        "requests",
-        "bytes",
-        "reads",
-        "writes",
-        "median_bytes",
-        "sequential",
-        "sequential_by_stream",
-        "random",
-        "mean_ns",
-        "p50_ns",
-        "p99_ns",
-    ]
+def column_table(name: str, caption: str, columns: Columns, rows: list[dict[str, Any]]) -> Table:
+    """A table as texts for the eye and as numbers for the copy."""
     return {
-        "id": key,
-        "caption": GROUP_TABLES[key],
-        "head": head,
-        "rows": rows,
-        "copy": {"head": units, "rows": numbers},
+        "id": name,
+        "caption": caption,
+        "head": [head for head, _, _ in columns],
+        "rows": [[written(row.get(key)) for _, key, written in columns] for row in rows],
+        "copy": {
+            "head": [key for _, key, _ in columns],
+            "rows": [[row.get(key) for _, key, _ in columns] for row in rows],
+        },
     }
+
+
+def group_table(description: dict[str, Any], key: str) -> Table:
+    """Classes, files or streams."""
+    rows = [{**group, "name": _name(group), "requests": group["count"]} for group in description[key]]
+    return column_table(key, GROUP_TABLES[key], _GROUP, rows)
+
+
+def _count(value: int | None) -> str:
+    return f"{value or 0:,}"
+
+
+def _bytes(value: float | None) -> str:
+    return format_bytes(value or 0)
 
 
 def _share(value: float | None) -> str:
@@ -99,6 +55,14 @@ def _share(value: float | None) -> str:
 
 def _time(value: float | None) -> str:
     return "not measured" if value is None else format_ns(value)
+
+
+_GROUP: Columns = (
+    ("Name", "name", str), ("Requests", "requests", _count), ("Bytes", "bytes", _bytes), ("Reads", "reads", _count),
+    ("Writes", "writes", _count), ("Median size", "median_bytes", lambda size: format_bytes(size) if size else "–"),
+    ("Sequential", "sequential", _share), ("by stream", "sequential_by_stream", _share), ("Random", "random", _share),
+    ("Mean", "mean_ns", _time), ("p50", "p50_ns", _time), ("p99", "p99_ns", _time),
+)  # fmt: skip
 
 
 def _name(group: dict[str, Any]) -> str:

@@ -108,11 +108,11 @@ class HostCosts:
         return READ_COUNTED_RANGE
 
 
-def idle_factor(busy: float, idle: float = IDLE) -> float:
+def idle_factor(busy: float) -> float:
     """Return how much more a piece of work takes on a host that the load keeps *busy* for such a share of the time than
     on one that it keeps busy always.
     """
-    return 1 + idle * exp(-max(busy, 0.0) / _FADES)
+    return 1 + IDLE * exp(-max(busy, 0.0) / _FADES)
 
 
 def hot_share(counted_ns: float, long_waits: float, busy: float = 1.0, times: float = 1.0) -> float:

@@ -85,16 +85,9 @@ def respond(
     )
 
 
-def score(
-    found: TraceSurvey,
-    name: str,
-    device: Device,
-    *,
-    seeds: int = SEEDS,
-    progress: Callable[[int, int], None] | None = None,
-) -> dict[str, Any]:
+def score(found: TraceSurvey, name: str, device: Device) -> dict[str, Any]:
     """Score the response times of a device on a trace, see :func:`respond`: ``tiersim.demerit/1``."""
-    return summary(respond(found, name, device, seeds=seeds, progress=progress), name)
+    return summary(respond(found, name, device), name)
 
 
 def summary(responses: Responses, name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ that as many transactions end in a second as were recorded. What it costs by its
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -85,6 +85,9 @@ class ProcessorCosts:
     read_range: tuple[float, float] = (1.0, 1.0)  # and that of a read
     cores: int | None = None  # of the recorded host, where a scenario of it says so
     cpu_order: int | None = None  # whom a core serves next where the operating system chooses; None: as it was recorded
+    hot: float = 1.0  # share of its recorded CPU that a statement takes on a busy host
+    least_ns: Mapping[str, float] = field(default_factory=dict)  # of CPU by query, where the fastest execution tells
+    is_counted: bool = False  # the host's processors counted that CPU: no wait is in it
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,11 @@ class CalibrationRun:
     reads_per_transaction: float
     statements_per_transaction: float
     long_waits: float = 0.0  # transactions that took longer than any that is not waiting, as a share
+
+    @property
+    def cpu_ns(self) -> float:
+        """CPU that a transaction took of all processors, whoever worked."""
+        return self.busy * self.cores * NS_PER_S / (self.pace.transactions_per_s or float("inf"))
 
 
 def recorded_pace(found: Differences) -> Pace:

@@ -59,8 +59,7 @@ def miss_ratios(bundle: Bundle, asked: Sampling, progress: Progress | None = Non
     """Return the curve of *bundle* as a document of schema ``tiersim.mrc/1``.
 
     *progress* is called with how much is done and how much there is. Raises TraceError or ScenarioError when the bundle
-    has no curve, or not
-    the one that was asked for.
+    has no curve, or not the one that was asked for.
     """
     if bundle.rows or (bundle.path / REFERENCES).exists():
         return _counted(bundle, asked, progress)

@@ -44,10 +44,9 @@ def endurance_of(scenario: NamedScenario, result: Result, ratings: Mapping[str, 
     """Return how long the flash of *scenario* lasts at the rate of a run; None where it has none.
 
     *ratings* are bytes that may be written to a device, by volume or pool; None is not known. A rating is of random
-    writes (JESD219), which the
-    drive's own model amplifies by ``steady_amplification``: what the run amplified is taken against that. ``low`` takes
-    the rating for bytes of
-    flash, so that all amplification counts, and all bytes that may be writes for writes; ``high`` those alone that are.
+    writes (JESD219), which the drive's own model amplifies by ``steady_amplification``: what the run amplified is taken
+    against that. ``low`` takes the rating for bytes of flash, so that all amplification counts, and all bytes that may
+    be writes for writes; ``high`` those alone that are.
     """
     flash = [name for name, volume in scenario.hardware.items() if isinstance(volume.device, Flash)]
     found = [_of_volume(scenario, result, name, ratings.get(name)) for name in flash]

@@ -59,8 +59,8 @@ def load_curve(
     """Run at every one of *loads*, then where the knee and the largest sustained load are looked for.
 
     *counted* is what a throughput is of. A load is sustained when its run is steady and meets *targets*; without a pace
-    (*paced*) nothing is ever too
-    much, and only targets bound it. *reached* is the load of a run where one is asked for; none is run twice.
+    (*paced*) nothing is ever too much, and only targets bound it. *reached* is the load of a run where one is asked
+    for; none is run twice.
     """
     runs = _Runs(at, reached, progress, len(loads) + 2 * _KNEE_STEPS)
     runs.side_by_side(loads)

@@ -85,9 +85,8 @@ def search(
     """Return the cheapest candidate that meets all targets; of those that cost the same, the one that comes first.
 
     *costs* are what to choose by; None excludes. *try_one* runs a candidate; *excluded* gives a reason for which one
-    certainly fails, and is asked
-    again after each run. Of what costs more, the cheapest of *runners_up* other families is tried, too. *exhaustive*:
-    every one is run.
+    certainly fails, and is asked again after each run. Of what costs more, the cheapest of *runners_up* other families
+    is tried, too. *exhaustive*: every one is run.
     """
     return _Search(candidates, costs, try_one, excluded).run(runners_up, exhaustive)
 

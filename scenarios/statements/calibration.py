@@ -2,7 +2,7 @@
 hardware that runs as fast as was recorded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -50,7 +50,7 @@ from tiersim.scenarios.calibration.processor import (
 from tiersim.scenarios.calibration.self_replay import MEAN_TOLERANCE_PCT
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Shared
-from tiersim.scenarios.statements.recorded_host import READS, RecordedHost, part_of, statement_ns
+from tiersim.scenarios.statements.recorded_host import READS, RecordedHost, part_of, statement_ns, statement_ns_of
 from tiersim.scenarios.statements.settings import recorded_cores, settings_of_load
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.database.sessions.processors import Costs, scaled
@@ -145,7 +145,7 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     time = recorded_host_time(load.counters.found, model.cores) if here and recorded.transactions_per_s else None
     is_told = time is not None and time.is_told
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
-    own_ns = statement_ns(load, found.costs, model.not_cpu_ns, model.hot, model.least_ns)
+    own_ns = statement_ns_of(load, found, model.locked_ns)
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
 
 
@@ -174,7 +174,7 @@ def costs_of_recording(
         found = _as_counted(load, model, recorded, time, 0.0)
     if found.costs.log_io_ns <= LEAST_NS and (log_ios := _log_ios(load)):  # a slower log tells nothing of their CPU
         found = _with_assumed_log(found, log_ios)
-    own_ns = statement_ns(load, found.costs, model.not_cpu_ns, model.hot)
+    own_ns = statement_ns_of(load, found, model.locked_ns)
     return replace(found, statement_ns=own_ns, basis=found.basis.replace(f", on scenario '{scenario.name}'", ""))
 
 
@@ -270,16 +270,11 @@ def _as_counted(
     transactions = max(load.transactions, 1)
     ios = _ios(load, recorded.transactions_per_s / transactions)
     host = costs_of_host(time, recorded.transactions_per_s, ios, long_waits, most_waits)
-    model.hot, model.cpu_is_known = host.hot, True
     costs = model.start.costs
     # a page that a session writes to have its frame takes as much as one that is read
     costs = costs._replace(read_ns=round(host.read_ns), evict_dirty_ns=round(costs.evict_clean_ns + host.read_ns))
     written_ns = host.read_ns * written_by_sessions(load.counters.found) / transactions
-    own_ns = statement_ns(load, costs, {}, host.hot)
-    calls = np.bincount(load.query, minlength=len(load.queries))
-    executed_ns = (
-        sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / transactions
-    )
+    executed_ns = _in_all_ns(load, statement_ns(load, costs, {}, host.hot)) / transactions
     client_ns = max(host.transaction_ns - written_ns - executed_ns, 0.0) / (len(load) / transactions)
     baseline = model.start.basis.rpartition(" on ")[2]
     basis = f"CPU time that {load.path.name} recorded, on {baseline}: {host.said}"
@@ -291,7 +286,15 @@ def _as_counted(
         assumed=(*host.assumed, *stolen(time)),
         cpu_range=host.cpu_range,
         read_range=host.read_range,
+        hot=host.hot,
+        is_counted=True,
     )
+
+
+def _in_all_ns(load: StatementLoad, own_ns: Mapping[str, int]) -> int:
+    """Return the CPU of all executions, one of which takes *own_ns* by query."""
+    calls = np.bincount(load.query, minlength=len(load.queries)).tolist()
+    return sum(own_ns[query] * count for query, count in zip(load.queries, calls, strict=True))
 
 
 def _ios(load: StatementLoad, each_per_s: float) -> Ios:
@@ -306,48 +309,51 @@ def _ios(load: StatementLoad, each_per_s: float) -> Ios:
 
 
 def _by_pace(load: StatementLoad, model: RecordedHost, recorded: Pace, time: HostTime | None) -> ProcessorCosts:
-    """Return what statements cost by how fast they ran, where nobody counted for whom the processors worked.
+    """Return what statements cost by how fast they ran, where nobody counted for whom the processors worked: by the
+    first of these rules that tells.
 
-    Where reads take as long as recorded only if their CPU is more than that of any storage, or as many transactions end
-    only if clients or writes of the log take more CPU than any, the waits of the recorded hardware are not those of the
-    described one, and are no CPU. Then the processors' *time* tells what transactions cost, else it is assumed. So it
-    is where reads were not timed: nobody knows then what of an execution was CPU.
+    1. Waits may be in what executions took, and no processors were counted: how long sessions waited for clients.
+    2. Reads are slow: how long sessions were awake besides them.
+    3. Reads were timed: the costs with which the load runs as fast as recorded. Where their CPU is not that of any
+       storage, how long sessions were awake; where another cost is more than any takes, the waits of the recorded
+       hardware are not those of the described one, and are no CPU.
+    4. Processors were counted: what they did, for whomever.
+    5. Nothing: costs are assumed.
+
+    What is found by 3 or 5 reaches to the least that executions take, where a slow device hides waits.
     """
-    own_ns = statement_ns(load, model.start.costs, {})
-    calls = np.bincount(load.query, minlength=len(load.queries))
-    mean_ns = sum(own_ns[query] * int(count) for query, count in zip(load.queries, calls, strict=True)) / len(load)
+    mean_ns = _in_all_ns(load, statement_ns(load, model.start.costs, {})) / len(load)
     lowest, highest = READ_RANGE_NS
     read_ms = (recorded.read_ns or 0.0) / NS_PER_MS
-    waits_for_log = _waits_for_log(load, recorded)
-    reads_tell = time is not None or read_ms <= _TELLING_MS
-    found, said = None, [_NOT_TOLD.format(READ_NS / 1e3, read_ms)]
+    is_slow_log, is_slow_read = _waits_for_log(load, recorded), time is None and read_ms > _TELLING_MS
     is_timed = recorded.read_ns is not None or not _reads_pages(load)
-    hides_waits = time is None and (waits_for_log or not reads_tell or not is_timed)
-    if hides_waits and (by_gaps := _by_gaps(load, model, recorded, mean_ns)):
+    may_wait = is_slow_log or is_slow_read or not is_timed
+    if time is None and may_wait and (by_gaps := _by_gaps(load, model, recorded, mean_ns)):
         return by_gaps
-    if not reads_tell and not waits_for_log and (awake := _by_time_awake(model, recorded, mean_ns, said)):
-        return awake
-    if is_timed:
-        found = calibrate_processor(recorded, model.start, model.run)
+    if is_slow_read and not is_slow_log:
+        untold = [_NOT_TOLD.format(READ_NS / 1e3, read_ms)]
+        if awake := _by_time_awake(model, recorded, mean_ns, untold):
+            return awake
+    found = calibrate_processor(recorded, model.start, model.run) if is_timed else None
+    if found is None:
+        said = [_NOT_TIMED.format(READ_NS / 1e3)]
+        model.start = replace(model.start, least_ns=_fastest_ns(load, recorded))
+    else:
         said, read_ns = _waits(model, found, mean_ns), found.costs.read_ns
-        if time is None and reads_tell and not waits_for_log and not lowest <= read_ns <= highest:
+        if time is None and not may_wait and not lowest <= read_ns <= highest:
             awake = _by_time_awake(model, recorded, mean_ns, said or [_TOO_SLOW.format(read_ns)])
             if awake:
                 return awake
-    else:
-        said = [_NOT_TIMED.format(READ_NS / 1e3)]
-        model.least_ns = _fastest_ns(load, recorded)
-    is_fit = found is not None and not said
-    if not is_fit and time is not None:
+    if found is not None and not said:
+        costs, is_fit = _with_log_bounded(_as_fast(model, recorded, found), 0.0), True
+    elif time is not None:
         return _by_host_time(load, model, recorded, time)
-    if found is not None and is_fit:
-        costs = _with_log_bounded(_as_fast(model, recorded, found), 0.0)
     else:
         costs, is_fit = _by_guess(model, recorded, mean_ns, found, said)
-        reads_tell = reads_tell and not (is_fit and found is not None)
-    if recorded.awake_ns is None or (reads_tell and not waits_for_log):
-        return costs
-    return _without_hidden_waits(load, model, costs, is_fit=is_fit)
+        is_slow_read = is_slow_read or (is_fit and found is not None)
+    if recorded.awake_ns is not None and (is_slow_read or is_slow_log):
+        return _without_hidden_waits(load, model, costs, is_fit=is_fit)
+    return costs
 
 
 def _waits_for_log(load: StatementLoad, recorded: Pace) -> bool:
@@ -364,14 +370,14 @@ def _without_hidden_waits(
     does. Who waited for a slow device, or for others that did, may be in the rest. Of a fit, which took waits for CPU,
     the middle is taken; what is assumed stays.
     """
-    executed_ns, fastest_ns = _executed_ns(load, model, found.costs)
+    executed_ns, fastest_ns = _executed_ns(load, model, found)
     took_ns = executed_ns + len(load) * found.client_ns
     least_ns = fastest_ns + len(load) * min(found.client_ns, model.least_client_ns)
     share = least_ns / took_ns if took_ns else 1.0
     middle = float(np.sqrt(share)) if is_fit else 1.0
-    model.hot *= middle
     return replace(
         found,
+        hot=middle * found.hot,
         client_ns=round(middle * found.client_ns),
         cpu_range=(min(found.cpu_range[0] * middle, share / middle), found.cpu_range[1] / middle),
         assumed=(*found.assumed, _HIDDEN.format(least_ns / load.transactions / 1e3, took_ns / load.transactions / 1e3)),
@@ -380,47 +386,45 @@ def _without_hidden_waits(
 
 def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: float) -> ProcessorCosts | None:
     """Return costs with which sessions wait within transactions as long for their clients as was counted: no storage is
-    in that time, but clients that work, and wait for processors behind each other. None where nobody counted it, it is
-    more than clients work, or more than theirs: another session was left in a transaction. Nor where the described
-    hardware carries more than was recorded: sessions waited for something that it does not have.
+    in that time, but clients that work, and wait for processors behind each other. None where nobody counted it, or
+    that is not what sessions waited for.
 
     Of what executions took, who waited for others that wait for storage may be the rest beside what the fastest ones
     took: the middle is taken. What commits and changes cost besides is assumed to be so many messages, and what reads
     and writes of the log do.
     """
-    gap_ns = load.gap_ns
-    rate_per_s = recorded.transactions_per_s
+    gap_ns, rate_per_s = load.gap_ns, recorded.transactions_per_s
     if gap_ns is None or rate_per_s is None or model.start.pause_ns is None:
         return None
     messages = len(load) + 2 * load.transactions  # to begin and to commit are two
     gaps_ns = gap_ns * messages / load.transactions
-    lowest, highest = READ_RANGE_NS
-    start = replace(model.start, costs=_assumed_costs(model), client_ns=CLIENT_NS)
-    model.least_ns = _fastest_ns(load, recorded)
+    start = replace(model.start, costs=_assumed_costs(model), client_ns=CLIENT_NS, least_ns=_fastest_ns(load, recorded))
     run = model.run(start)  # then it is known how long sessions wait for locked rows
     cycle_ns = run.sessions * NS_PER_S / rate_per_s
     idle_ns = cycle_ns - (load.active or 0.0) * load.span_ns / load.transactions
-    is_theirs = gaps_ns - gap_ns <= idle_ns + _IDLE_NEAR * cycle_ns  # of one message they wait outside
     found = calibrate_processor(Pace(None, None, recorded.pause_ns, gaps_ns=gaps_ns), start, model.run)
     run = model.run(found)
-    far = abs((run.pace.gaps_ns or 0.0) / gaps_ns - 1) > MEAN_TOLERANCE_PCT / 100
-    lacks_waits = (run.pace.transactions_per_s or 0.0) > _FASTER * rate_per_s
-    if far or lacks_waits or not is_theirs or found.client_ns * len(load) > most_client_ns(mean_ns) * messages:
-        model.least_ns = {}
+    if (
+        # another session was left in a transaction (of one message a client waits outside)
+        gaps_ns - gap_ns > idle_ns + _IDLE_NEAR * cycle_ns
+        # sessions waited for what the described hardware does not have
+        or (run.pace.transactions_per_s or 0.0) > _FASTER * rate_per_s
+        # no client works for so long
+        or abs((run.pace.gaps_ns or 0.0) / gaps_ns - 1) > MEAN_TOLERANCE_PCT / 100
+        or found.client_ns * len(load) > most_client_ns(mean_ns) * messages
+    ):
         return None
-    cpu_ns = run.busy * run.cores * NS_PER_S / (run.pace.transactions_per_s or float("inf"))
-    hot = hot_share(cpu_ns, 0.0, run.busy)
     besides = COMMIT_MESSAGES * load.commits + CHANGE_MESSAGES * load.changing
-    client_ns = hot * found.client_ns * (1 + besides / messages)
-    took_ns, fastest_ns = _executed_ns(load, model, found.costs)
+    client_ns = hot_share(run.cpu_ns, 0.0, run.busy) * found.client_ns * (1 + besides / messages)
+    took_ns, fastest_ns = _executed_ns(load, model, found)
     share = (fastest_ns / took_ns) ** 0.5 if took_ns else 1.0
-    model.hot *= share
     own_ns, clients_ns = share * took_ns, len(load) * client_ns
     low, high = (
         (executed_ns + times * clients_ns) / (own_ns + clients_ns)
         for executed_ns, times in zip((fastest_ns, took_ns), GAPS_RANGE, strict=True)
     )
     least_us, most_us = ((one + clients_ns) / load.transactions / 1e3 for one in (fastest_ns, took_ns))
+    lowest, highest = READ_RANGE_NS
     return replace(
         found,
         client_ns=round(client_ns),
@@ -428,6 +432,7 @@ def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: 
         assumed=(_BY_GAPS.format(least_us, most_us),),
         cpu_range=(low, high),
         read_range=(lowest / READ_NS, highest / READ_NS),
+        hot=share * found.hot,
     )
 
 
@@ -448,12 +453,12 @@ def _fastest_ns(load: StatementLoad, recorded: Pace) -> dict[str, float]:
     return {query: took for query, took, is_told in found if is_told}
 
 
-def _executed_ns(load: StatementLoad, model: RecordedHost, costs: Costs) -> tuple[float, float]:
+def _executed_ns(load: StatementLoad, model: RecordedHost, found: ProcessorCosts) -> tuple[float, float]:
     """Return the CPU in ns of all executions: by what they took in the mean, and if each took as little as the fastest
     of its query.
     """
     calls = np.bincount(load.query, minlength=len(load.queries))
-    own = statement_ns(load, costs, model.not_cpu_ns, model.hot, model.least_ns)
+    own = statement_ns_of(load, found, model.locked_ns)
     own_ns = np.array([own[query] for query in load.queries], np.float64)
     return float(calls @ own_ns), float(calls @ np.minimum(_fastest(load), own_ns))
 
@@ -480,18 +485,18 @@ def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Se
     found = calibrate_processor(replace(recorded, read_ns=None, transactions_per_s=None), start, model.run)
     run = model.run(found)
     awake_ns = run.pace.awake_ns or 0.0
-    cpu_ns = run.busy * run.cores * NS_PER_S / (run.pace.transactions_per_s or float("inf"))
     if (
         abs(awake_ns / recorded.awake_ns - 1) > MEAN_TOLERANCE_PCT / 100
-        or cpu_ns * run.sessions / run.cores < _OF_AWAKE * awake_ns
+        or run.cpu_ns * run.sessions / run.cores < _OF_AWAKE * awake_ns
         or _waits_of_clients(model, found, mean_ns)
     ):
         return None
-    if (recorded.read_ns or 0.0) > _TELLING_MS * NS_PER_MS:  # sessions slept, and the host was idle
-        model.hot = hot_share(cpu_ns, 0.0, run.busy)
+    has_slept = (recorded.read_ns or 0.0) > _TELLING_MS * NS_PER_MS  # and the host was idle
+    hot = hot_share(run.cpu_ns, 0.0, run.busy) if has_slept else found.hot
     found = replace(
         found,
-        client_ns=round(model.hot * found.client_ns),
+        client_ns=round(hot * found.client_ns),
+        hot=hot,
         recorded=recorded,
         assumed=tuple(said),
         cpu_range=COUNTED_RANGE if run.busy >= _IDLE else AWAKE_RANGE,
@@ -565,11 +570,10 @@ def _by_guess(
             return fitted, True
         start = replace(start, assumed=(*said, *waits))
     if found is not None:  # of what was not timed, nothing was counted on an idle host
-        model.hot = 1 / idle_factor(run.busy)
-        costs = start.costs._replace(read_ns=round(model.hot * READ_NS))
+        hot = 1 / idle_factor(run.busy)
+        start = replace(start, hot=hot, costs=start.costs._replace(read_ns=round(hot * READ_NS)))
         if start.pause_ns is not None:
-            start = replace(start, client_ns=model.assumed_client_ns(model.hot * mean_ns))
-        start = replace(start, costs=costs)
+            start = replace(start, client_ns=model.assumed_client_ns(hot * mean_ns))
     return replace(start, recorded=recorded, simulated=run.pace), False
 
 

@@ -77,6 +77,11 @@ def statement_ns(
     return dict(zip(load.queries, np.rint(own_ns).astype(np.int64).tolist(), strict=True))
 
 
+def statement_ns_of(load: StatementLoad, found: ProcessorCosts, locked_ns: Mapping[str, float]) -> dict[str, int]:
+    """Return :func:`statement_ns` by the costs *found*; what the processors counted holds no wait for locks."""
+    return statement_ns(load, found.costs, {} if found.is_counted else locked_ns, found.hot, found.least_ns)
+
+
 class RecordedHost:
     """The load on the recorded hardware: a pool that was filled once, and runs with other costs."""
 
@@ -93,20 +98,12 @@ class RecordedHost:
             pause_ns,
         )
         self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
-        self.hot = 1.0  # what share of its CPU as recorded a statement takes on a busy host
-        self.least_ns: Mapping[str, float] = {}  # of CPU by query, where the fastest execution tells
-        self.cpu_is_known = False  # as the host's processors counted it, so that no wait is in it
         self._commits = load.commits / max(len(load), 1)  # a statement
         self._load = load
         self._assembled = assemble(load, scenario, self.start, shared=shared)
         self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end
         self._plant = self._assembled.plant
         self._last: tuple[object, CalibrationRun] | None = None  # what was run last, and how it went
-
-    @property
-    def not_cpu_ns(self) -> Mapping[str, float]:
-        """By query, what of the time that reads and writes leave of an execution was a wait for locks."""
-        return {} if self.cpu_is_known else self.locked_ns
 
     @property
     def least_client_ns(self) -> int:
@@ -124,7 +121,7 @@ class RecordedHost:
 
     def run(self, costs: ProcessorCosts) -> CalibrationRun:
         """Run the load once, with *costs*; again with the same ones it would run the same."""
-        own_ns = statement_ns(self._load, costs.costs, self.not_cpu_ns, self.hot, self.least_ns)
+        own_ns = statement_ns_of(self._load, costs, self.locked_ns)
         wanted = (costs.costs, costs.client_ns, own_ns)
         if self._last is None or self._last[0] != wanted:
             self._last = wanted, self._run(*wanted)

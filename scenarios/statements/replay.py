@@ -103,8 +103,7 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     *seed*.
 
     *recorded_on*, a scenario of the recorded hardware, says how large the buffer pool was, where SQL Server's recording
-    does not. Raises TraceError naming
-    what is lacking.
+    does not. Raises TraceError naming what is lacking.
     """
     manifest = Bundle(path).manifest
     if manifest.host.get("engine") in _ON_INNODB:
@@ -276,12 +275,11 @@ def replay_statements(
     (``docs/statements.md``).
 
     *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *seed*
-    stands in for the scenario's. *load* is that of the bundle, where it has been
-    read, and *trace* what :func:`trace_of` says of it; *goes_on*: clients that are through early begin anew, until the
-    time of the recording is over; *shared* has what was made for a run before this one. *tap* is called with what the
-    run asked of each volume, *progress* with the number of statements that have ended. *beside* it, on the same
-    hardware, are recordings: all but the first, which is its own, and says what limits it. Raises ScenarioError or
-    TraceError.
+    stands in for the scenario's. *load* is that of the bundle, where it has been read, and *trace* what
+    :func:`trace_of` says of it; *goes_on*: clients that are through early begin anew, until the time of the recording
+    is over; *shared* has what was made for a run before this one. *tap* is called with what the run asked of each
+    volume, *progress* with the number of statements that have ended. *beside* it, on the same hardware, are recordings:
+    all but the first, which is its own, and says what limits it. Raises ScenarioError or TraceError.
     """
     seed = scenario.model.replay.seed if seed is None else seed
     load = load_of(path, seed) if load is None else load

@@ -159,8 +159,7 @@ def settings_of(
     """Resolve host and engine of *scenario* for the bundle at *path*; raises ScenarioError when they do not fit it.
 
     *image_bytes* is how long an image of a page is in the log, where that was recorded. *recorded_pool_bytes* is how
-    large the pool was, if the
-    recording itself does not say so, and *page_cache* what the host had beside it.
+    large the pool was, if the recording itself does not say so, and *page_cache* what the host had beside it.
     """
     host, engine = scenario.model.host or HostModel(), scenario.model.engine or EngineModel()
     basis: dict[str, str] = {}

@@ -123,9 +123,8 @@ def processor_law(query: Column, pages: Column, cpu_ns: Column, queries: int) ->
 
 
 def in_sessions(table: Table, texts: Mapping[str, str]) -> Table:
-    """Return executions those of a session together, in order, with transactions numbered: as they were recorded; else
-    from BEGIN to COMMIT by the
-    *texts* of queries; else each execution is one.
+    """Return executions by session, each session's in order, with transactions numbered: as they were recorded; else
+    from BEGIN to COMMIT by the *texts* of queries; else each execution is one.
     """
     order = np.argsort(table.columns["session"], kind="stable")  # the table is in order of time
     columns = {

@@ -97,20 +97,15 @@ class Claim:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """How far off, in percent, the prediction of each column is from the recording of each row; None where both are the
-    same.
+    """How far off, in percent, the prediction of each column is from the recording of each row; None where nothing is
+    predicted.
     """
 
     title: str
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # of the rows
+    columns: tuple[str, ...]
     off_pct: tuple[tuple[float | None, ...], ...]
     is_guess: bool = False  # of somebody who has no model
-    asked: tuple[str, ...] = ()  # of the columns, where these are not the rows
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Labels of the columns."""
-        return self.asked or self.labels
 
 
 @dataclass(frozen=True)

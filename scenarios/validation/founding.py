@@ -88,9 +88,9 @@ def _exact(
     return Claim(what, unit, published, predicted, tolerance_pct, id=id, kind="arithmetic", note=note)
 
 
-def _rounded(id: str, what: str, unit: str, published: float, predicted: float, by: float, note: str = "") -> Claim:
+def _rounded(id: str, what: str, unit: str, published: float, predicted: float, by: float) -> Claim:
     within = (published - by, published + by)
-    return Claim(what, unit, published, predicted, 0, id=id, kind="arithmetic", within=within, note=note)
+    return Claim(what, unit, published, predicted, 0, id=id, kind="arithmetic", within=within)
 
 
 def _key_lookup() -> Iterator[Claim]:

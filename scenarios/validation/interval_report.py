@@ -9,7 +9,7 @@ from math import exp, log1p
 from statistics import mean, median
 from typing import Any, get_args
 
-from tiersim.scenarios.validation import report
+from tiersim.scenarios.validation import registry, report
 from tiersim.scenarios.validation.claims import Basis, Experiment, Figure
 from tiersim.scenarios.validation.intervals import (
     COVERAGE,
@@ -38,7 +38,7 @@ def measurements_of(experiments: Sequence[Experiment]) -> list[Measurement] | No
     which.
     """
     tried = {found.name for found in experiments if not found.missing}
-    if tried != set(report.NAMES):
+    if tried != registry.EXPERIMENTS.keys():
         return None
     return [one for found in experiments for one in _of(found)]
 

@@ -187,9 +187,9 @@ def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], on:
         pairs = {(s.name, t.name): (s, t) for s in own for t in own if s != t}
         unchanged = {names: source.figures["tps"] for names, (source, _) in pairs.items()}
         scaled = {names: scaled_by_cap(*pair) for names, pair in pairs.items()}
-        yield _map(f"{title}{on}: predicted transactions/s", own, predicted)
-        yield _map(f"{title}{on}: a guess: nothing changes", own, unchanged, is_guess=True)
-        yield _map(f"{title}{on}: a guess: throughput goes with the cap", own, scaled, is_guess=True)
+        yield heat_map(f"{title}{on}: predicted transactions/s", own, own, predicted)
+        yield heat_map(f"{title}{on}: a guess: nothing changes", own, own, unchanged, is_guess=True)
+        yield heat_map(f"{title}{on}: a guess: throughput goes with the cap", own, own, scaled, is_guess=True)
 
 
 def place(cell: Cell) -> tuple[int, float]:
@@ -197,12 +197,23 @@ def place(cell: Cell) -> tuple[int, float]:
     return cell.pool_mib, -(cell.iops or cell.log_iops or float("inf"))
 
 
-def _map(title: str, cells: Sequence[Cell], tps: Mapping[tuple[str, str], float], *, is_guess: bool = False) -> HeatMap:
+def heat_map(
+    title: str,
+    recorded: Sequence[Cell],
+    asked: Sequence[Cell],
+    tps: Mapping[tuple[str, str], float],
+    *,
+    is_guess: bool = False,
+) -> HeatMap:
+    """Draw how far *tps*, by recorded and asked cell, are off, where they are known."""
     off_pct = tuple(
         tuple(
-            100 * (tps[source.name, target.name] / target.figures["tps"] - 1) if source != target else None
-            for target in cells
+            100 * (tps[source.name, target.name] / target.figures["tps"] - 1)
+            if (source.name, target.name) in tps
+            else None
+            for target in asked
         )
-        for source in cells
+        for source in recorded
     )
-    return HeatMap(title, tuple(cell.label for cell in cells), off_pct, is_guess)
+    labels, columns = (tuple(cell.label for cell in cells) for cells in (recorded, asked))
+    return HeatMap(title, labels, columns, off_pct, is_guess)

@@ -15,7 +15,7 @@ from tiersim.scenarios.caveats import CLIENTS, COUNTED
 from tiersim.scenarios.validation.claims import Claim, Experiment, HeatMap
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
 from tiersim.scenarios.validation.pair_figures import FAR
-from tiersim.scenarios.validation.pairs import LOADS, others_of, place, results_of
+from tiersim.scenarios.validation.pairs import LOADS, heat_map, others_of, place, results_of
 from tiersim.traces.samples import matrix
 
 #: What share of the pairs is to be near, in percent.
@@ -160,14 +160,4 @@ def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float], sai
         own = sorted((one for one in cells if one.load == load), key=place)
         asked = [one for one in own if any(one.name == target for _, target in predicted)]
         recorded = [one for one in own if any(one.name == source for source, _ in predicted)]
-        off_pct = tuple(
-            tuple(
-                100 * (predicted[source.name, target.name] / target.figures["tps"] - 1)
-                if (source.name, target.name) in predicted
-                else None
-                for target in asked
-            )
-            for source in recorded
-        )
-        labels, columns = (tuple(one.label for one in some) for some in (recorded, asked))
-        yield HeatMap(f"{title} {said}: predicted transactions/s", labels, off_pct, asked=columns)
+        yield heat_map(f"{title} {said}: predicted transactions/s", recorded, asked, predicted)

@@ -49,12 +49,9 @@ def misses(policy: str, pages: Pages, distinct: int, capacity: int, *parameters:
     """Count the misses of a cache of *capacity* pages that is empty at first.
 
     *pages* are numbers below *distinct* (:func:`numbered`); *distinct* of the misses are compulsory, however large the
-    cache.
-    *parameters* replace those that a policy has by default: of ``lru-2`` the correlated and the retained period, of
-    ``midpoint``
-    the percentage of old pages and after how many references one may become young. Raises ScenarioError for a policy
-    that
-    is not known, or a cache of no pages.
+    cache. *parameters* replace those that a policy has by default: of ``lru-2`` the correlated and the retained period,
+    of ``midpoint`` the percentage of old pages and after how many references one may become young. Raises ScenarioError
+    for a policy that is not known, or a cache of no pages.
     """
     if policy not in _RUN:
         known = ", ".join(POLICIES)

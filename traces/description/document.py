@@ -19,8 +19,7 @@ def describe(bundle: Bundle, *, progress: Callable[[int, int], None] | None = No
     length.
 
     *progress* is called with the rows read and the rows to read; each is read twice. Without requests the keys that are
-    of
-    requests are not there. Raises TraceError for a bundle that cannot be read, or holds nothing but page references.
+    of requests are not there. Raises TraceError for a bundle that cannot be read, or holds nothing but page references.
     """
     statements = counted(bundle)
     manifest = bundle.manifest

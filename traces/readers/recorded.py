@@ -508,8 +508,7 @@ def write_recorded(recorded: Recorded, folder: Path, zero_unix_ns: int | None) -
     """Write statistics, statements and queries into *folder* and return what the manifest says of them.
 
     *zero_unix_ns* is where the requests of the same recording begin; without any, time begins with the first snapshot
-    or
-    statement.
+    or statement.
     """
     snapshots = _spaced(recorded.snapshots(), recorded)
     times = [s.time_ns for s in snapshots if s.time_ns is not None]

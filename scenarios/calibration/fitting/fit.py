@@ -221,11 +221,6 @@ def fit_flushes(values: Values, found: Misfit, *, alone: bool) -> Values:
     return compass(found, values, free, steps=(4.0, 2.0, 1.25, 1.1, 1.04, 1.015), rounds=12)[0]
 
 
-def _best(
-    found: Misfit,
-    tried: list[tuple[float, int, int, Values]],
-    free: tuple[str, ...],
-    steps: tuple[float, ...] = (1.25, 1.1, 1.04, 1.015),
-) -> Values:
+def _best(found: Misfit, tried: list[tuple[float, int, int, Values]], free: tuple[str, ...]) -> Values:
     finalists = sorted(tried, key=lambda one: one[:3])[:_FINALISTS]
-    return min((compass(found, one[3], free, steps) for one in finalists), key=lambda one: one[1])[0]
+    return min((compass(found, one[3], free, (1.25, 1.1, 1.04, 1.015)) for one in finalists), key=lambda one: one[1])[0]

@@ -1,12 +1,10 @@
 """What a pool holds and misses in the long run, in closed form, when each access is independent of those before.
 
 **PostgreSQL's sweep.** The hand comes by every page after the same time T, in accesses. In between a page of
-probability p is asked for x = p T times on average,
-by Poisson's law, so that its usage count is a Markov chain in x alone: it enters with a count of 1, each use adds one
-up to 5, the hand takes
-one off and evicts it at 0. If it stays M(x) rounds on average, and then is asked for again after 1/p, it is there a
-share of M x / (M x + 1)
-of the time. T is where these shares add up to the frames (as Che, Tung and Wang do for LRU, IEEE JSAC 20, 2002).
+probability p is asked for x = p T times on average, by Poisson's law, so that its usage count is a Markov chain in x
+alone: it enters with a count of 1, each use adds one up to 5, the hand takes one off and evicts it at 0. If it stays
+M(x) rounds on average, and then is asked for again after 1/p, it is there a share of M x / (M x + 1) of the time. T is
+where these shares add up to the frames (as Che, Tung and Wang do for LRU, IEEE JSAC 20, 2002).
 
 **SQL Server's LRU-2.** The page goes whose last use but one is longest ago, and what is known of pages that left is
 kept. So a page is there if it was

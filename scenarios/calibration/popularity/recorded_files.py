@@ -53,9 +53,8 @@ class FileAccesses:
     """Tables as they were accessed, and what a page that a query asks for means to them, by its code.
 
         ``lookups`` (queries, tables) are the rows looked up for each page that an execution asks for, unless it scans;
-        ``scanned`` (queries,) is the table that its
-        scans go through, -1 for none, and ``scan_misses`` (tables,) how much of what scans asked for was missed.
-        ``pages_read`` are those of all statements;
+        ``scanned`` (queries,) is the table that its scans go through, -1 for none, and ``scan_misses`` (tables,) how
+        much of what scans asked for was missed. ``pages_read`` are those of all statements;
     ``by_statement``: each said how many it missed.
     """
 
@@ -426,9 +425,10 @@ def names_in(text: str) -> list[str]:
     """Return the tables that a statement names, or the procedure that it calls, in small letters, without schema; none
     where it names none.
 
-    >>> names_in("SELECT * FROM [dbo].[Orders] o JOIN Sales.dbo.Lines ON ?"), names_in("EXEC dbo.report ?"),
-    names_in("COMMIT")
-    (['lines', 'orders'], ['report'], [])
+    >>> names_in("SELECT * FROM [dbo].[Orders] o JOIN Sales.dbo.Lines ON ?")
+    ['lines', 'orders']
+    >>> names_in("EXEC dbo.report ?"), names_in("COMMIT")
+    (['report'], [])
     """
     found = {_bare(name) for name in _OF_TABLES.findall(text)} or {
         _bare(name) for name in _OF_CALLS.findall(text[:200])

@@ -365,8 +365,7 @@ class Timetable:
         """Return when each execution of an interval starts, and where; later intervals were laid out before.
 
         *pauses* are the mean ones inside transactions and behind them, relative to each other. At most *sessions* take
-        part unless
-        they have not enough time for all.
+        part unless they have not enough time for all.
         """
         transaction, duration_ns, place = work.transaction, work.duration_ns, work.place
         count = int(transaction.max()) + 1

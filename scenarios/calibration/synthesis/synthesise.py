@@ -288,8 +288,7 @@ def draw_durations(
     """Draw durations of all calls of *query*, *io_total_ns* of which were for pages.
 
     *sizes* are how much each has to do, None when they are alike. *pages_ns* is what each would take for its *pages* if
-    pages
-    took equally long; those with 0 get none of the time.
+    pages took equally long; those with 0 get none of the time.
     """
     reading, idle = np.flatnonzero(pages_ns), np.flatnonzero(pages_ns == 0)
     if not io_total_ns or not len(reading):

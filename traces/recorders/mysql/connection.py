@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tiersim.errors import RecordingError
 from tiersim.traces.readers.mysql.settings import engine_of
-from tiersim.traces.recorders.rounds import NotShownError
+from tiersim.traces.recorders.rounds import NotShownError, Row
 
 #: Of one query; what takes longer is left out.
 STATEMENT_TIMEOUT_S, LOCK_TIMEOUT_S, CONNECT_TIMEOUT_S = 10, 1, 10
@@ -52,8 +52,6 @@ _NOT_SHOWN = {
 }
 #: The server is gone: lost, shut down, killed.
 _GONE = (0, 1053, 1077, 1079, 1927, 2006, 2013, 2055, 4031)
-
-Row = dict[str, str | None]
 
 
 def options_of(dsn: str) -> dict[str, Any]:

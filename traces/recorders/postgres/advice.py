@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from tiersim.traces.recorders.postgres.connection import PostgresConnection, Row
+from tiersim.traces.recorders.postgres.connection import PostgresConnection
+from tiersim.traces.recorders.rounds import Row
 
 
 class Wish(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tiersim.errors import RecordingError
-from tiersim.traces.recorders.rounds import NotShownError
+from tiersim.traces.recorders.rounds import NotShownError, Row
 
 #: Of one query; what takes longer is left out.
 STATEMENT_TIMEOUT_S, LOCK_TIMEOUT_S, CONNECT_TIMEOUT_S = 10, 1, 10
@@ -67,8 +67,6 @@ _NOT_SHOWN = {
     "42501": "the role may not read it",
     "55000": "its library is not loaded (shared_preload_libraries)",
 }
-
-Row = dict[str, str | None]
 
 
 class PostgresConnection:

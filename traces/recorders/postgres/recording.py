@@ -5,7 +5,6 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from tiersim.errors import RecordingError
 from tiersim.files import check_target
 from tiersim.traces.bundle import Manifest
 from tiersim.traces.recorders.growing import GrowingBundle
@@ -44,15 +43,7 @@ def record_postgres(
         first = snapshots.take()
         assert first.time_ns is not None
         bundle = GrowingBundle(target, first.time_ns, _fields(server, snapshots), force=force)
-        try:
-            record_rounds(first, snapshots, bundle, plan, ended, progress)
-        except RecordingError as error:
-            sentence = f"{error} before the recording was over; it ends there"
-            snapshots.recorded.warnings.append(sentence)
-            bundle.fields |= known(snapshots)
-            bundle.end()
-            raise RecordingError(f"{sentence}, and {target} holds it") from None
-        return bundle.end()
+        return record_rounds(first, snapshots, bundle, plan, ended, progress)
     finally:
         server.close()
 
