@@ -295,14 +295,14 @@ def survey(
     bundle.refuse_without_requests()
     digest = hashlib.blake2b(digest_size=16)
     histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
-    sums = np.zeros(len(CATEGORIES), np.int64)
+    sums, most_ns = np.zeros((2, len(CATEGORIES)), np.int64)
     files, checkpoints = _Files(), CheckpointTimes()
     rows, first_ns, last_ns = 0, 0, -1
     gaps_ns = np.zeros(0, np.int64)
     for block in bundle.blocks():
         for column in REQUEST_COLUMNS:
             digest.update(np.ascontiguousarray(getattr(block, column.name)).data)
-        count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
+        count_durations(histograms, sums, most_ns, categorise(block.op, block.purpose), block.latency_ns)
         files.add(block)
         checkpoints.add(block.time_ns[block.purpose == CHECKPOINT_WRITE])
         if len(block):
@@ -327,7 +327,7 @@ def survey(
         span_ns=last_ns + 1,
         quiet_ns=quiet(gaps_ns, bundle.rows, last_ns - first_ns),
         content_hash=digest.hexdigest(),
-        measured=measured_latencies(histograms, sums),
+        measured=measured_latencies(histograms, sums, most_ns),
         files=tuple(files.use(code, name) for code, name in enumerate(bundle.file_names)),
         stream_names=tuple(bundle.stream_names),
         checkpoints=checkpoints.all(),
@@ -432,7 +432,8 @@ def latencies_of_files(bundle: Bundle) -> dict[int, NDArray[np.int64]]:
     for block in bundle.blocks():
         for code, own in rows_of_each(block.file):
             histograms = found.setdefault(code, np.zeros((len(OPERATIONS), bins(FINE_BITS)), np.int64))
-            count_durations(histograms, np.zeros(len(OPERATIONS), np.int64), block.op[own], block.latency_ns[own])
+            sums, most_ns = np.zeros((2, len(OPERATIONS)), np.int64)
+            count_durations(histograms, sums, most_ns, block.op[own], block.latency_ns[own])
     return found
 
 
