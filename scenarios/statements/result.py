@@ -731,7 +731,13 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
             " large or small as the recorded one; record with a pool nearer to it"
         )
     found += _waits_without_pauses(assembled)
-    found += [*load.counters.found.lost_counts(), *load.fitted.contradicted, *load.counters.drift.said]
+    if load.quiet_ns:
+        found.append(
+            f"the recording has holes: hardly any statement ended in {format_ns(load.quiet_ns)} of"
+            f" {format_ns(load.span_ns)}, and rates and busy shares are of all that time; record while the load runs"
+        )
+    counted = load.counters.found
+    found += [*counted.lost_counts(), *counted.replayed(), *load.fitted.contradicted, *load.counters.drift.said]
     bounded = load.fitted.bounded
     if bounded:
         found.append(
