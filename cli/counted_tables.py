@@ -263,20 +263,20 @@ def _relation(row: dict[str, Any]) -> list[str]:
 
 
 def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    span_s = document["span_ns"] / 1e9 if document["span_ns"] else None
+    of_databases_s, of_log_s = (document["spans_ns"].get(subject, 0) / 1e9 for subject in ("database", "log"))
     least = {subject: "at least " for subject in document["resets"]}
     for row in document["databases"][:SHOWN]:
         if row["commits"]:
-            rate = f" ({least.get('database', '')}{row['commits'] / span_s:,.0f}/s)" if span_s else ""
+            rate = f" ({least.get('database', '')}{row['commits'] / of_databases_s:,.0f}/s)" if of_databases_s else ""
             hits = f", {_count(row['pages_read'])} pages read, hit ratio {_share(row['hit_ratio'])}"
             yield (
                 f"database {row['name']}",
                 f"{_count(row['commits'])} commits{rate}, {_count(row['rollbacks'])} rollbacks{hits}",
             )
         asked = [
-            f"{least.get('database', '')}{row[name] / span_s:,.0f} {name.replace('_', ' ')}/s"
+            f"{least.get('database', '')}{row[name] / of_databases_s:,.0f} {name.replace('_', ' ')}/s"
             for name in ("batches", "transactions", "statements", "write_transactions")
-            if row[name] is not None and span_s
+            if row[name] is not None and of_databases_s
         ]
         if row["pages_looked_up"] is not None:
             asked.append(
@@ -294,7 +294,7 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
     if document["log"] and document["log"].get("bytes") is not None:
         log = document["log"]
-        rate = f" ({least.get('log', '')}{format_bytes(log['bytes'] / span_s)}/s)" if span_s else ""
+        rate = f" ({least.get('log', '')}{format_bytes(log['bytes'] / of_log_s)}/s)" if of_log_s else ""
         records = f" in {_count(log['records'])} records" if log.get("records") is not None else ""
         images = (
             f", {_count(log['full_page_images'])} full-page images" if log.get("full_page_images") is not None else ""
@@ -303,7 +303,7 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         mean = of_time = ""
         if log.get("flush_ms") and log.get("flushes"):
             mean = f" of {_ms(log['flush_ms'] / log['flushes'])}"
-            busy_pct = 100 * log["flush_ms"] / (1e3 * span_s) if span_s and "log" not in least else 0.0
+            busy_pct = 100 * log["flush_ms"] / (1e3 * of_log_s) if of_log_s and "log" not in least else 0.0
             of_time = f" ({busy_pct:.0f} % of the time)" if 0 < busy_pct <= 100 else ""  # not of flushes side by side
         yield "log", f"{_bytes(log['bytes'])}{rate}{records}{images}{flushes}{mean}{of_time}"
     if document["log"] and document["log"].get("checkpoint_age_bytes") is not None:
