@@ -31,10 +31,10 @@ from tiersim.errors import ScenarioError
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import ARRIVALS, INNODB, OTHER_READS, WAITS, model_error_of
+from tiersim.scenarios.caveats import ARRIVALS, COMMITS, INNODB, OTHER_READS, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, data_pages, is_extrapolated
-from tiersim.scenarios.statements.own_errors import may_keep_waits, uncalibrated_error
+from tiersim.scenarios.statements.own_errors import are_commits_unseen, may_keep_waits, uncalibrated_error
 from tiersim.scenarios.statements.programs import OTHERS
 from tiersim.scenarios.statements.recorded_reads import told_reads
 from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, by_the_clock, steps_of_statements
@@ -343,7 +343,9 @@ def summarise_statements(
     if reads is not None:
         believed["error"] = OTHER_READS
     elif assembled.settings.of_engine.page_cleaner is not None:
-        believed["error"] = ARRIVALS if comes_by_the_clock else INNODB  # its errors are those of clients that wait
+        unseen = assembled.clients is None and are_commits_unseen(load)
+        # its errors are those of clients that wait
+        believed["error"] = ARRIVALS if comes_by_the_clock else COMMITS if unseen else INNODB
     elif may_keep_waits(program, rates["transactions"]["value"] or 0.0):
         believed["error"] = WAITS
     elif comes_by_the_clock:
