@@ -1,6 +1,5 @@
 """Snapshots of a server: what its tables say at one moment, in the words of a bundle."""
 
-import time
 from decimal import Decimal
 
 from tiersim.traces.counters import NOTHING
@@ -13,7 +12,7 @@ from tiersim.traces.recorders.local_host import host_values
 from tiersim.traces.recorders.mysql.connection import MysqlConnection, Row
 from tiersim.traces.recorders.mysql.views import MOMENT, SESSIONS, VARIABLES, TableQuery, queries_of
 from tiersim.traces.recorders.rounds import NotShownError
-from tiersim.traces.recorders.steady_clock import SteadyClock
+from tiersim.traces.recorders.steady_clock import SteadyClock, steady_ns
 from tiersim.traces.statistics import Snapshot, Values
 from tiersim.units import NS_PER_S
 
@@ -42,7 +41,7 @@ class MysqlSnapshots:
     def take(self, *, at_end: bool = False) -> Snapshot:
         """Take a snapshot; raises RecordingError when the server is gone."""
         ends = self._first or at_end
-        asked_ns = time.monotonic_ns()
+        asked_ns = steady_ns(local=self.local)
         moment = self._server.rows(MOMENT.sql)
         time_ns = self._time_ns(moment[0], asked_ns)
         found: list[tuple[Key, Values]] = []
@@ -61,13 +60,13 @@ class MysqlSnapshots:
         values = {key: values for key, values in spread(found).items() if key[0] not in lost}
         server = values.get(("server", "server"), {})
         if isinstance(uptime := server.get("uptime_s"), Decimal):
-            server["started_at"] = started_at(self._starts_ns, time_ns, uptime)
+            server["started_at"] = started_at(self._starts_ns, _unix_ns(moment[0]), uptime)  # by its clock, as set
         self._first = False
         return Snapshot(time_ns, values)
 
     def sample(self) -> Snapshot | None:
         """Count the sessions by what they do; None when the server does not say."""
-        asked_ns = time.monotonic_ns()
+        asked_ns = steady_ns(local=self.local)
         try:
             rows = self._server.rows(SESSIONS.sql)
         except NotShownError as refusal:
@@ -80,7 +79,7 @@ class MysqlSnapshots:
     def _time_ns(self, row: Row, asked_ns: int) -> int:
         """Return when the server said *row*, and note it where its clock was set."""
         said = len(self._clock.steps)
-        time_ns = self._clock.read(int(Decimal(row["unix_s"] or 0) * NS_PER_S), asked_ns, time.monotonic_ns())
+        time_ns = self._clock.read(_unix_ns(row), asked_ns, steady_ns(local=self.local))
         self.recorded.warnings += self._clock.steps[said:]
         return time_ns
 
@@ -105,6 +104,11 @@ class MysqlSnapshots:
             self.recorded.warnings.append(f"{query.name} is not recorded: {why}")
         else:
             self.recorded.lose(f"snapshots of {query.name}: {why}", 1)
+
+
+def _unix_ns(row: Row) -> int:
+    """Return when the server said *row*, by its own clock."""
+    return int(Decimal(row["unix_s"] or 0) * NS_PER_S)
 
 
 def _view(rows: list[Row]) -> View:

@@ -1,6 +1,5 @@
 """Snapshots of a server: what its views say at one moment, in the words of a bundle."""
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
@@ -27,7 +26,7 @@ from tiersim.traces.recorders.postgres.views import (
 )
 from tiersim.traces.recorders.processes import Processes, parent_of
 from tiersim.traces.recorders.rounds import NotShownError
-from tiersim.traces.recorders.steady_clock import SteadyClock
+from tiersim.traces.recorders.steady_clock import SteadyClock, steady_ns
 from tiersim.traces.statistics import Snapshot, Values
 from tiersim.units import NS_PER_S
 
@@ -71,7 +70,7 @@ class PostgresSnapshots:
     def take(self, *, at_end: bool = False) -> Snapshot:
         """Take a snapshot; raises RecordingError when the server is gone."""
         ends = self._first or at_end
-        asked_ns = time.monotonic_ns()
+        asked_ns = steady_ns(local=self.local)
         moment = self._server.rows(MOMENT.sql)
         time_ns = self._time_ns(moment[0], asked_ns)
         found: list[tuple[Key, Values]] = list(_said(MOMENT, moment).items())
@@ -101,14 +100,14 @@ class PostgresSnapshots:
         """Count the sessions by what they do and wait for; None when the server does not say."""
         if self._processes is not None:
             self._processes.look()  # of those that end soon, too
-        asked_ns = time.monotonic_ns()
+        asked_ns = steady_ns(local=self.local)
         rows = self._rows_or_loss(SESSIONS.sql, "samples of sessions")
         return Snapshot(self._time_ns(rows[0], asked_ns), _said(SESSIONS, rows)) if rows else None
 
     def _time_ns(self, row: Row, asked_ns: int) -> int:
         """Return when the server said *row*, and note it where its clock was set."""
         said = len(self._clock.steps)
-        time_ns = self._clock.read(int(Decimal(row["unix_s"] or 0) * NS_PER_S), asked_ns, time.monotonic_ns())
+        time_ns = self._clock.read(int(Decimal(row["unix_s"] or 0) * NS_PER_S), asked_ns, steady_ns(local=self.local))
         self.recorded.warnings += self._clock.steps[said:]
         return time_ns
 
