@@ -167,16 +167,16 @@ def _wait_of_pages(row: Row) -> str:
 
 def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what was counted of the server as a whole: its name, and all of it in a line."""
-    span_s = document["span_ns"] / 1e9 if document["span_ns"] else None
+    of_databases_s, of_log_s = (document["spans_ns"].get(subject, 0) / 1e9 for subject in ("database", "log"))
     least = {subject: "at least " for subject in document["resets"]}
     for row in document["databases"][:SHOWN]:
-        yield from _database(row, span_s, least.get("database", ""))
+        yield from _database(row, of_databases_s, least.get("database", ""))
     if pool := document["pool"]:
         usage = ", ".join(f"{count:,} of {name}" for name, count in pool["pages_by_usage"].items())
         by_usage = f"; by usage: {usage}" if usage else ""
         yield "buffer pool", f"{pool['pages']:,} pages, {pool['pages_dirty']:,} dirty{by_usage}"
     if log := document["log"]:
-        yield from _log(log, span_s, least.get("log", ""))
+        yield from _log(log, of_log_s, least.get("log", ""))
     if found := document["binary_log"]:
         groups = f" in {_count(found['groups'])} groups" if found.get("groups") is not None else ""
         size = f", {_bytes(found['bytes'])}" if found.get("bytes") is not None else ""
@@ -206,7 +206,7 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "load", f"{clients} clients, {count} transactions, {rate}/s, mean {_ms(found.get('mean_ms'))}"
 
 
-def _database(row: Row, span_s: float | None, least: str) -> Iterator[tuple[str, str]]:
+def _database(row: Row, span_s: float, least: str) -> Iterator[tuple[str, str]]:
     name = f"database {row['name']}"
     if row["commits"]:
         rate = f" ({least}{row['commits'] / span_s:,.0f}/s)" if span_s else ""
@@ -226,7 +226,7 @@ def _database(row: Row, span_s: float | None, least: str) -> Iterator[tuple[str,
         yield "server" if row["name"] == "*" else name, ", ".join(asked)
 
 
-def _log(log: Row, span_s: float | None, least: str) -> Iterator[tuple[str, str]]:
+def _log(log: Row, span_s: float, least: str) -> Iterator[tuple[str, str]]:
     if log.get("bytes") is not None:
         rate = f" ({least}{format_bytes(log['bytes'] / span_s)}/s)" if span_s else ""
         records = f" in {_count(log['records'])} records" if log.get("records") is not None else ""

@@ -289,7 +289,10 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
         "utilisation": busy,
         "is_short": _is_short(summary),
         "ceiling": max(with_load / busy, 1.0),
-        "basis": f"utilisation law: 1 ÷ its busy share{of_time}, if a request keeps it busy as long as now",
+        "basis": (
+            f"utilisation law: 1 ÷ its busy share{of_time}, if a request keeps it busy as long as now"
+            f"{' and burst credits last' if credits else ''}"
+        ),
         "peak": found.get("peak"),
         "credits": credits,
         "burst": load.get("burst"),

@@ -136,6 +136,8 @@ def _busiest(row: "Row") -> list[str]:
 
 
 def _notes(document: dict[str, Any], subject: "SizingSubject", targets: "list[Target]") -> list[str]:
+    from tiersim.scenarios.sizing.load_limit import SPENT
+
     knee, largest = document["knee"], document["largest_sustainable"]
     notes = []
     if knee is None:
@@ -148,7 +150,8 @@ def _notes(document: dict[str, Any], subject: "SizingSubject", targets: "list[Ta
     elif largest["value"] is None:
         notes.append(f"Largest sustained load: {largest['basis']}.")
     else:
-        notes.append(f"Largest sustained load: {largest['value']:.4g} ×; at {largest['high']:.4g} × {fails}.")
+        spent = f" ({SPENT})" if largest["basis"].endswith(SPENT) else ""
+        notes.append(f"Largest sustained load: {largest['value']:.4g} ×{spent}; at {largest['high']:.4g} × {fails}.")
     if document["limited_by"]:
         notes.append(f"Limited by {document['limited_by']}.")
     if document["not_run"]:

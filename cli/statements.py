@@ -48,6 +48,7 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
     rate = f" ({format_per_s(trace['transactions'] / trace['span_ns'] * NS_PER_S)}/s)" if trace["span_ns"] else ""
     pool = summaries[0]["engine"].get("recorded_buffer_pool_bytes")
     title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}{rate}"
+    title += f", {format_ns(trace['quiet_ns'])} of it with hardly any" if "quiet_ns" in trace else ""
     title += f", buffer pool {format_bytes(pool)}" if pool else ""
     title += _sessions(summaries)
     columns = ["figure", *(summary["name"] for summary in summaries)]

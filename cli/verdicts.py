@@ -39,6 +39,10 @@ _ARRIVALS = (
     " 0.7 to 1.8 times the predicted one (docs/reach.md). Idle storage answers late: measure yours at the recorded rate"
     " (fio --rate_iops)"
 )
+_COMMITS = (
+    "unknown, as changes commit by themselves and nobody saw how long they waited for the log: their CPU may be far"
+    " less, and faster storage give more transactions/s than predicted. Sample the sessions (tiersim record mysql)"
+)
 _CONTRADICTED = (
     "unknown, as transactions take another time on the described hardware than they were recorded to take: correct that"
     " description"
@@ -103,6 +107,7 @@ def sentence(summary: Summary) -> str | None:
         reasons = {
             **waited,
             "arrivals": _ARRIVALS,
+            "commits": _COMMITS,
             "sample": _OF_A_SAMPLE,
             "contradicted": _CONTRADICTED,
             "clock": _COARSE,

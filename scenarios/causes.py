@@ -668,8 +668,9 @@ def _recorded_syncs(streams: Streams, latency_ns: NDArray[np.int64]) -> dict[str
     whole = intended[ends] + latency_ns[ends] - intended[first] + streams.think_ns[rows[ends]]
     total = np.concatenate([[0], np.cumsum(np.maximum(latency_ns, 0))])
     device = total[ends + 1] - total[first]
-    histograms, sums = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64), np.zeros(len(CATEGORIES), np.int64)
+    histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
+    sums, most_ns = np.zeros((2, len(CATEGORIES)), np.int64)
     for category, durations in ((LOG_SYNC, whole), (LOG_SYNC_DEVICE, device)):
         chosen = durations[known]
-        count_durations(histograms, sums, np.full(len(chosen), category, np.uint8), chosen)
-    return measured_latencies(histograms, sums)
+        count_durations(histograms, sums, most_ns, np.full(len(chosen), category, np.uint8), chosen)
+    return measured_latencies(histograms, sums, most_ns)

@@ -51,6 +51,9 @@ FLUSHES = "flushes"
 #: on idle ones they are far off, since storage and processors that sleep in between answer late.
 ARRIVALS = "arrivals"
 
+#: The same of InnoDB where changes commit by themselves, and nobody saw how long they waited for the log.
+COMMITS = "commits"
+
 #: The same where transactions take another time on the described hardware than on the recorded one.
 CONTRADICTED = "contradicted"
 #: The clock of requests that come by it is so coarse that many come at once.
@@ -69,6 +72,10 @@ CLIENTS = "clients"
 COUNTED = "counted"
 
 
+#: Of which nobody knows the error; the first: results of InnoDB of older versions.
+_OF_NOBODY = ("unknown", WAITS, FLUSHES, ARRIVALS, COMMITS, SAMPLE, CONTRADICTED, OTHER_READS, COARSE)
+
+
 def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     """Return between which multiples (``low``, ``high``) of a predicted figure 80 % of the measured ones lay, by kind
     of figure, and of how many.
@@ -80,8 +87,7 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     those predictions was taken from; ``other`` stands for each figure that is not named. Where nothing was measured, a
     basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
-    # the first: results of InnoDB of older versions
-    if verdict.get("error") in ("unknown", WAITS, FLUSHES, ARRIVALS, SAMPLE, CONTRADICTED, OTHER_READS, COARSE):
+    if verdict.get("error") in _OF_NOBODY:
         return {"basis": "unknown", "figures": {}}
     if (own := verdict.get("error")) in (INNODB, CLIENTS):
         return {"basis": own, "figures": _learned()[own]}

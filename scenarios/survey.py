@@ -21,6 +21,7 @@ from tiersim.operations import OPERATIONS
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.result import measured_latencies
 from tiersim.traces.bundle import Bundle, Manifest, Requests
+from tiersim.traces.holes import MOST_HOLES, quiet
 from tiersim.traces.schema import CHECKPOINT_WRITE, FLUSH, LOG_WRITE, REQUEST_COLUMNS, WRITE
 
 _CODES = {"op": np.uint8, "file": np.int32, "stream": np.int32, "purpose": np.uint8, "flags": np.uint8}
@@ -254,31 +255,12 @@ class TraceSurvey:
     requests: int
     first_ns: int  # when the first request was queued
     span_ns: int  # over which requests were queued; what came after the last of them is not load
-    quiet_ns: int  # of them in holes, see :func:`quiet`
+    quiet_ns: int  # of them in holes, see :func:`tiersim.traces.holes.quiet`
     content_hash: str  # of the rows and of nothing else: the same trace has the same hash anywhere
     measured: dict[str, Any]  # latencies of the recorded hardware by category
     files: tuple[FileUse, ...]  # by file code
     stream_names: tuple[str, ...]  # by stream code
     checkpoints: tuple[Checkpoint, ...]
-
-
-#: A hole is a gap between two requests of a twentieth of the recording or more, so there are no more than so many,
-_HOLES = 20
-#: and at least so many times as long as the mean of the other gaps: a load that is thin everywhere has none.
-_LONG = 100
-
-
-def quiet(gaps_ns: NDArray[np.int64], requests: int, span_ns: int) -> int:
-    """Return how long nothing came in a recording with holes, by the longest of the gaps between its requests.
-
-    >>> quiet(np.array([20_000_000, 3_540_000_000_000]), 12_001, 3_660_000_000_000)
-    3540000000000
-    """
-    holes_ns = gaps_ns[gaps_ns * _HOLES >= span_ns]
-    other_ns, others = span_ns - int(holes_ns.sum()), requests - 1 - len(holes_ns)
-    if not len(holes_ns) or _LONG * other_ns >= int(holes_ns.min()) * others:
-        return 0
-    return int(holes_ns.sum())
 
 
 def survey(
@@ -294,21 +276,21 @@ def survey(
     bundle.refuse_without_requests()
     digest = hashlib.blake2b(digest_size=16)
     histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
-    sums = np.zeros(len(CATEGORIES), np.int64)
+    sums, most_ns = np.zeros((2, len(CATEGORIES)), np.int64)
     files, checkpoints = _Files(), CheckpointTimes()
     rows, first_ns, last_ns = 0, 0, -1
     gaps_ns = np.zeros(0, np.int64)
     for block in bundle.blocks():
         for column in REQUEST_COLUMNS:
             digest.update(np.ascontiguousarray(getattr(block, column.name)).data)
-        count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
+        count_durations(histograms, sums, most_ns, categorise(block.op, block.purpose), block.latency_ns)
         files.add(block)
         checkpoints.add(block.time_ns[block.purpose == CHECKPOINT_WRITE])
         if len(block):
             first_ns = first_ns if rows else int(block.time_ns[0])
             own_ns = np.diff(block.time_ns, prepend=last_ns if rows else first_ns)
-            longer_ns = own_ns[own_ns > gaps_ns[0]] if len(gaps_ns) == _HOLES else own_ns
-            gaps_ns = np.sort(np.concatenate([gaps_ns, longer_ns]))[-_HOLES:]
+            longer_ns = own_ns[own_ns > gaps_ns[0]] if len(gaps_ns) == MOST_HOLES else own_ns
+            gaps_ns = np.sort(np.concatenate([gaps_ns, longer_ns]))[-MOST_HOLES:]
             last_ns = int(block.time_ns[-1])
         rows += len(block)
         if also is not None:
@@ -326,7 +308,7 @@ def survey(
         span_ns=last_ns + 1,
         quiet_ns=quiet(gaps_ns, bundle.rows, last_ns - first_ns),
         content_hash=digest.hexdigest(),
-        measured=measured_latencies(histograms, sums),
+        measured=measured_latencies(histograms, sums, most_ns),
         files=tuple(files.use(code, name) for code, name in enumerate(bundle.file_names)),
         stream_names=tuple(bundle.stream_names),
         checkpoints=checkpoints.all(),
@@ -431,7 +413,8 @@ def latencies_of_files(bundle: Bundle) -> dict[int, NDArray[np.int64]]:
     for block in bundle.blocks():
         for code, own in rows_of_each(block.file):
             histograms = found.setdefault(code, np.zeros((len(OPERATIONS), bins(FINE_BITS)), np.int64))
-            count_durations(histograms, np.zeros(len(OPERATIONS), np.int64), block.op[own], block.latency_ns[own])
+            sums, most_ns = np.zeros((2, len(OPERATIONS)), np.int64)
+            count_durations(histograms, sums, most_ns, block.op[own], block.latency_ns[own])
     return found
 
 

@@ -6,6 +6,7 @@ inflated by what batches of the run show (batch means; Law, "Simulation Modeling
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,19 +113,21 @@ class Figure(TypedDict):
     basis: str
 
 
-def percentile(histogram: NDArray[np.int64], over_time: "Clusters", probability: float) -> Figure:
-    """Percentile of a latency histogram; *over_time* shows how its samples cluster."""
+def percentile(
+    histogram: NDArray[np.int64], over_time: "Clusters", probability: float, most_ns: float = math.inf
+) -> Figure:
+    """Percentile of a latency histogram, whose largest is *most_ns*; *over_time* shows how its samples cluster."""
     count = int(histogram.sum())
     basis = "simulated, 80 % order-statistic interval"
     if count == 0:
         return Figure(value=None, low=None, high=None, resolved=False, basis="no such request")
     rank = probability * count
-    value = quantile_ns(histogram, rank)
+    value = quantile_ns(histogram, rank, most_ns)
     spread = NORMAL_90 * np.sqrt(count * probability * (1 - probability) * _inflation(over_time, value))
-    low = quantile_ns(histogram, max(rank - spread, 0.0))
+    low = quantile_ns(histogram, max(rank - spread, 0.0), most_ns)
     if rank + spread > count:
         return Figure(value=None, low=low, high=None, resolved=False, basis=f"too few samples ({count})")
-    high = quantile_ns(histogram, rank + spread)
+    high = quantile_ns(histogram, rank + spread, most_ns)
     resolved = (high - low) / 2 <= RESOLVED_HALF_WIDTH * value
     return Figure(value=value if resolved else None, low=low, high=high, resolved=resolved, basis=basis)
 
@@ -298,14 +301,19 @@ def _dies_free_ns(plant: Plant, flash: np.void) -> int:
     return int(plant.pool[first : first + int(flash["dies"])].max(initial=0))
 
 
-def measured_latencies(histograms: NDArray[np.int64], sums_ns: NDArray[np.int64]) -> dict[str, Any]:
-    """Mean and percentiles of recorded latencies by category; *histograms* (categories, fine bins)."""
+def measured_latencies(
+    histograms: NDArray[np.int64], sums_ns: NDArray[np.int64], most_ns: NDArray[np.int64]
+) -> dict[str, Any]:
+    """Mean and percentiles of recorded latencies by category; *histograms* (categories, fine bins), and their largest
+    ones.
+    """
     result = {}
     for index, category in enumerate(CATEGORIES):
         count = int(histograms[index].sum())
         if count:
             result[category] = {"count": count, "mean": float(sums_ns[index]) / count} | {
-                key: quantile_ns(histograms[index], probability * count) for key, probability in PERCENTILES.items()
+                key: quantile_ns(histograms[index], probability * count, int(most_ns[index]))
+                for key, probability in PERCENTILES.items()
             }
     return result
 
@@ -336,12 +344,14 @@ def latencies(metrics: Metrics, load: LoadVerdict, names: Sequence[str]) -> dict
         if not count or not category:
             continue
         over_time = Clusters(metrics.latency_over_time[:, index])
+        most_ns = int(metrics.latency_max_ns[index])
         by_key: dict[str, Figure] = {"mean": mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])} | {
-            key: percentile(metrics.latency[index], over_time, probability) for key, probability in PERCENTILES.items()
+            key: percentile(metrics.latency[index], over_time, probability, most_ns)
+            for key, probability in PERCENTILES.items()
         }
         if load.verdict == "saturated":
             by_key = {key: withheld(figure, "saturated: no steady state") for key, figure in by_key.items()}
-        result[category] = {"count": count, **by_key, "max": int(metrics.latency_max_ns[index])}
+        result[category] = {"count": count, **by_key, "max": most_ns}
         if load.verdict == "saturated":
             result[category]["max"] = None
     return result
@@ -407,7 +417,9 @@ def timeline(metrics: Metrics, names: Sequence[str]) -> pa.Table:
         with np.errstate(invalid="ignore", divide="ignore"):
             means = metrics.latency_sum_ns[:, c] / counts
         quantiles = {
-            key: coarse_quantiles_ns(metrics.latency_over_time[:, c], metrics.latency[c], PERCENTILES[key])
+            key: coarse_quantiles_ns(
+                metrics.latency_over_time[:, c], metrics.latency[c], PERCENTILES[key], int(metrics.latency_max_ns[c])
+            )
             for key in ("p50", "p99")
         }
         columns: dict[str, Any] = {

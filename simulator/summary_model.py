@@ -48,6 +48,7 @@ class VerdictSaid(_Said):
             "waits",
             "flushes",
             "arrivals",
+            "commits",
             "clients",
             "counted",
             "contradicted",
@@ -62,6 +63,7 @@ class VerdictSaid(_Said):
         description="`innodb`: of MySQL and MariaDB, whose predictions have errors of their own; `waits`: clients "
         "waited for the recorded storage, or may have, so the error is unknown; `flushes`: so it is where clients "
         "mostly wait for the WAL and CPU was not recorded; `arrivals`: so it is where transactions come by the clock; "
+        "`commits`: so it is of InnoDB whose changes commit by themselves, unsampled; "
         "`clients`: CPU and clients decide, neither recorded, so "
         "the error is their own; `counted`: CPU is what the recorded processors were counted to do; "
         "`contradicted`, `reads`, `sample`, `clock`: unknown, as transactions take another time on the described "

@@ -313,6 +313,7 @@ def test_credits_that_run_out_are_said_beside_the_bound() -> None:
     balance = {"station": "data", "resource": "credits", "start": 1.0, "end": 0.4, "ran_out_ns": None}
     summary["credits"] = [balance | {"lasts_ns": 2e12}, balance | {"lasts_ns": None}]
     said = bound_text(explanation(summary, None)["bound"])
+    assert "if a request keeps it busy as long as now and burst credits last)" in said
     assert said.endswith("; burst credits of data fall from 100.0 % to 40.0 % and run out after another 2,000 s of this"
                          " load.")  # fmt: skip
 

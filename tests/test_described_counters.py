@@ -81,6 +81,46 @@ def test_rates_of_counters_that_were_reset_are_said_to_be_too_low(
     assert "of the time" not in said
 
 
+def test_rates_are_over_the_time_of_what_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The digests and the status of the last of three snapshots took too long, and were left out."""
+    query, moments = ("query", "shop//t/1"), []
+    for place in range(3):
+        counts: dict[tuple[str, str], Values] = {LOG: numbers(bytes=1024 * 1000 * place)}
+        if place < 2:
+            counts |= {SHOP: numbers(commits=1000 * place), query: numbers(calls=500 * place, exec_ms=place)}
+        moments.append(counts)
+    document = described(tmp_path, *moments)
+    assert document["spans_ns"] == {"database": 10 * S, "log": 20 * S, "query": 10 * S}
+    assert document["queries"][0]["calls_per_s"] == 50
+    said = shown(document, capsys)
+    assert "1,000 commits (100/s)" in said
+    assert "100 KiB/s" in said
+
+
+def test_holes_of_counters_are_said(tmp_path: Path) -> None:
+    """A server that is idle, or suspended, for most of the recording; the recorder's own queries are no load."""
+    own, query = ("query", "shop//t/2"), ("query", "shop//t/1")
+    texts = {own[1]: "SHOW GLOBAL STATUS", query[1]: "SELECT a FROM t WHERE id = ?"}
+    calls = [0, 5000, 5010, 5020, 5030, 10_000]
+    moments = [
+        {query: numbers(calls=count, exec_ms=count), own: numbers(calls=900 * place, exec_ms=1)}
+        for place, count in enumerate(calls)
+    ]
+    (said,) = described(tmp_path / "holes", *moments, texts=texts)["findings"]
+    assert said.startswith("the recording has holes: hardly any query was executed in 30 s of 50 s")
+    steady = [{query: numbers(calls=1000 * place, exec_ms=place)} for place in range(6)]
+    assert described(tmp_path / "steady", *steady, texts=texts)["findings"] == []
+
+
+def test_pages_that_were_read_ahead_are_no_misses(tmp_path: Path) -> None:
+    """A scan: 1,000 pages looked up, 10 of them waited for, the others read before anybody asked."""
+    names = ("pages_looked_up", "pages_missed", "pages_read", "pages_read_ahead")
+    counts = [{("database", "*"): numbers(**dict(zip(names, said, strict=True)))} for said in
+              ((0, 0, 0, 0), (1000, 10, 1000, 990))]  # fmt: skip
+    (row,) = described(tmp_path, *counts)["databases"]
+    assert (row["pages_hit"], row["pages_read"], row["hit_ratio"]) == (990, 1000, pytest.approx(0.99))
+
+
 def test_a_checkpoint_that_runs_has_no_time_yet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     counts = [
         {CHECKPOINTER: numbers(timed=timed, done=0, pages_written=pages, write_ms=0, flush_ms=0)}

@@ -105,6 +105,21 @@ def test_a_coarse_clock_says_nothing_of_windows_within_its_ticks(tmp_path: Path)
     assert document["rate_per_s"] == pytest.approx(100_000 / 7200)
 
 
+def test_a_request_that_is_answered_late_does_not_lower_the_rate(tmp_path: Path) -> None:
+    """1,000 requests in 10 s, the last of which takes 90 s."""
+    latency_ns = np.full(1000, MS)
+    latency_ns[-1] = 90 * S
+    document = described(tmp_path, time_ns=np.arange(1000) * 10 * MS, latency_ns=latency_ns)
+    assert document["span_ns"] == 99_990 * MS
+    assert document["rate_per_s"] == pytest.approx(100, rel=0.01)
+
+
+def test_no_percentile_is_above_the_largest_latency(tmp_path: Path) -> None:
+    document = described(tmp_path, time_ns=np.arange(3) * S, latency_ns=[1001, 1001, 1001])
+    (group,) = document["classes"]
+    assert group["p50_ns"] <= group["p99_ns"] <= 1001
+
+
 def test_the_busiest_second_is_no_less_busy_than_the_average(tmp_path: Path) -> None:
     ticks = described(tmp_path, time_ns=[0] * 90 + [S] * 10)  # two seconds of a clock of 1 s
     assert (ticks["rate_per_s"], ticks["peak_rate_per_s"]) == (50, 90)

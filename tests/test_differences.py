@@ -129,3 +129,91 @@ def test_gauges_that_another_tool_took_in_between_are_no_snapshot_of_the_counter
 def test_gauges_alone_have_a_span() -> None:
     found = differences([Snapshot(n * 10**9, {("device", "sda"): {"reads_per_s": Decimal(n)}}) for n in range(3)])
     assert (found.snapshots["device"], found.span_ns["device"]) == (3, 2 * 10**9)
+
+
+def step_to(subject: str, entity: str, *said: Mapping[str, int] | None) -> Differences:
+    """Return the differences of snapshots, one a second, of one entity; None is a snapshot without its subject."""
+    snapshots = [
+        Snapshot(place * 10**9, {} if one is None else {(subject, entity): {k: Decimal(v) for k, v in one.items()}})
+        for place, one in enumerate(said)
+    ]
+    return differences(snapshots)
+
+
+def test_a_restart_leaves_the_place_in_the_log_of_innodb() -> None:
+    """Five terabytes of redo were written before; the server wrote 3 MB in the minute around its restart."""
+    before, after = {"bytes": 5 * 10**12, "writes": 10**9}, {"bytes": 5 * 10**12 + 3 * 10**6, "writes": 70}
+    found = step_to("log", "log", before, after)
+    assert [found.of("log")["log"].number("bytes"), found.of("log")["log"].number("writes")] == [3 * 10**6, 70]
+    assert found.resets == {"log": ["log"]}
+
+
+def test_user_statistics_that_are_flushed_leave_the_other_counters_of_a_server() -> None:
+    """FLUSH USER_STATISTICS and FLUSH STATUS begin some counters anew; all others go on."""
+    before, after = {"cpu_ms": 90_000, "pages_read": 10**9}, {"cpu_ms": 40, "pages_read": 10**9 + 500}
+    change = step_to("database", "*", before, after).of("database")["*"]
+    assert [change.number("cpu_ms"), change.number("pages_read")] == [40, 500]
+
+
+def test_a_counter_that_was_not_read_before_has_not_grown_since_the_server_was_started() -> None:
+    """The first file of user statistics is missing."""
+    found = step_to("database", "*", {"pages_read": 100}, {"pages_read": 130, "cpu_ms": 10**9})
+    change = found.of("database")["*"]
+    assert [change.number("pages_read"), change.number("cpu_ms")] == [30, 0]
+
+
+def test_a_counter_that_a_snapshot_lacks_is_compared_with_the_one_before() -> None:
+    said = [{"pages_read": 100, "cpu_ms": 1000}, {"pages_read": 120}, {"pages_read": 130, "cpu_ms": 1700}]
+    change = step_to("database", "*", *said).of("database")["*"]
+    assert [change.number("pages_read"), change.number("cpu_ms")] == [30, 700]
+
+
+def test_an_index_that_another_view_counts_has_not_left() -> None:
+    """The view of indexes was not read once; that of tables was."""
+    table, index = {"rows_read": Decimal(5)}, {"index_rows": Decimal(10**6)}
+    snapshots = [
+        Snapshot(0, {("relation", "t"): table, ("relation", "t.k"): index}),
+        Snapshot(1, {("relation", "t"): table}),
+        Snapshot(2, {("relation", "t"): table, ("relation", "t.k"): {"index_rows": Decimal(10**6 + 7)}}),
+    ]
+    found = differences(snapshots)
+    assert found.of("relation")["t.k"].number("index_rows") == 7
+    assert not found.findings()
+
+
+def test_statements_that_were_dropped_or_had_no_place_are_said() -> None:
+    (said,) = step_to("query store", "statements", {"evictions": 4}, {"evictions": 9}).lost_counts()
+    assert said.startswith("pg_stat_statements was full and dropped its least used statements 5 times")
+    assert not step_to("query store", "statements", {"evictions": 4}, {"evictions": 4}).lost_counts()
+    calls = [{("query", f"shop//t/{digest}"): {"calls": Decimal(count)} for digest, count in said.items()}
+             for said in ({"a": 1000, "others": 0}, {"a": 1300, "others": 300})]  # fmt: skip
+    (said,) = differences([Snapshot(place, values) for place, values in enumerate(calls)]).lost_counts()
+    assert said.startswith("50% of the executions are in no digest of their own")
+
+
+def test_what_a_replica_replays_is_said() -> None:
+    found = step_to("io", "startup/relation/normal", {"read_bytes": 1, "written_bytes": 0}, {"read_bytes": 8193})
+    (said,) = found.findings()
+    assert said.startswith("a replica: it read 8 KiB and wrote 0 B to replay the WAL of its primary")
+    assert not step_to("io", "client backend/relation/normal", {"read_bytes": 1}, {"read_bytes": 9}).findings()
+
+
+def test_a_host_whose_wait_for_io_fell_did_not_begin_anew() -> None:
+    """Linux takes some of it back; busy time since the machine was booted is none of the recording's."""
+    busy = {"user_ms": 10**9, "idle_ms": 10**10, "io_wait_ms": 5_000}
+    found = step_to("processor", "host", busy, {"user_ms": 10**9 + 70, "idle_ms": 10**10 + 900, "io_wait_ms": 4_990})
+    change = found.of("processor")["host"]
+    assert [change.number(name) for name in busy] == [70, 900, 0]
+    assert not found.findings()
+    rebooted = step_to("processor", "host", busy, {"user_ms": 50, "idle_ms": 600, "io_wait_ms": 7})
+    assert [rebooted.of("processor")["host"].number(name) for name in busy] == [50, 600, 7]
+
+
+def test_times_of_a_device_come_to_the_end_of_32_bits_while_its_counts_go_on() -> None:
+    before = {"reads": 10**12, "read_ms": 2**32 - 100, "busy_ms": 2**32 - 1}
+    found = step_to("device", "nvme0n1", before, {"reads": 10**12 + 500, "read_ms": 150, "busy_ms": 59})
+    change = found.of("device")["nvme0n1"]
+    assert [change.number(name) for name in before] == [500, 250, 60]
+    assert not found.findings()
+    again = step_to("device", "nvme0n1", before, {"reads": 500, "read_ms": 150, "busy_ms": 59})
+    assert [again.of("device")["nvme0n1"].number(name) for name in before] == [500, 150, 59]

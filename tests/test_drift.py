@@ -44,3 +44,11 @@ def test_a_load_that_rises_is_said() -> None:
 )
 def test_what_is_no_change_is_not_said(counted: list[tuple[int, int]]) -> None:
     assert drift(*counted).said == ()
+
+
+def test_a_load_of_mysql_is_counted_by_its_statements() -> None:
+    found = Drift()
+    for place, statements in enumerate((1, 3_001, 7_001, 13_001)):
+        found.add(Snapshot(30 * S * place, {("database", "*"): {"statements": Decimal(statements)}}))
+    (said,) = found.said
+    assert "100 statements/s in its first third, 200 in its last" in said

@@ -37,6 +37,14 @@ def test_a_quantile_of_a_part_is_that_of_its_samples() -> None:
     assert found == pytest.approx([np.quantile(part, 0.95) for part in parts], rel=0.01)
 
 
+@given(_DURATIONS, st.sampled_from((0.5, 0.95, 0.99, 0.999, 1.0)))
+def test_no_quantile_is_above_the_largest(durations: list[int], probability: float) -> None:
+    fine, coarse = (histogram(durations, bits) for bits in (FINE_BITS, COARSE_BITS))
+    assert quantile_ns(fine, probability * len(durations), max(durations)) <= max(durations)
+    (of_part,) = coarse_quantiles_ns(coarse[None], fine, probability, max(durations))
+    assert of_part <= max(durations)
+
+
 def test_an_empty_part_has_no_quantile() -> None:
     empty, one = np.zeros(bins(COARSE_BITS), np.int64), histogram([1000], COARSE_BITS)
     found = coarse_quantiles_ns(np.stack([empty, one]), histogram([1000], FINE_BITS), 0.5)

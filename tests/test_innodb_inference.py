@@ -11,12 +11,14 @@ import pytest
 
 from tests.counted_bundles import bundle, simple
 from tests.twins.innodb import Midpoint
+from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
 from tiersim.scenarios.calibration.popularity import AccessedTable, Law
 from tiersim.scenarios.calibration.popularity.midpoint import MidpointPool
 from tiersim.scenarios.calibration.popularity.occupancy import Pool
 from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
 from tiersim.scenarios.statements.queries import changes_rows
-from tiersim.traces.differences import read_counters
+from tiersim.traces.bundle import RequestWriter
+from tiersim.traces.differences import EntityChange, read_counters
 from tiersim.traces.statistics import Values
 from tiersim.units import NS_PER_MS, NS_PER_S
 
@@ -113,3 +115,81 @@ def test_what_lookups_wait_for_is_not_taken_for_commits(tmp_path: Path) -> None:
     assert cpu_ms(tmp_path / "sampled.trace", alone, {}, seen) == pytest.approx(
         float(CALLS * (UPDATE_MS + FLUSH_MS)) / 2, rel=0.01
     )
+
+
+LOOKUP, CHANGE = "shop//t/5", "shop//t/6"
+OF_TABLE = {LOOKUP: "SELECT stock FROM items WHERE id = ?", CHANGE: TEXTS[UPDATE]}
+Counts = dict[tuple[str, str], Values]
+
+
+def moment(lookups: int, changes: int, missed: int, redo: int, cpu_ms: int = 0, **more: int) -> Counts:
+    """What a server of one table counted until then: each lookup took 1 ms of its own, and 2 ms for a page."""
+    return {
+        ("query", LOOKUP): {"calls": Decimal(lookups), "exec_ms": Decimal(lookups + 2 * missed)},
+        ("query", CHANGE): {"calls": Decimal(changes), "exec_ms": Decimal(changes), "rows": Decimal(changes)},
+        ("relation", "shop.items"): {"rows": Decimal(10_000), "leaf_pages": Decimal(500)},
+        ("file", "shop/items.ibd"): {"reads": Decimal(missed), "read_ms": Decimal(2 * missed)},
+        ("database", "*"): {"pages_missed": Decimal(missed), "cpu_ms": Decimal(cpu_ms)}
+        | {name: Decimal(count) for name, count in more.items()},
+        ("log", "log"): {"bytes": Decimal(redo), "writes": Decimal(changes)},
+    }
+
+
+def inferred(path: Path, *moments: Counts) -> tuple[dict[str, EntityChange], InnoDBCounters]:
+    """Return what queries did in snapshots, one every 30 s."""
+    bundle(path, [(place * 30 * NS_PER_S, one) for place, one in enumerate(moments)], OF_TABLE)
+    counted = InnoDBCounters(path)
+    return read_counters(path, prepare=counted.with_pages).found.of("query"), counted
+
+
+def sums(queries: dict[str, EntityChange], name: str) -> float:
+    return sum(float(change.number(name) or 0) for change in queries.values())
+
+
+#: What was counted when the recording began: months of a server.
+EARLIER = 10**9
+
+
+def test_a_status_that_took_too_long_does_not_count_since_the_server_was_started(tmp_path: Path) -> None:
+    """The second of three snapshots lacks what the server counts; what it missed is divided with the third's."""
+    first, second, third = (moment(EARLIER + 1000 * place, 0, EARLIER + 100 * place, EARLIER) for place in range(3))
+    lost = {key: values for key, values in second.items() if key[0] not in ("database", "file")}
+    queries, _ = inferred(tmp_path, first, lost, third)
+    assert queries[LOOKUP].number("calls") == 2000
+    assert sums(queries, "pages_read") == 200
+
+
+def test_a_restart_divides_what_was_counted_since(tmp_path: Path) -> None:
+    """Redo is a place in the log, which goes on; all else begins at 0."""
+    first = moment(EARLIER, EARLIER, EARLIER, 9 * EARLIER)
+    second = moment(EARLIER + 1000, EARLIER + 100, EARLIER + 50, 9 * EARLIER + 10_000)
+    third = moment(400, 40, 30, 9 * EARLIER + 15_000)
+    fourth = moment(900, 90, 60, 9 * EARLIER + 20_000)
+    queries, _ = inferred(tmp_path, first, second, third, fourth)
+    assert [queries[one].number("calls") for one in (LOOKUP, CHANGE)] == [1900, 190]
+    assert sums(queries, "pages_read") == pytest.approx(50 + 60, abs=2)
+    assert sums(queries, "log_bytes") == pytest.approx(20_000, abs=2)
+
+
+def test_processor_time_is_divided_in_each_interval_alike(tmp_path: Path) -> None:
+    """What a query took for its reads is taken off the time of the same interval."""
+    moments = [moment(1000 * place, 1000 * place, 100 * place, 0, 500 * place) for place in range(11)]
+    queries, _ = inferred(tmp_path, *moments)
+    assert sums(queries, "cpu_user_ms") == pytest.approx(5000, abs=2)
+    each = [float(queries[one].number("cpu_user_ms") or 0) for one in (LOOKUP, CHANGE)]
+    reads = [float(queries[one].number("read_ms") or 0) for one in (LOOKUP, CHANGE)]
+    took = [float(queries[one].number("exec_ms") or 0) for one in (LOOKUP, CHANGE)]
+    assert each[0] / each[1] == pytest.approx((took[0] - reads[0]) / (took[1] - reads[1]), rel=0.01)
+
+
+def test_the_redo_of_a_replica_is_not_that_of_the_few_statements_that_it_executes(tmp_path: Path) -> None:
+    """It changes 100,000 rows for its primary, and one a second for a heartbeat."""
+    moments = [moment(1000 * at, 30 * at, 10 * at, 10**8 * at, rows_updated=10**5 * at) for at in range(2)]
+    queries, counted = inferred(tmp_path, *moments)
+    assert sums(queries, "log_bytes") == pytest.approx(30 * 10**8 / 10**5)
+    (tmp_path / "manifest.json").write_text(
+        '{"schema": "tiersim.trace/1", "host": {"engine": "mysql", "page_bytes": 16384, "buffer_pool_bytes": 8388608}}'
+    )
+    RequestWriter(tmp_path / "requests.parquet").close()
+    accesses, _ = innodb_accesses(read_counters(tmp_path, prepare=InnoDBCounters(tmp_path).with_pages), counted)
+    assert any(said.startswith("100% of the changed rows were changed by no statement") for said in accesses.inferred)

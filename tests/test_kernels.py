@@ -352,11 +352,11 @@ from tiersim.random_numbers import fill_random_bits
 from tiersim.simulator.policies import POLICIES, misses, numbered
 column = np.zeros(4000, np.int64)
 fill_random_bits(column, 1, 2, 3)
-histograms, sums = np.zeros((2, bins(FINE_BITS)), np.int64), np.zeros(2, np.int64)
-count_durations(histograms, sums, (column % 2).astype(np.uint8), column)
+histograms, (sums, most) = np.zeros((2, bins(FINE_BITS)), np.int64), np.zeros((2, 2), np.int64)
+count_durations(histograms, sums, most, (column % 2).astype(np.uint8), column)
 pages, distinct = numbered(column % 97 * (column % 5))
 found = [misses(policy, pages, distinct, 23) for policy in POLICIES]
-print(json.dumps([hashlib.sha256(histograms.tobytes() + sums.tobytes()).hexdigest(), found]))
+print(json.dumps([hashlib.sha256(histograms.tobytes() + sums.tobytes() + most.tobytes()).hexdigest(), found]))
 """
 
 #: As usual, without wide registers, and as numba compiles by itself.

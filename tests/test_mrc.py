@@ -21,6 +21,7 @@ from tiersim.traces.references import References
 from tiersim.traces.samples import reads
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.statistics import QUERIES, STATEMENTS, table_of, write_table
+from tiersim.units import format_bytes
 
 GIB, MIB, PAGE = 1 << 30, 1 << 20, 8192
 #: Pages that are asked for, of which relation, by which statement, and whether to write.
@@ -332,6 +333,8 @@ def test_counters_give_the_curve_of_their_law(counted: Path) -> None:
     at_recorded = next(point for point in document["points"] if point["cache_bytes"] == recorded)
     assert not at_recorded["extrapolated"]
     assert document["points"][0]["extrapolated"]
+    more = format_bytes((Bundle(counted).manifest.buffer_pool_bytes or 0) - recorded)
+    assert f"a pool (engine.buffer_pool) is {more} larger" in document["recorded"]["beyond"]
     # 0.1656 + 0.3175 of four pages were missed at an access (docs/popularity.md)
     (table,) = parts(document, "relation").values()
     missed = next(point["miss_ratio"] for point in table["points"] if point["cache_bytes"] == recorded)

@@ -5,6 +5,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,20 +14,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.counted_bundles import synthesised
+from tests.counted_databases import counted_database, law
 from tests.recorded_files import read_text
 from tests.test_cli import Shell, shell
+from tests.test_sysbench import PRINTED
 from tiersim.cli import verdicts
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
+from tiersim.scenarios.calibration.synthesis.counted import FASTEST_CHANGE
 from tiersim.scenarios.caveats import model_error_of
+from tiersim.scenarios.database_models import EngineModel
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sizing.judging import doubts_of
 from tiersim.scenarios.sizing.targets import parse_target
+from tiersim.scenarios.statements.engines import EngineSources
+from tiersim.scenarios.statements.innodb import mysql
+from tiersim.scenarios.statements.own_errors import are_commits_unseen
 from tiersim.scenarios.statements.queries import changes_rows
 from tiersim.scenarios.statements.replay import load_of, replay_statements
-from tiersim.scenarios.statements.settings import settings_of_load
+from tiersim.scenarios.statements.settings import settings_of_load, with_variables
+from tiersim.scenarios.statements.statement_load import read_load
+from tiersim.traces.bundle import Manifest
 from tiersim.traces.counters import SUBJECTS
-from tiersim.traces.differences import Differences, differences, read_counters
+from tiersim.traces.differences import Differences, EntityChange, differences, read_counters
 from tiersim.traces.readers import import_trace
 from tiersim.traces.readers.importing import MARKS, detect_format
 from tiersim.traces.readers.mysql.query_text import without_literals
@@ -213,6 +224,29 @@ def test_a_result_of_before_innodbs_errors_were_learned_says_that_they_are_unkno
     )
     (doubt,) = doubts_of(parse_target("p99(commit) < 1 s"), summary, "transactions")
     assert "unknown" in doubt
+
+
+def test_the_error_is_unknown_where_nobody_saw_how_long_changes_waited_for_the_log(tmp_path: Path) -> None:
+    """The fastest change of all that commit by themselves holds a flush: 5 ms of CPU that may be 50 us."""
+    path = counted_database(tmp_path / "a.trace")
+    load = read_load(read_counters(path), synthesised(path, 1), law())
+    assert not are_commits_unseen(load)
+    update = next(query for query in load.queries if "UPDATE" in load.texts[query])
+    assert are_commits_unseen(replace(load, cpu_basis={**load.cpu_basis, update: FASTEST_CHANGE}))
+    verdict = {"load": "steady", "calibration": "none", "error": "commits"}
+    summary = {"verdict": verdict, "model_error": model_error_of(verdict)}
+    assert summary["model_error"] == {"basis": "unknown", "figures": {}}
+    assert "nobody saw how long they waited for the log" in verdicts.notes([summary])[-1]
+
+
+def test_the_redo_log_is_as_large_as_the_server_says() -> None:
+    """From 8.0.30 on older variables have their defaults, 2 x 48 MiB, whatever innodb_redo_log_capacity is."""
+    variables = {"innodb_log_file_size": 48 << 20, "innodb_log_files_in_group": 2, "innodb_redo_log_capacity": 64 << 20}
+    settings = {name: EntityChange({}, {"setting": str(value)}) for name, value in variables.items()}
+    log = {"log": EntityChange({}, {"capacity_bytes": Decimal(64 << 20)})}
+    recorded = with_variables(Manifest(host={"engine": "mysql"}), Differences({"setting": settings, "log": log}))
+    sources = EngineSources(EngineModel(), recorded.host, "8.0.36", 16384, 1 << 30, None, 1 << 30, 0)
+    assert mysql(sources, {}).described["redo_log_capacity_bytes"] == 64 << 20
 
 
 VALUES = {"Uptime": "100", "Innodb_pages_read": "7", "Innodb_page_size": "16384", "Innodb_buffer_pool_reads": "6"}
@@ -424,6 +458,29 @@ def test_a_cell_of_the_lab_is_read(shared: Path, tmp_path: Path) -> None:
     assert manifest.span_ns == 150_075_600_000  # sysbench's total time: counters tell whole seconds
     assert said.of("log")["log"].last["capacity_bytes"] == 512 << 20
     assert said.of("database")["*"].number("write_transactions") == 46_465
+
+
+def spaced(folder: Path, before: int, after: int, more: str = "") -> int:
+    """Import two snapshots without times of servers that have been up for so many seconds; returns the span in ns."""
+    for name, uptime in (("before", before), ("after", after)):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "global_status.tsv").write_text(_tabs({**VALUES, "Uptime": str(uptime)}))
+    files = [folder / "before", folder / "after"]
+    if more:
+        (folder / "sysbench.txt").write_text(more)
+        files.append(folder / "sysbench.txt")
+    return import_trace(files, folder / "o.trace").span_ns
+
+
+def test_uptimes_tell_the_time_between_two_snapshots_unless_the_server_was_started_in_between(tmp_path: Path) -> None:
+    assert spaced(tmp_path / "up", 864_000, 864_600) == 600 * 10**9
+    assert spaced(tmp_path / "restarted", 864_000, 300) == 0
+
+
+def test_a_load_that_ran_for_a_part_of_the_time_does_not_tell_the_time_between_two_snapshots(tmp_path: Path) -> None:
+    """Rates over the 90 s of sysbench would be four times too high."""
+    assert spaced(tmp_path / "same", 100, 190, PRINTED) == 90_013_000_000
+    assert spaced(tmp_path / "longer", 100, 460, PRINTED) == 360 * 10**9
 
 
 def test_each_table_has_a_word_for_which_a_file_is_looked_into() -> None:

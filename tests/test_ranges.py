@@ -198,7 +198,7 @@ def test_an_error_that_holds_what_is_drawn_is_not_added_to_it(load: StatementLoa
     met = {"calibration": "uncalibrated", "transactions": MET, "reach": BEYOND}
     known = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
 
-    def range_of(verdict: Mapping[str, str], costs: ProcessorCosts, off: Any = None) -> dict[str, float]:
+    def range_of(verdict: Mapping[str, str], costs: ProcessorCosts, off: Any = None) -> Any:
         return ranged(load, scenario(tmp_path), costs, 0.0, verdict=verdict, off=off)["transactions_per_s"]
 
     models, drawn = range_of(within, known), range_of(within, processor(), off={})

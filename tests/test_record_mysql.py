@@ -25,8 +25,9 @@ from tiersim.traces.readers.mysql.views import view_of
 from tiersim.traces.recorders.mysql import record_mysql
 from tiersim.traces.recorders.mysql.by_hand import GRANTS, commands
 from tiersim.traces.recorders.mysql.connection import options_of
-from tiersim.traces.recorders.mysql.views import MOMENT, QUERIES, queries_of
-from tiersim.traces.recorders.rounds import Plan
+from tiersim.traces.recorders.mysql.snapshots import MysqlSnapshots
+from tiersim.traces.recorders.mysql.views import MOMENT, QUERIES, VARIABLES, queries_of
+from tiersim.traces.recorders.rounds import NotShownError, Plan
 from tiersim.traces.statistics import read_snapshots
 
 SECRETS = (PASSWORD, "planted-literal", "planted_user")
@@ -154,6 +155,51 @@ def test_the_host_is_counted_beside_a_server_of_this_machine(server: MariadbServ
     said = found(tmp_path / "o.trace")
     assert said.of("processor")["host"].grown["user_ms"] >= 0
     assert isinstance(said.of("memory")["host"].last["total_bytes"], Decimal)
+
+
+class Elsewhere:
+    """A server on another machine that shows its status alone; so many seconds pass between two snapshots by its
+    clock.
+    """
+
+    engine, version = "mariadb", (10, 11, 0)
+
+    def __init__(self, seconds: int) -> None:
+        self.seconds, self.moments = seconds, 0
+
+    def local_process(self) -> None:
+        return None
+
+    def rows(self, sql: str) -> list[dict[str, str | None]]:
+        if sql == VARIABLES.sql:
+            return [{"variable_name": "performance_schema", "value": "OFF"}]
+        if sql == MOMENT.sql:
+            self.moments += 1
+            return [{"unix_s": str(1_800_000_000 + self.seconds * self.moments), "version": "10.11.0-MariaDB"}]
+        if sql != "SHOW GLOBAL STATUS":
+            raise NotShownError("the server has no such table")
+        status = {"Uptime": 5000 + self.seconds * self.moments, "Innodb_pages_read": 7 * self.moments}
+        return [{"variable_name": name, "value": str(value)} for name, value in status.items()]
+
+
+def test_a_clock_that_was_set_is_no_restart() -> None:
+    """The server tells its uptime by that clock."""
+    snapshots = MysqlSnapshots(Elsewhere(100))  # type: ignore[arg-type]
+    said = differences([snapshots.take(), snapshots.take()])
+    assert any("clock was set forward by 100 s" in one for one in snapshots.recorded.warnings)
+    assert said.restarts == 0
+    assert said.of("database")["*"].number("pages_read") == 7
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="only Linux has a clock that counts on in sleep")
+def test_a_server_goes_on_while_the_machine_of_its_recorder_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For half an hour, in which Linux's monotonic clock stands still: its counts are those of half an hour."""
+    passed_s = iter([0, 0, 1800, 1800])  # asked, and answered
+    monkeypatch.setattr("time.clock_gettime_ns", lambda _: next(passed_s) * 10**9)
+    snapshots = MysqlSnapshots(Elsewhere(1800))  # type: ignore[arg-type]
+    said = differences([snapshots.take(), snapshots.take()])
+    assert not any("clock was set" in one for one in snapshots.recorded.warnings)
+    assert said.span_ns["database"] == 1800 * 10**9
 
 
 def test_a_wrong_password_is_a_sentence(server: MariadbServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

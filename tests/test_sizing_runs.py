@@ -93,6 +93,23 @@ def test_a_target_bounds_the_load() -> None:
     assert curve.largest_sustainable["value"] * 0.4 == pytest.approx(0.5, rel=0.12)
 
 
+def test_a_load_that_burst_credits_carry_is_sustained_only_until_they_are_spent() -> None:
+    run = queue_at(1, 0.4, 5000)
+
+    def at(load: float, note: object) -> Row:
+        row: Row = run(load, note)
+        verdict = row["summary"]["verdict"] | {"credits": "falling" if load >= 1.5 else "kept"}
+        return {**row, "summary": {**row["summary"], "verdict": verdict}}
+
+    largest = load_curve(at, "requests", loads=(0.5, 1.0, 1.5, 2.0)).largest_sustainable
+    slow = [parse_target("mean(data read) < 2 ms")]  # up to a load of 1.25
+    kept = load_curve(at, "requests", slow, loads=(0.5, 1.0, 2.0)).largest_sustainable
+    assert largest is not None
+    assert kept is not None
+    assert largest["basis"].endswith("burst credits carry it, until they are spent")
+    assert "credits" not in kept["basis"]
+
+
 def test_a_load_of_whole_sessions_is_called_by_what_was_run_and_run_once() -> None:
     run, asked = queue_at(1, 0.4, 5000), []
 

@@ -232,6 +232,28 @@ def test_what_is_met_by_less_than_models_have_been_off_is_in_doubt(calibration: 
     assert doubt.endswith("% of the time; within the expected error it may be full")
 
 
+@pytest.mark.parametrize("text", ["throughput >= 1x", "throughput >= 900/s", "mean(transaction) < 1 s"])
+def test_what_is_met_on_burst_credits_is_in_doubt(text: str) -> None:
+    """A recording of ten minutes does not outlast the credits of a small volume; the load does."""
+    run = summary(figure(10 * MS, 9 * MS, 11 * MS))
+    run["verdict"]["calibration"] = "none"
+    run["bottleneck"] = {"station": "data", "resource": "IOPS limit", "utilisation": 0.5}
+    run["latency_ns"]["transaction"]["mean"] = run["latency_ns"]["transaction"]["p99"]
+    balance = {
+        "station": "data",
+        "resource": "credits",
+        "start": 1.0,
+        "end": 0.8,
+        "ran_out_ns": None,
+        "lasts_ns": 24e11,
+    }
+    both = (run, run | {"credits": [balance]})
+    before, after = (list(doubts_of(parse_target(text), one, "transactions")) for one in both)
+    assert [doubt for doubt in after if doubt not in before] == [
+        "burst credits of data fall from 100.0 % to 80.0 % and run out after another 2,400 s of this load"
+    ]
+
+
 def test_a_percentile_without_a_calibration_is_in_doubt_as_nobody_measured_its_error() -> None:
     run = summary(figure(10 * MS, 9 * MS, 11 * MS))
     run["verdict"]["calibration"] = "none"

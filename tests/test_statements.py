@@ -538,6 +538,28 @@ def test_relations_may_lie_on_volumes_of_their_own(load: StatementLoad, tmp_path
     assert requests["data"] == 2 * TRANSACTIONS  # the log
 
 
+def test_a_volume_holds_all_that_was_recorded_and_not_only_what_is_looked_up(tmp_path: Path) -> None:
+    """An archive of 164 GB that no statement reads does not fit a volume of 100 GB beside the accounts."""
+    archive: dict[str, int | str] = {"kind": "table", "rows": 10**9, "pages": 20_000_000, "pages_read": 0}
+    path = counted_database(tmp_path / "a.trace", more={("relation", "public.archive"): archive})
+    found = read_load(read_counters(path), synthesised(path, 1), law())
+    with pytest.raises(ScenarioError, match=r"volume 'data' holds 100 GB, tables and log need 15[0-9.]* GiB; choose"):
+        assemble(found, scenario(tmp_path, "replay.cache_state=cold"))
+    (tmp_path / "large.toml").write_text(token_bucket(capacity="1 TB", iops=1000))
+    text = '[volumes.slow]\ndevice = "large.toml"\n[placement]\n"relation:archive" = "slow"\ndefault = "data"\n'
+    assert assemble(found, scenario(tmp_path, "replay.cache_state=cold", text=text)).volumes == ("data", "data")
+
+
+def test_holes_of_a_recording_are_said_and_not_filled_with_clones(load: StatementLoad, tmp_path: Path) -> None:
+    holed = replace(load, quiet_ns=load.span_ns * 3 // 4)
+    found = run(holed, tmp_path).summary
+    assert found["trace"]["quiet_ns"] == holed.quiet_ns
+    assert any(one.startswith("the recording has holes: hardly any statement ended in") for one in found["caveats"])
+    with pytest.raises(ScenarioError, match=r"replay\.load: hardly any statement ended in .* sessions that are cloned"):
+        assemble(holed, scenario(tmp_path, "replay.cache_state=cold", "replay.load=2"))
+    assert "quiet_ns" not in run(load, tmp_path).summary["trace"]
+
+
 def test_what_a_bundle_lacks_is_a_sentence(load: StatementLoad, tmp_path: Path) -> None:
     path = counted_database(tmp_path / "a.trace", relations=False)
     with pytest.raises(TraceError, match="has no table that pages were missed of"):

@@ -380,6 +380,16 @@ def test_commits_tell_transactions_where_prepared_begins_were_counted_once_a_ses
     assert any("prepared" in sentence for sentence in made.inferred)
 
 
+def test_commits_tell_transactions_that_began_without_a_begin(tmp_path: Path) -> None:
+    """Drivers of MySQL switch autocommit off and send no BEGIN; each change alone would flush the log."""
+    values = counted({FIRST: 50, SECOND: 100, END: 50}, None)
+    found = transactions_of(synthesised(pair(tmp_path, values, texts=TEXTS), 1))
+    assert found == [[FIRST, SECOND, SECOND, END]] * 50
+    stray = counted({FIRST: 1000, SECOND: 1000, END: 5}, None)
+    found = transactions_of(synthesised(pair(tmp_path, stray, texts=TEXTS), 1))
+    assert len(found) == 2005
+
+
 def test_without_begin_or_commits_each_statement_is_a_transaction(tmp_path: Path) -> None:
     made = synthesised(pair(tmp_path, counted({FIRST: 20, SECOND: 30}, None), texts=TEXTS), 1)
     assert len(transactions_of(made)) == 50

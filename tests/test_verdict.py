@@ -211,6 +211,17 @@ def test_servers_that_are_busy_half_of_the_time_are_so_in_every_interval() -> No
     assert found.stations["utilisation"].to_numpy() == pytest.approx(0.5, abs=1e-4)
 
 
+def test_no_percentile_of_a_run_is_above_its_largest_latency() -> None:
+    """Requests that all take as long: bins of a histogram are up to 0.8 % wide."""
+    builder = PlantBuilder(1)
+    station = add_server(builder, "disk", 2, 10_000)
+    found = result_of(builder, commands(np.arange(24_000) * 10_000, station))
+    for figures in found.summary["latency_ns"].values():
+        ends = [figures[key][end] for key in ("p50", "p95", "p99", "p999") for end in ("low", "value", "high")]
+        assert [end for end in ends if end is not None and end > figures["max"]] == []
+    assert max(found.timeline["p99_ns"].drop_null().to_pylist()) <= 10_000
+
+
 def percentile_of(latency_ns: NDArray[np.float64], probability: float) -> tuple[Figure, float]:
     """Return the percentile of latencies in order of time, and what it is of the sample, resolved or not."""
     fine, coarse = (np.searchsorted(edges, latency_ns, "right") - 1 for edges in (FINE_EDGES_NS, COARSE_EDGES_NS))

@@ -16,6 +16,10 @@ class Subject(NamedTuple):
     gauges: frozenset[str] = frozenset()  # are what they are at the moment of the snapshot, or since the one before
     texts: frozenset[str] = frozenset()
     complete: bool = False  # a snapshot of it names all there are: what it does not name is no more
+    apart: bool = False  # its counters come from several places, and begin anew one by one
+    lasting: frozenset[str] = frozenset()  # counters that do not begin anew with the others
+    wavering: frozenset[str] = frozenset()  # that may fall a little while the others go on
+    of_32_bits: frozenset[str] = frozenset()  # that begin at 0 again behind 2^32 - 1
 
 
 def _words(text: str) -> frozenset[str]:
@@ -24,6 +28,9 @@ def _words(text: str) -> frozenset[str]:
 
 #: When the counters of an entity began, as text; if it differs between two snapshots, they were reset in between.
 SINCE = "since"
+
+#: Identifier of the entity of all queries that a source had no place for.
+OTHERS = "others"
 
 #: What entity "" of a subject says when there was nothing of it, such as no query yet: what comes later counts from 0.
 NOTHING: Mapping[str, str] = {"": ""}
@@ -56,6 +63,7 @@ SUBJECTS: Mapping[str, Subject] = {
         ),
         _words("backends backends_active page_life_s"),
         _words("since"),
+        apart=True,
     ),
     "relation": Subject(  # a table: of its heap alone unless the name says otherwise; an index: of itself
         "schema.name",
@@ -101,8 +109,10 @@ SUBJECTS: Mapping[str, Subject] = {
         # in the log, of its end; waited for flushes lately; changes that a restart would have to do again
         _words("position_bytes flush_wait_ms checkpoint_age_bytes checkpoint_age_limit_bytes capacity_bytes"),
         _words("since"),
+        lasting=_words("bytes"),  # a place in the log
     ),
-    "binary log": Subject("binary log", _words("bytes transactions groups")),  # groups: of commits, a flush each
+    # groups: of commits, a flush each
+    "binary log": Subject("binary log", _words("bytes transactions groups"), apart=True),
     "checkpointer": Subject(
         "checkpointer",
         _words(
@@ -118,6 +128,7 @@ SUBJECTS: Mapping[str, Subject] = {
             " lru_pages_written adaptive_pages_written sync_pages_written idle_pages_written neighbour_pages_written"
         ),
         texts=_words("since"),
+        apart=True,
     ),
     "checkpoint": Subject(  # one that ended; its snapshot's time is that of its end
         "1, 2, 3 ... in order of time",
@@ -158,11 +169,14 @@ SUBJECTS: Mapping[str, Subject] = {
             "in_flight reads_per_s read_bytes_per_s read_latency_ms writes_per_s written_bytes_per_s write_latency_ms "
             "flushes_per_s flush_latency_ms requests_per_s latency_ms queue_mean busy_share burst_balance_share"
         ),
+        # Linux: block/genhd.c, diskstats_show
+        of_32_bits=_words("read_ms write_ms busy_ms queue_ms discard_ms flush_ms"),
     ),
     "processor": Subject(
         "host",
         _words("user_ms nice_ms system_ms idle_ms io_wait_ms interrupt_ms soft_interrupt_ms steal_ms"),
         _words("user_share nice_share system_share io_wait_share steal_share idle_share busy_share cores"),
+        wavering=_words("idle_ms io_wait_ms steal_ms"),  # proc(5), /proc/stat
     ),
     "process": Subject(  # while they were watched
         "kind: client backends, server helpers, load generator",

@@ -13,11 +13,14 @@ from math import sqrt
 from pathlib import Path
 from typing import Protocol
 
-from tiersim.traces.counters import NOTHING, SINCE, SUBJECTS
+from tiersim.traces.counters import NOTHING, OTHERS, SINCE, SUBJECTS, Subject
 from tiersim.traces.statistics import Snapshot, Values, read_snapshots
+from tiersim.units import format_bytes
 
-_ZERO = Decimal(0)
+_ZERO, _OF_32_BITS = Decimal(0), Decimal(1 << 32)
 _STORE = "query store"  # where queries are kept
+#: Executions that are not told apart are said from this share of all on.
+_FEW = Decimal("0.01")
 
 
 @dataclass
@@ -58,11 +61,27 @@ class Differences:
         """Say what happened to the counters, a sentence each."""
         return [
             *self.lost_counts(),
+            *self.replayed(),
             *(
                 f"{subject}: {_named(entities)} left the view between snapshots (evicted or reset): their counts since"
                 " the last snapshot that has them are lost"
                 for subject, entities in sorted(self.evicted.items())
             ),
+        ]
+
+    def replayed(self) -> list[str]:
+        """Say what a replica of PostgreSQL did to replay the log of its primary (16 and later), if it did."""
+        own = [change for entity, change in self.of("io").items() if entity.startswith("startup/")]
+        read, written = (
+            sum(float(change.number(name) or 0) for change in own) for name in ("read_bytes", "written_bytes")
+        )
+        if not read and not written:
+            return []
+        return [
+            (
+                f"a replica: it read {format_bytes(read)} and wrote {format_bytes(written)} to replay the WAL of its"
+                " primary, beside its queries; that is not simulated, and leaves the volumes to these"
+            )
         ]
 
     def lost_counts(self) -> list[str]:
@@ -79,6 +98,18 @@ class Differences:
                 f"the counters of {', '.join(_counted(*reset) for reset in sorted(self.resets.items()))} were reset"
                 " between snapshots: counts between the last snapshot before and the reset are lost, so their rates are"
                 " too low; record again without a reset"
+            )
+        if evictions := sum(change.number("evictions") or _ZERO for change in self.of("query store").values()):
+            said.append(
+                f"pg_stat_statements was full and dropped its least used statements {evictions:,.0f} times between"
+                " snapshots: what these did is not counted; raise pg_stat_statements.max"
+            )
+        calls = {entity: change.number("calls") or _ZERO for entity, change in self.of("query").items()}
+        others = sum(count for entity, count in calls.items() if entity.rpartition("/")[2] == OTHERS)
+        if others > _FEW * sum(calls.values()):
+            said.append(
+                f"{others / sum(calls.values()):.0%} of the executions are in no digest of their own, as there was no"
+                " place for more: what they did is not told apart; raise performance_schema_digests_size"
             )
         return said
 
@@ -113,8 +144,23 @@ class SnapshotStep:
 
 #: A subject, and whether snapshots of it count.
 _Track = tuple[str, bool]
-#: The last that was said of each, by entity, and when.
-_Before = dict[_Track, tuple[int | None, dict[str, Values]]]
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What was said last of a track, by entity, and when; ``told`` are the counters that any entity had until then,
+    None: there was nothing of it, so that all that comes is new.
+    """
+
+    time_ns: int | None = None
+    entities: Mapping[str, Values] = field(default_factory=dict)
+    told: frozenset[str] | None = None
+
+    def start_of(self, entity: str, counter: str, value: Decimal) -> Decimal | str:
+        """Return what a *counter* of an *entity* counts from: what it was, else 0; from now where no entity had it."""
+        were = self.entities.get(entity, {})
+        unread = bool(were) and self.told is not None and counter not in self.told
+        return were.get(counter, value if unread else _ZERO)
 
 
 def steps(snapshots: Iterable[Snapshot]) -> Iterator[SnapshotStep]:
@@ -122,7 +168,8 @@ def steps(snapshots: Iterable[Snapshot]) -> Iterator[SnapshotStep]:
 
     What began anew between two snapshots (its ``since``, or that of the store of queries, is another, or a counter
     fell) counts from 0 in the later one. A query that was not there before counts from 0, too: it is new, or was
-    evicted before it came back.
+    evicted before it came back. A counter that no entity had, this one among them, was not read then, and nobody knows
+    what it grew by; one that none has now is compared with what it was before when it comes again.
     """
     stepping = Stepping()
     for snapshot in snapshots:
@@ -134,27 +181,46 @@ class Stepping:
 
     def __init__(self) -> None:
         """Begin before the first."""
-        self._before: _Before = {}
+        self._before: dict[_Track, _Before] = {}
 
     def to(self, snapshot: Snapshot) -> Iterator[SnapshotStep]:
         """Yield the steps to the next snapshot; all of them have to be taken."""
         return _steps_to(snapshot, self._before)
 
 
-def _steps_to(snapshot: Snapshot, before: _Before) -> Iterator[SnapshotStep]:
+def _steps_to(snapshot: Snapshot, before: dict[_Track, _Before]) -> Iterator[SnapshotStep]:
     """Yield the steps to *snapshot*, which *before* then holds in place of the one before."""
     now: dict[str, dict[str, Values]] = {}
+    nothing: set[str] = set()
     for (subject, entity), values in snapshot.values.items():
         known = now.setdefault(subject, {})
         if values != NOTHING:
             known[entity] = values
-    store = before.get((_STORE, _counts(_STORE, now.get(_STORE, {}))), (None, {}))[1]
+        else:
+            nothing.add(subject)
+    store = before.get((_STORE, _counts(_STORE, now.get(_STORE, {}))), _Before()).entities
     emptied = _changed(store, now.get(_STORE, {}), "statements", SINCE)
     for subject, entities in now.items():
         track = subject, _counts(subject, entities)
-        start_ns, then = before.get(track, (None, None))
-        yield _step(*track, start_ns, snapshot.time_ns, then, entities, emptied=emptied and subject == "query")
-        before[track] = (snapshot.time_ns, entities)
+        was = before.get(track)
+        step = _step(*track, was, snapshot.time_ns, entities, emptied=emptied and subject == "query")
+        yield step
+        before[track] = _kept(was, step, told=subject not in nothing)
+
+
+def _kept(was: _Before | None, step: SnapshotStep, *, told: bool) -> _Before:
+    """Return what the next step goes from: all that this snapshot says, and counters that it had no place for."""
+    counters = SUBJECTS[step.subject].counters if step.subject in SUBJECTS else frozenset[str]()
+    names = frozenset(name for values in step.now.values() for name in values if name in counters)
+    unread = frozenset[str]() if was is None or was.told is None or not told else was.told - names
+    if was is None or not unread:
+        return _Before(step.end_ns, step.now, names if told else None)
+    entities: dict[str, Values] = {}
+    for entity in {**was.entities, **step.now}:
+        values = {name: one for name, one in was.entities.get(entity, {}).items() if name in unread}
+        if entity in step.now or values:
+            entities[entity] = {**values, **step.now.get(entity, {})}
+    return _Before(step.end_ns, entities, names | unread)
 
 
 class Differencing:
@@ -217,52 +283,65 @@ def _counts(subject: str, entities: Mapping[str, Values]) -> bool:
 
 
 def _step(
-    subject: str,
-    counts: bool,
-    start_ns: int | None,
-    end_ns: int | None,
-    then: Mapping[str, Values] | None,
-    now: Mapping[str, Values],
-    *,
-    emptied: bool,
+    name: str, counts: bool, was: _Before | None, end_ns: int | None, now: Mapping[str, Values], *, emptied: bool
 ) -> SnapshotStep:
-    """Return what a subject's entities grew by since the snapshot before, of which there may be none.
+    """Return what a subject's entities grew by since what *was* said before, None: nothing.
 
     *emptied*: all of them were removed in between, and those that do not say themselves since when they count began
     anew.
     """
-    counters = SUBJECTS[subject].counters if subject in SUBJECTS else frozenset[str]()
+    subject = SUBJECTS.get(name, Subject("", frozenset()))
     grown: dict[str, dict[str, Decimal]] = {}
-    reset = []
+    reset: list[str] = []
     for entity, values in now.items():
-        numbers = {name: value for name, value in values.items() if name in counters and isinstance(value, Decimal)}
-        if then is None:
+        numbers = {key: one for key, one in values.items() if key in subject.counters and isinstance(one, Decimal)}
+        if was is None:
             grown[entity] = dict.fromkeys(numbers, _ZERO)
             continue
-        were = then.get(entity, {})
-        anew = bool(were) and (_began_anew(were, values, numbers) or (emptied and SINCE not in values))
-        if anew:
-            reset.append(entity)
-        starts = {name: _ZERO if anew else were.get(name, _ZERO) for name in numbers}
+        were = was.entities.get(entity, {})
+        anew = _anew(subject, were, values, numbers, emptied=emptied and SINCE not in values)
+        reset += [entity] if anew else []
+        starts = {key: _ZERO if key in anew else was.start_of(entity, key, one) for key, one in numbers.items()}
         grown[entity] = {
-            name: max(value - start, min(value, _ZERO))  # what is below 0 cannot be, and is for the reader to refuse
-            for name, value in numbers.items()
-            if isinstance(start := starts[name], Decimal)
+            key: max(one - start, min(one, _ZERO))  # what is below 0 cannot be, and is for the reader to refuse
+            for key, one in numbers.items()
+            if isinstance(start := _before_wrap(subject, key, starts[key], one), Decimal)
         }
-    gone = (entity for entity in then or () if entity not in now)
-    evicted = tuple(entity for entity in gone if counts and not counters.isdisjoint((then or {})[entity]))
-    return SnapshotStep(subject, counts, start_ns, end_ns, then, now, grown, tuple(reset), evicted)
+    evicted = _evicted(subject, was, now) if counts and was is not None else ()
+    start_ns, then = (None, None) if was is None else (was.time_ns, was.entities)
+    return SnapshotStep(name, counts, start_ns, end_ns, then, now, grown, tuple(reset), evicted)
 
 
-def _began_anew(then: Values, values: Values, numbers: dict[str, Decimal]) -> bool:
+def _before_wrap(subject: Subject, counter: str, start: Decimal | str, value: Decimal) -> Decimal | str:
+    """Return a *start* below 0 where a counter of 32 bits has come to their end since."""
+    wrapped = counter in subject.of_32_bits and isinstance(start, Decimal) and value < start < _OF_32_BITS
+    return start - _OF_32_BITS if wrapped and isinstance(start, Decimal) else start
+
+
+def _evicted(subject: Subject, was: _Before, now: Mapping[str, Values]) -> tuple[str, ...]:
+    """Return the entities that left, of which counters are read now."""
+    read = {key for values in now.values() for key in values}
+    counters = subject.counters & read if was.told is not None and now else subject.counters
+    return tuple(entity for entity, were in was.entities.items() if entity not in now and counters & were.keys())
+
+
+def _anew(
+    subject: Subject, then: Values, values: Values, numbers: Mapping[str, Decimal], *, emptied: bool
+) -> frozenset[str]:
+    """Return the counters of an entity that began anew since *then*."""
+    fell = frozenset(key for key, one in numbers.items() if isinstance(was := then.get(key), Decimal) and one < was)
+    fell -= subject.wavering | subject.of_32_bits
     since, since_then = values.get(SINCE), then.get(SINCE)
     if since is not None and since_then is not None:
         if since != since_then:
-            return True
-        calls, calls_then = numbers.get("calls"), then.get("calls")
-        if calls is not None and isinstance(calls_then, Decimal):
-            return calls < calls_then  # what was computed from two counters may fall
-    return any(isinstance(was := then.get(name), Decimal) and value < was for name, value in numbers.items())
+            return frozenset(numbers)
+        calls = numbers.get("calls")
+        if calls is not None and isinstance(then.get("calls"), Decimal):
+            return frozenset(numbers) if "calls" in fell else frozenset()  # what was computed from two may fall
+    others = frozenset(numbers) - subject.lasting
+    if then and (emptied or (fell & others and not subject.apart)):
+        return others | fell
+    return fell
 
 
 class Gathering(Protocol):
@@ -325,25 +404,30 @@ def read_counters(
 
 #: What differs by a smaller share, or by fewer standard deviations of its count, did not change.
 _CHANGED, _DEVIATIONS = 0.15, 3.0
+#: What a load is counted by, the first that there is: MySQL counts no transactions.
+_COUNTED = {"commits": "transaction", "transactions": "transaction", "statements": "statement"}
 #: So many snapshots have a first third and a last.
 _SNAPSHOTS = 4
 
 
 @dataclass
 class Drift:
-    """Takes in snapshots of a server's databases, one after the other: times in ns, and transactions and pages missed
-    until then.
+    """Takes in snapshots of a server's databases, one after the other: times in ns, and transactions, or statements,
+    and pages missed until then.
     """
 
     _seen: list[tuple[int, float, float]] = field(default_factory=list)
+    _counted: str = ""
 
     def add(self, snapshot: Snapshot) -> None:
         """Take in the next snapshot; one without databases or time says nothing."""
         databases = {entity: values for (subject, entity), values in snapshot.values.items() if subject == "database"}
         apart = [values for entity, values in databases.items() if entity != "*"] or list(databases.values())
-        transactions = sum(_number(one, "commits") or _number(one, "transactions") for one in apart)
-        if transactions and snapshot.time_ns is not None:
-            self._seen.append((snapshot.time_ns, transactions, sum(_number(one, "pages_read") for one in apart)))
+        sums = {name: sum(_number(one, name) for one in apart) for name in _COUNTED}
+        name = next((name for name, count in sums.items() if count), None)
+        if name is not None and snapshot.time_ns is not None:
+            self._counted = _COUNTED[name]
+            self._seen.append((snapshot.time_ns, sums[name], sum(_number(one, "pages_read") for one in apart)))
 
     @property
     def said(self) -> tuple[str, ...]:
@@ -367,11 +451,11 @@ class Drift:
         found = []
         rates = [count / span * 1e9 for span, count, _ in parts]
         if _differ(rates, [count for _, count, _ in parts]):
-            found.append(f"{rates[0]:,.0f} transactions/s in its first third, {rates[1]:,.0f} in its last")
+            found.append(f"{rates[0]:,.0f} {self._counted}s/s in its first third, {rates[1]:,.0f} in its last")
         misses = [read / count for _, count, read in parts]
         if _differ(misses, [read for *_, read in parts]):
             found.append(
-                f"{misses[0]:.3g} pages missed per transaction in its first third, {misses[1]:.3g} in its last"
+                f"{misses[0]:.3g} pages missed per {self._counted} in its first third, {misses[1]:.3g} in its last"
             )
         remedy = "; it is simulated as one steady load: record while the load is steady"
         return (f"the recorded load changed: {'; '.join(found)}{remedy}",) if found else ()

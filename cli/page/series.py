@@ -74,10 +74,11 @@ def curves(result: Result) -> dict[str, dict[str, list[Any]]]:
         grid = np.power(10.0, np.linspace(0, decades, max(2, math.ceil(decades * CURVE_POINTS_PER_DECADE) + 1)))
         ranks = np.union1d(grid, [rank for rank in RANKS.values() if rank < grid[-1]])
         bins = np.searchsorted(below, np.maximum(requests * (1 - 1 / ranks), 1) - 1e-6)
+        figures = result.summary["latency_ns"].get(name, {})
         found[name] = {
             "rank": rounded(ranks, 4),
-            "us": rounded(edges_ns[bins] / 1e3, 3),
-            "resolved": _resolved(ranks, edges_ns, below, result.summary["latency_ns"].get(name, {})),
+            "us": rounded(np.minimum(edges_ns[bins], figures.get("max") or np.inf) / 1e3, 3),
+            "resolved": _resolved(ranks, edges_ns, below, figures),
         }
     return found
 

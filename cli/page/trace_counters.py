@@ -238,7 +238,7 @@ def answers(description: dict[str, Any]) -> list[list[str]]:
 
 def _runs(found: dict[str, Any]) -> str:
     queries = [query for query in found["queries"] if query["calls"]]
-    calls, span_ns = sum(query["calls"] for query in queries), found["span_ns"]
+    calls, span_ns = sum(query["calls"] for query in queries), found["spans_ns"].get("query")
     said = []
     if queries:
         rate = f" ({calls * 1e9 / span_ns:,.0f}/s)" if span_ns else ""
@@ -252,7 +252,8 @@ def _runs(found: dict[str, Any]) -> str:
 
 
 def _moves(found: dict[str, Any]) -> str:
-    read = sum(row["pages_read"] or 0 for row in found["databases"])
+    missed = (row["pages_read"] if row["pages_missed"] is None else row["pages_missed"] for row in found["databases"])
+    read = sum(count or 0 for count in missed)
     hit = sum(row["pages_hit"] or 0 for row in found["databases"])
     said = []
     if read + hit == 0:

@@ -1,10 +1,10 @@
 """Counters of MySQL and MariaDB in the form that those of PostgreSQL have: pages, log and CPU by statement, pages
 missed by table. All of it is inferred, since digests have none.
 
-Between two snapshots: the pages that the server missed are divided among tables as the reads of their files are, and
-those of a table among the digests that name it by the leaves that they visit: one for each call, and one more for so
-many rows as lie on a leaf. Times of reads are those of the files. The growth of the redo log is divided by rows that
-were changed, counted processor time by what is left of execution time.
+Between two snapshots that have all of it: the pages that the server missed are divided among tables as the reads of
+their files are, and those of a table among the digests that name it by the leaves that they visit: one for each call,
+and one more for so many rows as lie on a leaf. Times of reads are those of the files. The growth of the redo log is
+divided by rows that were changed, counted processor time by what is left of execution time.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from tiersim.scenarios.calibration.popularity.recorded import Accesses
 from tiersim.scenarios.calibration.synthesis.counted import Role, role_of
 from tiersim.scenarios.statements.queries import changes_rows
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.differences import Counters
+from tiersim.traces.differences import Counters, SnapshotStep, Stepping
 from tiersim.traces.query_text import NamedTables, tokens
 from tiersim.traces.statistics import Snapshot, Values, read_queries
 
@@ -33,6 +33,14 @@ _MONITORS = ("show", "set", "explain", "truncate", "flush")
 _VIEWS = ("performance_schema", "information_schema", "innodb_")
 #: Stands for digests where all were the recorder's, so that queries were counted then.
 _NONE = "none"
+#: What is divided, and by which counts; what a snapshot lacks one of has is divided with what the next one has.
+_DIVIDED = ("database", "file", "log")
+#: What a query, a table and the log have from here, and how long the processors worked on a query.
+_OF_QUERIES = ("pages_read", "pages_hit", "read_ms", "log_bytes", "pages_dirtied")
+_OF_TABLES, _OF_LOG, _CPU = ("pages_read", "pages_hit"), ("flushes", "write_ms", "flush_ms"), "cpu_user_ms"
+#: Rows that the server changed; so many times more than statements did are those of a replica, or of events. Statements
+#: count rows that are replaced twice, and none of a cascade.
+_CHANGED, _MORE = ("rows_inserted", "rows_updated", "rows_deleted"), 1.5
 SAID = (
     "pages, redo and CPU of single digests are inferred: the reads of a table's file are divided by calls and rows"
     " examined, the redo log by rows changed, processor time by execution time; a slow log with pages tells them"
@@ -46,8 +54,13 @@ class InnoDBCounters:
     path: Path
     texts: dict[str, str] = field(default_factory=dict)
     tables: dict[str, "_Table"] = field(default_factory=dict)
-    _before: Mapping[tuple[str, str], Values] | None = None
-    _before_ns: int | None = None
+    changed_rows: float = 0.0  # by statements
+    changed_by_server: float = 0.0
+    _stepping: Stepping = field(default_factory=Stepping)
+    _subjects: set[str] = field(default_factory=set)  # of those that are divided, which there were
+    _since_ns: int | None = None  # when the last snapshot that was divided was taken
+    _grown: dict[tuple[str, str, str], float] = field(default_factory=dict)  # since then
+    _read_ms: dict[str, float] = field(default_factory=dict)  # of it, by query
     _sums: dict[tuple[str, str, str], float] = field(default_factory=dict)
     _names: NamedTables | None = None
 
@@ -69,19 +82,49 @@ class InnoDBCounters:
                 found.rows, found.leaves = max(int(one["rows"]), 1), max(int(one["leaf_pages"]), 1)
         if self._names is None:
             self._names = NamedTables(self.tables)
-        if self._before is not None:
-            self._divide(values)
-            self._time_flushes(values, snapshot.time_ns)
-        self._before_ns = snapshot.time_ns
-        self._before = {key: dict(one) for key, one in values.items()}
+        first = not self._subjects
+        for step in self._stepping.to(Snapshot(snapshot.time_ns, {key: dict(one) for key, one in values.items()})):
+            self._take(step)
+        there = {subject for subject, _ in values}
+        self._subjects |= {"query", *there.intersection(_DIVIDED)}
+        if self._subjects <= there:
+            if not first:
+                self._divide(values)
+                self._time_flushes(values, snapshot.time_ns)
+            self._since_ns = snapshot.time_ns
+            self._grown.clear()
+            self._read_ms.clear()
+        if first:
+            self._begin(values)
         for (subject, entity, name), total in self._sums.items():
             if (subject, entity) in values:
                 values[subject, entity][name] = Decimal(round(total))
         for (subject, _), one in values.items():
             if subject == "query":
-                for name in ("pages_read", "pages_hit", "read_ms", "log_bytes", "pages_dirtied"):
+                for name in _OF_QUERIES:
                     one.setdefault(name, Decimal(0))
         return Snapshot(snapshot.time_ns, values)
+
+    def _take(self, step: SnapshotStep) -> None:
+        """Add up what grew; what began anew counts from 0 here, too."""
+        anew = {(step.subject, entity) for entity in step.reset}
+        self._sums.update((key, 0.0) for key in self._sums if anew and key[:2] in anew)
+        if step.then is not None:
+            for entity, grown in step.grown.items():
+                for name, amount in grown.items():
+                    key = step.subject, entity, name
+                    self._grown[key] = self._grown.get(key, 0.0) + float(amount)
+
+    def _begin(self, values: Mapping[tuple[str, str], dict[str, Decimal | str]]) -> None:
+        """Let counters that are told from here on begin at 0: they would be taken for ones that nobody read before."""
+        cpu = "cpu_ms" in values.get(("database", "*"), {})
+        for (subject, entity), one in values.items():
+            if subject == "query" and cpu:
+                one[_CPU] = Decimal(0)
+            if subject == "relation" and entity in self.tables:
+                one.update(dict.fromkeys(_OF_TABLES, Decimal(0)))
+            if subject == "log" and "flushes" not in one:
+                one.update(dict.fromkeys(_OF_LOG, Decimal(0)))
 
     def _is_of_recorder(self, subject: str, entity: str) -> bool:
         if subject != "query" or entity not in self.texts:
@@ -90,10 +133,9 @@ class InnoDBCounters:
         views = any(word.startswith(_VIEWS) for word in words)
         return views or not words or words[0] in _MONITORS or words[:2] == ["select", "?"]
 
-    def _grown(self, values: Mapping[tuple[str, str], Values], subject: str, entity: str, name: str) -> float:
-        assert self._before is not None
-        now, then = (of.get((subject, entity), {}).get(name, 0) for of in (values, self._before))
-        return max(float(now) - float(then), 0.0) if not isinstance(now, str) and not isinstance(then, str) else 0.0
+    def _growth(self, subject: str, entity: str, name: str) -> float:
+        """Return what a counter grew by since the last snapshot that was divided."""
+        return max(self._grown.get((subject, entity, name), 0.0), 0.0)
 
     def _divide(self, values: Mapping[tuple[str, str], Values]) -> None:
         assert self._names is not None
@@ -102,18 +144,22 @@ class InnoDBCounters:
         changed: dict[str, float] = {}
         for entity in queries:
             text = self.texts.get(entity, "")
-            calls = self._grown(values, "query", entity, "calls")
-            examined = self._grown(values, "query", entity, "rows_examined")
+            calls = self._growth("query", entity, "calls")
+            examined = self._growth("query", entity, "rows_examined")
             named = self._names.within(text)
             for table in named:
                 one = self.tables[table]
                 beyond = max(examined / len(named) - calls, 0.0) * one.leaves / one.rows
                 visits.setdefault(table, {})[entity] = calls + beyond
             if changes_rows(text):
-                changed[entity] = max(self._grown(values, "query", entity, "rows"), calls)
+                changed[entity] = max(self._growth("query", entity, "rows"), calls)
         self._divide_pages(values, visits)
-        grown = self._grown(values, "log", "log", "bytes")
+        grown = self._growth("log", "log", "bytes")
         whole = sum(changed.values())
+        by_server = sum(self._growth("database", "*", name) for name in _CHANGED)
+        self.changed_rows += whole
+        self.changed_by_server += by_server
+        whole = by_server if by_server > _MORE * whole else whole  # the redo of others is not theirs
         for entity, rows in changed.items():
             self._add("query", entity, "log_bytes", grown * rows / whole if whole else 0.0)
             self._add("query", entity, "pages_dirtied", rows)
@@ -123,9 +169,9 @@ class InnoDBCounters:
         self, values: Mapping[tuple[str, str], Values], visits: Mapping[str, Mapping[str, float]]
     ) -> None:
         """Divide the pages that were missed by the reads of files, and of a table by visits of its leaves."""
-        reads = {table: self._grown(values, "file", _file(table), "reads") for table in visits}
-        read_ms = {table: self._grown(values, "file", _file(table), "read_ms") for table in visits}
-        missed = self._grown(values, "database", "*", "pages_missed")
+        reads = {table: self._growth("file", _file(table), "reads") for table in visits}
+        read_ms = {table: self._growth("file", _file(table), "read_ms") for table in visits}
+        missed = self._growth("database", "*", "pages_missed")
         all_reads = sum(reads.values())
         for table, of_queries in visits.items():
             one, total = self.tables[table], sum(of_queries.values())
@@ -139,50 +185,46 @@ class InnoDBCounters:
                 part = count / total if total else 0.0
                 self._add("query", entity, "pages_read", of_table * part)
                 self._add("query", entity, "pages_hit", max(count * one.levels - of_table * part, 0.0))
-                each_ms = read_ms[table] / reads[table] if reads[table] else 0.0
-                self._add("query", entity, "read_ms", of_table * part * each_ms)
+                took_ms = of_table * part * (read_ms[table] / reads[table] if reads[table] else 0.0)
+                self._read_ms[entity] = self._read_ms.get(entity, 0.0) + took_ms
+                self._add("query", entity, "read_ms", took_ms)
 
     def _divide_processors(self, values: Mapping[tuple[str, str], Values], queries: list[str]) -> None:
         """Divide the processor time of sessions, where it was counted, by execution time without reads; a COMMIT took
         as long as its fastest.
         """
-        cpu_ms = self._grown(values, "database", "*", "cpu_ms")
+        cpu_ms = self._growth("database", "*", "cpu_ms")
         if not cpu_ms:
             return
         weights = {}
         for entity in queries:
-            took = self._grown(values, "query", entity, "exec_ms")
+            took = self._growth("query", entity, "exec_ms")
             if role_of(self.texts.get(entity, "")) is Role.COMMITS:
                 fastest = values["query", entity].get("exec_min_ms", 0)
-                took = min(took, float(fastest) * self._grown(values, "query", entity, "calls"))
-            read_ms = self._sums.get(("query", entity, "read_ms"), 0.0)
-            weights[entity] = max(took - read_ms, 0.0)
+                took = min(took, float(fastest) * self._growth("query", entity, "calls"))
+            weights[entity] = max(took - self._read_ms.get(entity, 0.0), 0.0)
         whole = sum(weights.values())
         for entity, weight in weights.items():
-            self._add("query", entity, "cpu_user_ms", min(cpu_ms * weight / whole if whole else 0.0, weight))
+            self._add("query", entity, _CPU, min(cpu_ms * weight / whole if whole else 0.0, weight))
 
     def _time_flushes(self, values: Mapping[tuple[str, str], Values], time_ns: int | None) -> None:
         """Tell how long a write and a flush of the redo log take together where the server does not: MariaDB counts
         the writes alone, one a group. A COMMIT waits for its group, and for half of the one before if that is on its
         way.
         """
-        if (
-            self._before_ns is None
-            or time_ns is None
-            or self._grown(values, "binary log", "binary log", "transactions")
-        ):
+        if self._since_ns is None or time_ns is None or self._growth("binary log", "binary log", "transactions"):
             return
-        writes = self._grown(values, "log", "log", "writes")
+        writes = self._growth("log", "log", "writes")
         if not writes or "flushes" in values.get(("log", "log"), {}):
             return
         calls = waited_ms = 0.0
         for entity in (entity for subject, entity in values if subject == "query"):
             if role_of(self.texts.get(entity, "")) is Role.COMMITS:
-                calls += self._grown(values, "query", entity, "calls")
-                waited_ms += self._grown(values, "query", entity, "exec_ms")
-        if not calls or time_ns <= self._before_ns:
+                calls += self._growth("query", entity, "calls")
+                waited_ms += self._growth("query", entity, "exec_ms")
+        if not calls or time_ns <= self._since_ns:
             return
-        took_ms = group_ms(writes * 1e6 / (time_ns - self._before_ns), waited_ms / calls)
+        took_ms = group_ms(writes * 1e6 / (time_ns - self._since_ns), waited_ms / calls)
         self._add("log", "log", "flushes", writes)
         for name in ("write_ms", "flush_ms"):
             self._add("log", "log", name, writes * took_ms / 2)
@@ -265,4 +307,18 @@ def innodb_accesses(counters: Counters, counted: InnoDBCounters) -> tuple[Access
     old_ms = float(str(old_time.last.get("setting", 1000))) if old_time is not None else 1000.0
     accesses = sum(table.accesses for table in tables)
     old_accesses = accesses * old_ms * 1e6 / span_ns if span_ns else 0.0
-    return Accesses(tuple(tables), frames, (SAID,)), MidpointPool(old_accesses)
+    said = (SAID, *_said_of_others(counted))
+    return Accesses(tuple(tables), frames, said), MidpointPool(old_accesses)
+
+
+def _said_of_others(counted: InnoDBCounters) -> list[str]:
+    """Say that rows were changed that no statement changed, which is not simulated."""
+    if counted.changed_by_server <= _MORE * counted.changed_rows:
+        return []
+    share = 1 - counted.changed_rows / counted.changed_by_server
+    return [
+        (
+            f"{share:.0%} of the changed rows were changed by no statement that was counted, as on a replica: their"
+            " reads, writes and redo are not simulated, and what they missed counts as missed by the statements"
+        )
+    ]

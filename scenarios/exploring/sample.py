@@ -145,16 +145,16 @@ class WindowSample:
         """Join the windows; *bursts* are the categories whose requests come in too few of them."""
         self._length_ns, self._bursts, self._whole, self._waiting = length_ns, bursts, found, waiting
         histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
-        sums = np.zeros(len(CATEGORIES), np.int64)
+        sums, most_ns = np.zeros((2, len(CATEGORIES)), np.int64)
         gathered = JoinedCommands(sum(map(len, kept)))
         for block in kept:
             gathered.add(block)
-            count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
+            count_durations(histograms, sums, most_ns, categorise(block.op, block.purpose), block.latency_ns)
         self.found = replace(
             found,
             requests=sum(map(len, kept)),
             span_ns=WINDOWS * length_ns,
-            measured=measured_latencies(histograms, sums),
+            measured=measured_latencies(histograms, sums, most_ns),
             checkpoints=(),
         )
         self.share = self.found.requests / found.requests

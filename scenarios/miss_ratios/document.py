@@ -180,12 +180,18 @@ def _by_law(bundle: Bundle, asked: Sampling) -> dict[str, Any]:
         "knees": _knees_of(np.array(found.frames), found.miss_ratio, page_bytes),
         "recorded": {
             "cache_bytes": frames * page_bytes,
-            "beyond": (
-                "a size is that of the part of the buffer pool that holds the tables of these queries; other relations"
-                " need memory besides"
-            ),
+            "beyond": _beside(load.pool_bytes - frames * page_bytes),
         },
     }
+
+
+def _beside(more_bytes: int) -> str:
+    """Say what a size is of, by how much more the recorded pool was than it held of these tables."""
+    said = "a size is that of the part of the buffer pool that holds the tables of these queries"
+    if more_bytes <= 0:
+        return f"{said}; other relations need memory besides"
+    more = format_bytes(more_bytes)
+    return f"{said}; a pool (engine.buffer_pool) is {more} larger, for free frames and other relations"
 
 
 def _head(

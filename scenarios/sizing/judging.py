@@ -12,7 +12,7 @@ from tiersim.scenarios.caveats import in_doubt, model_error_of, multiples_of, ta
 from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.subject import SizingSubject
 from tiersim.scenarios.sizing.targets import Target
-from tiersim.simulator.verdict import BEHIND_THROUGHPUT, part_name
+from tiersim.simulator.verdict import BEHIND_THROUGHPUT, explain_credits, part_name
 from tiersim.units import format_bytes, format_ns
 
 
@@ -181,8 +181,10 @@ def _tail_multiple(summary: Mapping[str, Any], name: str) -> float:
 
 def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Iterator[str]:
     """Yield how a target that a run met may be missed: a sentence for each figure that is met by less than models have
-    been off. The run is taken by its summary, its throughput is of *counted*.
+    been off, or that lives on burst credits. The run is taken by its summary, its throughput is of *counted*.
     """
+    if target.kind in ("load", "throughput", "latency"):
+        yield from explain_credits(summary.get("credits") or ())
     if target.kind == "load" and in_doubt(summary):
         found = summary["bottleneck"]
         yield (

@@ -34,6 +34,10 @@ KNEE = (
 )
 
 
+#: Said of the largest load that is sustained where a volume's baseline does not carry it.
+SPENT = "burst credits carry it, until they are spent"
+
+
 @dataclass(frozen=True)
 class LimitCurve:
     """Rows by load, the lowest first, and what they say."""
@@ -162,6 +166,7 @@ def _largest(runs: _Runs, counted: str, targets: Sequence[Target]) -> dict[str, 
             if first_bad is None
             else f"already the run at {first_bad:g} × {fails}"
         )
+        basis += "" if ends[0] is None else _on_credits(runs.rows[ends[0]])
         return {"value": None, "low": ends[0], "high": ends[1], "resolved": False, "basis": basis}
     good, bad = runs.asked[below[-1]], runs.asked[first_bad]
     while bad > good * (1 + _NEAR):
@@ -173,8 +178,13 @@ def _largest(runs: _Runs, counted: str, targets: Sequence[Target]) -> dict[str, 
         "low": good,
         "high": bad,
         "resolved": True,
-        "basis": f"bisection: the run at low {what}, that at high {fails}",
+        "basis": f"bisection: the run at low {what}, that at high {fails}{_on_credits(runs.rows[good])}",
     }
+
+
+def _on_credits(row: Row) -> str:
+    """Say that a load is carried only as long as burst credits last, if it is."""
+    return f"; {SPENT}" if row["summary"]["verdict"].get("credits", "kept") != "kept" else ""
 
 
 def _power(row: Row, counted: str) -> float:

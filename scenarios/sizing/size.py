@@ -122,9 +122,8 @@ class _Trial:
         why = tuple(dict.fromkeys(found.why for found in judged if found.why))
         low, high = (max((getattr(found, end) for found in judged), default=0.0) for end in ("low", "high"))
         if not why:
-            self.doubts[place] = [
-                doubt for target in self.simulated for doubt in doubts_of(target, result.summary, subject.counted)
-            ]
+            told = (doubts_of(target, result.summary, subject.counted) for target in self.simulated)
+            self.doubts[place] = list(dict.fromkeys(doubt for doubts in told for doubt in doubts))
         self._tell()
         return Tried(not why, low, high, why)
 

@@ -17,6 +17,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import find_workload
 from tiersim.scenarios.load_steps import LoadSteps, counted, steps_of_clients
 from tiersim.scenarios.sizing.screen import VolumeDemand
+from tiersim.scenarios.statements.assembly import recorded_bytes
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES
 from tiersim.scenarios.survey import merged_blocks
 from tiersim.scenarios.sweeps.sources import Note, RequestSource, StatementSource, SweepSource, open_source
@@ -24,7 +25,6 @@ from tiersim.scenarios.workloads.assembly import Described
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.differences import Differences
 from tiersim.units import NS_PER_S
 
 #: Runs a scenario at so many times the load of a description; the scenario itself says that of a recording
@@ -172,34 +172,19 @@ def _of_statements(source: StatementSource, base: NamedScenario) -> SizingSubjec
     load = source.load(base.model.replay.seed)
     page_bytes = int(load.manifest.host.get("page_bytes", 8192))
     pages = sum(sum(levels(table.index_pages)) + max(table.heap_pages, 1) for table in load.fitted.tables)
+    recorded = sum(recorded_bytes(load.counters.found, page_bytes).values())
     return SizingSubject(
         name=str(source.trace["name"]),
         facts=_facts(source),
         counted="transactions",
         queries=load.queries,
-        data_bytes=max(pages * page_bytes, _recorded_bytes(load.counters.found, page_bytes)) + LOG_FILE_BYTES,
+        data_bytes=max(pages * page_bytes, recorded) + LOG_FILE_BYTES,
         recorded_per_s=load.transactions * NS_PER_S / load.span_ns if load.span_ns else None,
         demand=None,
         load_key="replay.load",
         run=lambda scenario, _, note: source.run(scenario, note, tables=True),
         steps=cache(lambda: source.steps(base)),
     )
-
-
-def _recorded_bytes(found: Differences, page_bytes: int) -> int:
-    """Return how much all tables and indexes took that were recorded, used or not, or the files that they lie in, if
-    these are more.
-    """
-    relations = (
-        float(change.number("size_bytes") or (change.number("pages") or 0) * page_bytes)
-        for change in found.of("relation").values()
-    )
-    files = (
-        float(change.number("size_bytes") or 0)
-        for change in found.of("file").values()
-        if change.last.get("kind") != "log"
-    )
-    return round(max(sum(relations), sum(files)))
 
 
 def _facts(source: SweepSource) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from tiersim.simulator.database.buffer_pool.pages import clean_all
 from tiersim.simulator.database.buffer_pool.warm import MOST_REFERENCES, Warmed, fill, settle, warm
 from tiersim.simulator.database.build import DatabaseHost, Relation, add_database
 from tiersim.simulator.database.database_state import AT_PROCESSORS, EVICT_DIRTY_NS, READ_NS, READY, UNTIL, Database
+from tiersim.traces.differences import Differences
 from tiersim.units import format_bytes
 
 #: Places for requests that a run begins with; there are more when it needs them.
@@ -492,11 +493,17 @@ def _place(
     default = scenario.model.default_volume
     log_volume = rules.get("log", default)
     tables = load.fitted.tables
-    volumes = [next((rules[key] for key in _keys(t.name) if key in rules), default) for t in tables]
+
+    def volume_of(table: str) -> str:
+        return next((rules[key] for key in _keys(table) if key in rules), default)
+
+    volumes = [volume_of(table.name) for table in tables]
     entries = load.entries or [NO_ENTRIES] * len(tables)
     pages = data_pages(load)
-    for volume in dict.fromkeys([*volumes, log_volume]):
-        needed = (pages * page_bytes if volume in volumes else 0) + (LOG_FILE_BYTES if volume == log_volume else 0)
+    recorded = {} if load.described else recorded_bytes(load.counters.found, page_bytes, volume_of)
+    for volume in dict.fromkeys([*volumes, *recorded, log_volume]):
+        needed = max(pages * page_bytes if volume in volumes else 0, recorded.get(volume, 0))
+        needed += LOG_FILE_BYTES if volume == log_volume else 0
         capacity = scenario.homes[volume].capacity_bytes
         if needed > capacity:
             raise ScenarioError(
@@ -526,6 +533,27 @@ def _place(
         for t, law, volume, one in zip(tables, load.fitted.laws, volumes, entries, strict=True)
     ]
     return relations, [*volumes, log_volume], log_volume
+
+
+def recorded_bytes(
+    found: Differences, page_bytes: int, volume_of: Callable[[str], str] = lambda table: ""
+) -> dict[str, int]:
+    """Return how much all tables and indexes took that were recorded, used or not, by the volume of each table; what
+    the files that they lie in take beyond that is on the volume of no table ("").
+    """
+    sizes: dict[str, float] = {}
+    for name, change in found.of("relation").items():
+        volume = volume_of(str(change.last.get("table") or name))
+        taken = float(change.number("size_bytes") or (change.number("pages") or 0) * page_bytes)
+        sizes[volume] = sizes.get(volume, 0.0) + taken
+    files = sum(
+        float(change.number("size_bytes") or 0)
+        for change in found.of("file").values()
+        if change.last.get("kind") != "log"
+    )
+    beyond = max(files - sum(sizes.values()), 0.0)
+    sizes[volume_of("")] = sizes.get(volume_of(""), 0.0) + beyond
+    return {volume: round(taken) for volume, taken in sizes.items() if taken}
 
 
 def data_pages(load: StatementLoad) -> int:

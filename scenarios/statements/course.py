@@ -214,7 +214,8 @@ def _latency(course: Course, column: int, intervals: NDArray[np.bool_]) -> dict[
     count = int(histogram.sum())
     sum_ns = int(metrics.latency_sum_ns[:-1, column][intervals].sum())
     resolved = count * (1 - PERCENTILES["p95"]) >= _FEWEST_BEYOND
-    quantile = coarse_quantiles_ns(histogram[None], metrics.latency[column], PERCENTILES["p95"])
+    most_ns = int(metrics.latency_max_ns[column])
+    quantile = coarse_quantiles_ns(histogram[None], metrics.latency[column], PERCENTILES["p95"], most_ns)
     return {
         "count": count,
         "mean": sum_ns / count if count else None,

@@ -38,8 +38,8 @@ _MOST_INSTANCES = 8
 #: Pages that sessions of MySQL before 8.0 write at once: what a batch of 120 leaves of the 128 in the doublewrite file
 #: (buf0dblwr.cc, buf_dblwr_write_single_page).
 _SINGLES = 8
-#: Stands among the variables of a recording that counted its binary log.
-COMMIT_BYTES_IN_BINARY_LOG = "binary log bytes of a commit"
+#: Stand among the variables of a recording that counted its binary log, or told how large its redo log was.
+COMMIT_BYTES_IN_BINARY_LOG, REDO_CAPACITY = "binary log bytes of a commit", "capacity of the redo log"
 #: What says that a switch is on; of neighbours, too, that all of an extent go along.
 _ON = ("on", "1", "2", "yes", "detect_and_recover")
 
@@ -177,7 +177,8 @@ def _capacity(read: _Read, form: int, version: tuple[int, int]) -> int:
     default = (96 if form == MARIADB else 100) << 20
     files = read.variable("innodb_log_files_in_group", 2 if version < _8_0 and form == MYSQL else 1)
     size = read.variable("innodb_log_file_size", 0)
-    recorded = max(size * files, read.variable("innodb_redo_log_capacity", 0)) or default
+    by_variables = max(size * files, read.variable("innodb_redo_log_capacity", 0)) or default
+    recorded = read.variable(REDO_CAPACITY, by_variables)
     given = read.engine.redo_log_capacity
     read.note(given, "redo_log_capacity", "innodb_log_file_size" if size else "innodb_redo_log_capacity")
     return recorded if given is None else given

@@ -4,16 +4,19 @@ recording does not tell apart.
 
 import numpy as np
 
+from tiersim.scenarios.calibration.synthesis.counted import FASTEST_CHANGE
 from tiersim.scenarios.caveats import CLIENTS, FLUSHES, model_error_of, multiples_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled
 from tiersim.scenarios.statements.programs import Program
-from tiersim.scenarios.statements.statement_load import by_the_clock
+from tiersim.scenarios.statements.statement_load import StatementLoad, by_the_clock
 from tiersim.simulator.database.database_state import FOR_EVICTION, FOR_LOCK, FOR_LOG, FOR_READ, FOR_TEMP
 from tiersim.units import NS_PER_S
 
 #: Sessions mostly wait for what takes such a share of their time.
 _MOSTLY = 0.5
+#: Of the CPU that was recorded: of changes that may have waited for the log in it.
+_UNSEEN = 0.1
 
 
 def may_keep_waits(program: Program, transactions_per_s: float) -> bool:
@@ -43,3 +46,11 @@ def uncalibrated_error(scenario: NamedScenario, assembled: Assembled, counted_ns
     if spent_ns[FOR_LOG] > mostly_ns:
         return FLUSHES if sessions > 1 else None
     return None if spent_ns[[FOR_READ, FOR_EVICTION, FOR_LOG, FOR_TEMP]].sum() > mostly_ns else CLIENTS
+
+
+def are_commits_unseen(load: StatementLoad) -> bool:
+    """Tell whether a part of the CPU that matters is that of changes that commit by themselves, of which nobody saw how
+    long they waited for the log: it may be such a wait.
+    """
+    of_changes = np.array([FASTEST_CHANGE in load.cpu_basis.get(query, "") for query in load.queries], np.bool_)
+    return bool(load.cpu_ns[of_changes[load.query]].sum() > _UNSEEN * load.cpu_ns.sum())

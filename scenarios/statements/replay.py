@@ -425,6 +425,7 @@ def trace_of(load: StatementLoad) -> dict[str, Any]:
         "statements": len(load),
         "transactions": load.transactions,
         "span_ns": load.span_ns,
+        **({"quiet_ns": load.quiet_ns} if load.quiet_ns else {}),
         "source_format": load.manifest.source_format,
         "inferred": list(load.manifest.inferred),
         "warnings": list(load.manifest.warnings),

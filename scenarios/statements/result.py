@@ -13,11 +13,11 @@ from tiersim.devices.station_records import NEVER, Plant
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import ARRIVALS, INNODB, OTHER_READS, WAITS, model_error_of
+from tiersim.scenarios.caveats import ARRIVALS, COMMITS, INNODB, OTHER_READS, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, data_pages, is_extrapolated
 from tiersim.scenarios.statements.course import Column, Course, checkpoints_of, database_table, impact_of, log_of
-from tiersim.scenarios.statements.own_errors import may_keep_waits, uncalibrated_error
+from tiersim.scenarios.statements.own_errors import are_commits_unseen, may_keep_waits, uncalibrated_error
 from tiersim.scenarios.statements.programs import OTHERS
 from tiersim.scenarios.statements.recorded_reads import told_reads
 from tiersim.scenarios.statements.stalls import stalls_of
@@ -116,7 +116,9 @@ def summarise_statements(
     if reads is not None:
         believed["error"] = OTHER_READS
     elif assembled.settings.of_engine.page_cleaner is not None:
-        believed["error"] = ARRIVALS if comes_by_the_clock else INNODB  # its errors are those of clients that wait
+        unseen = assembled.clients is None and are_commits_unseen(load)
+        # its errors are those of clients that wait
+        believed["error"] = ARRIVALS if comes_by_the_clock else COMMITS if unseen else INNODB
     elif may_keep_waits(program, rates["transactions"]["value"] or 0.0):
         believed["error"] = WAITS
     elif comes_by_the_clock:
@@ -444,7 +446,13 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
             " large or small as the recorded one; record with a pool nearer to it"
         )
     found += _waits_without_pauses(assembled)
-    found += [*load.counters.found.lost_counts(), *load.fitted.contradicted, *load.counters.drift.said]
+    if load.quiet_ns:
+        found.append(
+            f"the recording has holes: hardly any statement ended in {format_ns(load.quiet_ns)} of"
+            f" {format_ns(load.span_ns)}, and rates and busy shares are of all that time; record while the load runs"
+        )
+    counted = load.counters.found
+    found += [*counted.lost_counts(), *counted.replayed(), *load.fitted.contradicted, *load.counters.drift.said]
     bounded = load.fitted.bounded
     if bounded:
         found.append(

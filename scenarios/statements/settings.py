@@ -144,6 +144,9 @@ def with_variables(manifest: Manifest, found: Differences) -> Manifest:
         written, commits = change.number("bytes"), change.number("transactions")
         if written and commits:
             said[innodb.COMMIT_BYTES_IN_BINARY_LOG] = str(round(written / commits))
+    for change in found.of("log").values():
+        if capacity := change.number("capacity_bytes"):
+            said[innodb.REDO_CAPACITY] = str(round(capacity))
     return replace(manifest, host={**said, **known})
 
 

@@ -44,10 +44,11 @@ from tiersim.scenarios.statements.queries import (
 from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import Counters, Differences, of_log, of_upkeep
+from tiersim.traces.holes import quiet_starts
 from tiersim.traces.query_text import tokens
 from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
 from tiersim.traces.statistics import Table, read_queries, read_statements
-from tiersim.units import NS_PER_MS, NS_PER_S
+from tiersim.units import NS_PER_MS, NS_PER_S, format_ns
 
 Column = NDArray[np.int64]
 
@@ -204,6 +205,7 @@ class StatementLoad:
     upkeep_pages: float | None = None  # that these read
     upkeep_log_bytes: float = 0.0  # of images that these put into the log
     all_tracked: bool = True  # what they executed was counted, all of it
+    quiet_ns: int = 0  # of the time of the load, in holes
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
     )
@@ -331,6 +333,7 @@ def read_load(
         said.append(f"CPU time of {int(unknown.sum()):,} executions is unknown and assumed to be 0")
     span_ns = int((columns["time_ns"] + duration_ns).max()) - first_ns
     active, inside_ns = _active(counters.found, span_ns, _texts_by_entity(path))
+    quiet_ns = quiet_starts(columns["time_ns"]) if synthesis is None else min(synthesis.quiet_ns, span_ns)
     untracked = [] if active is None or synthesis is None or not synthesis.closed else _untracked(counters.found)
     said += untracked
     return StatementLoad(
@@ -366,6 +369,7 @@ def read_load(
         upkeep_log_bytes=upkeep_log_bytes,
         upkeep_pages=None if upkeep is None else of_upkeep(counters.found, "read_bytes")[0] / page_bytes,
         all_tracked=not untracked,
+        quiet_ns=quiet_ns,
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
         connections=None if synthesis is None else synthesis.connections,
@@ -611,6 +615,12 @@ def schedule(scenario: NamedScenario, load: StatementLoad, found: LoadTransactio
         raise ScenarioError(
             f"{scenario.name}: replay.mode: closed, but the recording does not say how many sessions there were; write"
             " clients"
+        )
+    if replay.load > 1 and replay.clients is None and 2 * load.quiet_ns > load.span_ns:
+        raise ScenarioError(
+            f"{scenario.name}: replay.load: hardly any statement ended in {format_ns(load.quiet_ns)} of"
+            f" {format_ns(load.span_ns)}: sessions that are cloned would run in these holes, and its busy times would"
+            " be no busier; record while the load runs, or let replay.load be 1"
         )
     clocked = by_the_clock(load, replay.mode)
     own = np.arange(len(found.rows)) if clocked else found.session

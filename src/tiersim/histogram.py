@@ -1,5 +1,7 @@
 """Log-linear histograms of durations: 2^bits bins an octave, counted fast, merged by adding; counts of codes."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,20 +47,25 @@ COARSE_EDGES_NS = bin_edges_ns(COARSE_BITS)
 def count_durations(
     histograms: NDArray[np.int64],
     sums_ns: NDArray[np.int64],
+    most_ns: NDArray[np.int64],
     group: NDArray[np.uint8],
     duration_ns: NDArray[np.int64],
 ) -> None:
-    """Add durations (negative: not measured) to *histograms* (groups, fine bins) and *sums_ns* (groups,)."""
+    """Add durations (negative: not measured) to *histograms* (groups, fine bins), *sums_ns* and *most_ns* (groups,)."""
     for row in range(duration_ns.size):
         if duration_ns[row] >= 0:
             histograms[group[row], bin_of(duration_ns[row], FINE_BITS)] += 1
             sums_ns[group[row]] += duration_ns[row]
+            most_ns[group[row]] = max(most_ns[group[row]], duration_ns[row])
 
 
 def coarse_quantiles_ns(
-    histograms: NDArray[np.int32] | NDArray[np.int64], whole: NDArray[np.int64], probability: float
+    histograms: NDArray[np.int32] | NDArray[np.int64],
+    whole: NDArray[np.int64],
+    probability: float,
+    most_ns: float = math.inf,
 ) -> NDArray[np.float64]:
-    """Quantile of each row of (rows, coarse bins); NaN for an empty row.
+    """Quantile of each row of (rows, coarse bins), *most_ns* at most, the largest of all; NaN for an empty row.
 
     Within a coarse bin, samples lie as those of the *whole* (fine bins) do, which the rows are parts of. So the
     quantile of a whole lies between those of its parts, and that of one part is that of the whole.
@@ -84,19 +91,22 @@ def coarse_quantiles_ns(
     width = within[each, fine] / within.sum(axis=1)
     left = np.clip(1 - (behind[each, fine] - share) / np.where(width > 0, width, 1.0), 0.0, 1.0)
     index = (first + place) * parts + fine
-    found[rows] = FINE_EDGES_NS[index] + left * (FINE_EDGES_NS[index + 1] - FINE_EDGES_NS[index])
+    within_ns = FINE_EDGES_NS[index] + left * (FINE_EDGES_NS[index + 1] - FINE_EDGES_NS[index])
+    found[rows] = np.minimum(within_ns, most_ns)
     return found
 
 
-def quantile_ns(histogram: NDArray[np.int64], rank: float) -> float:
-    """Value below which *rank* samples of a fine histogram lie, interpolated within its bin."""
+def quantile_ns(histogram: NDArray[np.int64], rank: float, most_ns: float = math.inf) -> float:
+    """Value below which *rank* samples of a fine histogram lie, interpolated within its bin; *most_ns* at most, the
+    largest of them.
+    """
     cumulative = np.cumsum(histogram)
     index = int(np.searchsorted(cumulative, rank, "left"))
     index = min(index, len(histogram) - 1)
     before = cumulative[index] - histogram[index]
     share = (rank - before) / histogram[index] if histogram[index] else 0.0
     low, high = FINE_EDGES_NS[index], FINE_EDGES_NS[index + 1]
-    return float(low + min(max(share, 0.0), 1.0) * (high - low))
+    return min(float(low + min(max(share, 0.0), 1.0) * (high - low)), most_ns)
 
 
 def counts_of(codes: NDArray[np.int32], length: int) -> NDArray[np.int64]:

@@ -28,7 +28,6 @@ SHORT = {
     "traces/recorders/local_host.py": "recorders of servers and of blocks use it",
     "traces/recorders/own_queries.py": "queries of recorders that know nothing of each other",
     "traces/recorders/postgres/by_hand.py": "what is printed for others to run; it records nothing",
-    "traces/recorders/steady_clock.py": "a clock, which knows nothing of servers",
 }
 
 #: Fields that more than one folder of a subsystem writes, and why; no field is written by two subsystems.

@@ -42,6 +42,7 @@ KEPT = {
     "scenarios/statements/calibration.py:_as_counted from host": _PART,
     "scenarios/statements/innodb.py:_innodb from cleaner": _DOCUMENT,
     "scenarios/statements/programs.py:write_program from classes": _PART,
+    "scenarios/statements/replay.py:trace_of from load": _DOCUMENT,
     "scenarios/statements/replay.py:trace_of from load.manifest": _DOCUMENT,
     "scenarios/statements/settings.py:engine from self": _DOCUMENT,
     "scenarios/survey.py:survey from bundle": _PART,

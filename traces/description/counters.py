@@ -2,7 +2,7 @@
 what.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -13,9 +13,11 @@ from tiersim.grouping import rows_of_each
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.description.missing import missing
-from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, differences, of_log
+from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, differences, of_log, steps
+from tiersim.traces.holes import quiet_intervals, quiet_starts
+from tiersim.traces.recorders.own_queries import is_of_recorder
 from tiersim.traces.statistics import Table, read_queries, read_snapshots, read_statements
-from tiersim.units import NS_PER_S
+from tiersim.units import NS_PER_S, format_ns
 
 #: Quantiles of logged executions.
 _QUANTILES = {"p50_ns": 0.5, "p95_ns": 0.95, "p99_ns": 0.99}
@@ -31,17 +33,18 @@ def counted(bundle: Bundle) -> dict[str, Any] | None:
     if not len(statements) and not found.snapshots:
         return None
     texts = _texts(read_queries(bundle.path))
-    known = {subject: span for subject, span in found.span_ns.items() if span}
+    known = {subject: span for subject, span in sorted(found.span_ns.items()) if span}
     # of what has rates: sessions are seen until a server is lost, after its last counters
     span_ns = max(
         (span for subject, span in known.items() if subject in SUBJECTS and SUBJECTS[subject].counters), default=None
     )
-    queries = [_query(entity, change, texts, span_ns) for entity, change in found.of("query").items()]
+    queries = [_query(entity, change, texts, known.get("query")) for entity, change in found.of("query").items()]
     total_ms = sum(query["exec_ms"] or 0 for query in queries)
     for query in queries:
         query["share_of_time"] = (query["exec_ms"] or 0) / total_ms if total_ms else None
     return {
         "span_ns": span_ns,
+        "spans_ns": known,
         "snapshots": dict(sorted(found.snapshots.items())),
         "resets": sorted(found.resets),
         "queries": sorted(queries, key=lambda query: (-(query["exec_ms"] or 0), query["entity"])),
@@ -64,9 +67,30 @@ def counted(bundle: Bundle) -> dict[str, Any] | None:
         ],
         "client": _numbers(found, "client", next(iter(found.of("client")), "")),
         "settings": {name: _setting(change.last) for name, change in sorted(found.of("setting").items())},
-        "findings": found.findings(),
+        "findings": [*found.findings(), *_holes(bundle, statements, texts)],
         "missing": missing(found, statements, bundle),
     }
+
+
+def _holes(bundle: Bundle, statements: Table, texts: Mapping[str, Mapping[str, str | None]]) -> Iterator[str]:
+    """Say in how much of the time hardly any query ended, but for the recorder's."""
+    own = {entity for entity, known in texts.items() if is_of_recorder(known.get("text") or "")}
+    intervals = []
+    for step in steps(read_snapshots(bundle.path)):
+        if step.subject != "query" or step.then is None or step.reset:
+            continue
+        if step.start_ns is not None and step.end_ns is not None:
+            calls = sum(grown.get("calls", Decimal(0)) for entity, grown in step.grown.items() if entity not in own)
+            intervals.append((max(step.end_ns - step.start_ns, 1), int(calls)))
+    span_ns, quiet_ns = sum(length for length, _ in intervals), quiet_intervals(intervals)
+    if not intervals and len(statements):
+        times_ns = statements.columns["time_ns"]
+        span_ns, quiet_ns = int(times_ns.max() - times_ns.min()), quiet_starts(times_ns)
+    if quiet_ns:
+        yield (
+            f"the recording has holes: hardly any query was executed in {format_ns(quiet_ns)} of {format_ns(span_ns)},"
+            " and rates are of all that time; record while the load runs"
+        )
 
 
 def _texts(queries: Table) -> dict[str, dict[str, str | None]]:
@@ -215,10 +239,11 @@ def _databases(found: Differences) -> list[dict[str, Any]]:
     """Return databases with their hit ratios, from lookups where a source counts these in place of hits."""
     rows = _hits(found, "database", _OF_DATABASES)
     for row in rows:
-        if row["pages_hit"] is None and row["pages_looked_up"] is not None and row["pages_read"] is not None:
-            # read-ahead reads pages that nobody looked up yet
-            row["pages_hit"] = max(row["pages_looked_up"] - row["pages_read"], 0)
-            looked_up = row["pages_hit"] + row["pages_read"]
+        # read-ahead reads pages that nobody looked up yet
+        missed = row["pages_read"] if row["pages_missed"] is None else row["pages_missed"]
+        if row["pages_hit"] is None and row["pages_looked_up"] is not None and missed is not None:
+            row["pages_hit"] = max(row["pages_looked_up"] - missed, 0)
+            looked_up = row["pages_hit"] + missed
             row["hit_ratio"] = row["pages_hit"] / looked_up if looked_up else None
     return rows
 

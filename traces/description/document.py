@@ -63,8 +63,9 @@ def _of_requests(bundle: Bundle, progress: Callable[[int, int], None] | None) ->
         if progress is not None:
             progress(rows, 2 * bundle.rows)
 
-    ticked_ns = span_ns + survey.resolution.tick_ns  # requests of the last tick come in all of it
-    rate_per_s = bundle.rows * NS_PER_S / ticked_ns if span_ns >= NS_PER_S else None
+    # requests come until the last was queued, and those of the last tick in all of it
+    ticked_ns = survey.last_ns + survey.resolution.tick_ns
+    rate_per_s = bundle.rows * NS_PER_S / ticked_ns if survey.last_ns >= NS_PER_S else None
     peak_per_s = survey.peak_rate_per_s
     return {
         "span_ns": span_ns,

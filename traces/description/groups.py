@@ -37,6 +37,7 @@ class Tables(NamedTuple):
 
     counts: Table  # (groups, GROUP_COLUMNS)
     latency_ns: NDArray[np.float64]  # sums, (groups,)
+    most_ns: Table  # latencies, (groups,)
     histograms: Table  # of latencies, (groups, fine bins)
     sizes: Table  # (groups, lengths told apart)
     ends_of_classes: Table  # (classes, files), -FAR before the first
@@ -85,6 +86,7 @@ def _count(tables: Tables, group: int, r: _Request, jump: int) -> None:
     if r.latency >= 0:
         counts[group, MEASURED] += 1
         tables.latency_ns[group] += r.latency
+        tables.most_ns[group] = max(tables.most_ns[group], r.latency)
         tables.histograms[group, bin_of(r.latency, FINE_BITS)] += 1
 
 
@@ -135,6 +137,7 @@ class Groups:
         self._tables = Tables(
             counts=np.zeros((groups, GROUP_COLUMNS), np.int64),
             latency_ns=np.zeros(groups),
+            most_ns=np.zeros(groups, np.int64),
             histograms=np.zeros((groups, bins(FINE_BITS)), np.int64),
             sizes=np.zeros((groups, len(survey.sizes_bytes)), np.int64),
             ends_of_classes=np.full((len(CLASSES), files), -FAR, np.int64),
@@ -215,6 +218,7 @@ class Groups:
         of_size, sizes = self._tables.sizes[group], self._survey.sizes_bytes
         order = np.argsort(-of_size, kind="stable")[:MOST_FREQUENT_SIZES]
         measured, histogram = counts[MEASURED], self._tables.histograms[group]
+        most_ns = int(self._tables.most_ns[group])
         return {
             "name": name,
             "members": members,
@@ -232,8 +236,8 @@ class Groups:
             "sequential_by_stream": counts[BY_STREAM] / counts[COUNT],
             "random": counts[RANDOM] / counts[WITH_LENGTH] if counts[WITH_LENGTH] else None,
             "mean_ns": float(self._tables.latency_ns[group]) / measured if measured else None,
-            "p50_ns": quantile_ns(histogram, 0.5 * measured) if measured else None,
-            "p99_ns": quantile_ns(histogram, 0.99 * measured) if measured else None,
+            "p50_ns": quantile_ns(histogram, 0.5 * measured, most_ns) if measured else None,
+            "p99_ns": quantile_ns(histogram, 0.99 * measured, most_ns) if measured else None,
         }
 
 

@@ -14,7 +14,7 @@ from tiersim.traces.bundle import Manifest
 from tiersim.traces.readers.recorded import Key, Recorded
 from tiersim.traces.recorders.growing import GrowingBundle
 from tiersim.traces.recorders.local_host import host_values
-from tiersim.traces.recorders.steady_clock import SteadyClock
+from tiersim.traces.recorders.steady_clock import SteadyClock, steady_ns
 from tiersim.traces.statistics import Snapshot, Values
 from tiersim.units import NS_PER_S
 
@@ -42,6 +42,11 @@ class NotShownError(RecordingError):
         """Say *why*."""
         super().__init__(f"the server did not answer: {why}")
         self.why = why
+
+
+def unix_ns(row: Row) -> int:
+    """Return when a server said *row*, by its own clock."""
+    return int(Decimal(row["unix_s"] or 0) * NS_PER_S)
 
 
 class ServerSnapshots(Generic[View]):
@@ -108,20 +113,20 @@ class ServerSnapshots(Generic[View]):
 
     def _sampled(self, sql: str, values_of: Callable[[list[Row]], Said]) -> Snapshot | None:
         """Return what *sql* says of sessions; None when it says nothing."""
-        asked_ns = time.monotonic_ns()
+        asked_ns = steady_ns(local=self.local)
         rows = self._rows_or_loss(sql, "samples of sessions")
         return Snapshot(self._time_ns(rows[0], asked_ns), values_of(rows)) if rows else None
 
     def _moment(self, sql: str) -> tuple[int, list[Row]]:
         """Return when the server answered *sql*, and what."""
-        asked_ns = time.monotonic_ns()
+        asked_ns = steady_ns(local=self.local)
         rows = self._ask(sql)
         return self._time_ns(rows[0], asked_ns), rows
 
     def _time_ns(self, row: Row, asked_ns: int) -> int:
         """Return when the server said *row*, and note it where its clock was set."""
         said = len(self._clock.steps)
-        time_ns = self._clock.read(int(Decimal(row["unix_s"] or 0) * NS_PER_S), asked_ns, time.monotonic_ns())
+        time_ns = self._clock.read(unix_ns(row), asked_ns, steady_ns(local=self.local))
         self.recorded.warnings += self._clock.steps[said:]
         return time_ns
 

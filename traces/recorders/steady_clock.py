@@ -1,9 +1,19 @@
 """A server's clock as one that is never set: what it says by the recorder's own clock, which only counts on."""
 
+import time
+
 from tiersim.units import NS_PER_S
 
 #: Less is the way to the server and back, or a clock that is corrected bit by bit (NTP: at most 500 ppm, adjtimex(2)).
 _STEP_NS = 2 * NS_PER_S
+
+
+def steady_ns(*, local: bool) -> int:
+    """Return the time of a clock that is never set. It stands still while this machine is suspended only where the
+    server is *local*, which is suspended, too: another one goes on. Linux alone has such a clock.
+    """
+    boot = None if local else getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic_ns() if boot is None else time.clock_gettime_ns(boot)
 
 
 class SteadyClock:

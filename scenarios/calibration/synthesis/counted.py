@@ -63,7 +63,7 @@ class CountedQuery:
 @dataclass(frozen=True)
 class Interval:
     """From one snapshot of the queries to the next; ``transactions`` (of all databases) None if they were not counted
-    then.
+    then. ``whole``: no counts of queries were lost in it.
     """
 
     number: int
@@ -71,6 +71,7 @@ class Interval:
     end_ns: int
     queries: tuple[CountedQuery, ...]
     transactions: int | None
+    whole: bool = True
 
 
 class QueryIntervals:
@@ -83,7 +84,7 @@ class QueryIntervals:
         """Begin without any of the bundle at *path*."""
         self._path = path
         self._stepping = Stepping()
-        self._found: list[tuple[int, int, tuple[CountedQuery, ...]]] = []
+        self._found: list[tuple[int, int, tuple[CountedQuery, ...], bool]] = []
         self._databases: list[tuple[int, int, int]] = []
 
     def add(self, snapshot: Snapshot) -> None:
@@ -100,14 +101,15 @@ class QueryIntervals:
                         " them"
                     )
                 queries = tuple(c for entity in step.grown if (c := _counted(self._path, step, entity)).calls)
-                self._found.append((step.start_ns, step.end_ns, queries))
+                self._found.append((step.start_ns, step.end_ns, queries, not step.reset))
 
     def made(self) -> list[Interval]:
         """Return them in order of time."""
         intervals = []
-        for number, (start_ns, end_ns, queries) in enumerate(self._found):
+        for number, (start_ns, end_ns, queries, whole) in enumerate(self._found):
             inside = [count for start, end, count in self._databases if start_ns <= start and end <= end_ns]
-            intervals.append(Interval(number, start_ns, end_ns, queries, sum(inside) if inside else None))
+            transactions = sum(inside) if inside else None
+            intervals.append(Interval(number, start_ns, end_ns, queries, transactions, whole))
         return intervals
 
 

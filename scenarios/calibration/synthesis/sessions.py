@@ -86,6 +86,9 @@ def _missed(change: EntityChange | None) -> float:
 #: Statements exceed transactions by more than this share before transactions of several statements are inferred from
 #: it: maintenance commits, too, and statistics of databases are late.
 _MANY = 1.02
+#: Calls of COMMIT and ROLLBACK that are a smaller share of all statements are somebody's beside those that commit by
+#: themselves.
+_ENDS = 0.01
 #: So much more than counted transactions may be committed for others: maintenance, monitoring.
 _OTHERS = 0.1
 
@@ -107,6 +110,10 @@ COMMITTED = (
     "transactions with several statements are counted by commits and rollbacks, because PostgreSQL counts a prepared"
     " BEGIN only once a session"
 )
+ENDED = (
+    "transactions with several statements are counted by calls of COMMIT and ROLLBACK, as most of them began without a"
+    " BEGIN (autocommit is off)"
+)
 ALONE = "every statement is a transaction of its own: there are as many transactions as statements, and no BEGIN"
 
 
@@ -123,6 +130,10 @@ def grouping(
         explicit = _as_often(inside, max(transactions, begun, 1))
         beside = sum(calls for calls in inside if not _in_each(calls, explicit, sessions))
         return Grouping(explicit, min(max(0, transactions - explicit), beside), sessions, COMMITTED)
+    ended = sum(q.calls for q in queries if role(q.entity) in (Role.COMMITS, Role.ROLLS_BACK))
+    beyond = ended - begun > max(sessions, (_MANY - 1) * begun)
+    if transactions is None and beyond and ended >= _ENDS * sum(inside):
+        return Grouping(ended, 0, sessions, ENDED)
     if not begun:
         return Grouping(0, sum(inside), sessions, ALONE)
     single = 0 if transactions is None else min(max(0, transactions - begun), sum(inside))

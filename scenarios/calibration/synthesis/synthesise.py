@@ -18,6 +18,7 @@ from tiersim.errors import TraceError
 from tiersim.grouping import order_by
 from tiersim.scenarios.calibration.synthesis.counted import (
     CountedQuery,
+    Interval,
     QueryIntervals,
     QueryNames,
     Samples,
@@ -36,6 +37,7 @@ from tiersim.scenarios.calibration.synthesis.sessions import (
     population,
 )
 from tiersim.traces.differences import Counters, Differences
+from tiersim.traces.holes import from_first_to_last, quiet_intervals
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS, STATEMENT_KINDS
 from tiersim.traces.statistics import Snapshot, Table
 from tiersim.units import NS_PER_S
@@ -73,6 +75,7 @@ class Synthesis:
     queries: tuple[QuerySynthesis, ...]
     inferred: tuple[str, ...]
     connections: int | None = None  # the most sessions of clients that a sample shows, idle ones too
+    quiet_ns: int = 0  # of the time from the first execution to the last, in holes
 
 
 class SnapshotEvidence:
@@ -90,6 +93,8 @@ class SnapshotEvidence:
         self.samples.add(snapshot)
 
 
+#: An interval is said that is so many times as long as the mean of all: nobody looked for so long.
+_LONG = 2
 #: Of PostgreSQL, unless its settings were recorded.
 _PAGE_BYTES = 8192
 
@@ -131,7 +136,8 @@ def synthesise(
     names = names_of(path)
     kept, left_out = select(path, recorded, names)
     who = population(kept, found, samples)
-    span_ns = sum(interval.end_ns - interval.start_ns for interval in kept)
+    lengths_ns = [interval.end_ns - interval.start_ns for interval in kept]
+    span_ns = sum(lengths_ns)
     of_entity = None if changes is None else lambda entity: changes(names.texts.get(entity, ""))
     splits = split_times(kept, names.role, sampled_waits(found, samples, span_ns), found, of_entity)
     entities = list(dict.fromkeys(query.entity for interval in kept for query in interval.queries))
@@ -164,9 +170,10 @@ def synthesise(
         connections=int(samples.connected_most) if samples.enough else None,
         think_ns=0.0 if who.closed else schedule.pauses_ns / schedule.transactions,
         overhead_ns=schedule.spare_ns / schedule.executions if who.closed else 0.0,
+        quiet_ns=_quiet_ns(kept),
         queries=queries,
         inferred=(
-            _arrivals(len(kept), span_ns, schedule),
+            _arrivals(lengths_ns, schedule),
             who.basis,
             *_more_sessions(schedule, max(who.sessions)),
             *schedule.bases,
@@ -177,6 +184,12 @@ def synthesise(
             *found.findings(),
         ),
     )
+
+
+def _quiet_ns(intervals: Sequence[Interval]) -> int:
+    """Return how much of the time from the first execution to the last was in holes, as far as all were counted."""
+    counted = [(one.end_ns - one.start_ns, sum(q.calls for q in one.queries)) for one in intervals if one.whole]
+    return quiet_intervals(from_first_to_last(counted))
 
 
 def _page_bytes(found: Differences) -> int:
@@ -203,9 +216,11 @@ def _queries(
     )
 
 
-def _arrivals(intervals: int, span_ns: int, schedule: IntervalSchedule) -> str:
-    length = f"{span_ns / intervals / NS_PER_S:.3g} s"
-    sums = f"sums of {length}" if intervals == 1 else f"sums of {intervals:,} intervals of {length} on average"
+def _arrivals(lengths_ns: Sequence[int], schedule: IntervalSchedule) -> str:
+    intervals, mean_ns, most_ns = len(lengths_ns), sum(lengths_ns) / len(lengths_ns), max(lengths_ns)
+    length = f"{mean_ns / NS_PER_S:.3g} s"
+    longest = f" (the longest {most_ns / NS_PER_S:.3g} s)" if most_ns > _LONG * mean_ns else ""
+    sums = f"sums of {length}" if intervals == 1 else f"sums of {intervals:,} intervals of {length} on average{longest}"
     if schedule.logged_transactions:
         return (
             f"{schedule.logged_transactions:,} of {schedule.transactions:,} transactions start as the load generator"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from tiersim.traces.counters import OTHERS
 from tiersim.traces.readers.views import Row
 
 #: What InnoDB calls the tree of a table: its rows lie in it, so that it is the table.
@@ -17,8 +18,6 @@ _KINDS = {
     "binlog_cache": "temporary",
     "relaylog": "relay log",
 }
-#: Digests that there was no place for are one row without a digest.
-OTHERS = "others"
 
 
 def status(row: Row) -> Row:
@@ -60,7 +59,9 @@ def metrics(row: Mapping[str, str | None]) -> bool:
 
 
 def query(row: Row) -> Row:
-    """Name a digest by its schema; of processor time, which is 0 while the server does not count it, say nothing."""
+    """Name a digest by its schema: the row without one is of all that there was no place for. Of processor time, which
+    is 0 while the server does not count it, say nothing.
+    """
     found = row | {"digest": row.get("digest") or OTHERS, "schema_name": row.get("schema_name")}
     return {name: value for name, value in found.items() if name != "sum_cpu_time" or value not in (None, "0")}
 

@@ -28,7 +28,7 @@ from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.postgres.snapshots import complete_names
 from tiersim.traces.readers.postgres.snapshots import tables_of as framed_tables_of
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, spread, text_of
-from tiersim.traces.readers.timestamps import unix_ns
+from tiersim.traces.readers.timestamps import rank, unix_ns
 from tiersim.traces.readers.views import (
     GatheredRows,
     MomentsOfViews,
@@ -132,6 +132,8 @@ _OF_VARIABLES = ("setting", "server", "log")
 _REPEATED = "rows of what the same snapshot has already"
 #: Starts that are told more than so far apart are two: uptimes are whole seconds.
 _APART_NS = 5 * NS_PER_S
+#: The difference of two of them is that of two whole seconds, and of what was done in them besides.
+_ROUNDED_NS = 2 * NS_PER_S
 #: What stands in SHOW ENGINE INNODB STATUS; nothing else of it is kept, for it shows statements.
 _LSNS = {
     "log_sequence_number": re.compile(r"^Log sequence number\s+(\d{1,19})\s*$", re.MULTILINE),
@@ -331,9 +333,13 @@ def _finish(recorded: Recorded) -> None:
 
 
 def _space(recorded: Recorded, uptimes: Mapping[str, Decimal]) -> None:
-    """Tell the time between two moments by the server's uptime; variables that were saved once are of the later one."""
-    first, last = sorted(uptimes, key=lambda moment: uptimes[moment])
-    recorded.span_ns = recorded.span_ns or int((uptimes[last] - uptimes[first]) * NS_PER_S) or None
+    """Tell the time between two moments by the server's uptime, unless it was started in between: by how long a load
+    generator ran, which is more precise, where that is as long. Variables that were saved once are of the later one.
+    """
+    first, last = sorted(uptimes, key=rank)
+    passed_ns = int((uptimes[last] - uptimes[first]) * NS_PER_S)
+    if passed_ns > 0 and abs(passed_ns - (recorded.span_ns or 0)) > _ROUNDED_NS:
+        recorded.span_ns = passed_ns
     for place, piece in enumerate(recorded.pieces):
         if piece.moment not in uptimes and all(subject in _OF_VARIABLES for subject, _ in piece.values):
             recorded.pieces[place] = Piece(last, piece.unix_ns, piece.values)

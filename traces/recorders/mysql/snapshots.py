@@ -10,7 +10,7 @@ from tiersim.traces.readers.recorded import spread
 from tiersim.traces.readers.views import View
 from tiersim.traces.recorders.mysql.connection import MysqlConnection
 from tiersim.traces.recorders.mysql.views import MOMENT, SESSIONS, VARIABLES, TableQuery, queries_of
-from tiersim.traces.recorders.rounds import NotShownError, Row, Said, ServerSnapshots
+from tiersim.traces.recorders.rounds import NotShownError, Row, Said, ServerSnapshots, unix_ns
 from tiersim.traces.statistics import Snapshot
 
 
@@ -28,12 +28,12 @@ class MysqlSnapshots(ServerSnapshots[TableQuery]):
 
     def take(self, *, at_end: bool = False) -> Snapshot:
         """Take a snapshot; raises RecordingError when the server is gone."""
-        time_ns, _ = self._moment(MOMENT.sql)
+        time_ns, moment = self._moment(MOMENT.sql)
         found, lost = self._counted(at_end=at_end)
         values = {key: values for key, values in spread(found).items() if key[0] not in lost}
         server = values.get(("server", "server"), {})
         if isinstance(uptime := server.get("uptime_s"), Decimal):
-            server["started_at"] = started_at(self._starts_ns, time_ns, uptime)
+            server["started_at"] = started_at(self._starts_ns, unix_ns(moment[0]), uptime)  # by its clock, as set
         self._first = False
         return Snapshot(time_ns, values)
 
