@@ -45,7 +45,7 @@ from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import Counters, Differences, of_log, of_upkeep
 from tiersim.traces.query_text import tokens
-from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
+from tiersim.traces.schema import DATA_READ, LOG_WRITE, NOT_KNOWN, PURPOSES
 from tiersim.traces.statistics import Table, read_queries, read_statements
 from tiersim.units import NS_PER_MS, NS_PER_S
 
@@ -123,9 +123,9 @@ def processor_law(query: Column, pages: Column, cpu_ns: Column, queries: int) ->
 
 
 def in_sessions(table: Table, texts: Mapping[str, str]) -> Table:
-    """Return executions those of a session together, in order, with transactions numbered: as they were recorded; else
-    from BEGIN to COMMIT by the
-    *texts* of queries; else each execution is one.
+    """Return executions those of a session together, in order, with transactions numbered: as they were recorded, with
+    the COMMIT behind, which leaves none open that could be recorded; else from BEGIN to COMMIT by the *texts* of
+    queries; else each execution is one.
     """
     order = np.argsort(table.columns["session"], kind="stable")  # the table is in order of time
     columns = {
@@ -139,10 +139,10 @@ def in_sessions(table: Table, texts: Mapping[str, str]) -> Table:
     last_opened = np.maximum.accumulate(np.where(opens, rows, -1))
     closed = np.maximum.accumulate(np.where(first | np.concatenate([[False], ends[:-1]]), rows, 0))
     own = np.cumsum(opens | first | (last_opened < closed))
-    known = columns["transaction"] >= 0
-    columns["transaction"] = np.where(
-        known, columns["transaction"], own + int(columns["transaction"].max(initial=-1)) + 1
-    )
+    recorded = columns["transaction"]
+    before = np.where(first, NOT_KNOWN, np.concatenate([[NOT_KNOWN], recorded[:-1]]))
+    recorded = np.where((recorded < 0) & ends, before, recorded)
+    columns["transaction"] = np.where(recorded >= 0, recorded, own + int(recorded.max(initial=-1)) + 1)
     return Table(columns, table.words)
 
 
