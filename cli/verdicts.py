@@ -43,6 +43,10 @@ _CONTRADICTED = (
     " description"
 )
 _COARSE = "unknown, as the recording's clock is coarse: requests of one tick are sent at once, and wait for each other"
+_PARALLEL = (
+    "unknown, as several processors worked on one query in the recording, and one does here: such queries take longer"
+    " than they will"
+)
 _OF_A_SAMPLE = (
     "unknown, as this is a sample: contents of caches, and checkpoints, are those of a short run; wait for the whole"
 )
@@ -100,6 +104,7 @@ def sentence(summary: Summary) -> str | None:
             "contradicted": _CONTRADICTED,
             "clock": _COARSE,
             "reads": f"unknown, as {_said_of_reads(summary)}",
+            "parallel": _PARALLEL,
         }
         return f"{_EXPECTED}: {reasons.get(summary['verdict'].get('error'), _ENGINE)}."
     figures = found["figures"]

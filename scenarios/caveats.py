@@ -63,10 +63,17 @@ OTHER_READS = "reads"
 SAMPLE = "sample"
 
 #: The same where CPU and clients decide that nobody recorded; such results have errors of their own.
+#: The same where queries took more CPU than time when they were recorded: several processors worked on each, and one
+#: does in a run.
+PARALLEL = "parallel"
+
 CLIENTS = "clients"
 
 #: The same where these decide, or waits for the WAL did, and it was counted what the recorded processors did.
 COUNTED = "counted"
+
+#: Those whose error nobody knows; the first is that of older results.
+_UNKNOWN = ("unknown", WAITS, FLUSHES, ARRIVALS, SAMPLE, CONTRADICTED, OTHER_READS, PARALLEL, COARSE)
 
 
 def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,8 +87,7 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     those predictions was taken from; ``other`` stands for each figure that is not named. Where nothing was measured, a
     basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
-    # the first: results of InnoDB of older versions
-    if verdict.get("error") in ("unknown", WAITS, FLUSHES, ARRIVALS, SAMPLE, CONTRADICTED, OTHER_READS, COARSE):
+    if verdict.get("error") in _UNKNOWN:
         return {"basis": "unknown", "figures": {}}
     if (own := verdict.get("error")) in (INNODB, CLIENTS):
         return {"basis": own, "figures": _learned()[own]}

@@ -53,6 +53,7 @@ class VerdictSaid(_Said):
             "contradicted",
             "clock",
             "reads",
+            "parallel",
             "sample",
             "unknown",
         ]
@@ -64,9 +65,9 @@ class VerdictSaid(_Said):
         "mostly wait for the WAL and CPU was not recorded; `arrivals`: so it is where transactions come by the clock; "
         "`clients`: CPU and clients decide, neither recorded, so "
         "the error is their own; `counted`: CPU is what the recorded processors were counted to do; "
-        "`contradicted`, `reads`, `sample`, `clock`: unknown, as transactions take another time on the described "
-        "hardware, as the model reads another number of pages than was recorded, of a sample, or as the clock is "
-        "coarse; `unknown`: that of InnoDB in "
+        "`contradicted`, `reads`, `parallel`, `sample`, `clock`: unknown, as transactions take another time on the "
+        "described hardware, as the model reads another number of pages than was recorded, as several processors "
+        "worked on one query, of a sample, or as the clock is coarse; `unknown`: that of InnoDB in "
         "results of older versions.",
     )
     reach: str | None = Field(

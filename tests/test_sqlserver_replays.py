@@ -28,7 +28,7 @@ from tiersim.scenarios.statements import assembly
 from tiersim.scenarios.statements.assembly import Shared, assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
 from tiersim.scenarios.statements.programs import Program, own_variants
-from tiersim.scenarios.statements.queries import QueryWork
+from tiersim.scenarios.statements.queries import QueryWork, said_of_parallel
 from tiersim.scenarios.statements.replay import load_of, replay_statements_all
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import (
@@ -238,6 +238,45 @@ def test_processor_time_keeps_its_sums(rows: list[tuple[int, int, int]]) -> None
     for code in range(4):
         own = known & (query == code)
         assert found[own].sum() == pytest.approx(cpu_ns[own].sum(), abs=len(rows) + 1e-6 * float(cpu_ns[own].sum()))
+
+
+def test_queries_that_several_processors_worked_on_are_told_by_their_cpu() -> None:
+    """Short executions, which have a tick of CPU or none, are not, though one of them alone seems to be."""
+    luck = np.random.default_rng(1)
+    short = 64 * NS_PER_MS * (luck.random(6_400) < 1 / 64) // 4  # 0.25 ms of CPU in ticks of 16 ms
+    columns = {
+        "query": np.repeat([0, 1, 2], [6_400, 10, 4]),
+        "duration_ns": np.repeat([NS_PER_MS // 4, 2 * NS_PER_S, NS_PER_S], [6_400, 10, 4]),
+        "cpu_ns": np.concatenate([short, np.repeat([7 * NS_PER_S, NS_PER_S // 2], [10, 4])]),
+    }
+    said = said_of_parallel(["short", "report", "slow"], columns)
+    assert said is not None
+    assert said.startswith("1 queries took more CPU than time")
+    assert "report (3.5 ×)" in said
+    assert said_of_parallel(["short", "report", "slow"], columns | {"cpu_ns": np.full(6_414, -1)}) is None
+    assert load().parallel is None
+
+
+def test_a_query_that_several_processors_worked_on_leaves_the_error_unknown(tmp_path: Path) -> None:
+    """One core works on it here, which its Duration knows nothing of."""
+    truth = sql_server_hour(
+        tmp_path / "hour.trace",
+        statements=600,
+        sessions=4,
+        seconds=10,
+        pages=400,
+        frames=150,
+        scan_pages=60_000,
+        degree=8,
+    )
+    scenario = sql_server_scenario(tmp_path, "a", "replay.cache_state=cold", engine='buffer_pool = "64 MiB"')
+    (found,) = replay_statements_all(Bundle(truth.path), [scenario])
+    summary, name = found.summary, f"print of {SCAN}"
+    assert summary["queries"][name]["max"] > 2 * truth.mean_ns[name]
+    assert summary["verdict"]["error"] == "parallel"
+    assert summary["model_error"] == {"basis": "unknown", "figures": {}}
+    (said,) = (one for one in summary["caveats"] if "took more CPU than time" in one)
+    assert name in said
 
 
 def test_transactions_go_from_begin_to_commit() -> None:

@@ -21,7 +21,7 @@ from tiersim.scenarios.calibration.popularity.recorded import page_cache, record
 from tiersim.scenarios.calibration.popularity.recorded_files import data_files, recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
-from tiersim.scenarios.caveats import ARRIVALS, COUNTED, INNODB, OTHER_READS, WAITS, model_error_of
+from tiersim.scenarios.caveats import ARRIVALS, COUNTED, INNODB, OTHER_READS, PARALLEL, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS, PlayedRecording, entries_of, streams_on
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
@@ -363,14 +363,15 @@ def _by_counted_cpu(result: Result, load: StatementLoad) -> Result:
     summary = result.summary
     time = host_time_of(load)
     assert time is not None
-    error = OTHER_READS if summary["verdict"].get("error") == OTHER_READS else COUNTED
+    found = summary["verdict"].get("error")
+    error = found if found in (OTHER_READS, PARALLEL) else COUNTED
     verdict = summary["verdict"] | {"error": error}
     inferred = [*summary["inferred"], _COUNTED_SAID if time.is_told else _BUSY_SAID.format(time.share)]
     other = time.share - time.own_share
-    said = [_OTHER_WORK.format(other * time.cores, time.cores)] if other > _LEAST_OTHER else []
-    caveats = [*summary["caveats"], *said]
-    found = {"verdict": verdict, "model_error": model_error_of(verdict), "inferred": inferred, "caveats": caveats}
-    return replace(result, summary=summary | found)
+    more = [_OTHER_WORK.format(other * time.cores, time.cores)] if other > _LEAST_OTHER else []
+    caveats = [*summary["caveats"], *more]
+    said = {"verdict": verdict, "model_error": model_error_of(verdict), "inferred": inferred, "caveats": caveats}
+    return replace(result, summary=summary | said)
 
 
 class _GoingRound:

@@ -31,7 +31,7 @@ from tiersim.errors import ScenarioError
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import ARRIVALS, INNODB, OTHER_READS, WAITS, model_error_of
+from tiersim.scenarios.caveats import ARRIVALS, INNODB, OTHER_READS, PARALLEL, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, data_pages, is_extrapolated
 from tiersim.scenarios.statements.own_errors import may_keep_waits, uncalibrated_error
@@ -341,6 +341,8 @@ def summarise_statements(
     reads = told_reads(load)
     if reads is not None:
         believed["error"] = OTHER_READS
+    elif load.parallel is not None:
+        believed["error"] = PARALLEL
     elif assembled.settings.of_engine.page_cleaner is not None:
         believed["error"] = ARRIVALS if comes_by_the_clock else INNODB  # its errors are those of clients that wait
     elif may_keep_waits(program, rates["transactions"]["value"] or 0.0):
@@ -405,7 +407,7 @@ def summarise_statements(
         "in_transaction_ns": load.in_transaction_ns,
         "assumed": caveats.parameters_assumed(scenario),
         "caveats": [
-            *([] if reads is None else [reads]),
+            *(one for one in (reads, load.parallel) if one is not None),
             *([_NOT_WARMED] if believed["cache"] == NOT_WARMED else []),
             *_caveats(scenario, assembled),
         ],

@@ -40,6 +40,7 @@ from tiersim.scenarios.statements.queries import (
     changes_rows,
     index_entries,
     said_of,
+    said_of_parallel,
 )
 from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
@@ -205,6 +206,7 @@ class StatementLoad:
     upkeep_pages: float | None = None  # that these read
     upkeep_log_bytes: float = 0.0  # of images that these put into the log
     all_tracked: bool = True  # what they executed was counted, all of it
+    parallel: str | None = None  # which queries several processors worked on at a time, in a sentence
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
     )
@@ -304,6 +306,7 @@ def read_load(
     page_bytes = int(manifest.host.get("page_bytes", 8192))
     entries: tuple[IndexEntries, ...] = ()
     upkeep, upkeep_log_bytes = None, 0.0
+    parallel = None if files is None else said_of_parallel(queries, columns)
     if files is None:
         record_bytes, image_bytes = log_volume(counters, page_bytes)
         entries = index_entries(counters.found, fitted, _texts_by_entity(path))
@@ -367,6 +370,7 @@ def read_load(
         upkeep_log_bytes=upkeep_log_bytes,
         upkeep_pages=None if upkeep is None else of_upkeep(counters.found, "read_bytes")[0] / page_bytes,
         all_tracked=not untracked,
+        parallel=parallel,
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
         connections=None if synthesis is None else synthesis.connections,
