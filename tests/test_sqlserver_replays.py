@@ -53,7 +53,7 @@ from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import read_counters
 from tiersim.traces.readers import import_trace
 from tiersim.traces.schema import STATEMENT_COLUMNS
-from tiersim.traces.statistics import Table, table_of
+from tiersim.traces.statistics import STATEMENTS, Table, read_statements, table_of, write_table
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 _FOLDERS: list[TemporaryDirectory[str]] = []
@@ -139,6 +139,21 @@ def test_what_was_concluded_is_said() -> None:
     assert "tempdb: 1 MB were read and written" in said
     assert "pg_" not in said
     assert "misses of single statements" not in "\n".join(load(physical=True).inferred)
+
+
+def test_executions_of_which_something_is_not_known_are_said_to_be_left_out(tmp_path: Path) -> None:
+    """Handles that were prepared before the recording run a text that it does not have."""
+    truth = sql_server_hour(tmp_path / "hour.trace", statements=400, scan_pages=0)
+    table = read_statements(truth.path)
+    unknown = Table(
+        {**table.columns, "query": np.where(np.arange(len(table)) % 40, table.columns["query"], -1)}, table.words
+    )
+    write_table(truth.path / STATEMENTS, STATEMENT_COLUMNS, unknown)
+    lost = -(-len(table) // 40)
+    found = load_of(truth.path, 1)
+    assert len(found) == len(table) - lost
+    assert any(one.startswith(f"{lost} of {len(table)} executions are left out") for one in found.inferred)
+    assert not any("are left out, as their session" in one for one in load().inferred)
 
 
 def test_queries_are_told_apart_by_what_they_waited_for() -> None:

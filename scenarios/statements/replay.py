@@ -146,14 +146,18 @@ def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenar
     lacks = [lack for lack, is_known in zip(_LACKS, known, strict=True) if not is_known]
     if lacks or table is None or pool_bytes is None:
         raise TraceError(f"{path}: holds {'; '.join(lacks)}")
-    texts = texts_of(path)
+    texts, left_out = texts_of(path), manifest.statements - len(table)
     table = in_sessions(table, texts)
     changing = changing_queries(table.words["query"], texts, table.columns)
     commits = committing(table.columns["session"], table.columns["transaction"], changing[table.columns["query"]])
     files = recorded_files(counters, table, commits, pool_bytes, page_bytes)
     fitted = fit(files.accesses.tables, files.accesses.frames, policy=LRU2)
+    said = (
+        f"{left_out:,} of {manifest.statements:,} executions are left out, as their session, text or pages are not"
+        " known: rates, recorded ones too, are too low by as much"
+    )
     return read_load(counters, None, fitted, files, table, pool_bytes).with_said(
-        (*files.accesses.inferred, *fitted.said)
+        (*files.accesses.inferred, *fitted.said, *([said] if left_out > 0 else []))
     )
 
 
