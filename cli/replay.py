@@ -402,7 +402,9 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     notes = [
         f"{s['name']}: {s['load']['explanation']}."
         for s in summaries
-        if verdicts.load_of(s) != "steady" or s["replay"].get("late_sessions") or "burst" in s["load"]
+        if verdicts.load_of(s) != "steady"
+        or s["replay"].get("late_sessions")
+        or s["load"].keys() & {"burst", "grows_from_ns"}
     ]
     notes += _slowness(summaries)
     if "calibration" in summaries[0]:

@@ -506,11 +506,16 @@ _UNCHECKED = (
 )
 
 
+def _says_more(summary: Summary) -> bool:
+    """Tell whether the verdict on load needs its reason."""
+    return summary["verdict"]["load"] != "steady" or "grows_from_ns" in summary["load"]
+
+
 def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """Return what everybody who reads the table has to know, a sentence each, the most important first; *queries* have
     names.
     """
-    notes = [f"{s['name']}: {s['load']['explanation']}." for s in summaries if s["verdict"]["load"] != "steady"]
+    notes = [f"{s['name']}: {s['load']['explanation']}." for s in summaries if _says_more(s)]
     if "calibration" in summaries[0]:
         notes.append(_calibration(summaries[0]["calibration"], queries))
     notes += verdicts.notes(summaries)

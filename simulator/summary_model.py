@@ -106,6 +106,11 @@ class LoadSaid(_Said):
     )
 
 
+    grows_from_ns: int | None = Field(
+        default=None,
+        description="When the queue of a steady run begins to grow behind a part that is always busy: latencies hang "
+        "on how long the run is.",
+    )
 class BottleneckSaid(_Said):
     """The busiest resource."""
 
