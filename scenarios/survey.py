@@ -21,7 +21,7 @@ from tiersim.operations import OPERATIONS
 from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.result import measured_latencies
 from tiersim.traces.bundle import Bundle, Manifest, Requests
-from tiersim.traces.schema import CHECKPOINT_WRITE, FLUSH, LOG_WRITE, REQUEST_COLUMNS, WRITE
+from tiersim.traces.schema import CHECKPOINT_WRITE, FLAG_FUA, FLUSH, LOG_WRITE, REQUEST_COLUMNS, WRITE
 
 _CODES = {"op": np.uint8, "file": np.int32, "stream": np.int32, "purpose": np.uint8, "flags": np.uint8}
 
@@ -261,6 +261,7 @@ class TraceSurvey:
     files: tuple[FileUse, ...]  # by file code
     stream_names: tuple[str, ...]  # by stream code
     checkpoints: tuple[Checkpoint, ...]
+    stable_writes: tuple[int, ...] = ()  # by file code: writes that had to be on stable storage when they ended (FUA)
 
 
 #: A hole is a gap between two requests of a twentieth of the recording or more, so there are no more than so many,
@@ -299,11 +300,15 @@ def survey(
     files, checkpoints = _Files(), CheckpointTimes()
     rows, first_ns, last_ns = 0, 0, -1
     gaps_ns = np.zeros(0, np.int64)
+    stable = np.zeros(0, np.int64)
     for block in bundle.blocks():
         for column in REQUEST_COLUMNS:
             digest.update(np.ascontiguousarray(getattr(block, column.name)).data)
         count_durations(histograms, sums, categorise(block.op, block.purpose), block.latency_ns)
         files.add(block)
+        own = np.bincount(block.file[(block.op == WRITE) & (block.flags & FLAG_FUA != 0)], minlength=len(stable))
+        own[: len(stable)] += stable
+        stable = own
         checkpoints.add(block.time_ns[block.purpose == CHECKPOINT_WRITE])
         if len(block):
             first_ns = first_ns if rows else int(block.time_ns[0])
@@ -331,6 +336,7 @@ def survey(
         files=tuple(files.use(code, name) for code, name in enumerate(bundle.file_names)),
         stream_names=tuple(bundle.stream_names),
         checkpoints=checkpoints.all(),
+        stable_writes=tuple(stable.tolist()),
     )
 
 

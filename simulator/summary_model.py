@@ -54,6 +54,7 @@ class VerdictSaid(_Said):
             "clock",
             "reads",
             "parallel",
+            "volatile buffer",
             "sample",
             "unknown",
         ]
@@ -67,7 +68,8 @@ class VerdictSaid(_Said):
         "the error is their own; `counted`: CPU is what the recorded processors were counted to do; "
         "`contradicted`, `reads`, `parallel`, `sample`, `clock`: unknown, as transactions take another time on the "
         "described hardware, as the model reads another number of pages than was recorded, as several processors "
-        "worked on one query, of a sample, or as the clock is coarse; `unknown`: that of InnoDB in "
+        "worked on one query, of a sample, or as the clock is coarse; `volatile buffer`: so it is of FUA writes to a "
+        "drive without power-loss protection; `unknown`: that of InnoDB in "
         "results of older versions.",
     )
     reach: str | None = Field(
@@ -104,13 +106,13 @@ class LoadSaid(_Said):
         description="The time in which requests of a steady run take longest, if that is more than 1 s: `from_ns` to "
         "`until_ns`, their `mean_ns`, and the busiest `station`, `resource` and its `utilisation` then.",
     )
-
-
     grows_from_ns: int | None = Field(
         default=None,
         description="When the queue of a steady run begins to grow behind a part that is always busy: latencies hang "
         "on how long the run is.",
     )
+
+
 class BottleneckSaid(_Said):
     """The busiest resource."""
 

@@ -34,7 +34,7 @@ from tiersim.simulator.result import Result
 from tiersim.simulator.streams import NO_STREAMS, to_run
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
-from tiersim.traces.schema import CHECKPOINT_WRITE, DATA_READ, FLAG_SYNC, LOG_WRITE
+from tiersim.traces.schema import CHECKPOINT_WRITE, DATA_READ, FLAG_FUA, FLAG_SYNC, LOG_WRITE
 
 SERVICE_NS = 1_000_000
 SLOW_READS = """
@@ -269,6 +269,31 @@ def test_more_load_is_more_sessions_and_not_faster_ones(tmp_path: Path) -> None:
     twice = columns_of(run(path, "pcie-flash", load=2.0))
     assert columns_of(run(path, "pcie-flash", load=2.0))["done_ns"].tolist() == twice["done_ns"].tolist()
     assert columns_of(run(path, "pcie-flash", load=2.0, seed=9))["done_ns"].tolist() != twice["done_ns"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("device", "flags", "error"),
+    [
+        ("samsung-990-pro-2000", FLAG_FUA, "volatile buffer"),
+        ("samsung-990-pro-2000", FLAG_SYNC, None),
+        ("samsung-pm9a3-7680", FLAG_FUA, None),  # it has power-loss protection
+    ],
+)
+def test_writes_that_must_be_stable_have_no_known_error_where_a_volatile_buffer_answers_them(
+    tmp_path: Path, device: str, flags: int, error: str | None
+) -> None:
+    """SQL Server on Linux writes its log so: a drive without power-loss protection programs each, which takes 1 ms."""
+    rows = rows_of(
+        np.arange(400) * 5_000_000, 1_000_000, stream=0, op=WRITE, offset_bytes=np.arange(400) * 4096,
+        length_bytes=4096, purpose=LOG_WRITE, flags=flags,
+    )  # fmt: skip
+    summary = run(write_recording(tmp_path, rows, streams=["sqlservr"]), device).summary
+    assert summary["verdict"].get("error") == error
+    assert (summary["model_error"]["basis"] == "unknown") == (error is not None)
+    said = [
+        one for one in summary["caveats"] if "400 recorded writes to volume data had to be on stable storage" in one
+    ]
+    assert len(said) == (error is not None)
 
 
 def test_more_load_by_the_clock_is_judged_as_an_open_replay(tmp_path: Path) -> None:
