@@ -17,6 +17,7 @@ from tiersim.cli.tenants import replay_tenants, show_sharing, show_waits
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.files import check_target, make_folder
+from tiersim.simulator.categories import is_of_too_few
 from tiersim.units import NS_PER_S, format_bytes, format_ns, format_per_s
 
 if TYPE_CHECKING:
@@ -322,7 +323,8 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     blank = [""] if measured or transactions else []
     columns = ["figure", *(["recorded"] if blank else []), *(summary["name"] for summary in summaries)]
     latencies = {name: _rows_of_class(name, summaries, measured, blank) for name in _classes(summaries)}
-    commands = summaries[0]["replay"].get("commands") or trace["requests"]
+    played = summaries[0]["replay"]
+    commands = played["commands"] / played["load_reached"] if "commands" in played else trace["requests"]
     recorded = [format_per_s(commands / trace["span_ns"] * NS_PER_S)] if measured and trace["span_ns"] else blank
     rate = ["requests/s", *recorded, *(format_per_s(s["throughput_per_s"]["requests"]["value"]) for s in summaries)]
     busiest = ["busiest part", *blank, *map(verdicts.busiest, summaries)]
@@ -368,6 +370,10 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
         show_waits(summaries, everything)
 
 
+def _recorded_figure(known: dict[str, float], key: str) -> str:
+    return "too few" if is_of_too_few(key, int(known["count"])) else format_ns(known[key])
+
+
 def _classes(summaries: list[dict[str, Any]]) -> list[str]:
     return [name for name in terminal.CLASS_ORDER if any(name in summary["latency_ns"] for summary in summaries)]
 
@@ -388,7 +394,7 @@ def _rows_of_class(
         ("p999", f"p99.9{unchecked}"),
     ):
         known = measured.get(name)
-        recorded = [format_ns(known[key])] if known else blank
+        recorded = [_recorded_figure(known, key)] if known else blank
         figures = [summary["latency_ns"].get(name, {}).get(key) for summary in summaries]
         rows.append([f"{name}, {label}", *recorded, *map(terminal.figure_text, figures)])
     if any(summary["verdict"]["calibration"] == "calibrated" for summary in summaries):

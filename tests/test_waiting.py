@@ -14,6 +14,7 @@ import pytest
 from tests.explorations import commits_of_pgbench
 from tests.recordings import closed_recording, rows_of, write_recording
 from tiersim.cli.page import build_page
+from tiersim.cli.replay import _show_requests
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
@@ -269,6 +270,24 @@ def test_more_load_is_more_sessions_and_not_faster_ones(tmp_path: Path) -> None:
     twice = columns_of(run(path, "pcie-flash", load=2.0))
     assert columns_of(run(path, "pcie-flash", load=2.0))["done_ns"].tolist() == twice["done_ns"].tolist()
     assert columns_of(run(path, "pcie-flash", load=2.0, seed=9))["done_ns"].tolist() != twice["done_ns"].tolist()
+
+
+def test_the_recorded_column_is_of_the_recording_whatever_load_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = closed_recording(4, 200, 80_000, 1_000_000.0)
+    offsets = np.random.default_rng(6).integers(0, 10**6, 800) * 8192
+    path = write_recording(tmp_path, rows_of(**columns, offset_bytes=offsets), streams=list("abcd"))
+    for load in (0.5, 1.0, 2.0):
+        summary = run(path, "pcie-flash", load=load).summary
+        _show_requests([summary], everything=True)
+        cells = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
+        rows = {row[0].strip(): [cell.strip() for cell in row[1:] if cell.strip()] for row in cells}
+        rate = 800 / (summary["trace"]["span_ns"] / 1e9)
+        assert float(rows["requests/s"][0].replace(",", "")) == pytest.approx(rate, rel=0.01)
+        mean, p99, most = (rows[key][0] for key in rows if key.startswith(("unknown, mean", "unknown, p99")))
+        assert (mean, most) == ("80 µs", "too few")  # the largest of 800 is no p99.9
+        assert p99.endswith("µs")
 
 
 @pytest.mark.parametrize(
