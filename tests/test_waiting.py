@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.explorations import commits_of_pgbench
+from tests.made_up_devices import token_bucket
 from tests.recordings import closed_recording, rows_of, write_recording
 from tiersim.cli.page import build_page
 from tiersim.cli.replay import _show_requests
@@ -22,6 +23,7 @@ from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios import causes
+from tiersim.scenarios.calibration.self_replay import compare
 from tiersim.scenarios.causes import CauseRules, Waiting, infer_streams, scale_load, streams_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
@@ -288,6 +290,24 @@ def test_the_recorded_column_is_of_the_recording_whatever_load_runs(
         mean, p99, most = (rows[key][0] for key in rows if key.startswith(("unknown, mean", "unknown, p99")))
         assert (mean, most) == ("80 µs", "too few")  # the largest of 800 is no p99.9
         assert p99.endswith("µs")
+
+
+def test_what_was_measured_is_of_the_commands_that_a_run_counts(tmp_path: Path) -> None:
+    """Four requests go to the device as one command: a latency is from the first of them on, in both."""
+    begin_ns = np.repeat(np.arange(500) * 2_000_000, 4)
+    late_ns = np.tile(np.arange(4) * 10_000, 500)
+    rows = rows_of(
+        begin_ns + late_ns, 500_000 - late_ns, stream=0, offset_bytes=np.arange(2000) * 8192, purpose=DATA_READ
+    )
+    path = write_recording(tmp_path, replaced(rows, command=np.repeat(np.arange(500), 4)), streams=["postgres"])
+    (tmp_path / "bucket.toml").write_text(token_bucket(latency="470 us"))
+    (tmp_path / "own.toml").write_text('description = "own"\n[volumes.data]\ndevice = "bucket.toml"\n')
+    summary = run(path, str(tmp_path / "own.toml")).summary
+    simulated, measured = summary["latency_ns"]["data read"], summary["measured_latency_ns"]["data read"]
+    assert simulated["count"] == measured["count"] == 500
+    assert measured["mean"] == 500_000
+    assert simulated["mean"]["value"] == pytest.approx(500_000, rel=0.01)
+    assert compare(summary)["verdict"] == "calibrated"
 
 
 @pytest.mark.parametrize(
