@@ -318,13 +318,13 @@ def test_transactions_go_from_begin_to_commit() -> None:
 def test_a_commit_belongs_to_the_transaction_that_was_open_before_it() -> None:
     """It leaves none open, so Extended Events note none for it."""
     texts = ["SELECT 1", "BEGIN TRAN", "UPDATE t SET a = ?", "COMMIT TRAN"]
+    executions = [("a", 0, None), ("a", 1, 7), ("a", 2, 7), ("a", 3, None), ("a", 0, None), ("b", 3, None)]
     rows: list[dict[str, int | str | None]] = [
         {"time_ns": place, "session": session, "kind": "language", "query": texts[code], "logical_reads": 1}
-        | ({} if number is None else {"transaction": number})
-        for place, (session, code, number) in enumerate(
-            [("a", 0, None), ("a", 1, 7), ("a", 2, 7), ("a", 3, None), ("a", 0, None), ("b", 3, None)]
-        )
+        for place, (session, code, _) in enumerate(executions)
     ]
+    for row, (_, _, number) in zip(rows, executions, strict=True):
+        row.update({} if number is None else {"transaction": number})
     found = in_sessions(table_of(STATEMENT_COLUMNS, rows), {text: text for text in texts})
     assert np.unique(found.columns["transaction"], return_inverse=True)[1].tolist() == [1, 0, 0, 0, 2, 3]
 
