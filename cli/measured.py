@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tiersim.errors import TraceError, did_you_mean, reason
-from tiersim.simulator.categories import STATISTICS
+from tiersim.simulator.categories import STATISTICS, is_of_too_few
 from tiersim.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 if TYPE_CHECKING:
@@ -121,5 +121,5 @@ def _of_requests(bundle: Bundle) -> list[MeasuredFigure]:
         MeasuredFigure(name, statistic, float(figures[statistic]))
         for name, figures in survey(bundle).measured.items()
         for statistic in STATISTICS
-        if figures.get(statistic)
+        if figures.get(statistic) and not is_of_too_few(statistic, figures["count"])
     ]

@@ -18,7 +18,7 @@ from tiersim.cli.tenants import replay_tenants, show_sharing, show_waits
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.files import check_target, make_folder
-from tiersim.simulator.categories import STATISTICS
+from tiersim.simulator.categories import STATISTICS, is_of_too_few
 from tiersim.units import NS_PER_S, format_bytes, format_ns, format_per_s
 
 if TYPE_CHECKING:
@@ -353,6 +353,10 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
         show_waits(summaries, everything)
 
 
+def _recorded_figure(known: dict[str, float], key: str) -> str:
+    return "too few" if is_of_too_few(key, int(known["count"])) else format_ns(known[key])
+
+
 def _classes(summaries: list[dict[str, Any]]) -> list[str]:
     return [name for name in terminal.CLASS_ORDER if any(name in summary["latency_ns"] for summary in summaries)]
 
@@ -382,13 +386,14 @@ def _recorded(summary: dict[str, Any], classes: list[str], labels: dict[str, str
 
     measured, trace = summary["measured_latency_ns"], summary["trace"]
     found = {
-        f"{name}, {label}": format_ns(measured[name][key])
+        f"{name}, {label}": _recorded_figure(measured[name], key)
         for name in classes
         for key, label in labels.items()
         if measured.get(name)
     }
     if measured and trace["span_ns"]:
-        commands = summary["replay"].get("commands") or trace["requests"]
+        played = summary["replay"]
+        commands = played["commands"] / played["load_reached"] if "commands" in played else trace["requests"]
         found["requests/s"] = format_per_s(commands / trace["span_ns"] * NS_PER_S)
     if trace.get("transactions"):
         found["transactions/s"] = format_per_s(recorded_per_s(trace) or 0.0)
@@ -400,7 +405,9 @@ def _notes(summaries: list[dict[str, Any]], rows: list[list[str]]) -> list[str]:
     notes = [
         f"{s['name']}: {s['load']['explanation']}."
         for s in summaries
-        if verdicts.load_of(s) != "steady" or s["replay"].get("late_sessions") or "burst" in s["load"]
+        if verdicts.load_of(s) != "steady"
+        or s["replay"].get("late_sessions")
+        or s["load"].keys() & {"burst", "grows_from_ns"}
     ]
     notes += _slowness(summaries)
     if "calibration" in summaries[0]:

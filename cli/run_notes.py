@@ -11,7 +11,7 @@ from tiersim.cli.verdicts import Summary
 
 def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """Return a sentence for each, the most important first; *queries* have names."""
-    notes = [f"{s['name']}: {s['load']['explanation']}." for s in summaries if s["verdict"]["load"] != "steady"]
+    notes = [f"{s['name']}: {s['load']['explanation']}." for s in summaries if _says_more(s)]
     if "calibration" in summaries[0]:
         notes.append(verdicts.calibration_note(summaries[0]["calibration"], queries))
     notes += verdicts.notes(summaries)
@@ -30,6 +30,11 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
             " it, divided by the transactions."
         )
     return [*notes, *_assumed(summaries)]
+
+
+def _says_more(summary: Summary) -> bool:
+    """Tell whether the verdict on load needs its reason."""
+    return summary["verdict"]["load"] != "steady" or "grows_from_ns" in summary["load"]
 
 
 def _ranges(summaries: Sequence[Summary]) -> list[str]:

@@ -48,6 +48,14 @@ _CONTRADICTED = (
     " description"
 )
 _COARSE = "unknown, as the recording's clock is coarse: requests of one tick are sent at once, and wait for each other"
+_VOLATILE = (
+    "unknown, as writes that had to be on stable storage (FUA) are answered by a buffer that a loss of power empties:"
+    " choose a drive with power-loss protection, or a controller with a battery"
+)
+_PARALLEL = (
+    "unknown, as several processors worked on one query in the recording, and one does here: such queries take longer"
+    " than they will"
+)
 _OF_A_SAMPLE = (
     "unknown, as this is a sample: contents of caches, and checkpoints, are those of a short run; wait for the whole"
 )
@@ -112,6 +120,8 @@ def sentence(summary: Summary) -> str | None:
             "contradicted": _CONTRADICTED,
             "clock": _COARSE,
             "reads": f"unknown, as {_said_of_reads(summary)}",
+            "parallel": _PARALLEL,
+            "volatile buffer": _VOLATILE,
         }
         return f"{_EXPECTED}: {reasons.get(summary['verdict'].get('error'), _ENGINE)}."
     figures = found["figures"]

@@ -596,7 +596,7 @@ class Waiting:
 
 def measured_share(found: TraceSurvey) -> float:
     """Share of the requests whose latency was measured."""
-    return float(sum(figures["count"] for figures in found.measured.values())) / found.requests
+    return found.measured_requests / found.requests
 
 
 def by_the_clock(found: TraceSurvey, scenario: NamedScenario) -> bool:

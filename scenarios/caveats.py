@@ -13,6 +13,7 @@ from typing import Any
 
 from tiersim.devices.hdd.disk_drive import Drive
 from tiersim.devices.measured import Measured
+from tiersim.devices.ssd.flash import Flash
 from tiersim.devices.station_records import BUCKET, DRIVE, FLASH, KIND_NAMES, PASS_ON_NS
 from tiersim.scenarios.hardware import NamedScenario, volume_of
 from tiersim.scenarios.model import Scenario
@@ -59,8 +60,15 @@ CONTRADICTED = "contradicted"
 #: The clock of requests that come by it is so coarse that many come at once.
 COARSE = "clock"
 
+#: Writes that had to be on stable storage when they ended are answered by a buffer that a loss of power empties.
+VOLATILE = "volatile buffer"
+
 #: The same where the model misses clearly more or fewer pages than the recorded statements read.
 OTHER_READS = "reads"
+
+#: The same where queries took more CPU than time when they were recorded: several processors worked on each, and one
+#: does in a run.
+PARALLEL = "parallel"
 
 #: The same of the first statements of a load: pools, write caches and checkpoints are those of a short run.
 SAMPLE = "sample"
@@ -71,9 +79,20 @@ CLIENTS = "clients"
 #: The same where these decide, or waits for the WAL did, and it was counted what the recorded processors did.
 COUNTED = "counted"
 
-
-#: Of which nobody knows the error; the first: results of InnoDB of older versions.
-_OF_NOBODY = ("unknown", WAITS, FLUSHES, ARRIVALS, COMMITS, SAMPLE, CONTRADICTED, OTHER_READS, COARSE)
+#: Those whose error nobody knows; the first is that of older results.
+_UNKNOWN = (
+    "unknown",
+    WAITS,
+    FLUSHES,
+    ARRIVALS,
+    COMMITS,
+    SAMPLE,
+    CONTRADICTED,
+    OTHER_READS,
+    PARALLEL,
+    COARSE,
+    VOLATILE,
+)
 
 
 def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,7 +106,7 @@ def model_error_of(verdict: Mapping[str, Any]) -> dict[str, Any]:
     those predictions was taken from; ``other`` stands for each figure that is not named. Where nothing was measured, a
     basis has no ``other``, and where it is ``unknown`` there are no figures.
     """
-    if verdict.get("error") in _OF_NOBODY:
+    if verdict.get("error") in _UNKNOWN:
         return {"basis": "unknown", "figures": {}}
     if (own := verdict.get("error")) in (INNODB, CLIENTS):
         return {"basis": own, "figures": _learned()[own]}
@@ -338,6 +357,36 @@ def short_seeks(scenario: NamedScenario, used_bytes: Mapping[str, int]) -> Itera
             yield (
                 f"the data takes {format_bytes(used)} of the {format_bytes(volume.capacity_bytes)} of volume"
                 f" {name}: disk arms move little, and fuller disks are slower"
+            )
+
+
+#: Fewer such writes, as a share of all requests, decide nothing.
+_FEW_STABLE = 0.01
+
+
+def volatile_buffers(
+    scenario: NamedScenario, uses: Sequence[FileUse], stable_writes: Sequence[int], requests: int
+) -> Iterator[str]:
+    """Name the volumes whose drives answer writes from a buffer that a loss of power empties, though many of the
+    *requests* were writes that had to be on stable storage when they ended (FUA); *stable_writes* are by file.
+    """
+    cached = {
+        volume.name
+        for name, controller in scenario.controllers.items()
+        for volume in scenario.behind(name)
+        if controller.cache_bytes is not None
+    }
+    counts: dict[str, int] = {}
+    for use, count in zip(uses, stable_writes, strict=False):
+        counts[volume_of(scenario, use)] = counts.get(volume_of(scenario, use), 0) + count
+    for name, count in counts.items():
+        device = None if name in cached else getattr(scenario.volumes.get(name), "device", None)
+        if not isinstance(device, Flash) or not device.buffer or device.power_loss_protection:
+            continue
+        if count > _FEW_STABLE * requests:
+            yield (
+                f"{count:,} recorded writes to volume {name} had to be on stable storage when they ended (FUA); the"
+                f" buffer of {device.name}, which a loss of power empties, answers them here: they take too short"
             )
 
 

@@ -597,6 +597,7 @@ def trace_of(found: TraceSurvey) -> dict[str, Any]:
 
 def _described(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
     """What a summary says besides figures of the run."""
+    volatile = [*caveats.volatile_buffers(scenario, found.files, found.stable_writes, found.requests)]
     is_coarse = any(one.startswith(COARSE_CLOCK) for one in found.manifest.warnings)
     return {
         "description": scenario.description,
@@ -604,12 +605,14 @@ def _described(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
         "trace": trace_of(found),
         "verdict": {"arrivals": "recorded"}
         | ({"cache": "cold"} if scenario.caching else {})
-        | ({"error": caveats.COARSE} if is_coarse and scenario.model.replay.mode != "closed" else {}),
+        | ({"error": caveats.COARSE} if is_coarse and scenario.model.replay.mode != "closed" else {})
+        | ({"error": caveats.VOLATILE} if volatile else {}),
         "checkpoints": _checkpoints(found.checkpoints),
         "replay": {"mode": scenario.model.replay.mode, "load": scenario.model.replay.load},
         "measured_latency_ns": found.measured,
         "assumed": caveats.parameters_assumed(scenario),
         "caveats": [
+            *volatile,
             *caveats.of_hardware(scenario),
             *caveats.empty_caches(scenario, statements=False),
             *caveats.short_seeks(scenario, _used_bytes(found, scenario)),

@@ -22,7 +22,7 @@ from tiersim.simulator.categories import CATEGORIES, categorise
 from tiersim.simulator.result import measured_latencies
 from tiersim.traces.bundle import Bundle, Manifest, Requests
 from tiersim.traces.holes import MOST_HOLES, quiet
-from tiersim.traces.schema import CHECKPOINT_WRITE, FLUSH, LOG_WRITE, REQUEST_COLUMNS, WRITE
+from tiersim.traces.schema import CHECKPOINT_WRITE, FLAG_FUA, FLUSH, LOG_WRITE, NOT_MEASURED, REQUEST_COLUMNS, WRITE
 
 _CODES = {"op": np.uint8, "file": np.int32, "stream": np.int32, "purpose": np.uint8, "flags": np.uint8}
 
@@ -257,10 +257,12 @@ class TraceSurvey:
     span_ns: int  # over which requests were queued; what came after the last of them is not load
     quiet_ns: int  # of them in holes, see :func:`tiersim.traces.holes.quiet`
     content_hash: str  # of the rows and of nothing else: the same trace has the same hash anywhere
-    measured: dict[str, Any]  # latencies of the recorded hardware by category
+    measured: dict[str, Any]  # latencies of the recorded hardware by category: of commands, as a run counts them
+    measured_requests: int  # those whose latency was measured
     files: tuple[FileUse, ...]  # by file code
     stream_names: tuple[str, ...]  # by stream code
     checkpoints: tuple[Checkpoint, ...]
+    stable_writes: tuple[int, ...] = ()  # by file code: writes that had to be on stable storage when they ended (FUA)
 
 
 def survey(
@@ -278,13 +280,19 @@ def survey(
     histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
     sums, most_ns = np.zeros((2, len(CATEGORIES)), np.int64)
     files, checkpoints = _Files(), CheckpointTimes()
-    rows, first_ns, last_ns = 0, 0, -1
+    rows, first_ns, last_ns, measured = 0, 0, -1, 0
     gaps_ns = np.zeros(0, np.int64)
+    stable = np.zeros(0, np.int64)
     for block in bundle.blocks():
         for column in REQUEST_COLUMNS:
             digest.update(np.ascontiguousarray(getattr(block, column.name)).data)
-        count_durations(histograms, sums, most_ns, categorise(block.op, block.purpose), block.latency_ns)
+        _, joined, _ = merge_commands(block)
+        count_durations(histograms, sums, most_ns, categorise(joined.op, joined.purpose), joined.latency_ns)
+        measured += int(np.count_nonzero(block.latency_ns != NOT_MEASURED))
         files.add(block)
+        own = np.bincount(block.file[(block.op == WRITE) & (block.flags & FLAG_FUA != 0)], minlength=len(stable))
+        own[: len(stable)] += stable
+        stable = own
         checkpoints.add(block.time_ns[block.purpose == CHECKPOINT_WRITE])
         if len(block):
             first_ns = first_ns if rows else int(block.time_ns[0])
@@ -309,9 +317,11 @@ def survey(
         quiet_ns=quiet(gaps_ns, bundle.rows, last_ns - first_ns),
         content_hash=digest.hexdigest(),
         measured=measured_latencies(histograms, sums, most_ns),
+        measured_requests=measured,
         files=tuple(files.use(code, name) for code, name in enumerate(bundle.file_names)),
         stream_names=tuple(bundle.stream_names),
         checkpoints=checkpoints.all(),
+        stable_writes=tuple(stable.tolist()),
     )
 
 
@@ -408,13 +418,14 @@ class _Files:
 
 
 def latencies_of_files(bundle: Bundle) -> dict[int, NDArray[np.int64]]:
-    """Measured latencies by file code: histograms (operations, fine bins)."""
+    """Measured latencies of commands by file code: histograms (operations, fine bins)."""
     found: dict[int, NDArray[np.int64]] = {}
     for block in bundle.blocks():
-        for code, own in rows_of_each(block.file):
+        _, joined, _ = merge_commands(block)
+        for code, own in rows_of_each(joined.file):
             histograms = found.setdefault(code, np.zeros((len(OPERATIONS), bins(FINE_BITS)), np.int64))
             sums, most_ns = np.zeros((2, len(OPERATIONS)), np.int64)
-            count_durations(histograms, sums, most_ns, block.op[own], block.latency_ns[own])
+            count_durations(histograms, sums, most_ns, joined.op[own], joined.latency_ns[own])
     return found
 
 

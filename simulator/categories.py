@@ -59,3 +59,12 @@ WAIT_NAMES = {
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 #: What tables and pages call the figures of a latency, by their key.
 STATISTICS = {"mean": "mean"} | {key: f"p{100 * share:g}" for key, share in PERCENTILES.items()}
+
+
+def is_of_too_few(statistic: str, count: int) -> bool:
+    """Tell whether a percentile of so many samples is that of their largest: less than one lies beyond it.
+
+    >>> is_of_too_few("p99", 99), is_of_too_few("p99", 100), is_of_too_few("mean", 1)
+    (True, False, False)
+    """
+    return round(count * (1 - PERCENTILES.get(statistic, 0.0)), 6) < 1

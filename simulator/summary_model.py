@@ -54,6 +54,8 @@ class VerdictSaid(_Said):
             "contradicted",
             "clock",
             "reads",
+            "parallel",
+            "volatile buffer",
             "sample",
             "unknown",
         ]
@@ -66,9 +68,10 @@ class VerdictSaid(_Said):
         "`commits`: so it is of InnoDB whose changes commit by themselves, unsampled; "
         "`clients`: CPU and clients decide, neither recorded, so "
         "the error is their own; `counted`: CPU is what the recorded processors were counted to do; "
-        "`contradicted`, `reads`, `sample`, `clock`: unknown, as transactions take another time on the described "
-        "hardware, as the model reads another number of pages than was recorded, of a sample, or as the clock is "
-        "coarse; `unknown`: that of InnoDB in "
+        "`contradicted`, `reads`, `parallel`, `sample`, `clock`: unknown, as transactions take another time on the "
+        "described hardware, as the model reads another number of pages than was recorded, as several processors "
+        "worked on one query, of a sample, or as the clock is coarse; `volatile buffer`: so it is of FUA writes to a "
+        "drive without power-loss protection; `unknown`: that of InnoDB in "
         "results of older versions.",
     )
     reach: str | None = Field(
@@ -104,6 +107,11 @@ class LoadSaid(_Said):
         default=None,
         description="The time in which requests of a steady run take longest, if that is more than 1 s: `from_ns` to "
         "`until_ns`, their `mean_ns`, and the busiest `station`, `resource` and its `utilisation` then.",
+    )
+    grows_from_ns: int | None = Field(
+        default=None,
+        description="When the queue of a steady run begins to grow behind a part that is always busy: latencies hang "
+        "on how long the run is.",
     )
 
 

@@ -32,6 +32,9 @@ _BUSY = 0.8
 _TAIL = 0.05
 #: Share of time from which something works all the time.
 ALWAYS_BUSY = 0.95
+#: Share from which on a queue behind what works so much has no length of its own: at 0.99 the mean queue of random
+#: arrivals is of a hundred requests, and takes thousands to settle.
+_NEVER_SETTLES = 0.99
 #: Kinds of station that hold requests but do not serve them; the first remembers for long.
 STORING = "write cache"
 HOLDING = ("gate", "shares", "stripes", STORING)
@@ -74,6 +77,7 @@ class LoadVerdict:
     since_ns: int | None = None
     sustainable_load: float | None = None
     burst: Mapping[str, Any] | None = None
+    grows_from_ns: int | None = None  # a queue that is worked off soon: the load is carried
 
 
 def utilisation(
@@ -145,11 +149,12 @@ def judge(
                 f"They take {format_ns(drain_ns)} longer. Bottleneck: {part_name(name, what)}"
             )
             return LoadVerdict("behind", text, 100 * shortfall, name, what)
-        text = f"every {what_comes.removesuffix('s')} is done in time; no backlog grows"
         burst = _burst(metrics, stations) if flow.what == "requests" else None
+        grows_ns, how = _never_settles(metrics, stations, in_plant, what_comes)
+        text = f"every {what_comes.removesuffix('s')} is done in time{how or '; no backlog grows'}"
         if burst is not None:
-            text += f" at the end. {explain_burst(burst)}"
-        return LoadVerdict("steady", text, 100 * shortfall, burst=burst)
+            text += f"{'' if how else ' at the end'}. {explain_burst(burst)}"
+        return LoadVerdict("steady", text, 100 * shortfall, burst=burst, grows_from_ns=grows_ns)
     index, resource = _culprit(metrics, stations, since, intervals - 1)
     name, what = stations[index].name, stations[index].resources[resource]
     offered, done = int(arrivals[since:].sum()), int(completions[since:].sum())
@@ -164,6 +169,27 @@ def judge(
     )
     shortfall = min(shortfall, 1 - sustainable)
     return LoadVerdict("saturated", text, 100 * shortfall, name, what, since_ns, sustainable)
+
+
+def _never_settles(
+    metrics: Metrics, stations: Sequence[Station], in_plant: NDArray[np.int64], what_comes: str
+) -> tuple[int | None, str]:
+    """Return from when on the queue behind a part grows that works all the time, though it is soon worked off, and what
+    to say of that; None and nothing if it does not.
+    """
+    interval_ns = int(metrics.interval_ns[0])
+    since = _grows_since(in_plant, None, interval_ns)
+    if since is None:
+        return None, ""
+    share, index, resource = max(to_blame(utilisation(metrics, stations, since, len(in_plant) - 1), stations))
+    if share < _NEVER_SETTLES:
+        return None, ""
+    grows_ns = _begins(in_plant, since) * interval_ns
+    part = part_name(stations[index].name, stations[index].resources[resource])
+    return grows_ns, (
+        f", but {what_comes} wait longer and longer from {format_ns(grows_ns)} on, as {part} is {100 * share:.0f} %"
+        " busy: how long they take depends on how long the recording is"
+    )
 
 
 def _burst(metrics: Metrics, stations: Sequence[Station]) -> dict[str, Any] | None:
@@ -294,8 +320,10 @@ def _per_s(count: int, time_ns: int) -> str:
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
-def _grows_since(in_plant: NDArray[np.int64], drain_ns: int, interval_ns: int) -> int | None:
-    """Interval since which the backlog has been growing to the end of the recording, or None."""
+def _grows_since(in_plant: NDArray[np.int64], drain_ns: int | None, interval_ns: int) -> int | None:
+    """Interval since which the backlog has been growing to the end of the recording, or None; where *drain_ns* is
+    given, one that takes a share of that time to work off.
+    """
     intervals = len(in_plant)
     tail = max(1, round(_TAIL * intervals))
     at_end = float(in_plant[-tail:].mean())
@@ -304,7 +332,7 @@ def _grows_since(in_plant: NDArray[np.int64], drain_ns: int, interval_ns: int) -
     grown = in_plant[since:].astype(np.float64)
     if len(grown) < max(3, _LONGEST_BURST * intervals):
         return None
-    if drain_ns < _LEAST_DRAIN * len(grown) * interval_ns:
+    if drain_ns is not None and drain_ns < _LEAST_DRAIN * len(grown) * interval_ns:
         return None
     first, second, third = (float(part.mean()) for part in np.array_split(grown, 3))
     if second < _GROWTH * first or third < _GROWTH * second:
@@ -392,7 +420,9 @@ def describe_load(
         "resource": judged.resource,
         "since_ns": judged.since_ns,
         "sustainable_load": judged.sustainable_load,
-    } | ({} if judged.burst is None else {"burst": judged.burst})
+        **({} if judged.burst is None else {"burst": judged.burst}),
+        **({} if judged.grows_from_ns is None else {"grows_from_ns": judged.grows_from_ns}),
+    }
 
 
 def describe_busiest(metrics: Metrics, stations: Sequence[Station], last: int, end_ns: int = NEVER) -> dict[str, Any]:

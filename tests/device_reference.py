@@ -22,6 +22,7 @@ _KINDS = {
 }
 _WRITTEN = {
     "SizeStep": "tables `[[sizes]]`",
+    "PriceTier": "tables `[[iops_tiers]]`",
     "MeasuredZone": "tables `[[zones]]`",
 }
 _HEAD = """# Device reference

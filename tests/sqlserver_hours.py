@@ -148,10 +148,11 @@ def sql_server_hour(
     pool_known: bool = True,
     relations: bool = False,
     host: dict[str, Any] | None = None,
+    degree: int = 1,
     seed: int = 1,
 ) -> Truth:
     """Write the bundle *folder* of about so many *statements*; with *physical* each says what it missed, as Extended
-    Events do.
+    Events do. So many processors of a *degree* work on each scan, whose CPU does not take its time as often.
     """
     luck = np.random.default_rng(seed)
     shapes = _shapes()
@@ -185,7 +186,8 @@ def sql_server_hour(
     cpu_ns[scans] = scan_pages * 9_000
     cpu_ns = (cpu_ns * luck.gamma(8.0, 1 / 8.0, len(query))).astype(np.int64)
     waited = np.where(scans, scan_pages // 256, missed) * READ_NS
-    duration_ns = (cpu_ns + waited + commits * LOG_NS) // 1000 * 1000
+    at_a_time = np.where(scans, degree, 1)
+    duration_ns = (cpu_ns // at_a_time + waited + commits * LOG_NS) // 1000 * 1000
 
     start_ns, session = _times(within, duration_ns, sessions, seconds, luck)
     order = np.argsort(start_ns, kind="stable")

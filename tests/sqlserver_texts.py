@@ -76,11 +76,12 @@ def trace_xml(
     declared: str = "utf-16",
     encoding: str = "utf-16",
     header: bool = True,
+    version: int = 14,
 ) -> bytes:
     """Profiler's "Trace XML File"."""
     space = ' xmlns="http://tempuri.org/TracePersistence.xsd"' if namespace else ""
     head = (
-        '  <Header>\r\n    <TraceProvider name="Microsoft SQL Server" MajorVersion="14" MinorVersion="0"'
+        f'  <Header>\r\n    <TraceProvider name="Microsoft SQL Server" MajorVersion="{version}" MinorVersion="0"'
         ' BuildNumber="3391" />\r\n    <ServerInformation name="DB1" />\r\n    <ProfilerUI>\r\n     '
         " <OrderedColumns>\r\n        <ID>27</ID>\r\n      </OrderedColumns>\r\n      <TracedEvents>\r\n        <Event"
         ' id="12">\r\n          <EventColumn id="1" />\r\n        </Event>\r\n      </TracedEvents>\r\n   '

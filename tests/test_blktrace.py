@@ -212,6 +212,29 @@ def test_a_device_without_issues_is_measured_from_queue_to_completion(tmp_path: 
     assert bundle.manifest.unmatched == 0
 
 
+def test_requests_that_device_mapper_hands_on_are_said_to_count_twice(tmp_path: Path) -> None:
+    """A recording of all devices has each request of a logical volume once more, on the disk below."""
+    records = []
+    for number in range(20):
+        at, sector = 1000 * number, 8 * number
+        records += [
+            record(Q, at, sector, 4096, device=DM),
+            record(A, at + 1, sector + 800, 4096, device=VDA),
+            record(Q, at + 2, sector + 800, 4096, device=VDA),
+            record(D, at + 3, sector + 800, 4096, device=VDA),
+            record(C, at + 90, sector + 800, 4096, device=VDA),
+            record(C, at + 91, sector, 4096, device=DM),
+        ]
+    rows, bundle = import_bytes(tmp_path, b"".join(records))
+    assert len(rows) == 40
+    (said,) = (one for one in bundle.manifest.warnings if "twice" in one)
+    assert said.startswith("device 253,0: none of its 20 requests shows an issue")
+    assert "if 254,0 got them" in said
+    for device in (DM, VDA):
+        own = b"".join(one for one in records if int.from_bytes(one[36:40], "little") == device)
+        assert not import_bytes(tmp_path, own)[1].manifest.warnings
+
+
 def test_the_process_that_queued_a_request_owns_it(tmp_path: Path) -> None:
     records = [
         process(50, 7, "postgres"),

@@ -10,7 +10,7 @@ import pytest
 
 from tests import command_reference, device_reference, scenario_reference, workload_reference
 from tiersim.devices.catalogue import instances, names, processors
-from tiersim.devices.cloud.cloud_volume import CloudVolume, SizeStep
+from tiersim.devices.cloud.cloud_volume import CloudVolume, PriceTier, SizeStep
 from tiersim.devices.cloud.instance import Instance
 from tiersim.devices.cloud.token_bucket import TokenBucket
 from tiersim.devices.controller.links import LINKS
@@ -52,7 +52,7 @@ ROOT = Path(__file__).parents[1]
 
 def test_every_key_of_every_device_is_documented() -> None:
     text = (ROOT / "docs" / "device-reference.md").read_text()
-    for model in (Hdd, Flash, TokenBucket, CloudVolume, SizeStep, Instance):
+    for model in (Hdd, Flash, TokenBucket, CloudVolume, SizeStep, PriceTier, Instance):
         for key in model.model_fields.keys() - {"kind", "name", "notes", "sources"}:
             assert f"`{key}`" in text, key
 

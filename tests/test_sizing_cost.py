@@ -135,6 +135,13 @@ set = { "volumes.data.size" = "500 GiB", "volumes.data.iops" = [3000, 6000] }
     assert io2.cost.monthly == pytest.approx(1024 * 0.125 + 10_000 * 0.065)
     assert dearer.cost is not None
     assert dearer.cost.monthly == pytest.approx(1024 * 0.125 + 20_000 * 0.065)
+    (most,) = listed(
+        tmp_path, text.partition('[[candidates]]\ndevice = "aws-gp3"')[0].replace("[10000, 20000]", "100000")
+    )
+    assert most.cost is not None  # 32,000 at the first price, as many at the second, the rest at the third
+    of_iops = 32_000 * 0.065 + 32_000 * 0.046 + 36_000 * 0.032
+    assert most.cost.monthly == pytest.approx(1024 * 0.125 + of_iops)
+    assert sum(part.count for part in most.cost.parts if "IOPS" in part.what) == 100_000
     assert gp3.cost is not None
     assert gp3.cost.monthly == pytest.approx(500 * 0.08)
     assert provisioned.cost is not None  # what the catalogue does not price

@@ -352,6 +352,20 @@ def test_endurance_by_hand(tmp_path: Path) -> None:
     assert "is not known" in unrated.basis
 
 
+def test_a_drive_that_nothing_is_written_to_wears_out_no_other(tmp_path: Path) -> None:
+    """A second volume, for a log that the recording does not have, says nothing of how long the first one lasts."""
+    volumes = "".join(f'[volumes.{name}]\ndevice = "{SSD}"\n' for name in ("data", "log"))
+    (tmp_path / "two.toml").write_text(f'{volumes}[placement]\ndefault = "data"\nlog = "log"\n')
+    path, found = recording(tmp_path), []
+    for name in (SSD, str(tmp_path / "two.toml")):
+        scenario = load_scenario(name, ["replay.mode=open"])
+        result = of_path(path, scenario).run(scenario, 1.0, lambda _: None)
+        found.append(endurance_of(scenario, result, {"data": 14e15, "log": None}))
+    assert found[0] is not None
+    assert found[0].value
+    assert found[1] == found[0]
+
+
 def test_clients_that_are_through_sooner_do_not_wear_a_drive_by_more_than_was_recorded(tmp_path: Path) -> None:
     """Their requests come again as often as the recording does, which takes ten times as long as the run."""
     path, years = recording(tmp_path), []

@@ -259,6 +259,10 @@ def test_a_percentile_without_a_calibration_is_in_doubt_as_nobody_measured_its_e
     run["verdict"]["calibration"] = "none"
     (doubt,) = doubts_of(parse_target("p99(transaction) < 100 ms"), run, "transactions")
     assert doubt == "without a calibration, the error of p99 is unknown; measure before you decide"
+    growing = run | {"load": {"grows_from_ns": 0}}
+    first, second = doubts_of(parse_target("p99(transaction) < 100 ms"), growing, "transactions")
+    assert "longer after a longer recording" in first
+    assert second == doubt
     assert list(doubts_of(parse_target("throughput >= 100/s"), run, "transactions")) == []
 
 

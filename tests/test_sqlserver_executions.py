@@ -48,11 +48,67 @@ def test_a_batch_and_its_statements_are_counted_once() -> None:
     assert said("executions are whole batches and remote procedure calls; statements inside them", recorded.inferred)
 
 
+def test_no_open_transaction_is_none_that_executions_share() -> None:
+    """The action transaction_id is 0 where none is open any more when an execution ends: each committed by itself."""
+    recorded = recorded_of(*(batch(at_ms=5 * place, transaction=number) for place, number in enumerate((0, 7, 7, 0))))
+    assert [row.get("transaction", -1) for row in statements(recorded)] == [-1, 7, 7, -1]
+
+
+def test_executions_that_clients_gave_up_are_said() -> None:
+    """Their durations are timeouts: faster storage would have let them do the rest."""
+    recorded = recorded_of(batch(took_ms=30_000, outcome=2), batch(at_ms=40_000, outcome=0), batch(at_ms=50_000))
+    assert len(statements(recorded)) == 3
+    assert said("1 executions were aborted", recorded.warnings)
+    assert not recorded_of(batch(outcome=0), batch(at_ms=5, outcome=1)).warnings
+
+
 def test_statements_are_executions_where_nothing_else_is_complete() -> None:
     recorded = recorded_of(ExecutionEvent(What.BEGINNING, "select 1"), batch(what=What.STATEMENT))
     assert len(statements(recorded)) == 1
     assert recorded.dropped == {"starts of batches, calls and statements": 1}
     assert said("executions are statements; no batch or remote procedure call", recorded.inferred)
+
+
+def test_statements_of_batches_count_beside_calls_where_no_batch_was_recorded() -> None:
+    """rpc_completed and sql_statement_completed are all that many trace: no statement of a batch lies in a call."""
+    recorded = recorded_of(
+        ExecutionEvent(What.WAIT, session=51, duration_ns=MS, wait=Wait.IO),
+        batch("select i", 1, 3, what=What.PROCEDURE_STATEMENT, nest=1, logical_reads=30),
+        batch("exec p", 0, 5, what=What.STATEMENT, logical_reads=31),
+        batch("select j", 6, 2, what=What.PROCEDURE_STATEMENT, nest=1, logical_reads=7),
+        batch("exec q", 6, 3, what=What.RPC, logical_reads=8),
+    )
+    found = [
+        (texts(recorded)[row["query"]], row["duration_ns"] // MS, row["logical_reads"], row["io_wait_ns"])
+        for row in statements(recorded)
+    ]
+    assert found == [("exec p", 5, 31, MS), ("exec q", 3, 8, 0)]
+    assert recorded.dropped == {"statements inside calls and statements that were recorded, too": 2}
+    assert said("executions are remote procedure calls, and statements of batches", recorded.inferred)
+
+
+def test_statements_that_lie_in_calls_are_never_counted_beside_them() -> None:
+    recorded = recorded_of(
+        batch("select i", 1, 9, what=What.STATEMENT), batch("exec q", 0, 20, what=What.RPC),
+        batch("select j", 30, 5, what=What.STATEMENT),
+    )  # fmt: skip
+    assert [texts(recorded)[row["query"]] for row in statements(recorded)] == ["exec q"]
+    assert said("1 of 2 statements lie in no batch or call", recorded.warnings)
+    told = recorded_of(  # by its nesting level, as it is too short for its times to tell
+        batch("select i", 0, 1, what=What.STATEMENT, nest=2), batch("exec q", 0, 2, what=What.RPC, nest=1),
+        batch("select j", 30, 5, what=What.STATEMENT, nest=0),
+    )  # fmt: skip
+    assert [texts(told)[row["query"]] for row in statements(told)] == ["exec q", "select j"]
+
+
+def test_statements_that_lie_in_no_batch_or_call_are_said() -> None:
+    """Calls that were traced by their statements alone are no part of the batches that were traced beside them."""
+    of_calls = [batch("select c", at, 1, what=What.PROCEDURE_STATEMENT, session=52, nest=1) for at in range(3)]
+    between = batch("select d", 1, 1, what=What.PROCEDURE_STATEMENT, nest=1)
+    inside = [batch("select b", at, 1, what=What.STATEMENT) for at in (11, 13)]
+    recorded = recorded_of(*of_calls, between, batch("b", 9, 1), *inside, batch("exec b", 10, 5))
+    assert said("4 of 6 statements lie in no batch or call", recorded.warnings)
+    assert not recorded_of(*inside, batch("exec b", 10, 5)).warnings
 
 
 def test_what_a_statement_calls_is_not_counted_twice() -> None:
@@ -83,6 +139,25 @@ def test_a_caller_that_was_not_recorded_takes_nothing_from_others() -> None:
         batch("select k", 9, 2, what=What.PROCEDURE_STATEMENT, nest=1),
     )
     assert [row["duration_ns"] // MS for row in statements(recorded)] == [9, 2]
+
+
+def test_sp_executesql_runs_its_statement_two_levels_below_its_caller() -> None:
+    """@@NESTLEVEL is 2 more there, by Microsoft's documentation."""
+    recorded = recorded_of(
+        batch("select i", 1, 3, what=What.PROCEDURE_STATEMENT, nest=2, logical_reads=30),
+        batch("exec sp_executesql N'select i'", 0, 4, what=What.STATEMENT, logical_reads=30),
+    )
+    rows = statements(recorded)
+    assert [row["duration_ns"] // MS for row in rows] == [3, 1]
+    assert sum(row["logical_reads"] for row in rows) == 30
+
+
+def test_a_statement_takes_nothing_from_those_that_began_before_it() -> None:
+    recorded = recorded_of(
+        batch("select i", 0, 3, what=What.PROCEDURE_STATEMENT, nest=1),  # of a call that was not recorded
+        batch("select k", 9, 20, what=What.STATEMENT),
+    )
+    assert [row["duration_ns"] // MS for row in statements(recorded)] == [3, 20]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from tiersim.scenarios.statements import assembly
 from tiersim.scenarios.statements.assembly import Shared, assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
 from tiersim.scenarios.statements.programs import Program, own_variants
-from tiersim.scenarios.statements.queries import QueryWork
+from tiersim.scenarios.statements.queries import QueryWork, said_of_parallel
 from tiersim.scenarios.statements.replay import load_of, replay_statements_all
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import (
@@ -53,7 +53,7 @@ from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import read_counters
 from tiersim.traces.readers import import_trace
 from tiersim.traces.schema import STATEMENT_COLUMNS
-from tiersim.traces.statistics import Table, table_of
+from tiersim.traces.statistics import STATEMENTS, Table, read_statements, table_of, write_table
 from tiersim.units import NS_PER_MS, NS_PER_S
 
 _FOLDERS: list[TemporaryDirectory[str]] = []
@@ -139,6 +139,21 @@ def test_what_was_concluded_is_said() -> None:
     assert "tempdb: 1 MB were read and written" in said
     assert "pg_" not in said
     assert "misses of single statements" not in "\n".join(load(physical=True).inferred)
+
+
+def test_executions_of_which_something_is_not_known_are_said_to_be_left_out(tmp_path: Path) -> None:
+    """Handles that were prepared before the recording run a text that it does not have."""
+    truth = sql_server_hour(tmp_path / "hour.trace", statements=400, scan_pages=0)
+    table = read_statements(truth.path)
+    unknown = Table(
+        {**table.columns, "query": np.where(np.arange(len(table)) % 40, table.columns["query"], -1)}, table.words
+    )
+    write_table(truth.path / STATEMENTS, STATEMENT_COLUMNS, unknown)
+    lost = -(-len(table) // 40)
+    found = load_of(truth.path, 1)
+    assert len(found) == len(table) - lost
+    assert any(one.startswith(f"{lost} of {len(table)} executions are left out") for one in found.inferred)
+    assert not any("are left out, as their session" in one for one in load().inferred)
 
 
 def test_queries_are_told_apart_by_what_they_waited_for() -> None:
@@ -240,6 +255,45 @@ def test_processor_time_keeps_its_sums(rows: list[tuple[int, int, int]]) -> None
         assert found[own].sum() == pytest.approx(cpu_ns[own].sum(), abs=len(rows) + 1e-6 * float(cpu_ns[own].sum()))
 
 
+def test_queries_that_several_processors_worked_on_are_told_by_their_cpu() -> None:
+    """Short executions, which have a tick of CPU or none, are not, though one of them alone seems to be."""
+    luck = np.random.default_rng(1)
+    short = 64 * NS_PER_MS * (luck.random(6_400) < 1 / 64) // 4  # 0.25 ms of CPU in ticks of 16 ms
+    columns = {
+        "query": np.repeat([0, 1, 2], [6_400, 10, 4]),
+        "duration_ns": np.repeat([NS_PER_MS // 4, 2 * NS_PER_S, NS_PER_S], [6_400, 10, 4]),
+        "cpu_ns": np.concatenate([short, np.repeat([7 * NS_PER_S, NS_PER_S // 2], [10, 4])]),
+    }
+    said = said_of_parallel(["short", "report", "slow"], columns)
+    assert said is not None
+    assert said.startswith("1 queries took more CPU than time")
+    assert "report (3.5 ×)" in said
+    assert said_of_parallel(["short", "report", "slow"], columns | {"cpu_ns": np.full(6_414, -1)}) is None
+    assert load().parallel is None
+
+
+def test_a_query_that_several_processors_worked_on_leaves_the_error_unknown(tmp_path: Path) -> None:
+    """One core works on it here, which its Duration knows nothing of."""
+    truth = sql_server_hour(
+        tmp_path / "hour.trace",
+        statements=600,
+        sessions=4,
+        seconds=10,
+        pages=400,
+        frames=150,
+        scan_pages=60_000,
+        degree=8,
+    )
+    scenario = sql_server_scenario(tmp_path, "a", "replay.cache_state=cold", engine='buffer_pool = "64 MiB"')
+    (found,) = replay_statements_all(Bundle(truth.path), [scenario])
+    summary, name = found.summary, f"print of {SCAN}"
+    assert summary["queries"][name]["max"] > 2 * truth.mean_ns[name]
+    assert summary["verdict"]["error"] == "parallel"
+    assert summary["model_error"] == {"basis": "unknown", "figures": {}}
+    (said,) = (one for one in summary["caveats"] if "took more CPU than time" in one)
+    assert name in said
+
+
 def test_transactions_go_from_begin_to_commit() -> None:
     texts = ["SELECT 1", "BEGIN TRAN", "UPDATE t SET a = ?", "IF @@TRANCOUNT > ? COMMIT TRAN"]
     queries = [0, 1, 2, 0, 3, 2, 1, 2]
@@ -259,6 +313,20 @@ def test_transactions_go_from_begin_to_commit() -> None:
     changes = np.array([text.startswith("UPDATE") for text in found.words["query"]])[found.columns["query"]]
     ends = committing(found.columns["session"], transaction, changes)
     assert ends.tolist() == [False, False, False, False, True, True, False, True]
+
+
+def test_a_commit_belongs_to_the_transaction_that_was_open_before_it() -> None:
+    """It leaves none open, so Extended Events note none for it."""
+    texts = ["SELECT 1", "BEGIN TRAN", "UPDATE t SET a = ?", "COMMIT TRAN"]
+    executions = [("a", 0, None), ("a", 1, 7), ("a", 2, 7), ("a", 3, None), ("a", 0, None), ("b", 3, None)]
+    rows: list[dict[str, int | str | None]] = [
+        {"time_ns": place, "session": session, "kind": "language", "query": texts[code], "logical_reads": 1}
+        for place, (session, code, _) in enumerate(executions)
+    ]
+    for row, (_, _, number) in zip(rows, executions, strict=True):
+        row.update({} if number is None else {"transaction": number})
+    found = in_sessions(table_of(STATEMENT_COLUMNS, rows), {text: text for text in texts})
+    assert np.unique(found.columns["transaction"], return_inverse=True)[1].tolist() == [1, 0, 0, 0, 2, 3]
 
 
 def test_a_commit_is_part_of_the_statement_that_ends_its_transaction(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """SQL Trace and Extended Events as texts: whichever way a trace was saved, it is the same executions."""
 
 import random
+import re
 import tempfile
 import tracemalloc
 from datetime import UTC, datetime
@@ -70,6 +71,22 @@ def test_a_trace_is_the_same_executions_however_it_was_saved(tmp_path: Path, tex
     assert statements(recorded) == executed()
     assert not recorded.dropped
     assert not recorded.warnings
+
+
+def test_durations_are_in_milliseconds_before_sql_server_2005(tmp_path: Path) -> None:
+    """Durations of a trace are told from its version; EndTime - StartTime tells those of a table."""
+
+    def in_ms(text: str) -> str:
+        for us in ("7327", "2000", "3000", "40000"):
+            text = re.sub(rf"([>,]){us}([<,])", rf"\g<1>{us[:-3]}\g<2>", text)
+        return text
+
+    old = read_text(tmp_path, in_ms(trace_xml(encoding="utf-8", version=8).decode()))
+    assert [row["duration_ns"] // NS_PER_MS for row in statements(old)] == [7, 2, 3, 40]
+    assert any("durations are in ms" in sentence for sentence in old.inferred)
+    assert not old.warnings
+    (said,) = read_text(tmp_path, in_ms(trace_table())).warnings
+    assert "is Duration in ms, as SQL Server 2000 had it?" in said
 
 
 def test_trace_files_are_the_same_executions_as_their_xml(tmp_path: Path) -> None:

@@ -161,6 +161,18 @@ def test_a_burst_that_takes_long_is_said_though_it_is_worked_off() -> None:
     assert "It is full at" not in said
 
 
+@pytest.mark.parametrize(("per_s", "grows"), [(1_010, True), (950, False), (700, False)])
+def test_a_queue_that_grows_though_it_is_soon_worked_off_is_said(per_s: int, grows: bool) -> None:
+    """A load of 1 % more than a disk can do is carried, within 5 %, and its latencies are those of no steady state: in
+    the fluid limit requests of the last second wait 1 % of all the time.
+    """
+    summary = summary_of(poisson(60 * per_s, per_s) if not grows else np.arange(60 * per_s) * 10**9 // per_s)
+    assert summary["verdict"]["load"] == "steady"
+    assert ("grows_from_ns" in summary["load"]) == grows
+    assert ("wait longer and longer" in summary["load"]["explanation"]) == grows
+    assert ("no backlog grows" in summary["load"]["explanation"]) == (not grows)
+
+
 def test_a_mean_is_not_below_that_of_the_fastest_interval() -> None:
     """However far off batches are that hold one slow burst, no request takes less than its service."""
     counts, sums_ns = np.full(240, 100), np.full(240, 100 * 1_000_000)

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from tests.explorations import commits_of_pgbench
+from tests.made_up_devices import token_bucket
 from tests.recordings import closed_recording, rows_of, write_recording
 from tiersim.cli.page import build_page
+from tiersim.cli.replay import _show_requests
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
@@ -21,6 +23,7 @@ from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios import causes
+from tiersim.scenarios.calibration.self_replay import compare
 from tiersim.scenarios.causes import CauseRules, Waiting, infer_streams, scale_load, streams_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
@@ -34,7 +37,7 @@ from tiersim.simulator.result import Result
 from tiersim.simulator.streams import NO_STREAMS, to_run
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
-from tiersim.traces.schema import CHECKPOINT_WRITE, DATA_READ, FLAG_SYNC, LOG_WRITE
+from tiersim.traces.schema import CHECKPOINT_WRITE, DATA_READ, FLAG_FUA, FLAG_SYNC, LOG_WRITE
 
 SERVICE_NS = 1_000_000
 SLOW_READS = """
@@ -269,6 +272,67 @@ def test_more_load_is_more_sessions_and_not_faster_ones(tmp_path: Path) -> None:
     twice = columns_of(run(path, "pcie-flash", load=2.0))
     assert columns_of(run(path, "pcie-flash", load=2.0))["done_ns"].tolist() == twice["done_ns"].tolist()
     assert columns_of(run(path, "pcie-flash", load=2.0, seed=9))["done_ns"].tolist() != twice["done_ns"].tolist()
+
+
+def test_the_recorded_column_is_of_the_recording_whatever_load_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = closed_recording(4, 200, 80_000, 1_000_000.0)
+    offsets = np.random.default_rng(6).integers(0, 10**6, 800) * 8192
+    path = write_recording(tmp_path, rows_of(**columns, offset_bytes=offsets), streams=list("abcd"))
+    for load in (0.5, 1.0, 2.0):
+        summary = run(path, "pcie-flash", load=load).summary
+        _show_requests([summary], everything=True)
+        cells = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
+        rows = {row[0].strip(): [cell.strip() for cell in row[1:] if cell.strip()] for row in cells}
+        rate = 800 / (summary["trace"]["span_ns"] / 1e9)
+        assert float(rows["requests/s"][0].replace(",", "")) == pytest.approx(rate, rel=0.01)
+        mean, p99, most = (rows[key][0] for key in rows if key.startswith(("unknown, mean", "unknown, p99")))
+        assert (mean, most) == ("80 µs", "too few")  # the largest of 800 is no p99.9
+        assert p99.endswith("µs")
+
+
+def test_what_was_measured_is_of_the_commands_that_a_run_counts(tmp_path: Path) -> None:
+    """Four requests go to the device as one command: a latency is from the first of them on, in both."""
+    begin_ns = np.repeat(np.arange(500) * 2_000_000, 4)
+    late_ns = np.tile(np.arange(4) * 10_000, 500)
+    rows = rows_of(
+        begin_ns + late_ns, 500_000 - late_ns, stream=0, offset_bytes=np.arange(2000) * 8192, purpose=DATA_READ
+    )
+    path = write_recording(tmp_path, replaced(rows, command=np.repeat(np.arange(500), 4)), streams=["postgres"])
+    (tmp_path / "bucket.toml").write_text(token_bucket(latency="470 us"))
+    (tmp_path / "own.toml").write_text('description = "own"\n[volumes.data]\ndevice = "bucket.toml"\n')
+    summary = run(path, str(tmp_path / "own.toml")).summary
+    simulated, measured = summary["latency_ns"]["data read"], summary["measured_latency_ns"]["data read"]
+    assert simulated["count"] == measured["count"] == 500
+    assert measured["mean"] == 500_000
+    assert simulated["mean"]["value"] == pytest.approx(500_000, rel=0.01)
+    assert compare(summary)["verdict"] == "calibrated"
+
+
+@pytest.mark.parametrize(
+    ("device", "flags", "error"),
+    [
+        ("samsung-990-pro-2000", FLAG_FUA, "volatile buffer"),
+        ("samsung-990-pro-2000", FLAG_SYNC, None),
+        ("samsung-pm9a3-7680", FLAG_FUA, None),  # it has power-loss protection
+    ],
+)
+def test_writes_that_must_be_stable_have_no_known_error_where_a_volatile_buffer_answers_them(
+    tmp_path: Path, device: str, flags: int, error: str | None
+) -> None:
+    """SQL Server on Linux writes its log so: a drive without power-loss protection programs each, which takes 1 ms."""
+    rows = rows_of(
+        np.arange(400) * 5_000_000, 1_000_000, stream=0, op=WRITE, offset_bytes=np.arange(400) * 4096,
+        length_bytes=4096, purpose=LOG_WRITE, flags=flags,
+    )  # fmt: skip
+    summary = run(write_recording(tmp_path, rows, streams=["sqlservr"]), device).summary
+    assert summary["verdict"].get("error") == error
+    assert (summary["model_error"]["basis"] == "unknown") == (error is not None)
+    said = [
+        one for one in summary["caveats"] if "400 recorded writes to volume data had to be on stable storage" in one
+    ]
+    assert len(said) == (error is not None)
 
 
 def test_more_load_by_the_clock_is_judged_as_an_open_replay(tmp_path: Path) -> None:

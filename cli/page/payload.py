@@ -16,7 +16,7 @@ from tiersim.cli.page.query_payload import commits, parts, query_payload, transa
 from tiersim.cli.page.series import curves, database_payload, intervals_to_merge, over_time, stations
 from tiersim.cli.verdicts import expected_multiples, loads_not_run, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
-from tiersim.simulator.categories import REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES
+from tiersim.simulator.categories import REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES, is_of_too_few
 from tiersim.units import NS_PER_S, format_bytes
 
 if TYPE_CHECKING:
@@ -212,7 +212,10 @@ def _measured(summary: dict[str, Any]) -> dict[str, Any]:
     measured it, else as the server counted it.
     """
     if summary.get("level") != "statements":
-        return summary.get("measured_latency_ns") or {}
+        return {
+            name: {key: None if is_of_too_few(key, figures["count"]) else value for key, value in figures.items()}
+            for name, figures in (summary.get("measured_latency_ns") or {}).items()
+        }
     mean_ns = summary.get("recorded_mean_ns", {}).get("transaction") or summary.get("in_transaction_ns")
     return {"transaction": {"mean": mean_ns}} if mean_ns else {}
 
@@ -268,9 +271,13 @@ def _with_part(found: dict[str, Any] | None) -> dict[str, Any]:
     return {**found, "part": part_name(found["station"], found["resource"])}
 
 
+#: Where less of the recorded commands was measured, rates of the others are not known.
+_NEARLY_ALL = 0.99
+
+
 def _recorded_per_s(summary: dict[str, Any]) -> dict[str, float]:
-    """Rate of each class on the recorded hardware, as far as it was recorded; log syncs are counted at the load that
-    was simulated.
+    """Rate of each class on the recorded hardware; none where not nearly all of it was measured. Log syncs are counted
+    at the load that was simulated.
     """
     trace, measured = summary["trace"], _measured(summary)
     seconds, load = trace["span_ns"] / NS_PER_S, _load(summary)
@@ -278,6 +285,9 @@ def _recorded_per_s(summary: dict[str, Any]) -> dict[str, float]:
         return {}
     if summary.get("level") == "statements":
         return {"transaction": trace["transactions"] / seconds}
+    counted = sum(one["count"] for name, one in measured.items() if name in REQUEST_CATEGORIES)
+    if counted < _NEARLY_ALL * (summary.get("commands") or 0) / load:
+        return {}
     return {
         name: one["count"] / seconds / (1 if name in REQUEST_CATEGORIES else load) for name, one in measured.items()
     }

@@ -45,6 +45,13 @@ class SizeStep(StrictModel):
         return f"to {format_bytes(self.up_to)}{iops} {_rate(self.throughput)}" if self.throughput else ""
 
 
+class PriceTier(StrictModel):
+    """What a provisioned request a second costs above some number."""
+
+    above: int = Field(gt=0, description="Requests a second that cost what is said before.")
+    price_per_iops_month: float = Field(gt=0, description="USD.")
+
+
 class CloudVolume(Throttled):
     """An offer."""
 
@@ -86,12 +93,22 @@ class CloudVolume(Throttled):
     )
     price_per_gib_month: float | None = Field(default=None, gt=0, description="USD.")
     price_per_iops_month: float | None = Field(default=None, gt=0, description="USD, for what is provisioned.")
+    iops_tiers: tuple[PriceTier, ...] | None = Field(
+        default=None, min_length=1, description="Tiers: provisioned requests a second above a number cost this."
+    )
 
     @model_validator(mode="after")
     def _sizes_ascend(self) -> "CloudVolume":
         ends = [step.up_to for step in self.sizes or ()]
         if ends != sorted(ends) or (ends and ends[-1] != self.largest):
             raise ValueError("sizes: do not ascend to the largest size; put them in order, the last up_to = largest")
+        return self
+
+    @model_validator(mode="after")
+    def _tiers_ascend(self) -> "CloudVolume":
+        begins = [tier.above for tier in self.iops_tiers or ()]
+        if begins and (begins != sorted(set(begins)) or self.price_per_iops_month is None):
+            raise ValueError("iops_tiers: do not ascend from price_per_iops_month on; put them in order behind it")
         return self
 
     @model_validator(mode="after")
@@ -139,6 +156,9 @@ class CloudVolume(Throttled):
             return ", ".join(self.provisioned or ())
         if parameter == "sizes":
             return "\n".join(step.text for step in self.sizes or ())
+        if parameter == "iops_tiers":
+            tiers = self.iops_tiers or ()
+            return "\n".join(f"above {tier.above:,} IOPS {tier.price_per_iops_month:g} USD" for tier in tiers)
         return super().text_of(parameter)
 
     @property

@@ -38,7 +38,14 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import Playback, PlayedRecording, play
 from tiersim.scenarios.statements.recorded_host import first_of
 from tiersim.scenarios.statements.statement_load import StatementLoad
-from tiersim.scenarios.survey import JoinedCommands, Merged, RecordedCommands, TraceSurvey, merged_blocks
+from tiersim.scenarios.survey import (
+    JoinedCommands,
+    Merged,
+    RecordedCommands,
+    TraceSurvey,
+    merge_commands,
+    merged_blocks,
+)
 from tiersim.scenarios.sweeps.sources import StatementSource
 from tiersim.simulator.categories import CATEGORIES, DERIVED, LOG_FLUSH, PERCENTILES, REQUESTS, categorise
 from tiersim.simulator.result import (
@@ -50,7 +57,7 @@ from tiersim.simulator.result import (
     withheld,
 )
 from tiersim.traces.bundle import Bundle, Requests
-from tiersim.traces.schema import LOG_WRITE
+from tiersim.traces.schema import LOG_WRITE, NOT_MEASURED
 from tiersim.units import format_ns
 
 WINDOWS = BATCHES
@@ -146,15 +153,18 @@ class WindowSample:
         self._length_ns, self._bursts, self._whole, self._waiting = length_ns, bursts, found, waiting
         histograms = np.zeros((len(CATEGORIES), bins(FINE_BITS)), np.int64)
         sums, most_ns = np.zeros((2, len(CATEGORIES)), np.int64)
-        gathered = JoinedCommands(sum(map(len, kept)))
+        gathered, measured = JoinedCommands(sum(map(len, kept))), 0
         for block in kept:
             gathered.add(block)
-            count_durations(histograms, sums, most_ns, categorise(block.op, block.purpose), block.latency_ns)
+            _, joined, _ = merge_commands(block)
+            count_durations(histograms, sums, most_ns, categorise(joined.op, joined.purpose), joined.latency_ns)
+            measured += int(np.count_nonzero(block.latency_ns != NOT_MEASURED))
         self.found = replace(
             found,
             requests=sum(map(len, kept)),
             span_ns=WINDOWS * length_ns,
             measured=measured_latencies(histograms, sums, most_ns),
+            measured_requests=measured,
             checkpoints=(),
         )
         self.share = self.found.requests / found.requests

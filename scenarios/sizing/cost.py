@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -186,9 +186,17 @@ def _rent(
 
     size_gib = (model.size or device.largest) / _GIB
     yield line(f"{what}, GiB", count * size_gib, said.price_per_gib_month, "price_per_gib_month")
-    beyond = (model.iops or 0) - (device.iops or 0)  # what is included costs nothing
-    if beyond > 0:
-        yield line(f"{what}, provisioned IOPS", count * beyond, said.price_per_iops_month, "price_per_iops_month")
+    tiers = () if said.price_per_iops_month is not None else device.iops_tiers or ()
+    begins = [device.iops or 0, *(tier.above for tier in tiers)]  # what is included costs nothing
+    of_tier = [line(f"{what}, provisioned IOPS", 1, said.price_per_iops_month, "price_per_iops_month")]
+    for tier in tiers:
+        each, source = (tier.price_per_iops_month, device.sources["iops_tiers"]) if ours else (None, of_tier[0].source)
+        label = f"{what}, provisioned IOPS above {tier.above:,}"
+        of_tier.append(CostLine(label, 1, each, "month", source, device.price_date))
+    for one, begin, end in zip(of_tier, begins, [*begins[1:], math.inf], strict=True):
+        beyond = min(model.iops or 0, end) - begin
+        if beyond > 0:
+            yield replace(one, count=count * beyond)
     if model.throughput is not None and model.throughput > (device.throughput or 0):
         yield CostLine(
             f"{what}, provisioned {format_bytes(model.throughput)}/s",

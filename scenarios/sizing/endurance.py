@@ -49,22 +49,26 @@ def endurance_of(scenario: NamedScenario, result: Result, ratings: Mapping[str, 
     be writes for writes; ``high`` those alone that are.
     """
     flash = [name for name, volume in scenario.hardware.items() if isinstance(volume.device, Flash)]
-    found = [_of_volume(scenario, result, name, ratings.get(name)) for name in flash]
+    of_volumes = [_of_volume(scenario, result, name, ratings.get(name)) for name in flash]
+    found = [one for one in of_volumes if one is not None]
+    if flash and not found:
+        return _not_known(f"nothing was written to volume {' and '.join(map(repr, flash))} in the run")
     unknown = next((one for one in found if one.low is None), None)
     return unknown or min(found, key=lambda one: one.low or 0.0, default=None)
 
 
-def _of_volume(scenario: NamedScenario, result: Result, name: str, rated: float | None) -> Endurance:
+def _of_volume(scenario: NamedScenario, result: Result, name: str, rated: float | None) -> Endurance | None:
+    """Return how long the drives of a volume last; None where nothing was written to them: that wears none."""
     drive = scenario.hardware[name].device
     assert isinstance(drive, Flash)
-    if rated is None:
-        return _not_known(f"how much may be written to {drive.name} is not known")
     if name not in scenario.homes:
         return _not_known(f"how much is written to volume {name!r} is not counted")
     by_statements = result.summary.get("level") == "statements"
     written = (_of_statements if by_statements else _of_requests)(scenario, result, name)
     if written.possible <= 0:
-        return _not_known(f"nothing was written to volume {name!r} in the run")
+        return None
+    if rated is None:
+        return _not_known(f"how much may be written to {drive.name} is not known")
     amplification = _amplification(result, name) or drive.write_amplification
     usual = drive.steady_amplification
     low = rated / (written.possible * max(amplification, 1.0))

@@ -193,6 +193,8 @@ def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Itera
         )
     if target.kind not in ("throughput", "latency"):
         return
+    if target.kind == "latency" and "grows_from_ns" in summary.get("load", {}):
+        yield "a part is busy all the time: latencies would be longer after a longer recording"
     error = model_error_of(summary["verdict"])
     multiples = multiples_of(error, target.statistic or "throughput")
     if error["basis"] == "unknown":

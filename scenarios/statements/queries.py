@@ -43,6 +43,12 @@ _CHANGES = frozenset(["insert", "update", "delete", "merge", "truncate", "copy",
 _REPLACES = "replace"
 
 
+#: SQL Server counts processor time in such ticks. More of it than a query's time is that of several processors if it is
+#: more by this share, and by so many deviations of the ticks; it is said of queries with this share of all time, of so
+#: many by name.
+_CPU_TICK_NS = 15_625_000
+_MORE_CPU, _DEVIATIONS, _MATTERS, _NAMED = 0.1, 4.0, 0.01, 3
+
 Column = NDArray[np.int64]
 Amounts = NDArray[np.float64]
 
@@ -420,6 +426,28 @@ def asked_of_executions(
             )
         )
     return tuple(asked), said
+
+
+def said_of_parallel(queries: Sequence[str], columns: Mapping[str, Column]) -> str | None:
+    """Return a sentence about the *queries* whose executions took more processor time than time, where they matter:
+    several processors worked on each. None where there are none, or nobody counted.
+    """
+    code, known = columns["query"], columns["cpu_ns"] >= 0
+    spent_ns, took_ns = (
+        np.bincount(code[known], np.maximum(columns[name][known], 0), len(queries))
+        for name in ("cpu_ns", "duration_ns")
+    )
+    # of an execution of less than a tick the tick itself is counted, or nothing
+    more_ns = np.maximum(_MORE_CPU * took_ns, _DEVIATIONS * np.sqrt(spent_ns * _CPU_TICK_NS))
+    parallel = np.flatnonzero(spent_ns - took_ns > more_ns)
+    if took_ns[parallel].sum() <= _MATTERS * took_ns.sum():
+        return None
+    first = sorted(parallel.tolist(), key=lambda one: took_ns[one] - spent_ns[one])[:_NAMED]
+    named = ", ".join(f"{queries[one]} ({spent_ns[one] / max(took_ns[one], 1.0):.1f} ×)" for one in first)
+    return (
+        f"{len(parallel):,} queries took more CPU than time in the recording, as several processors worked on each:"
+        f" {named}. One works on each here, so these take longer"
+    )
 
 
 def _means(queries: int, columns: Mapping[str, Column]) -> _Means:

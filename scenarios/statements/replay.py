@@ -21,7 +21,7 @@ from tiersim.scenarios.calibration.popularity.recorded import page_cache, record
 from tiersim.scenarios.calibration.popularity.recorded_files import data_files, recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
-from tiersim.scenarios.caveats import ARRIVALS, COUNTED, INNODB, OTHER_READS, WAITS, model_error_of
+from tiersim.scenarios.caveats import ARRIVALS, COUNTED, INNODB, OTHER_READS, PARALLEL, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS, PlayedRecording, entries_of, streams_on
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
@@ -145,14 +145,18 @@ def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenar
     lacks = [lack for lack, is_known in zip(_LACKS, known, strict=True) if not is_known]
     if lacks or table is None or pool_bytes is None:
         raise TraceError(f"{path}: holds {'; '.join(lacks)}")
-    texts = texts_of(path)
+    texts, left_out = texts_of(path), manifest.statements - len(table)
     table = in_sessions(table, texts)
     changing = changing_queries(table.words["query"], texts, table.columns)
     commits = committing(table.columns["session"], table.columns["transaction"], changing[table.columns["query"]])
     files = recorded_files(counters, table, commits, pool_bytes, page_bytes)
     fitted = fit(files.accesses.tables, files.accesses.frames, policy=LRU2)
+    said = (
+        f"{left_out:,} of {manifest.statements:,} executions are left out, as their session, text or pages are not"
+        " known: rates, recorded ones too, are too low by as much"
+    )
     return read_load(counters, None, fitted, files, table, pool_bytes).with_said(
-        (*files.accesses.inferred, *fitted.said)
+        (*files.accesses.inferred, *fitted.said, *([said] if left_out > 0 else []))
     )
 
 
@@ -361,14 +365,15 @@ def _by_counted_cpu(result: Result, load: StatementLoad) -> Result:
     summary = result.summary
     time = host_time_of(load)
     assert time is not None
-    error = OTHER_READS if summary["verdict"].get("error") == OTHER_READS else COUNTED
+    found = summary["verdict"].get("error")
+    error = found if found in (OTHER_READS, PARALLEL) else COUNTED
     verdict = summary["verdict"] | {"error": error}
     inferred = [*summary["inferred"], _COUNTED_SAID if time.is_told else _BUSY_SAID.format(time.share)]
     other = time.share - time.own_share
-    said = [_OTHER_WORK.format(other * time.cores, time.cores)] if other > _LEAST_OTHER else []
-    caveats = [*summary["caveats"], *said]
-    found = {"verdict": verdict, "model_error": model_error_of(verdict), "inferred": inferred, "caveats": caveats}
-    return replace(result, summary=summary | found)
+    more = [_OTHER_WORK.format(other * time.cores, time.cores)] if other > _LEAST_OTHER else []
+    caveats = [*summary["caveats"], *more]
+    said = {"verdict": verdict, "model_error": model_error_of(verdict), "inferred": inferred, "caveats": caveats}
+    return replace(result, summary=summary | said)
 
 
 class _GoingRound:

@@ -13,7 +13,7 @@ from tiersim.devices.station_records import NEVER, Plant
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import ARRIVALS, COMMITS, INNODB, OTHER_READS, WAITS, model_error_of
+from tiersim.scenarios.caveats import ARRIVALS, COMMITS, INNODB, OTHER_READS, PARALLEL, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, data_pages, is_extrapolated
 from tiersim.scenarios.statements.course import Column, Course, checkpoints_of, database_table, impact_of, log_of
@@ -115,6 +115,8 @@ def summarise_statements(
     reads = told_reads(load)
     if reads is not None:
         believed["error"] = OTHER_READS
+    elif load.parallel is not None:
+        believed["error"] = PARALLEL
     elif assembled.settings.of_engine.page_cleaner is not None:
         unseen = assembled.clients is None and are_commits_unseen(load)
         # its errors are those of clients that wait
@@ -181,7 +183,7 @@ def summarise_statements(
         "in_transaction_ns": load.in_transaction_ns,
         "assumed": caveats.parameters_assumed(scenario),
         "caveats": [
-            *([] if reads is None else [reads]),
+            *(one for one in (reads, load.parallel) if one is not None),
             *([_NOT_WARMED] if believed["cache"] == NOT_WARMED else []),
             *_caveats(scenario, assembled),
         ],

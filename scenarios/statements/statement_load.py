@@ -40,13 +40,14 @@ from tiersim.scenarios.statements.queries import (
     changes_rows,
     index_entries,
     said_of,
+    said_of_parallel,
 )
 from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import Counters, Differences, of_log, of_upkeep
 from tiersim.traces.holes import quiet_starts
 from tiersim.traces.query_text import tokens
-from tiersim.traces.schema import DATA_READ, LOG_WRITE, PURPOSES
+from tiersim.traces.schema import DATA_READ, LOG_WRITE, NOT_KNOWN, PURPOSES
 from tiersim.traces.statistics import Table, read_queries, read_statements
 from tiersim.units import NS_PER_MS, NS_PER_S, format_ns
 
@@ -139,10 +140,10 @@ def in_sessions(table: Table, texts: Mapping[str, str]) -> Table:
     last_opened = np.maximum.accumulate(np.where(opens, rows, -1))
     closed = np.maximum.accumulate(np.where(first | np.concatenate([[False], ends[:-1]]), rows, 0))
     own = np.cumsum(opens | first | (last_opened < closed))
-    known = columns["transaction"] >= 0
-    columns["transaction"] = np.where(
-        known, columns["transaction"], own + int(columns["transaction"].max(initial=-1)) + 1
-    )
+    recorded = columns["transaction"]
+    before = np.where(first, NOT_KNOWN, np.concatenate([[NOT_KNOWN], recorded[:-1]]))
+    recorded = np.where((recorded < 0) & ends, before, recorded)
+    columns["transaction"] = np.where(recorded >= 0, recorded, own + int(recorded.max(initial=-1)) + 1)
     return Table(columns, table.words)
 
 
@@ -206,6 +207,7 @@ class StatementLoad:
     upkeep_log_bytes: float = 0.0  # of images that these put into the log
     all_tracked: bool = True  # what they executed was counted, all of it
     quiet_ns: int = 0  # of the time of the load, in holes
+    parallel: str | None = None  # which queries several processors worked on at a time, in a sentence
     described: bool = (
         False  # nothing was recorded: the workload's description says what runs, and the columns are empty
     )
@@ -305,6 +307,7 @@ def read_load(
     page_bytes = int(manifest.host.get("page_bytes", 8192))
     entries: tuple[IndexEntries, ...] = ()
     upkeep, upkeep_log_bytes = None, 0.0
+    parallel = None if files is None else said_of_parallel(queries, columns)
     if files is None:
         record_bytes, image_bytes = log_volume(counters, page_bytes)
         entries = index_entries(counters.found, fitted, _texts_by_entity(path))
@@ -370,6 +373,7 @@ def read_load(
         upkeep_pages=None if upkeep is None else of_upkeep(counters.found, "read_bytes")[0] / page_bytes,
         all_tracked=not untracked,
         quiet_ns=quiet_ns,
+        parallel=parallel,
         closed=synthesis is not None and synthesis.closed,
         pooled=synthesis is not None and not synthesis.closed,
         connections=None if synthesis is None else synthesis.connections,

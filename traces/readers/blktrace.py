@@ -102,6 +102,8 @@ GIVE_UP_NS = 60_000_000_000
 #: A request is taken for cut off by the recording's start or end only if it would not have lasted longer than twice the
 #: longest that was seen whole, or than this.
 CUT_OFF_NS = 1_000_000_000
+#: Fewer requests of a device say nothing of what it is.
+ENOUGH_DONE = 16
 
 
 @table_set
@@ -255,6 +257,15 @@ def _values(codes: Codes) -> list[int]:
     return [int(value) for value in values]
 
 
+def device_name(device: int) -> str:
+    """Return the name of a device, its kernel's numbers.
+
+    >>> device_name(8 << 20 | 16)
+    '8,16'
+    """
+    return f"{device >> 20},{device & 0xFFFFF}"
+
+
 class QueueWindow:
     """Takes events in time order and gives requests in the order in which they were queued."""
 
@@ -281,6 +292,7 @@ class QueueWindow:
         self._devices, self._streams = _codes(1 << 6), _codes(1 << 12)
         self._block = _columns(ROWS_PER_GROUP)
         self._filled = 0
+        self._done, self._issued = np.zeros(0, np.int64), np.zeros(0, np.int64)  # requests, by device
 
     @property
     def zero_ns(self) -> int:
@@ -357,7 +369,22 @@ class QueueWindow:
             warnings.append(f"{self.decades_late:,} events are 36 years or more after the first and were left out")
         if self.given_up:
             warnings.append(f"{self.given_up:,} requests never completed; their latency is not known")
+        warnings += self._twice()
         return orphans + self.given_up, dropped, warnings
+
+    def _twice(self) -> list[str]:
+        """Say which devices complete requests that none of them was issued, beside some that were: device mapper and
+        md hand theirs on.
+        """
+        names = map(device_name, self.devices)
+        devices = list(zip(names, self._done.tolist(), self._issued.tolist(), strict=True))
+        issuing = ", ".join(name for name, _, issued in devices if issued)
+        return [
+            f"device {name}: none of its {done:,} requests shows an issue, as of device mapper or md, which hand them"
+            f" on: if {issuing} got them, each is counted twice; record one of these devices"
+            for name, done, issued in devices
+            if done >= ENOUGH_DONE and not issued and issuing
+        ]
 
     def _decide(self) -> None:
         if self._decided:
@@ -429,7 +456,15 @@ class QueueWindow:
 
     def _take_block(self) -> Requests:
         filled, self._filled = self._filled, 0
-        return Requests(**{name: column[:filled] for name, column in self._block._asdict().items()})
+        block = Requests(**{name: column[:filled] for name, column in self._block._asdict().items()})
+        devices = int(self._devices.known[0])
+        done, issued = (
+            np.bincount(block.file[ns >= 0], minlength=devices) for ns in (block.latency_ns, block.issue_ns)
+        )
+        done[: len(self._done)] += self._done
+        issued[: len(self._issued)] += self._issued
+        self._done, self._issued = done, issued
+        return block
 
 
 NAME_BYTES = 16
@@ -636,7 +671,7 @@ def write_rows(
 ) -> None:
     """Write one block that *window* yielded, with the names of its devices and processes, and its purposes."""
     for device in window.devices[len(writer.file_names) :]:
-        writer.file_names.append(f"{device >> 20},{device & 0xFFFFF}")
+        writer.file_names.append(device_name(device))
     for pid, name in window.streams[len(writer.stream_names) :]:
         writer.stream_names.append(f"{names.texts[name]} {pid}" if name >= 0 else f"pid {pid}")
     purposes.fill(block, writer.file_names, writer.stream_names)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tiersim.traces.bundle import Requests, RequestWriter
-from tiersim.traces.readers.blktrace import CUT_OFF_NS, GIVE_UP_NS, ProcessNames
+from tiersim.traces.readers.blktrace import CUT_OFF_NS, GIVE_UP_NS, ProcessNames, device_name
 from tiersim.traces.readers.blktrace_kernels import (
     ACTION,
     BYTES,
@@ -154,7 +154,7 @@ class _Starts:
         device, length, pid = int(event[DEVICE]), int(event[BYTES]), int(event[PID])
         if device not in self._files:
             self._files[device] = len(self._files)
-            self.writer.file_names.append(f"{device >> 20},{device & 0xFFFFF}")
+            self.writer.file_names.append(device_name(device))
         name = self._processes.get(pid, -1)
         if (pid, name) not in self._streams:
             self._streams[pid, name] = len(self._streams)

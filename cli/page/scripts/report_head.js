@@ -310,7 +310,7 @@ const commandsOf = trace => trace.transactions ?? trace.commands ?? trace.reques
 function recordedRow(trace) {
   const cells = data.purposes.map(purpose => {
     const value = trace.measured_latency_ns[purpose]?.[state.statistic];
-    return known(value) ? element('td', {}, duration(value / 1e3), element('small', {}, 'measured')) : element('td', { className: 'word' }, 'not measured', known(trace.measured_latency_ns[purpose]?.mean) ? element('small', {}, `mean ${duration(trace.measured_latency_ns[purpose].mean / 1e3)}`) : null);
+    return known(value) ? element('td', {}, duration(value / 1e3), element('small', {}, 'measured')) : element('td', { className: 'word' }, value === null ? 'too few' : 'not measured', known(trace.measured_latency_ns[purpose]?.mean) ? element('small', {}, `mean ${duration(trace.measured_latency_ns[purpose].mean / 1e3)}`) : null);
   });
   const rate = trace.span_ns ? commandsOf(trace) / (trace.span_ns / 1e9) : null;
   return element('tr', { className: 'recorded' },

@@ -71,6 +71,7 @@ TRACE_NUMBERS = {
     "SPID": ("session", 1),
     "TransactionID": ("transaction", 1),
     "NestLevel": ("nest", 1),
+    "Error": ("outcome", 1),
 }
 
 #: Extended Events that matter, by name.
@@ -104,7 +105,11 @@ XE_NUMBERS = {
     "session_id": ("session", 1),
     "transaction_id": ("transaction", 1),
     "nest_level": ("nest", 1),
+    "result": ("outcome", 1),
 }
+#: The outcome of an execution that its client gave up: 0 OK, 1 error, 2 abort (column Error of SQL:BatchCompleted and
+#: RPC:Completed, the map ``result`` of Extended Events).
+ABORTED = 2
 #: Fields that may hold the text of a query.
 XE_TEXTS = ("statement", "batch_text")
 

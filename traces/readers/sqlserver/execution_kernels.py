@@ -34,6 +34,7 @@ Events = NDArray[np.int64]
     SESSION,
     TRANSACTION,
     NEST,
+    OUTCOME,
     WAIT_CLASS,
     SLOT,
     LEVEL,
@@ -42,8 +43,8 @@ Events = NDArray[np.int64]
     IO_WAIT_NS,
     LOG_WAIT_NS,
     CLIENT_WAIT_NS,
-) = range(25)
-COLUMNS = 25
+) = range(26)
+COLUMNS = 26
 #: Columns of numbers by the names that ``events`` gives them.
 NUMBER_COLUMNS = {
     "duration_ns": DURATION_NS,
@@ -55,24 +56,32 @@ NUMBER_COLUMNS = {
     "session": SESSION,
     "transaction": TRANSACTION,
     "nest": NEST,
+    "outcome": OUTCOME,
 }
 #: What a statement does not take a second time when it is counted with those that it called.
 COSTS = (DURATION_NS, CPU_NS, LOGICAL_READS, PHYSICAL_READS, WRITES)
 _FIRST_COST, _COSTS = DURATION_NS, 5
+#: What is kept of the statements of a depth that their caller has not claimed: their costs, and when the first began.
+NESTED_COLUMNS = len(COSTS) + 1
+_BEGAN = _COSTS
+#: SQL Trace notes starts to 1/300 s, so one that was called may seem to begin before its caller.
+ABOUT_NS = 4_000_000
 
 BATCH_LEVEL, STATEMENT_LEVEL = 0, 1
 #: Procedures nest up to 32 deep (SQL Server's own limit).
 MOST_NESTED = 34
 
-#: State of a session: whether it begins anew with its next execution, how often it did, whether it had any, then for
-#: each level the waits by class and the pages read since the last execution.
-_FRESH, _GENERATION, _USED = 0, 1, 2
-PENDING = 3
+#: State of a session: whether it begins anew with its next execution, how often it did, whether it had any, statements
+#: since the last batch or call, when the last of them began, and when the last batch or call ended, then for each level
+#: the waits by class and the pages read since the last execution.
+_FRESH, _GENERATION, _USED, INSIDE_NOTHING, _LAST_BEGAN, _LAST_ENDED = range(6)
+PENDING = 6
 WAITS_AND_PAGES = 6  # Wait.OTHER .. Wait.CLIENT, pages
 STATE_COLUMNS = PENDING + 2 * WAITS_AND_PAGES
 
 #: What is counted: executions by level, those without a duration, without a time, without a session, with unknown
-#: nesting.
+#: nesting; statements of a session that began before the batch or call that ended next; batches and calls that others
+#: of their session lie in, and batches so long that this would be seen of them.
 (
     AT_BATCH_LEVEL,
     AT_STATEMENT_LEVEL,
@@ -84,8 +93,11 @@ STATE_COLUMNS = PENDING + 2 * WAITS_AND_PAGES
     LOST_WAITS,
     LOST_PAGES,
     CALLERS,
-) = range(10)
-COUNTS = 10
+    OUTSIDE,
+    HOLDING,
+    TELLING,
+) = range(13)
+COUNTS = 13
 #: Larger durations and counts are damage, and sums of smaller ones fit int64.
 MOST = 1 << 60
 
@@ -102,8 +114,8 @@ _LOGIN, _WAIT, _PAGE_READ = int(What.LOGIN), int(What.WAIT), int(What.PAGE_READ)
 def follow(events: Events, sessions: Events, nested: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
     """Fill in LEVEL (NOT_KNOWN: no execution), GENERATION, START_NS and the waits of each of *events*.
 
-    ``sessions`` int64[n, STATE_COLUMNS], ``nested`` int64[n, MOST_NESTED, len(COSTS)] and ``counts`` int64[COUNTS] are
-    its memory between calls, zero at first.
+    ``sessions`` int64[n, STATE_COLUMNS], ``nested`` int64[n, MOST_NESTED, NESTED_COLUMNS] and ``counts`` int64[COUNTS]
+    are its memory between calls, zero at first.
     """
     for row in range(len(events)):
         events[row, LEVEL] = NOT_KNOWN
@@ -134,7 +146,18 @@ def follow(events: Events, sessions: Events, nested: NDArray[np.int64], counts: 
             sessions[session, _FRESH] = 0
             sessions[session, _USED] = 1
             events[row, GENERATION] = sessions[session, _GENERATION] + 1
-            if level == STATEMENT_LEVEL:
+            if level == BATCH_LEVEL:
+                if sessions[session, _LAST_BEGAN] < events[row, START_NS] - ABOUT_NS:
+                    counts[OUTSIDE] += sessions[session, INSIDE_NOTHING]
+                sessions[session, INSIDE_NOTHING] = 0
+                if sessions[session, _LAST_ENDED] > events[row, START_NS] + ABOUT_NS:
+                    counts[HOLDING] += 1
+                if what == _BATCH and events[row, DURATION_NS] > 2 * ABOUT_NS:
+                    counts[TELLING] += 1
+                sessions[session, _LAST_ENDED] = events[row, START_NS] + events[row, DURATION_NS]
+            else:
+                sessions[session, INSIDE_NOTHING] += 1
+                sessions[session, _LAST_BEGAN] = events[row, START_NS]
                 if what == _STATEMENT:
                     events[row, NEST] = 0
                 _without_called(events, row, nested, session, counts)
@@ -178,27 +201,34 @@ def _without_called(
 ) -> None:
     """Take from a statement what those that it called took, which came before it and are counted themselves.
 
-    ``nested`` int64[sessions, MOST_NESTED, costs]: what statements of each depth took since one above them ended.
+    ``nested`` int64[sessions, MOST_NESTED, NESTED_COLUMNS]: what statements of each depth took since one above them
+    ended. Depths may be left out: ``sp_executesql`` runs its statement two below the one that calls it.
     """
-    depth = events[row, NEST]
+    depth, start_ns, own_ns = events[row, NEST], events[row, START_NS], events[row, DURATION_NS]
     if not 0 <= depth < MOST_NESTED - 1:
         counts[NOT_NESTED] += 1
         return
-    own_ns = events[row, DURATION_NS]
-    called_ns = nested[session, depth + 1, 0]
+    called_ns = 0
+    is_caller = True  # otherwise they were called by one that was not recorded
+    for deeper in range(depth + 1, MOST_NESTED):
+        called_ns += min(nested[session, deeper, 0], MOST - called_ns)
+        if nested[session, deeper, 0] > 0 and nested[session, deeper, _BEGAN] < start_ns - ABOUT_NS:
+            is_caller = False
     if depth > 0:
+        if nested[session, depth, 0] == 0 or start_ns < nested[session, depth, _BEGAN]:
+            nested[session, depth, _BEGAN] = start_ns
         for cost in range(_COSTS):
             nested[session, depth, cost] += min(
                 max(events[row, _FIRST_COST + cost], 0), MOST - nested[session, depth, cost]
             )
-    if 0 < called_ns <= own_ns:  # otherwise they were called by one that was not recorded
+    is_caller = is_caller and 0 < called_ns <= own_ns
+    if is_caller:
         counts[CALLERS] += 1
         events[row, START_NS] += called_ns
-        for cost in range(_COSTS):
-            if events[row, _FIRST_COST + cost] >= 0:
-                events[row, _FIRST_COST + cost] = max(
-                    events[row, _FIRST_COST + cost] - nested[session, depth + 1, cost], 0
-                )
     for deeper in range(depth + 1, MOST_NESTED):
         for cost in range(_COSTS):
+            if is_caller and events[row, _FIRST_COST + cost] >= 0:
+                events[row, _FIRST_COST + cost] = max(
+                    events[row, _FIRST_COST + cost] - nested[session, deeper, cost], 0
+                )
             nested[session, deeper, cost] = 0

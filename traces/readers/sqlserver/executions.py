@@ -2,9 +2,10 @@
 for.
 
 Trace files, Extended Events and tables of either tell the same story at two levels, a batch or call and the statements
-inside it; both at once would count everything twice. Where any batch or call was recorded as completed, these are the
-executions and the statements inside them are left out; otherwise the statements are, those that call others without
-what the others took.
+inside it; both at once would count everything twice. Where batches were recorded as completed, these and calls are the
+executions and the statements inside them are left out. Where calls were and batches were not, calls are, and the
+statements of batches, which lie in no call, with all that they took. Otherwise the statements are, those that call
+others without what the others took.
 
 Readers hand over :data:`~tiersim.traces.readers.sqlserver.execution_kernels.Events`, or one :class:`ExecutionEvent`
 after the other.
@@ -17,19 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.traces.readers.recorded import OrderedStatements, Recorded
-from tiersim.traces.readers.sqlserver.events import Wait, What
+from tiersim.traces.readers.sqlserver.events import ABORTED, Wait, What
 from tiersim.traces.readers.sqlserver.execution_kernels import (
+    ABOUT_NS,
     AT_BATCH_LEVEL,
     AT_STATEMENT_LEVEL,
     BATCH_LEVEL,
     CALLERS,
     CLIENT_WAIT_NS,
     COLUMNS,
-    COSTS,
     COUNTS,
     CPU_NS,
     DURATION_NS,
+    END_NS,
     GENERATION,
+    HOLDING,
+    INSIDE_NOTHING,
     IO_WAIT_NS,
     KIND,
     LEVEL,
@@ -41,9 +45,12 @@ from tiersim.traces.readers.sqlserver.execution_kernels import (
     MOST,
     MOST_NESTED,
     NEST,
+    NESTED_COLUMNS,
     NO_DURATION,
     NO_SESSION,
     NOT_NESTED,
+    OUTCOME,
+    OUTSIDE,
     PAGES_SEEN,
     PHYSICAL_READS,
     PREPARES,
@@ -56,6 +63,7 @@ from tiersim.traces.readers.sqlserver.execution_kernels import (
     START_NS,
     STATE_COLUMNS,
     STATEMENT_LEVEL,
+    TELLING,
     TRANSACTION,
     WAIT_CLASS,
     WAITS_SEEN,
@@ -67,6 +75,7 @@ from tiersim.traces.readers.sqlserver.execution_kernels import (
 from tiersim.traces.readers.sqlserver.texts import query_of
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS, STATEMENT_KINDS
 from tiersim.traces.statistics import Table
+from tiersim.units import format_ns
 
 #: Rows that are handed over at a time.
 _ROWS = 1 << 15
@@ -76,6 +85,12 @@ _MOST_HANDLES = 1 << 20
 _MOST_SESSIONS = 1 << 16
 #: Events whose text is a query.
 WITH_TEXT = (What.BATCH, What.RPC, What.STATEMENT, What.PROCEDURE_STATEMENT)
+#: Where one statement of a hundred lies in no batch or call, it is said.
+_LEFT_OUT = 0.01
+#: Durations that are together so many times shorter than from start to end are in another unit.
+_MUCH = 10
+#: What else is told of executions by what came since the one before.
+_SINCE_BEFORE = [PHYSICAL_READS, LOCK_WAIT_NS, IO_WAIT_NS, LOG_WAIT_NS, CLIENT_WAIT_NS]
 #: Columns of events that are columns of statements as they are.
 _PLACES = {
     "time_ns": START_NS,
@@ -109,6 +124,7 @@ class ExecutionEvent(NamedTuple):
     session: int = NOT_KNOWN  # SPID
     transaction: int = NOT_KNOWN
     nest: int = NOT_KNOWN
+    outcome: int = NOT_KNOWN
     wait: Wait = Wait.OTHER
     database: str | None = None
     user: str | None = None
@@ -135,6 +151,22 @@ def plausible(values: NDArray[np.int64], unit: int) -> NDArray[np.int64]:
     return np.where(known, np.where(known, values, 0) * unit, NOT_KNOWN)
 
 
+class _Followed:
+    """What is remembered of sessions between events."""
+
+    def __init__(self) -> None:
+        self.sessions = np.zeros((16, STATE_COLUMNS), np.int64)
+        self.nested = np.zeros((16, MOST_NESTED, NESTED_COLUMNS), np.int64)
+        self.counts = np.zeros(COUNTS, np.int64)
+
+    def follow(self, events: Events, sessions: int) -> None:
+        """Follow *events*, which are written to, of so many *sessions*."""
+        while sessions > len(self.sessions):
+            self.sessions = np.concatenate([self.sessions, np.zeros_like(self.sessions)])
+            self.nested = np.concatenate([self.nested, np.zeros_like(self.nested)])
+        follow(events, self.sessions, self.nested, self.counts)
+
+
 class Executions:
     """Takes events in the order of their files and adds what they say to a recording.
 
@@ -146,10 +178,13 @@ class Executions:
         """Begin with no event."""
         self._recorded = recorded
         self._held = OrderedStatements(recorded.scratch)  # of the statement level, until a batch or call is seen
+        self._of_batches = OrderedStatements(recorded.scratch)  # whole statements of batches, until a batch is seen
         self._slots: dict[int, int] = {}
-        self._sessions = np.zeros((16, STATE_COLUMNS), np.int64)
-        self._nested = np.zeros((16, MOST_NESTED, len(COSTS)), np.int64)
-        self._counts = np.zeros(COUNTS, np.int64)
+        self._followed = _Followed()
+        self._without_inner = _Followed()
+        self._batches = 0
+        self._aborted = [0, 0, 0]  # executions, by level; statements of batches
+        self._took = np.zeros(3)  # executions of which both is known, from start to end, duration: sums
         self._marks: list[str] = []
         self._codes: dict[str, int] = {}
         self._handles: dict[tuple[int, int], int] = {}
@@ -183,15 +218,32 @@ class Executions:
     def finish(self) -> None:
         """Hand over what is left, and say what was concluded; nothing happens a second time."""
         self._flush()
-        counts, self._counts = self._counts.tolist(), np.zeros(COUNTS, np.int64)
+        followed, self._followed = self._followed, _Followed()
+        counts, left = followed.counts.tolist(), int(followed.sessions[:, INSIDE_NOTHING].sum())
         batches, statements = counts[AT_BATCH_LEVEL], counts[AT_STATEMENT_LEVEL]
         lose, say = self._recorded.lose, self._recorded.inferred.append
-        if batches and statements:
+        # what dynamic SQL runs may be noted as a statement of a batch, and lies in a call then
+        within_calls = self._without_inner.counts[HOLDING] > _LEFT_OUT * self._without_inner.counts[TELLING]
+        aborted, self._aborted = self._aborted, [0, 0, 0]
+        if batches and not self._batches and len(self._of_batches) and not within_calls:
+            aborted[BATCH_LEVEL] += aborted[-1]
+            lose("statements inside calls and statements that were recorded, too", statements - len(self._of_batches))
+            for table in self._of_batches.tables():
+                self._recorded.statements.add(table)
+            say("executions are remote procedure calls, and statements of batches: no batch was recorded as completed")
+        elif batches and statements:
             lose("statements inside batches and calls that were recorded, too", statements)
             say(
                 "executions are whole batches and remote procedure calls; statements inside them were recorded, too,"
                 " and left out"
             )
+            outside = counts[OUTSIDE] + left
+            if outside > _LEFT_OUT * statements:
+                self._recorded.warnings.append(
+                    f"{outside:,} of {statements:,} statements lie in no batch or call that was recorded as completed,"
+                    " and are left out; record both (SQL:BatchCompleted and RPC:Completed, or sql_batch_completed and"
+                    " rpc_completed), of all sessions"
+                )
         elif batches:
             say("executions are whole batches and remote procedure calls")
         elif statements:
@@ -208,7 +260,15 @@ class Executions:
                     f"{counts[NOT_NESTED]:,} statements have no nesting level: one that calls others is counted with"
                     " what those took"
                 )
+        self._say_other_unit()
+        given_up = aborted[BATCH_LEVEL if batches else STATEMENT_LEVEL]
+        if given_up:
+            self._recorded.warnings.append(
+                f"{given_up:,} executions were aborted (by a timeout of the client, as a rule): what was left of them"
+                " was not recorded, so they count as shorter than they are"
+            )
         self._held.close()
+        self._of_batches.close()
         lose("events of executions without a duration or a time", counts[NO_DURATION])
         lose("starts of batches, calls and statements", self._beginnings)
         lose("waits without a session", counts[LOST_WAITS])
@@ -227,6 +287,17 @@ class Executions:
             )
             self._unknown_handles = 0
 
+    def _say_other_unit(self) -> None:
+        """Say where durations are much shorter than from start to end."""
+        count, span_ns, duration_ns = map(int, self._took)
+        if span_ns - count * ABOUT_NS > _MUCH * duration_ns:
+            self._recorded.warnings.append(
+                f"{count:,} executions lasted {format_ns(duration_ns)} together by Duration, read as µs, and"
+                f" {format_ns(span_ns)} from StartTime to EndTime: is Duration in ms, as SQL Server 2000 had it? Then"
+                " all durations are 1,000 times as long"
+            )
+        self._took[:] = 0
+
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
         if not waiting:
@@ -234,23 +305,43 @@ class Executions:
         events = new_events(len(waiting))
         for row, event in zip(events, waiting, strict=True):
             row[WHAT], row[WAIT_CLASS] = event.what, event.wait
-            row[START_NS : NEST + 1] = event[2:13]
+            row[START_NS : OUTCOME + 1] = event[2:14]
             if event.text and event.what in WITH_TEXT:
                 row[QUERY : RESETS + 1] = self.ask(event.text, event.what, database=event.database, user=event.user)
         self._add(events)
 
     def _add(self, events: Events) -> None:
+        start_ns, end_ns, duration_ns = (events[:, place] for place in (START_NS, END_NS, DURATION_NS))
+        timed = (start_ns >= 0) & (end_ns >= start_ns) & (duration_ns >= 0)
+        self._took += [some[timed].sum(dtype=np.float64) for some in (timed, end_ns - start_ns, duration_ns)]
+        events[events[:, TRANSACTION] == 0, TRANSACTION] = NOT_KNOWN  # none was open when it ended
         self._beginnings += int(np.count_nonzero(events[:, WHAT] == What.BEGINNING))
         without = events[:, KIND] < 0  # and without a text that would tell
         events[without & (events[:, WHAT] == What.RPC), KIND] = STATEMENT_KINDS.index("rpc")
         events[without & (events[:, WHAT] != What.RPC), KIND] = STATEMENT_KINDS.index("language")
         self._resolve(events)
         self._find_slots(events)
-        follow(events, self._sessions, self._nested, self._counts)
+        inner = np.isin(events[:, WHAT], (What.BATCH, What.PROCEDURE_STATEMENT))
+        calls = events[~inner & ((events[:, WHAT] != What.STATEMENT) | (events[:, NEST] <= 0))]
+        of_batches = calls[:, WHAT] == What.STATEMENT
+        calls[of_batches, WHAT] = What.BATCH  # with all that they called
+        self._without_inner.follow(calls, len(self._slots))
+        self._followed.follow(events, len(self._slots))
+        aborted = events[:, OUTCOME] == ABORTED
+        for level in (BATCH_LEVEL, STATEMENT_LEVEL):
+            self._aborted[level] += int(np.count_nonzero(aborted & (events[:, LEVEL] == level)))
+        self._aborted[-1] += int(np.count_nonzero(of_batches & (calls[:, OUTCOME] == ABORTED)))
+        self._batches += int(np.count_nonzero((events[:, WHAT] == What.BATCH) & (events[:, LEVEL] == BATCH_LEVEL)))
+        # what a session waited for before a statement of a batch ended is none of a later call
+        events[np.ix_(events[:, WHAT] == What.RPC, _SINCE_BEFORE)] = calls[
+            np.ix_(calls[:, WHAT] == What.RPC, _SINCE_BEFORE)
+        ]
+        if not self._batches:
+            self._hand_over(calls[of_batches & (calls[:, LEVEL] == BATCH_LEVEL)], self._of_batches)
         for start in range(0, len(events), _ROWS):
             block = events[start : start + _ROWS]
             self._hand_over(block[block[:, LEVEL] == BATCH_LEVEL], self._recorded.statements)
-            if not self._counts[AT_BATCH_LEVEL]:
+            if not self._followed.counts[AT_BATCH_LEVEL]:
                 self._hand_over(block[block[:, LEVEL] == STATEMENT_LEVEL], self._held)
 
     def _find_slots(self, events: Events) -> None:
@@ -260,9 +351,6 @@ class Executions:
             if session >= 0 and len(self._slots) < _MOST_SESSIONS:
                 self._slots.setdefault(session, len(self._slots))
         events[:, SLOT] = np.array([self._slots.get(session, NOT_KNOWN) for session in found.tolist()], np.int64)[codes]
-        while len(self._slots) > len(self._sessions):
-            self._sessions = np.concatenate([self._sessions, np.zeros_like(self._sessions)])
-            self._nested = np.concatenate([self._nested, np.zeros_like(self._nested)])
 
     def _resolve(self, events: Events) -> None:
         """Give executions of prepared statements their queries."""

@@ -7,7 +7,7 @@ import numpy as np
 from tiersim.traces.query_text import LONGEST
 from tiersim.traces.readers.recorded import Recorded
 from tiersim.traces.readers.sqlserver.coded_texts import CodedTexts
-from tiersim.traces.readers.sqlserver.execution_kernels import NEST, START_NS, WAIT_CLASS, WHAT
+from tiersim.traces.readers.sqlserver.execution_kernels import OUTCOME, START_NS, WAIT_CLASS, WHAT
 from tiersim.traces.readers.sqlserver.executions import ExecutionEvent, Executions, new_events
 from tiersim.traces.schema import NOT_KNOWN
 
@@ -45,7 +45,7 @@ class TextEvents:
         events = new_events(len(waiting))
         events[:, WHAT] = [event.what for event in waiting]
         events[:, WAIT_CLASS] = [event.wait for event in waiting]
-        events[:, START_NS : NEST + 1] = np.array([event[_NUMBERS] for event in waiting], np.int64)
+        events[:, START_NS : OUTCOME + 1] = np.array([event[_NUMBERS] for event in waiting], np.int64)
         texts = [
             None if event.text is None else event.text[:_LONGEST].encode("utf-16-le", "replace") for event in waiting
         ]

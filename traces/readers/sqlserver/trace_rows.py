@@ -26,6 +26,7 @@ from tiersim.traces.readers.sqlserver.text_events import TextEvents
 from tiersim.traces.readers.sqlserver.text_rows import NULLS, raw_tables_of
 from tiersim.traces.readers.sqlserver.xml_events import XmlEvents
 from tiersim.traces.schema import NOT_KNOWN
+from tiersim.units import NS_PER_MS
 
 
 def numbers_of(columns: Mapping[str, tuple[str, int]]) -> tuple[tuple[str, int], ...]:
@@ -48,6 +49,9 @@ _BY_COLUMN_NUMBER = {str(number): name for number, name in COLUMN_NAMES.items()}
 #: Columns of the numbers of an event in their order from its duration on, "" for what SQL Trace has not, and what one
 #: unit is.
 _NUMBERS = numbers_of(TRACE_NUMBERS)
+#: The same before SQL Server 2005, which reported durations in ms (Microsoft, View and analyze traces with Profiler).
+_FIRST_IN_US = 9
+_NUMBERS_IN_MS = numbers_of(TRACE_NUMBERS | {"Duration": ("duration_ns", NS_PER_MS)})
 #: Larger numbers are what a counter of 64 bits shows that was never set.
 _MOST = 1 << 62
 _LONGEST_NUMBER = 20
@@ -76,7 +80,7 @@ def _is_trace(columns: tuple[str, ...]) -> bool:
 def _read_xml(path: Path, opened: Opened, recorded: Recorded) -> None:
     """Add what the events of Profiler's XML say; raises TraceError when it holds none, or most are damaged."""
     found = XmlEvents(opened, "Event")
-    rows = _Rows(path, recorded)
+    rows, seen = _Rows(path, recorded), False
     for event in found:
         columns = {
             column.get("name") or _BY_COLUMN_NUMBER.get(column.get("id", ""), ""): column.text or ""
@@ -84,12 +88,26 @@ def _read_xml(path: Path, opened: Opened, recorded: Recorded) -> None:
             if column.tag == "Column"  # the heading lists the classes that are traced as events with other children
         }
         if columns:
+            if not seen:  # its heading comes first
+                rows.numbers = _numbers_of_version(_version(found))
+            seen = True
             rows.add(event.get("id"), event.get("name"), columns)
     rows.damaged += found.damaged
-    version = _PROVIDER.search(found.outside)
-    if version:
-        recorded.host["version"] = int(version[1])
+    version = _version(found)
+    if version is not None:
+        recorded.host["version"] = version
+    if rows.numbers == _NUMBERS_IN_MS:
+        recorded.inferred.append(f"{path.name}: durations are in ms, as before SQL Server 2005")
     rows.finish("it is cut off within an event" if found.cut else opened.damage)
+
+
+def _version(found: XmlEvents) -> int | None:
+    said = _PROVIDER.search(found.outside)
+    return int(said[1]) if said else None
+
+
+def _numbers_of_version(version: int | None) -> tuple[tuple[str, int], ...]:
+    return _NUMBERS if version is None or version >= _FIRST_IN_US else _NUMBERS_IN_MS
 
 
 def _read_table(path: Path, opened: Opened, recorded: Recorded) -> None:
@@ -117,6 +135,7 @@ class _Rows:
 
     def __init__(self, path: Path, recorded: Recorded) -> None:
         self.damaged = 0
+        self.numbers = _NUMBERS
         self._path = path
         self._recorded = recorded
         self._texts = recorded.of(TextEvents)
@@ -134,7 +153,7 @@ class _Rows:
             self._recorded.lose(OF_SYSTEM, is_system)
             return
         try:
-            self._texts.take(_event(what, columns, self._times))
+            self._texts.take(_event(what, columns, self._times, self.numbers))
         except ValueError:
             self.damaged += 1
             if self.damaged > _ENOUGH and self.damaged > self._events:
@@ -160,9 +179,13 @@ class _Rows:
 _AGAIN = "export it again, with quotes around texts where it is a CSV"
 
 
-def _event(what: What, columns: Mapping[str, str], times: EventTimes) -> ExecutionEvent:
-    """Return an event of SQL Trace; raises ValueError when a number or time of it is none."""
-    numbers = [number_of(columns.get(name), unit) for name, unit in _NUMBERS]
+def _event(
+    what: What, columns: Mapping[str, str], times: EventTimes, named: tuple[tuple[str, int], ...]
+) -> ExecutionEvent:
+    """Return an event of SQL Trace, whose numbers are columns *named* so, each with its unit; raises ValueError when a
+    number or time of it is none.
+    """
+    numbers = [number_of(columns.get(name), unit) for name, unit in named]
     return ExecutionEvent._make(
         (
             what,

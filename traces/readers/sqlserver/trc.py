@@ -59,7 +59,7 @@ _KINDS = {_TEXT: PLACE, _DATABASE: PLACE, _LOGIN: PLACE, _START: MOMENT, _END: M
 )
 _SLOTS = {name: place for place, name in enumerate(_KINDS, start=1)}
 #: Columns that no real file was at hand for.
-_UNCHECKED = ("Reads", "Writes", "CPU", "EndTime", "TransactionID", "LoginName", "IsSystem")
+_UNCHECKED = ("Reads", "Writes", "CPU", "EndTime", "TransactionID", "LoginName", "IsSystem", "Error")
 
 _WHATS = np.full(1 << 16, What.OTHER, np.int64)
 _WHATS[list(CLASSES)] = list(CLASSES.values())

@@ -3,9 +3,9 @@
 import numpy as np
 
 from tiersim.traces.readers.sqlserver.execution_kernels import (
-    COSTS,
     COUNTS,
     MOST_NESTED,
+    NESTED_COLUMNS,
     STATE_COLUMNS,
     follow,
 )
@@ -38,5 +38,5 @@ def compile_readers() -> None:
     fields = np.zeros((0, 0, 2), np.int64)
     values = np.zeros((1, FIRST_FIELD), np.int64)
     scan_xel(data, 0, len(data), WantedEvents(none, fields, none, pairs), values, 0, np.zeros(XEL_COUNTS, np.int64))
-    sessions, nested = np.zeros((1, STATE_COLUMNS), np.int64), np.zeros((1, MOST_NESTED, len(COSTS)), np.int64)
+    sessions, nested = np.zeros((1, STATE_COLUMNS), np.int64), np.zeros((1, MOST_NESTED, NESTED_COLUMNS), np.int64)
     follow(new_events(0), sessions, nested, np.zeros(COUNTS, np.int64))
