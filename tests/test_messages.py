@@ -19,7 +19,7 @@ _REMEDY = re.compile(
 _OTHERWISE = (
     "a point needs block size, depth",  # which says what to measure
     "the server ended the connection",  # a sentence goes on behind it
-    "and {target} holds it",  # nothing is lost
+    "and {bundle.folder} holds it",  # nothing is lost
     "{subject.name}: {what}{known}",  # what is known follows
 )
 #: Words that were used, and the plain ones in their place.

@@ -700,8 +700,8 @@ SCENARIOS = (
     Fault(
         "counters-anew",
         "traces/differences.py",
-        "starts = {name: _ZERO if anew else were.get(name, _ZERO) for name in numbers}",
-        "starts = {name: were.get(name, _ZERO) for name in numbers}",
+        "starts = {key: _ZERO if key in anew else was.start_of(entity, key, one) for key, one in numbers.items()}",
+        "starts = {key: was.start_of(entity, key, one) for key, one in numbers.items()}",
         "What counters counted after a reset is lost.",
         ("tests/test_differences.py::test_a_counter_that_falls_began_anew",),
     ),
