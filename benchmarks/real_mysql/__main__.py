@@ -3,7 +3,6 @@ beside this says how. Needs root and an idle machine; may be ended and begun aga
 """
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -17,6 +16,8 @@ from benchmarks.processes import interrupt_once, told
 from benchmarks.real_mysql.measure import make_template, measure
 from benchmarks.real_mysql.plan import Plan, blocks, read_plan
 from benchmarks.real_mysql.server import find_programs
+from benchmarks.results import pack_cells
+from tiersim.traces.samples import MARIADB
 
 _HERE = Path(__file__).parent
 
@@ -27,14 +28,15 @@ def main() -> int:
     parser.add_argument("out", type=Path, help="a folder for the cells; those that it has are not measured again")
     parser.add_argument("--cells", type=Path, default=_HERE / "cells.toml", help="what to measure")
     parser.add_argument("--short", action="store_true", help="a try of two minutes in place of --cells")
+    parser.add_argument("--keep", action="store_true", help="put what was measured in place of what is kept")
     parser.add_argument("--scratch", type=Path, default=Path("/dev/shm"), help="where the device's file lies meanwhile")
     arguments = parser.parse_args()
     with told():
         interrupt_once()
         plan = read_plan(_HERE / "short.toml" if arguments.short else arguments.cells)
         measure_all(plan, arguments.out.resolve(), arguments.scratch.resolve())
-    results = [json.loads(path.read_text()) for path in sorted(arguments.out.glob("*/result.json"))]
-    (arguments.out / "cells.json").write_text(json.dumps(results, indent=1) + "\n")
+    if arguments.keep:
+        pack_cells(arguments.out, MARIADB)
     return 0
 
 

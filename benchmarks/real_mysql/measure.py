@@ -13,11 +13,10 @@ from benchmarks.real_mysql.accounts import Transactions, fill, transact
 from benchmarks.real_mysql.figures import Looked, figures_of
 from benchmarks.real_mysql.plan import Cell, Plan
 from benchmarks.real_mysql.server import DATABASE, Programs, Server, initialize, running
+from tiersim.scenarios.validation.matrix_cells import COUNTERS
 from tiersim.traces.readers.mysql.settings import KEPT
 from tiersim.traces.recorders.mysql.views import QUERIES, VARIABLES
 
-#: What a recording is: a file for each table before and after, and what sysbench printed.
-COUNTERS = "counters"
 #: As a drive has them, so that the server writes no smaller part of its log.
 _SECTOR_BYTES, _PAGE_BYTES = 4096, 16_384
 #: Of a server that is filled: what is written for safety alone is not waited for, and all pages fit.

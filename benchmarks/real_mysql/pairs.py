@@ -1,10 +1,10 @@
 """Predict each measured cell from every other of its load, as a user would:
 ``python -m benchmarks.real_mysql.pairs OUT``.
 
-OUT is what ``benchmarks.real_mysql`` measured. A prediction sees the counters of one cell, what sysbench printed of it,
-its pool and its cap, and how long requests of the device took without a cap; of the other cell its pool, its cap, the
-size of its redo log, and whether it has a binary log. What was predicted is kept in OUT/pairs.json until the model
-changes: ``--again``.
+OUT is what ``benchmarks.real_mysql`` measured; an empty folder, or none, gets what was measured and kept. A prediction
+sees the counters of one cell, what sysbench printed of it, its pool and its cap, and how long requests of the device
+took without a cap; of the other cell its pool, its cap, the size of its redo log, and whether it has a binary log. What
+was predicted is kept in OUT/pairs.json until the model changes: ``--again``.
 """
 
 import argparse
@@ -17,15 +17,16 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from benchmarks.real_mysql.measure import COUNTERS
 from tiersim.errors import TiersimError
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.replay import replay_statements_all
 from tiersim.scenarios.validation.innodb_cells import scenario_of
+from tiersim.scenarios.validation.matrix_cells import COUNTERS
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
+from tiersim.traces.samples import mariadb
 
 #: What is measured of a cell, and predicted.
 Cell = Mapping[str, Any]
@@ -144,10 +145,15 @@ def _alike(one: Cell, other: Cell) -> bool:
 
 
 def device_ms_of(source: Cell, cells: Sequence[Cell]) -> dict[str, float]:
-    """Return how long requests of the device took without a cap: in the cell itself, or in those of its load."""
+    """Return how long requests of the device took without a cap: in the cell itself, or in those of its load.
+
+    A write takes as long as a read: the mean of writes, which the kernel counts, is that of pages of batches, each of
+    which waits for the 127 that are written with it.
+    """
     free = [one for one in cells if not one["read_iops"] and one["workload"] == source["workload"]]
     seen = [source] if not source["read_iops"] else free
-    return {name: mean(one["device_ms"][name] for one in seen) for name in ("read", "write", "flush")}
+    read_ms, flush_ms = (mean(one["device_ms"][name] for one in seen) for name in ("read", "flush"))
+    return {"read": read_ms, "write": read_ms, "flush": flush_ms}
 
 
 def predict(source: Cell, targets: Sequence[Cell], cells: Sequence[Cell]) -> dict[str, Predicted]:
@@ -247,6 +253,9 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--again", action="store_true", help="predict all anew")
     arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    if not cells_of(arguments.out):
+        mariadb(arguments.out)
     cells = cells_of(arguments.out)
     path = arguments.out / "pairs.json"
     known: dict[str, dict[str, Any]] = {}

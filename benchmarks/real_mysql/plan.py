@@ -7,7 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, parse_bytes, read_model
+from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
+from tiersim.units import parse_bytes
 
 Workload = Literal["select_zipf", "update_zipf", "mixed"]
 

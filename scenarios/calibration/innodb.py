@@ -31,6 +31,8 @@ _MATTERS = 0.01
 #: First words, and words anywhere, of statements of monitoring.
 _MONITORS = ("show", "set", "explain", "truncate", "flush")
 _VIEWS = ("performance_schema", "information_schema", "innodb_")
+#: A group of commits that takes longer may have waited for something else, such as a cap.
+_FAST_MS = 1.0
 #: Stands for digests where all were the recorder's, so that queries were counted then.
 _NONE = "none"
 SAID = (
@@ -70,8 +72,9 @@ class InnoDBCounters:
         if self._names is None:
             self._names = NamedTables(self.tables)
         if self._before is not None:
+            known = dict(self._sums)
             self._divide(values)
-            self._time_flushes(values, snapshot.time_ns)
+            self._time_flushes(values, snapshot.time_ns, known)
         self._before_ns = snapshot.time_ns
         self._before = {key: dict(one) for key, one in values.items()}
         for (subject, entity, name), total in self._sums.items():
@@ -161,10 +164,17 @@ class InnoDBCounters:
         for entity, weight in weights.items():
             self._add("query", entity, "cpu_user_ms", min(cpu_ms * weight / whole if whole else 0.0, weight))
 
-    def _time_flushes(self, values: Mapping[tuple[str, str], Values], time_ns: int | None) -> None:
+    def _time_flushes(
+        self,
+        values: Mapping[tuple[str, str], Values],
+        time_ns: int | None,
+        known: Mapping[tuple[str, str, str], float],
+    ) -> None:
         """Tell how long a write and a flush of the redo log take together where the server does not: MariaDB counts
         the writes alone, one a group. A COMMIT waits for its group, and for half of the one before if that is on its
-        way.
+        way. Where nobody commits by a statement, those that change rows wait for it, beside their reads and processor
+        time (*known* is what the sums were before); if a group would take longer than a fast log does, they may have
+        waited for anything.
         """
         if (
             self._before_ns is None
@@ -175,17 +185,42 @@ class InnoDBCounters:
         writes = self._grown(values, "log", "log", "writes")
         if not writes or "flushes" in values.get(("log", "log"), {}):
             return
-        calls = waited_ms = 0.0
-        for entity in (entity for subject, entity in values if subject == "query"):
-            if role_of(self.texts.get(entity, "")) is Role.COMMITS:
-                calls += self._grown(values, "query", entity, "calls")
-                waited_ms += self._grown(values, "query", entity, "exec_ms")
-        if not calls or time_ns <= self._before_ns:
+        calls, waited_ms = self._commits(values)
+        is_told = calls > 0
+        if not is_told:
+            calls, waited_ms = self._changes(values, known)
+        if not calls or waited_ms <= 0 or time_ns <= self._before_ns:
             return
         took_ms = group_ms(writes * 1e6 / (time_ns - self._before_ns), waited_ms / calls)
+        if not is_told and took_ms > _FAST_MS:
+            return
         self._add("log", "log", "flushes", writes)
         for name in ("write_ms", "flush_ms"):
             self._add("log", "log", name, writes * took_ms / 2)
+
+    def _commits(self, values: Mapping[tuple[str, str], Values]) -> tuple[float, float]:
+        """Return how many COMMITs there were, and how long they took together."""
+        queries = [entity for subject, entity in values if subject == "query"]
+        commits = [entity for entity in queries if role_of(self.texts.get(entity, "")) is Role.COMMITS]
+        calls, took_ms = (
+            sum(self._grown(values, "query", entity, name) for entity in commits) for name in ("calls", "exec_ms")
+        )
+        return calls, took_ms
+
+    def _changes(
+        self, values: Mapping[tuple[str, str], Values], known: Mapping[tuple[str, str, str], float]
+    ) -> tuple[float, float]:
+        """Return how many statements changed rows, and how long they took together without reads and processors."""
+        calls = took_ms = 0.0
+        for entity in (entity for subject, entity in values if subject == "query"):
+            if not changes_rows(self.texts.get(entity, "")):
+                continue
+            calls += self._grown(values, "query", entity, "calls")
+            took_ms += self._grown(values, "query", entity, "exec_ms")
+            for name in ("read_ms", "cpu_user_ms"):
+                key = "query", entity, name
+                took_ms -= self._sums.get(key, 0.0) - known.get(key, 0.0)
+        return calls, took_ms
 
     def _add(self, subject: str, entity: str, name: str, amount: float) -> None:
         key = subject, entity, name
