@@ -11,6 +11,7 @@ from benchmarks.real_mysql.accounts import Transactions
 from benchmarks.real_mysql.figures import Looked, figures_of
 from benchmarks.real_mysql.pairs import Pair, Predicted, cells_of, device_ms_of, every, kind_of, pairs_of, table
 from benchmarks.real_mysql.plan import blocks, read_plan
+from tiersim.traces.samples import mariadb
 
 BENCH = Path(__file__).parents[1] / "benchmarks" / "real_mysql"
 PRINTED = """\
@@ -131,6 +132,14 @@ def cell(name: str, tps: float, iops: int = 0, **more: Any) -> dict[str, Any]:
 
 
 CELLS = [cell("free", 1000), cell("mild", 800, 2000), cell("slow", 200, 300), cell("other", 900, buffer_pool_mb=512)]
+
+
+def test_kept_cells_are_those_of_the_plan_with_what_a_prediction_sees(tmp_path: Path) -> None:
+    mariadb(tmp_path)
+    cells = cells_of(tmp_path)
+    (block,) = blocks(read_plan(BENCH / "cells.toml"))
+    assert {one["name"] for one in cells} == {one.name for one in block}
+    assert all((one["folder"] / "counters" / "sysbench.txt").exists() for one in cells)
 
 
 def test_a_cap_is_mild_or_saturates() -> None:
