@@ -18,7 +18,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import Pool
 from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
 from tiersim.scenarios.statements.queries import changes_rows
 from tiersim.traces.bundle import RequestWriter
-from tiersim.traces.differences import EntityChange, read_counters
+from tiersim.traces.differences import EntityChange, of_log, read_counters
 from tiersim.traces.statistics import Values
 from tiersim.units import NS_PER_MS, NS_PER_S
 
@@ -107,6 +107,27 @@ def test_a_change_that_commits_by_itself_waits_for_the_log_as_long_as_one_with_a
     }
     log: dict[tuple[str, str], Values] = {("log", "log"): {"flushes": Decimal(CALLS), "flush_ms": CALLS * FLUSH_MS / 2}}
     assert cpu_ms(tmp_path / "explicit.trace", explicit, log, seen) < 0.02 * whole
+
+
+@pytest.mark.parametrize(("changes_per_ms", "group_ms"), [(8.0, 0.4), (0.2, None)])
+def test_changes_that_commit_by_themselves_tell_how_long_a_fast_log_takes(
+    tmp_path: Path, changes_per_ms: float, group_ms: float | None
+) -> None:
+    """Of 20 s, 4 changes a group: 8 clients wait all the time, which is more than a group, or much more, takes."""
+    calls = int(20_000 * changes_per_ms)
+    said = {
+        ("query", UPDATE): counted(calls, Decimal(8) / Decimal(str(changes_per_ms)), UPDATE_MS),
+        ("log", "log"): {"writes": Decimal(calls // 4), "bytes": Decimal(100 * calls)},
+    }
+    first = {key: {name: Decimal(0) for name in values} for key, values in said.items()}
+    bundle(tmp_path / "a.trace", [(0, first), (20 * NS_PER_S, said)], TEXTS)
+    found = read_counters(tmp_path / "a.trace", prepare=InnoDBCounters(tmp_path / "a.trace").with_pages).found
+    flushes, took = (of_log(found, name) for name in ("flushes", "flush_ms"))
+    if group_ms is None:
+        assert flushes == 0
+    else:
+        assert 2 * took / flushes == pytest.approx(group_ms, rel=0.3)
+        assert 2 * took / flushes <= 20_000 / flushes + 1e-6  # one after the other
 
 
 def test_what_lookups_wait_for_is_not_taken_for_commits(tmp_path: Path) -> None:

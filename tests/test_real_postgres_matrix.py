@@ -14,7 +14,7 @@ from benchmarks.real_postgres.less import lessened
 from benchmarks.real_postgres.matrix import blocks, chosen
 from benchmarks.real_postgres.pairs import _drawn, table
 from benchmarks.real_postgres.plan import read_plan
-from benchmarks.real_postgres.results import pack_cells
+from benchmarks.results import pack_cells
 from tiersim.devices.catalogue import read_device
 from tiersim.devices.cloud.token_bucket import TokenBucket
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of, kind_of, log_device, pools_of, scaled_by_cap

@@ -9,10 +9,10 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from benchmarks.processes import interrupt_once, told
 from benchmarks.real_postgres.campaign import campaign
 from benchmarks.real_postgres.dips import scatter
 from benchmarks.real_postgres.plan import cells, read_plan
-from benchmarks.real_postgres.processes import interrupt_once, told
 from benchmarks.real_postgres.results import keep
 
 _HERE = Path(__file__).parent

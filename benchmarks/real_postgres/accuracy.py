@@ -10,9 +10,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.processes import interrupt_once, told
 from benchmarks.real_postgres.campaign import campaign
 from benchmarks.real_postgres.plan import Cell, cells, read_plan
-from benchmarks.real_postgres.processes import interrupt_once, told
 from benchmarks.real_postgres.runs import conditions_of, keep_runs
 from benchmarks.real_postgres.scores import Compared, document, scatters, table, verdicts
 from tiersim.scenarios.validation.cell_figures import Conditions, Figures, MeasuredRun, read_runs

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from benchmarks.real_postgres import device, processes
-from benchmarks.real_postgres.errors import BenchError
+from benchmarks import device, processes
+from benchmarks.errors import BenchError
 from benchmarks.real_postgres.measure import make_template, measure
 from benchmarks.real_postgres.plan import Cell, Plan
 from benchmarks.real_postgres.server import find_programs

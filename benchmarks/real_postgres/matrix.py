@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.processes import interrupt_once, told
 from benchmarks.real_postgres.campaign import campaign
 from benchmarks.real_postgres.plan import Cell, Plan, cells, read_plan
-from benchmarks.real_postgres.processes import interrupt_once, told
-from benchmarks.real_postgres.results import pack_cells
+from benchmarks.results import pack_cells
 from tiersim.traces.samples import MATRIX
 
 _PLAN = Path(__file__).parent / "matrix.toml"

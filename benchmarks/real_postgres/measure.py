@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.real_postgres import device
+from benchmarks import device
+from benchmarks.commands import run
+from benchmarks.device import REQUESTS, Device
+from benchmarks.processes import before_others
 from benchmarks.real_postgres.checkpoints import LOG_PREFIX, Checkpoint, parse
-from benchmarks.real_postgres.commands import run
 from benchmarks.real_postgres.counters import counted
-from benchmarks.real_postgres.device import REQUESTS, Device
 from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, throughput
 from benchmarks.real_postgres.pgbench import Transactions, age, fill, prewarm, transact
 from benchmarks.real_postgres.plan import Cell, Plan
-from benchmarks.real_postgres.processes import before_others
 from benchmarks.real_postgres.server import DATABASE, Programs, Server, initialize, running
 from benchmarks.real_postgres.watched import Watched, sampling
 from tiersim.scenarios.validation.cell_figures import slow_share

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.real_postgres.commands import run
-from benchmarks.real_postgres.errors import BenchError
+from benchmarks.commands import run
+from benchmarks.errors import BenchError
 from benchmarks.real_postgres.plan import Cell, Load
 from benchmarks.real_postgres.server import DATABASE, EXTENSIONS, Server
 from tiersim.scenarios.validation.cell_figures import Script

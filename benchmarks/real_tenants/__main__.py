@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.real_postgres.processes import interrupt_once, told
+from benchmarks.processes import interrupt_once, told
 from benchmarks.real_tenants.compare import compare
 from benchmarks.real_tenants.measure import Bench
 from benchmarks.real_tenants.plan import Plan, read_plan

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.real_postgres.commands import run
+from benchmarks.commands import run
 
 _HERE = Path(__file__).parent
 _LAST, _TOKENS, _SLICE_NS, _ROOM, _USED = range(5)

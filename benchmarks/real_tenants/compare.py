@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.errors import BenchError
 from benchmarks.real_postgres.dips import scatter
-from benchmarks.real_postgres.errors import BenchError
 from benchmarks.real_tenants.plan import Plan
 from benchmarks.real_tenants.predict import PREDICTION, alone
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.real_postgres import processes
+from benchmarks import processes
+from benchmarks.commands import run
+from benchmarks.errors import BenchError
 from benchmarks.real_postgres.checkpoints import LOG_PREFIX, parse
-from benchmarks.real_postgres.commands import run
-from benchmarks.real_postgres.errors import BenchError
 from benchmarks.real_postgres.pgbench import Transactions, age, fill, prewarm, transact
 from benchmarks.real_postgres.server import DATABASE, Programs, Server, find_programs, initialize, running
 from benchmarks.real_tenants.allowance import KINDS, Allowance

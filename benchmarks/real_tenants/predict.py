@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.real_postgres.commands import run
-from benchmarks.real_postgres.errors import BenchError
+from benchmarks.commands import run
+from benchmarks.errors import BenchError
 from benchmarks.real_tenants.plan import Plan
 from tiersim.cli.tenants import replay_tenants
 from tiersim.scenarios.library import load_scenario

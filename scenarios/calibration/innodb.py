@@ -31,6 +31,8 @@ _MATTERS = 0.01
 #: First words, and words anywhere, of statements of monitoring.
 _MONITORS = ("show", "set", "explain", "truncate", "flush")
 _VIEWS = ("performance_schema", "information_schema", "innodb_")
+#: A group of commits that takes longer may have waited for something else, such as a cap.
+_FAST_MS = 1.0
 #: Stands for digests where all were the recorder's, so that queries were counted then.
 _NONE = "none"
 #: What is divided, and by which counts; what a snapshot lacks one of has is divided with what the next one has.
@@ -61,6 +63,7 @@ class InnoDBCounters:
     _since_ns: int | None = None  # when the last snapshot that was divided was taken
     _grown: dict[tuple[str, str, str], float] = field(default_factory=dict)  # since then
     _read_ms: dict[str, float] = field(default_factory=dict)  # of it, by query
+    _cpu_ms: dict[str, float] = field(default_factory=dict)
     _sums: dict[tuple[str, str, str], float] = field(default_factory=dict)
     _names: NamedTables | None = None
 
@@ -94,6 +97,7 @@ class InnoDBCounters:
             self._since_ns = snapshot.time_ns
             self._grown.clear()
             self._read_ms.clear()
+            self._cpu_ms.clear()
         if first:
             self._begin(values)
         for (subject, entity, name), total in self._sums.items():
@@ -205,29 +209,51 @@ class InnoDBCounters:
             weights[entity] = max(took - self._read_ms.get(entity, 0.0), 0.0)
         whole = sum(weights.values())
         for entity, weight in weights.items():
-            self._add("query", entity, _CPU, min(cpu_ms * weight / whole if whole else 0.0, weight))
+            self._cpu_ms[entity] = min(cpu_ms * weight / whole if whole else 0.0, weight)
+            self._add("query", entity, _CPU, self._cpu_ms[entity])
 
     def _time_flushes(self, values: Mapping[tuple[str, str], Values], time_ns: int | None) -> None:
         """Tell how long a write and a flush of the redo log take together where the server does not: MariaDB counts
         the writes alone, one a group. A COMMIT waits for its group, and for half of the one before if that is on its
-        way.
+        way. Where nobody commits by a statement, those that change rows wait for it, beside their reads and processor
+        time; if a group would take longer than a fast log does, they may have waited for anything.
         """
         if self._since_ns is None or time_ns is None or self._growth("binary log", "binary log", "transactions"):
             return
         writes = self._growth("log", "log", "writes")
         if not writes or "flushes" in values.get(("log", "log"), {}):
             return
-        calls = waited_ms = 0.0
-        for entity in (entity for subject, entity in values if subject == "query"):
-            if role_of(self.texts.get(entity, "")) is Role.COMMITS:
-                calls += self._growth("query", entity, "calls")
-                waited_ms += self._growth("query", entity, "exec_ms")
-        if not calls or time_ns <= self._since_ns:
+        calls, waited_ms = self._commits(values)
+        is_told = calls > 0
+        if not is_told:
+            calls, waited_ms = self._changes(values)
+        if not calls or waited_ms <= 0 or time_ns <= self._since_ns:
             return
         took_ms = group_ms(writes * 1e6 / (time_ns - self._since_ns), waited_ms / calls)
+        if not is_told and took_ms > _FAST_MS:
+            return
         self._add("log", "log", "flushes", writes)
         for name in ("write_ms", "flush_ms"):
             self._add("log", "log", name, writes * took_ms / 2)
+
+    def _commits(self, values: Mapping[tuple[str, str], Values]) -> tuple[float, float]:
+        """Return how many COMMITs there were, and how long they took together."""
+        queries = [entity for subject, entity in values if subject == "query"]
+        commits = [entity for entity in queries if role_of(self.texts.get(entity, "")) is Role.COMMITS]
+        calls, took_ms = (
+            sum(self._growth("query", entity, name) for entity in commits) for name in ("calls", "exec_ms")
+        )
+        return calls, took_ms
+
+    def _changes(self, values: Mapping[tuple[str, str], Values]) -> tuple[float, float]:
+        """Return how many statements changed rows, and how long they took together without reads and processors."""
+        calls = took_ms = 0.0
+        for entity in (entity for subject, entity in values if subject == "query"):
+            if changes_rows(self.texts.get(entity, "")):
+                calls += self._growth("query", entity, "calls")
+                took_ms += self._growth("query", entity, "exec_ms")
+                took_ms -= self._read_ms.get(entity, 0.0) + self._cpu_ms.get(entity, 0.0)
+        return calls, took_ms
 
     def _add(self, subject: str, entity: str, name: str, amount: float) -> None:
         key = subject, entity, name

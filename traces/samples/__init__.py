@@ -19,6 +19,8 @@ UNSEEN = Path(__file__).parent / "unseen.tar.xz"
 BIG_TABLES = Path(__file__).parent / "big-tables.tar.xz"
 #: Runs of a real MariaDB; :func:`innodb` unpacks them.
 INNODB = Path(__file__).parent / "innodb.tar.xz"
+#: Runs of a real MariaDB from which others are predicted; :func:`mariadb` unpacks them.
+MARIADB = Path(__file__).parent / "mariadb.tar.xz"
 
 
 def pgbench() -> bytes:
@@ -116,6 +118,16 @@ def innodb(folder: Path) -> None:
     O_DIRECT, 512 MiB of redo. Recorded for this project.
     """
     _extract(INNODB.read_bytes(), folder)
+
+
+def mariadb(folder: Path) -> None:
+    """Unpack 16 cells of a real MariaDB into *folder*, each into one of its name: ``result.json`` and ``counters``.
+
+    MariaDB 10.11 on 2 cores, the 8 clients of sysbench beside it, the loads of :func:`innodb` on pools of 64 MiB to 1
+    GiB, without a cap and with some, one with a small redo log and one with a binary log. Recorded for this project by
+    ``benchmarks/real_mysql``.
+    """
+    _extract(MARIADB.read_bytes(), folder)
 
 
 def unpack(folder: Path, target: Path) -> None:

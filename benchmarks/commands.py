@@ -3,7 +3,7 @@
 import subprocess
 from collections.abc import Sequence
 
-from benchmarks.real_postgres.errors import BenchError
+from benchmarks.errors import BenchError
 
 
 def run(command: Sequence[str], environment: dict[str, str] | None = None) -> str:

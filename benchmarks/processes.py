@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from benchmarks.real_postgres.errors import BenchError
+from benchmarks.errors import BenchError
 from tiersim.errors import TiersimError
 
 _CONTEXT = multiprocessing.get_context("fork")

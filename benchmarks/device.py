@@ -9,14 +9,14 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from benchmarks.real_postgres.commands import run
-from benchmarks.real_postgres.errors import BenchError
+from benchmarks.commands import run
+from benchmarks.errors import BenchError
 
 _THROTTLE = Path("/sys/fs/cgroup/blkio")
 _FILES = [_THROTTLE / f"blkio.throttle.{direction}_iops_device" for direction in ("read", "write")]
@@ -25,6 +25,7 @@ _PAGE_BYTES, _PROBES = 8192, 4000
 _SEGMENT_BYTES, _SYNCS = 16 << 20, 1000
 #: What ``/sys/block/*/stat`` counts (Documentation/block/stat.rst), by its place there.
 REQUESTS = {"reads": 0, "sectors_read": 2, "writes": 4, "sectors_written": 6, "flushes": 15}
+_TIMES = {"read": 3, "write": 7, "flush": 16}
 
 
 def check() -> None:
@@ -56,20 +57,27 @@ class Device:
 
     def counted(self) -> dict[str, int]:
         """Requests so far."""
+        return self._stat(REQUESTS)
+
+    def times_ms(self) -> dict[str, int]:
+        """How long all reads, writes and flushes so far took together."""
+        return self._stat(_TIMES)
+
+    def _stat(self, places: Mapping[str, int]) -> dict[str, int]:
         fields = (self._system / "stat").read_text().split()
-        return {name: int(fields[place]) for name, place in REQUESTS.items()}
+        return {name: int(fields[place]) for name, place in places.items()}
 
 
-def latency_ns(file: Path) -> int:
+def latency_ns(file: Path, page_bytes: int = _PAGE_BYTES) -> int:
     """Return the median time of reads of a page of a file on the device, one after the other, past the page cache."""
-    pages = file.stat().st_size // _PAGE_BYTES
+    pages = file.stat().st_size // page_bytes
     draw = random.Random(1)
-    page = mmap.mmap(-1, _PAGE_BYTES)  # aligned, as direct IO wants it
+    page = mmap.mmap(-1, page_bytes)  # aligned, as direct IO wants it
     opened = os.open(file, os.O_RDONLY | os.O_DIRECT)
     try:
         took = []
         for _ in range(_PROBES):
-            offset = _PAGE_BYTES * draw.randrange(pages)
+            offset = page_bytes * draw.randrange(pages)
             began = time.perf_counter_ns()
             os.preadv(opened, [page], offset)
             took.append(time.perf_counter_ns() - began)
@@ -81,8 +89,8 @@ def latency_ns(file: Path) -> int:
 
 def log_times_ns(folder: Path) -> dict[str, int]:
     """Return how long a device takes for a log in *folder*, medians of writes one after the other over a file that is
-    there: ``write``, of a page past the page cache; ``synced`` and ``synced_64k``, of a page and of 64 KiB with the
-    fdatasync behind it, as the server does it.
+    there: ``write``, of a page past the page cache, ``write_synced`` with an fdatasync behind it; ``synced`` and
+    ``synced_64k``, of a page and of 64 KiB by way of the page cache, with the fdatasync.
     """
     file = folder / "probe"
     file.write_bytes(bytes(_SEGMENT_BYTES))
@@ -99,7 +107,10 @@ def log_times_ns(folder: Path) -> dict[str, int]:
         opened = os.open(file, os.O_WRONLY | os.O_DIRECT)
         try:
             with mmap.mmap(-1, _PAGE_BYTES) as page:
-                return {"write": _median_ns(opened, page, lambda _: None)} | synced
+                return {
+                    "write": _median_ns(opened, page, lambda _: None),
+                    "write_synced": _median_ns(opened, page, os.fdatasync),
+                } | synced
         finally:
             os.close(opened)
     finally:
@@ -129,12 +140,38 @@ def copy_image(source: Path, target: Path) -> None:
     run(["cp", "--sparse=always", str(source), str(target)])
 
 
+def copy_whole_image(source: Path, target: Path) -> None:
+    """Copy an image to blocks of its own on a disk, none of which is a hole, nor stays in memory."""
+    run(["cp", "--sparse=never", "--reflink=never", str(source), str(target)])
+    to_disk(target)
+
+
+def rewrite(file: Path) -> None:
+    """Write a file over with what it holds: its blocks are no longer such as were never written."""
+    with file.open("r+b") as opened:
+        while block := opened.read(_SEGMENT_BYTES):
+            opened.seek(-len(block), os.SEEK_CUR)
+            opened.write(block)
+    to_disk(file)
+
+
+def to_disk(file: Path) -> None:
+    """Wait until a file is on its disk, and forget it in memory."""
+    opened = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+        os.posix_fadvise(opened, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(opened)
+
+
 @contextmanager
-def attached(image: Path, mount: Path) -> Iterator[Device]:
+def attached(image: Path, mount: Path, sector_bytes: int | None = None) -> Iterator[Device]:
     """Mount an image until the block ends; the file behind the device is read and written past the page cache."""
     mount.mkdir()
     try:
-        path = run(["losetup", "--find", "--show", "--direct-io=on", str(image)]).strip()
+        sectors = [] if sector_bytes is None else [f"--sector-size={sector_bytes}"]
+        path = run(["losetup", "--find", "--show", "--direct-io=on", *sectors, str(image)]).strip()
         device = Device(path, mount)
         try:
             run(["mount", "-o", "noatime", path, str(mount)])
