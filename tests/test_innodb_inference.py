@@ -203,6 +203,20 @@ def test_processor_time_is_divided_in_each_interval_alike(tmp_path: Path) -> Non
     assert each[0] / each[1] == pytest.approx((took[0] - reads[0]) / (took[1] - reads[1]), rel=0.01)
 
 
+def test_processor_time_that_was_counted_is_not_lost_where_reads_take_all_of_the_time(tmp_path: Path) -> None:
+    """The clock of the files says more than that of the queries; of each, the fastest execution tells how CPU divides:
+    3 to 1.
+    """
+    moments = [moment(1000 * place, 1000 * place, 1000 * place, 0, 400 * place) for place in range(3)]
+    for one in moments:
+        one["file", "shop/items.ibd"]["read_ms"] = Decimal(8) * Decimal(str(one["file", "shop/items.ibd"]["reads"]))
+        one["query", LOOKUP]["exec_min_ms"] = Decimal("0.3")
+        one["query", CHANGE]["exec_min_ms"] = Decimal("0.1")
+    queries, _ = inferred(tmp_path, *moments)
+    each = [float(queries[one].number("cpu_user_ms") or 0) for one in (LOOKUP, CHANGE)]
+    assert each == pytest.approx([600, 200], abs=2)
+
+
 def test_the_redo_of_a_replica_is_not_that_of_the_few_statements_that_it_executes(tmp_path: Path) -> None:
     """It changes 100,000 rows for its primary, and one a second for a heartbeat."""
     moments = [moment(1000 * at, 30 * at, 10 * at, 10**8 * at, rows_updated=10**5 * at) for at in range(2)]

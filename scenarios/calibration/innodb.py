@@ -200,16 +200,17 @@ class InnoDBCounters:
         cpu_ms = self._growth("database", "*", "cpu_ms")
         if not cpu_ms:
             return
-        weights = {}
+        weights, most_ms = {}, {}
         for entity in queries:
             took = self._growth("query", entity, "exec_ms")
-            if role_of(self.texts.get(entity, "")) is Role.COMMITS:
-                fastest = values["query", entity].get("exec_min_ms", 0)
-                took = min(took, float(fastest) * self._growth("query", entity, "calls"))
-            weights[entity] = max(took - self._read_ms.get(entity, 0.0), 0.0)
+            fastest = float(values["query", entity].get("exec_min_ms", 0)) * self._growth("query", entity, "calls")
+            took = min(took, fastest) if role_of(self.texts.get(entity, "")) is Role.COMMITS else took
+            # reads of slow storage take nearly all of the time, and are counted by another clock
+            weights[entity] = max(took - self._read_ms.get(entity, 0.0), min(took, fastest))
+            most_ms[entity] = took
         whole = sum(weights.values())
         for entity, weight in weights.items():
-            self._cpu_ms[entity] = min(cpu_ms * weight / whole if whole else 0.0, weight)
+            self._cpu_ms[entity] = min(cpu_ms * weight / whole if whole else 0.0, most_ms[entity])
             self._add("query", entity, _CPU, self._cpu_ms[entity])
 
     def _time_flushes(self, values: Mapping[tuple[str, str], Values], time_ns: int | None) -> None:
