@@ -207,11 +207,13 @@ def test_processor_time_that_was_counted_is_not_lost_where_reads_take_all_of_the
     """The clock of the files says more than that of the queries; of each, the fastest execution tells how CPU divides:
     3 to 1.
     """
-    moments = [moment(1000 * place, 1000 * place, 1000 * place, 0, 400 * place) for place in range(3)]
-    for one in moments:
-        one["file", "shop/items.ibd"]["read_ms"] = Decimal(8) * Decimal(str(one["file", "shop/items.ibd"]["reads"]))
-        one["query", LOOKUP]["exec_min_ms"] = Decimal("0.3")
-        one["query", CHANGE]["exec_min_ms"] = Decimal("0.1")
+    fastest_ms = {("query", LOOKUP): "0.3", ("query", CHANGE): "0.1"}
+    moments = []
+    for count in (0, 1000, 2000):
+        one = moment(count, count, count, 0, count * 4 // 10)
+        file: Counts = {("file", "shop/items.ibd"): {"reads": Decimal(count), "read_ms": Decimal(8 * count)}}
+        fastest = {key: {**one[key], "exec_min_ms": Decimal(ms)} for key, ms in fastest_ms.items()}
+        moments.append({**one, **file, **fastest})
     queries, _ = inferred(tmp_path, *moments)
     each = [float(queries[one].number("cpu_user_ms") or 0) for one in (LOOKUP, CHANGE)]
     assert each == pytest.approx([600, 200], abs=2)
