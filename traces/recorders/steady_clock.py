@@ -1,5 +1,6 @@
 """A server's clock as one that is never set: what it says by the recorder's own clock, which only counts on."""
 
+import sys
 import time
 
 from tiersim.units import NS_PER_S
@@ -12,8 +13,9 @@ def steady_ns(*, local: bool) -> int:
     """Return the time of a clock that is never set. It stands still while this machine is suspended only where the
     server is *local*, which is suspended, too: another one goes on. Linux alone has such a clock.
     """
-    boot = None if local else getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic_ns() if boot is None else time.clock_gettime_ns(boot)
+    if local or sys.platform != "linux" or not hasattr(time, "clock_gettime_ns"):
+        return time.monotonic_ns()
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 class SteadyClock:
