@@ -24,7 +24,7 @@ from tiersim.traces.readers import import_trace
 from tiersim.traces.readers.mysql.views import view_of
 from tiersim.traces.recorders.mysql import record_mysql
 from tiersim.traces.recorders.mysql.by_hand import GRANTS, commands
-from tiersim.traces.recorders.mysql.connection import options_of
+from tiersim.traces.recorders.mysql.connection import MysqlConnection, options_of
 from tiersim.traces.recorders.mysql.snapshots import MysqlSnapshots
 from tiersim.traces.recorders.mysql.views import MOMENT, QUERIES, VARIABLES, queries_of
 from tiersim.traces.recorders.rounds import NotShownError, Plan
@@ -157,7 +157,7 @@ def test_the_host_is_counted_beside_a_server_of_this_machine(server: MariadbServ
     assert isinstance(said.of("memory")["host"].last["total_bytes"], Decimal)
 
 
-class Elsewhere:
+class Elsewhere(MysqlConnection):
     """A server on another machine that shows its status alone; so many seconds pass between two snapshots by its
     clock.
     """
@@ -184,7 +184,7 @@ class Elsewhere:
 
 def test_a_clock_that_was_set_is_no_restart() -> None:
     """The server tells its uptime by that clock."""
-    snapshots = MysqlSnapshots(Elsewhere(100))  # type: ignore[arg-type]
+    snapshots = MysqlSnapshots(Elsewhere(100))
     said = differences([snapshots.take(), snapshots.take()])
     assert any("clock was set forward by 100 s" in one for one in snapshots.recorded.warnings)
     assert said.restarts == 0
@@ -196,7 +196,7 @@ def test_a_server_goes_on_while_the_machine_of_its_recorder_sleeps(monkeypatch: 
     """For half an hour, in which Linux's monotonic clock stands still: its counts are those of half an hour."""
     passed_s = iter([0, 0, 1800, 1800])  # asked, and answered
     monkeypatch.setattr("time.clock_gettime_ns", lambda _: next(passed_s) * 10**9)
-    snapshots = MysqlSnapshots(Elsewhere(1800))  # type: ignore[arg-type]
+    snapshots = MysqlSnapshots(Elsewhere(1800))
     said = differences([snapshots.take(), snapshots.take()])
     assert not any("clock was set" in one for one in snapshots.recorded.warnings)
     assert said.span_ns["database"] == 1800 * 10**9
@@ -232,7 +232,6 @@ def test_a_missing_grant_is_a_sentence_and_the_rest_is_recorded(server: MariadbS
 
 
 def test_the_session_can_change_nothing(server: MariadbServer) -> None:
-    from tiersim.traces.recorders.mysql.connection import MysqlConnection
     from tiersim.traces.recorders.rounds import NotShownError
 
     session = MysqlConnection(server.dsn)

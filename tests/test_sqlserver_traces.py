@@ -74,7 +74,7 @@ def test_a_trace_is_the_same_executions_however_it_was_saved(tmp_path: Path, tex
 
 
 def test_durations_are_in_milliseconds_before_sql_server_2005(tmp_path: Path) -> None:
-    """Durations of a trace are told from its version; EndTime - StartTime tells those of a table."""
+    """The version of a trace tells the unit of its durations. In a table, EndTime - StartTime tells it."""
 
     def in_ms(text: str) -> str:
         for us in ("7327", "2000", "3000", "40000"):

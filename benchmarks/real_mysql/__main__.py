@@ -3,15 +3,13 @@ beside this says how. Needs root and an idle machine; may be ended and begun aga
 """
 
 import argparse
-import os
 import shutil
 import sys
-import tempfile
 from functools import partial
 from pathlib import Path
 
-from benchmarks import device, processes
-from benchmarks.errors import BenchError
+from benchmarks import processes
+from benchmarks.campaign import new_folder, prepared
 from benchmarks.processes import interrupt_once, told
 from benchmarks.real_mysql.measure import make_template, measure
 from benchmarks.real_mysql.plan import Plan, blocks, read_plan
@@ -45,30 +43,18 @@ def measure_all(plan: Plan, out: Path, scratch: Path) -> None:
 
     Each gets a folder in *out*. The device's file lies in *scratch* meanwhile.
     """
-    if os.getuid():
-        raise BenchError("loop devices and caps need root; run it as root")
-    device.check()
-    processes.check()
-    programs = find_programs()
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="tiersim-bench-", dir=scratch) as name:
-        place = Path(name)
-        place.chmod(0o755)  # the server runs as another user
+    with prepared(out, scratch) as place:
+        programs = find_programs()
         template = place / "template"
         for cell in (cell for block in blocks(plan) for cell in block):
             if (out / cell.name / "result.json").exists():
                 continue
             if not template.exists():
-                processes.together([partial(make_template, programs, plan, template, _folder(place / "filling"))])
-            folder = _folder(place / cell.name)
+                processes.together([partial(make_template, programs, plan, template, new_folder(place / "filling"))])
+            folder = new_folder(place / cell.name)
             processes.together([partial(measure, programs, cell, template, folder, _say)])
             shutil.copytree(folder, out / cell.name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("s.sock"))
             shutil.rmtree(folder)
-
-
-def _folder(path: Path) -> Path:
-    path.mkdir()
-    return path
 
 
 def _say(text: str) -> None:

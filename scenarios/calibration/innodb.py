@@ -120,7 +120,7 @@ class InnoDBCounters:
                     self._grown[key] = self._grown.get(key, 0.0) + float(amount)
 
     def _begin(self, values: Mapping[tuple[str, str], dict[str, Decimal | str]]) -> None:
-        """Let counters that are told from here on begin at 0: they would be taken for ones that nobody read before."""
+        """Set the counters that are inferred to 0. One that appears later counts from its first reading on."""
         cpu = "cpu_ms" in values.get(("database", "*"), {})
         for (subject, entity), one in values.items():
             if subject == "query" and cpu:
@@ -194,8 +194,8 @@ class InnoDBCounters:
                 self._add("query", entity, "read_ms", took_ms)
 
     def _divide_processors(self, values: Mapping[tuple[str, str], Values], queries: list[str]) -> None:
-        """Divide the processor time of sessions, where it was counted, by execution time without reads; a COMMIT took
-        as long as its fastest.
+        """Divide the processor time of sessions, where it was counted, by execution time without reads, at least the
+        fastest execution for each call. A COMMIT took as long as its fastest.
         """
         cpu_ms = self._growth("database", "*", "cpu_ms")
         if not cpu_ms:

@@ -104,7 +104,7 @@ class CalibrationRun:
 
     @property
     def cpu_ns(self) -> float:
-        """CPU that a transaction took of all processors, whoever worked."""
+        """Busy time of all processors, divided by the transactions."""
         return self.busy * self.cores * NS_PER_S / (self.pace.transactions_per_s or float("inf"))
 
 

@@ -73,7 +73,7 @@ def counted(bundle: Bundle) -> dict[str, Any] | None:
 
 
 def _holes(bundle: Bundle, statements: Table, texts: Mapping[str, Mapping[str, str | None]]) -> Iterator[str]:
-    """Say in how much of the time hardly any query ended, but for the recorder's."""
+    """Say for how long hardly any query ended; queries of the recorder do not count."""
     own = {entity for entity, known in texts.items() if is_of_recorder(known.get("text") or "")}
     intervals = []
     for step in steps(read_snapshots(bundle.path)):

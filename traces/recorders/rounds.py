@@ -3,6 +3,7 @@ grows.
 """
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -49,7 +50,7 @@ def unix_ns(row: Row) -> int:
     return int(Decimal(row["unix_s"] or 0) * NS_PER_S)
 
 
-class ServerSnapshots(Generic[View]):
+class ServerSnapshots(ABC, Generic[View]):
     """Takes snapshots of a server; ``recorded`` has its queries, and what was lost and why.
 
     A view that the first snapshot cannot read is not asked again. When one fails later, that snapshot says nothing of
@@ -69,16 +70,17 @@ class ServerSnapshots(Generic[View]):
         self._first = True
         self._subjects: dict[str, set[str]] = {}  # of each view
 
+    @abstractmethod
     def take(self, *, at_end: bool = False) -> Snapshot:
         """Take a snapshot; raises RecordingError when the server is gone."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sample(self) -> Snapshot | None:
         """Count the sessions by what they do and wait for; None when the server does not say."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _values_of(self, view: View) -> Said:
-        raise NotImplementedError
+        """Return what a view says; raises NotShownError."""
 
     def _counted(self, *, at_end: bool) -> tuple[list[tuple[Key, Values]], set[str]]:
         """Return what all views say that are due, and the host; and the subjects that a view failed to say."""

@@ -89,7 +89,7 @@ WITH_TEXT = (What.BATCH, What.RPC, What.STATEMENT, What.PROCEDURE_STATEMENT)
 _LEFT_OUT = 0.01
 #: Durations that are together so many times shorter than from start to end are in another unit.
 _MUCH = 10
-#: What else is told of executions by what came since the one before.
+#: Columns that sum what came since the execution before.
 _SINCE_BEFORE = [PHYSICAL_READS, LOCK_WAIT_NS, IO_WAIT_NS, LOG_WAIT_NS, CLIENT_WAIT_NS]
 #: Columns of events that are columns of statements as they are.
 _PLACES = {
