@@ -48,6 +48,7 @@ from tiersim.scenarios.calibration.processor import (
     written_by_sessions,
 )
 from tiersim.scenarios.calibration.self_replay import MEAN_TOLERANCE_PCT
+from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Shared
 from tiersim.scenarios.statements.recorded_host import READS, RecordedHost, part_of, statement_ns, statement_ns_of
@@ -101,6 +102,10 @@ _NO_CLIENT = (
     "CPU of clients: {:,.0f} µs a statement assumed; the recording gives {:,.0f} µs, more than any client takes:"
     " sessions also waited for something else"
 )
+_COUNTED_CLIENT = (
+    "CPU of clients: {:,.0f} µs a statement, as the processors did no more; the recording's pace gives {:,.0f} µs:"
+    " sessions also waited for something else"
+)
 _NO_LOG = (
     "The described log device is too fast: a recorded WAL write took {:,.0f} µs longer than a simulated one, and CPU"
     " explains at most {:g} µs of that: measure the device with fio and correct it. Until then {:.0f} µs of CPU for a"
@@ -131,7 +136,7 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     the recording in what its engine and replay are.
     """
     _refuse_changes(recorded_on)
-    recorded = recorded_pace(load.counters.found)
+    recorded = _pace_of(load)
     here = recorded_on.model.host is not None and recorded_on.model.host.clients == "here"
     if here and recorded.pause_ns is None:
         raise ScenarioError(
@@ -145,8 +150,39 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     time = recorded_host_time(load.counters.found, model.cores) if here and recorded.transactions_per_s else None
     is_told = time is not None and time.is_told
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
+    if time is not None and not is_told:
+        found = _within_counted(load, model, found, recorded, time)
     own_ns = statement_ns_of(load, found, model.locked_ns)
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
+
+
+def _pace_of(load: StatementLoad) -> Pace:
+    """Return how fast a load was recorded to run."""
+    groups = of_log(load.counters.found, "groups")
+    return replace(recorded_pace(load.counters.found), groups=groups / max(load.transactions, 1) or None)
+
+
+def _within_counted(
+    load: StatementLoad, model: RecordedHost, found: ProcessorCosts, recorded: Pace, time: HostTime
+) -> ProcessorCosts:
+    """Return costs with which a transaction takes no more CPU than the processors were counted to work for it, where
+    the server counted that of its statements: what clients would take more was a wait for something else.
+    """
+    if found.pause_ns is None or not recorded.transactions_per_s or not _counts_statements(load):
+        return found
+    run = model.run(found)
+    more_ns = (run.cpu_ns - time.busy * NS_PER_S / recorded.transactions_per_s) / run.statements_per_transaction
+    client_ns = round(found.client_ns - max(min(more_ns, found.client_ns), 0.0))
+    if client_ns == found.client_ns:
+        return found
+    said = _COUNTED_CLIENT.format(client_ns / 1e3, found.client_ns / 1e3)
+    bounded = replace(found, client_ns=client_ns, cpu_range=COUNTED_RANGE, assumed=(*found.assumed, said))
+    return replace(bounded, simulated=model.run(bounded).pace)
+
+
+def _counts_statements(load: StatementLoad) -> bool:
+    """Tell whether the server counted the processor time of its statements."""
+    return all(MEASURED in load.cpu_basis.get(query, MEASURED) for query in load.queries)
 
 
 def costs_of_recording(
@@ -160,7 +196,7 @@ def costs_of_recording(
     clients did not run on that host, nobody counted its processors, or nobody counted which processes used them and
     the load was not limited by them: of idle processors ticks tell little, and other work may be much of what they did.
     """
-    recorded, time = recorded_pace(load.counters.found), host_time_of(load)
+    recorded, time = _pace_of(load), host_time_of(load)
     wanted = recorded.transactions_per_s
     if load.logical_reads is not None or wanted is None or recorded.pause_ns is None or are_elsewhere(scenario):
         return None
