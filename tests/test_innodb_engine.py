@@ -146,7 +146,7 @@ def run(
     )
     if aged is not None:
         warm(database, builder.build(16), transaction_ns=_MS, most_references=20_000)
-        settle(database, 0, *aged)
+        settle(database, 0, *aged, 0)
     plant, _, _ = run_database(builder, database, progress=goes_on())
     return database, int(plant.work_ns[disk, 0]) // _MS, int(plant.work_ns[volume, 0]) // (_MS // 10)
 

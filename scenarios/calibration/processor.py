@@ -293,7 +293,7 @@ def _tried(recorded: Pace, found: ProcessorCosts, simulate: Callable[[ProcessorC
     missing = (
         _missing(recorded.read_ns, _lacking_ns(recorded.read_ns, run.pace.read_ns), read),
         _missing_groups(recorded, run, log)
-        if _tells_by_groups(recorded)
+        if tells_by_groups(recorded)
         else _missing(recorded.log_sync_ns, _lacking_ns(recorded.log_sync_ns, run.pace.log_sync_ns), log),
         _missing(lasts_ns, -late_ns, client),
     )
@@ -339,7 +339,7 @@ def _within(costs: NDArray[np.float64], recorded: Pace, start: ProcessorCosts) -
     """Return costs of which none that is looked for is less than it can be."""
     least = [0 if time is None else LEAST_NS for time in (recorded.read_ns, recorded.log_sync_ns)]
     within: NDArray[np.float64] = np.maximum(costs, [*least, 0 if start.pause_ns is not None else start.client_ns])
-    if _tells_by_groups(recorded):
+    if tells_by_groups(recorded):
         within[1] = min(within[1], MOST_LOG_NS)
     return within
 
@@ -358,12 +358,12 @@ def _log_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts) -> f
     reads.
     """
     lacking_ns, most_ns = _lacking_ns(recorded.log_sync_ns, run.pace.log_sync_ns), float("inf")
-    if _tells_by_groups(recorded):
+    if tells_by_groups(recorded):
         lacking_ns, most_ns = _grouping_ns(recorded, run), max(MOST_LOG_NS - found.costs.log_io_ns, 0)
     return max(min(lacking_ns / 4, most_ns), min(LEAST_NS - found.costs.log_io_ns, 0))
 
 
-def _tells_by_groups(recorded: Pace) -> bool:
+def tells_by_groups(recorded: Pace) -> bool:
     """Tell whether nobody timed the log, but groups of commits were counted."""
     return recorded.log_sync_ns is None and bool(recorded.groups)
 

@@ -66,6 +66,7 @@ _HELD = (
     "midpoint_frames",
     "free_frames",
     "flush_newer",
+    "oldest_position",
     "flush_older",
     "placed",
     "changed_rank",
@@ -444,7 +445,9 @@ def _settle(database: Database, load: StatementLoad, settings: Settings, warmed:
     assert cleaner is not None
     free = min(settings.kept_free, len(database.page_of) // 2) if warmed else 0
     held = len(database.page_of) - free
-    settle(database, free, round(share * held), min(int(age), int(0.9 * cleaner.most_bytes)))
+    transaction_bytes = max(int(load.log_bytes.sum()), 0) // max(load.transactions, 1)
+    age_bytes = min(int(age), int(0.9 * cleaner.most_bytes))
+    settle(database, free, round(share * held), age_bytes, transaction_bytes)
 
 
 def frames_of(load: StatementLoad, settings: Settings) -> int:

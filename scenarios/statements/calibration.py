@@ -44,6 +44,7 @@ from tiersim.scenarios.calibration.processor import (
     recorded_flushes,
     recorded_ios,
     recorded_pace,
+    tells_by_groups,
     written_by_others,
     written_by_sessions,
 )
@@ -152,6 +153,9 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
     if time is not None and not is_told:
         found = _within_counted(load, model, found, recorded, time)
+    if tells_by_groups(recorded):  # what a log costs was looked for with other costs of all else
+        grouped = calibrate_processor(Pace(None, None, groups=recorded.groups), found, model.run)
+        found = replace(grouped, recorded=recorded)
     own_ns = statement_ns_of(load, found, model.locked_ns)
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
 

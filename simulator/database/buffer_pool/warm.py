@@ -19,7 +19,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import fetch, kernel, table_set
 from tiersim.random_numbers import WARMING_TRANSACTION, below_from, random_source
-from tiersim.simulator.database.buffer_pool.flush_list import age, note_clean
+from tiersim.simulator.database.buffer_pool.flush_list import age, begin_log, note_clean
 from tiersim.simulator.database.buffer_pool.midpoint import balance, free_frame, let_go, tail
 from tiersim.simulator.database.buffer_pool.pages import (
     WARMING,
@@ -208,7 +208,9 @@ def walk(
     counted: NDArray[np.int64],
     missed: NDArray[np.int64],
 ) -> None:
-    """Draw transactions until they have made *enough* references, or are as many themselves."""
+    """Draw transactions until they have made *enough* references, or are as many themselves; InnoDB's log is as long as
+    they are many.
+    """
     count, source = transactions.first_planned[-1], random_source(d.seed[0], WARMING_TRANSACTION, 0)
     drawn, referred, read = counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ]
     end, last = referred + enough, drawn + enough
@@ -223,6 +225,8 @@ def walk(
         fetch(d.statement_class, transactions.begins[ahead])
         now = drawn * transaction_ns
         drawn += 1
+        if d.page_cleaner.size > 0:
+            d.log[0]["inserted"] += 1
         for statement in range(transactions.begins[chosen], transactions.begins[chosen + 1]):
             class_ = d.statement_class[statement]
             for place in range(d.first_demand[class_], d.first_demand[class_ + 1]):
@@ -285,6 +289,8 @@ def warm(
         stationary = bool(before >= 0 and expected - misses <= max(noise, _FALL * expected) and _is_full(p, d))
         before = misses
         window *= 2
+    if d.page_cleaner.size > 0:
+        begin_log(d)
     d.pool_state[TAKEN] = 0  # of what was taken before, the background writer knows nothing
     d.pool_state[ORIGIN_NS] = d.pool_state[CLOCK_NS]
     transactions_of_last = int(counted[_TRANSACTIONS]) - drawn
@@ -316,15 +322,22 @@ def fill(d: Database, frames: int, *, most_references: int = MOST_REFERENCES) ->
         )  # a reference takes one frame at most
         if counted[_REFERENCES] == before:  # nothing looks anything up
             break
+    if d.page_cleaner.size > 0:
+        begin_log(d)
     d.pool_state[ORIGIN_NS] = d.pool_state[CLOCK_NS]
 
 
-@kernel
-def settle(d: Database, free: int, dirty_pages: int, age_bytes: int) -> None:
+def settle(d: Database, free: int, dirty_pages: int, age_bytes: int, transaction_bytes: int) -> None:
     """Let the pool of a database that was filled have *free* frames more, and no more than *dirty_pages* changed pages,
-    the latest, whose changes lie evenly over so much of the log: as page cleaners leave it. The run begins
-    when the last page came.
+    the latest, the first of which was changed so much of the log ago: as page cleaners leave it. Transactions have so
+    many bytes in the log; without any all pages lie evenly over it. The run begins when the last page came.
     """
+    _leave_free(d, free)
+    age(d, dirty_pages, age_bytes, transaction_bytes)
+
+
+@kernel
+def _leave_free(d: Database, free: int) -> None:
     latest_ns = 0
     for frame in range(d.pool_state[UNUSED]):
         latest_ns = max(latest_ns, d.midpoint_frames[frame]["first_ns"])
@@ -340,7 +353,6 @@ def settle(d: Database, free: int, dirty_pages: int, age_bytes: int) -> None:
         let_go(d, frame)
         free_frame(d, frame)
     balance(d)
-    age(d, dirty_pages, age_bytes)
 
 
 def _transactions(d: Database) -> TransactionStarts:
