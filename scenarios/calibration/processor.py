@@ -28,7 +28,7 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 _MOST_RUNS, _NEAR = 24, 0.002
 #: What is left of a transaction beside its reads is a small difference of large times, and groups of commits are so
 #: many: they are met so closely.
-_AWAKE_NEAR = _GROUPS_NEAR = 0.01
+_AWAKE_NEAR = GROUPS_NEAR = 0.01
 #: So many changes correct the next; one that leads so many times as far away is taken back. What two changes achieved
 #: is the same up to such a share: runs whose costs differ by a nanosecond are some thousandths apart.
 _REMEMBERED, _WORSE, _SAME = 3, 2.0, 0.05
@@ -378,9 +378,9 @@ def _grouping_ns(recorded: Pace, run: CalibrationRun) -> float:
 
 
 def _missing_groups(recorded: Pace, run: CalibrationRun, change_ns: float) -> float:
-    """Return what that time lacks, in units of the share ``_GROUPS_NEAR`` of it; none where its cost cannot change."""
+    """Return what that time lacks, in units of the share ``GROUPS_NEAR`` of it; none where its cost cannot change."""
     had_ns = run.pace.log_sync_ns
-    return _grouping_ns(recorded, run) / (_GROUPS_NEAR * had_ns) if had_ns and change_ns else 0.0
+    return _grouping_ns(recorded, run) / (GROUPS_NEAR * had_ns) if had_ns and change_ns else 0.0
 
 
 def _client_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts, read_change: float) -> float:

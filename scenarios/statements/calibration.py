@@ -35,6 +35,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
 )
 from tiersim.scenarios.calibration.host_time import HostTime, recorded_host_time
 from tiersim.scenarios.calibration.processor import (
+    GROUPS_NEAR,
     LEAST_NS,
     LIMITING,
     CalibrationRun,
@@ -107,6 +108,12 @@ _COUNTED_CLIENT = (
     "CPU of clients: {:,.0f} µs a statement, as the processors did no more; the recording's pace gives {:,.0f} µs:"
     " sessions also waited for something else"
 )
+_COMING_BACK = (
+    "CPU of clients: {:,.0f} µs a statement, so that as many commits share a flush of the log as were recorded; the"
+    " recording's pace gives {:,.0f} µs: sessions also waited for something else"
+)
+#: What clients take is looked for to this.
+_CLIENT_NEAR_NS = 3_000
 _NO_LOG = (
     "The described log device is too fast: a recorded WAL write took {:,.0f} µs longer than a simulated one, and CPU"
     " explains at most {:g} µs of that: measure the device with fio and correct it. Until then {:.0f} µs of CPU for a"
@@ -153,9 +160,8 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
     if time is not None and not is_told:
         found = _within_counted(load, model, found, recorded, time)
-    if tells_by_groups(recorded):  # what a log costs was looked for with other costs of all else
-        grouped = calibrate_processor(Pace(None, None, groups=recorded.groups), found, model.run)
-        found = replace(grouped, recorded=recorded)
+    if tells_by_groups(recorded):
+        found = _by_groups(model, found, recorded)
     own_ns = statement_ns_of(load, found, model.locked_ns)
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
 
@@ -182,6 +188,36 @@ def _within_counted(
     said = _COUNTED_CLIENT.format(client_ns / 1e3, found.client_ns / 1e3)
     bounded = replace(found, client_ns=client_ns, cpu_range=COUNTED_RANGE, assumed=(*found.assumed, said))
     return replace(bounded, simulated=model.run(bounded).pace)
+
+
+def _by_groups(model: RecordedHost, found: ProcessorCosts, recorded: Pace) -> ProcessorCosts:
+    """Return costs with which as many commits share a flush of the log as were recorded: what the log costs was looked
+    for with other costs of all else. Where even the slowest log lets too few of them come back in time for the next
+    flush, clients take less: the rest of what the pace gives them was a wait.
+    """
+    wanted = Pace(None, None, groups=recorded.groups)
+    grouped = replace(calibrate_processor(wanted, found, model.run), recorded=recorded)
+    least_ns, most_ns = float(model.least_client_ns), float(grouped.client_ns)
+    if grouped.pause_ns is None or grouped.costs.log_io_ns < MOST_LOG_NS or most_ns - least_ns <= _CLIENT_NEAR_NS:
+        return grouped
+    if not _are_too_many(model, grouped, recorded):
+        return grouped
+    while most_ns - least_ns > _CLIENT_NEAR_NS:
+        middle_ns = (least_ns + most_ns) / 2
+        if _are_too_many(model, replace(grouped, client_ns=round(middle_ns)), recorded):
+            most_ns = middle_ns
+        else:
+            least_ns = middle_ns
+    client_ns = round(min(least_ns, most_ns))
+    said = _COMING_BACK.format(client_ns / 1e3, grouped.client_ns / 1e3)
+    less = replace(grouped, client_ns=client_ns, assumed=(*grouped.assumed, said))
+    return replace(less, simulated=model.run(less).pace)
+
+
+def _are_too_many(model: RecordedHost, found: ProcessorCosts, recorded: Pace) -> bool:
+    """Tell whether the log is flushed for more groups than were recorded."""
+    had = model.run(found).pace.groups
+    return had is not None and recorded.groups is not None and had > (1 + GROUPS_NEAR) * recorded.groups
 
 
 def _counts_statements(load: StatementLoad) -> bool:
