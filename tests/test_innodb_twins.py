@@ -11,8 +11,6 @@ from tests.twins.innodb import DataFiles, FlushList, Midpoint, pages_wanted
 from tiersim.devices.plant import PlantBuilder
 from tiersim.simulator.database.buffer_pool import flush_list, midpoint
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import (
-    MARIADB,
-    MYSQL,
     percent_for_age,
     percent_for_dirty,
     percent_of_mariadb,

@@ -54,7 +54,7 @@ from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Shared
 from tiersim.scenarios.statements.recorded_host import READS, RecordedHost, part_of, statement_ns, statement_ns_of
-from tiersim.scenarios.statements.settings import recorded_cores, settings_of_load
+from tiersim.scenarios.statements.settings import recorded_cores, settings_of_load, with_variables
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.database.sessions.processors import Costs, scaled
 from tiersim.traces.differences import of_log
@@ -66,6 +66,8 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 _TELLING_MS = 1.0
 #: With fewer flushes of the log a transaction, hardly any waits for one.
 _FLUSHES = 0.1
+#: At 1, commits of InnoDB wait for it.
+_FLUSHING = "innodb_flush_log_at_trx_commit"
 #: Sessions that are awake work, or wait for processors, for at least such a share of that time; else they mostly wait
 #: for what is not described well enough.
 _OF_AWAKE = 0.1
@@ -112,6 +114,9 @@ _COMING_BACK = (
     "CPU of clients: {:,.0f} µs a statement, so that as many commits share a flush of the log as were recorded; the"
     " recording's pace gives {:,.0f} µs: sessions also waited for something else"
 )
+#: Processors that are busy for more of the time limit the load. MariaDB's updates kept them busy for 0.67 to 0.73 of
+#: it, with a binary log 0.59; lookups and longer transactions for 0.84 to 1 (benchmarks/real_mysql; innodb-cells).
+_PACE_TELLS = 0.8
 #: What clients take is looked for to this.
 _CLIENT_NEAR_NS = 3_000
 _NO_LOG = (
@@ -167,18 +172,22 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
 
 
 def _pace_of(load: StatementLoad) -> Pace:
-    """Return how fast a load was recorded to run."""
-    groups = of_log(load.counters.found, "groups")
-    return replace(recorded_pace(load.counters.found), groups=groups / max(load.transactions, 1) or None)
+    """Return how fast a load was recorded to run; groups of commits where these waited for a flush of the log."""
+    groups = of_log(load.counters.found, "groups") / max(load.transactions, 1)
+    waits = str(with_variables(load.manifest, load.counters.found).host.get(_FLUSHING, 1)) == "1"
+    return replace(recorded_pace(load.counters.found), groups=groups if waits and groups >= _FLUSHES else None)
 
 
 def _within_counted(
     load: StatementLoad, model: RecordedHost, found: ProcessorCosts, recorded: Pace, time: HostTime
 ) -> ProcessorCosts:
     """Return costs with which a transaction takes no more CPU than the processors were counted to work for it, where
-    the server counted that of its statements: what clients would take more was a wait for something else.
+    the server counted that of its statements: what clients would take more was a wait for something else. Processors
+    that are hardly idle limit the load, whose pace tells what it takes.
     """
     if found.pause_ns is None or not recorded.transactions_per_s or not _counts_statements(load):
+        return found
+    if time.own_share > _PACE_TELLS:
         return found
     run = model.run(found)
     more_ns = (run.cpu_ns - time.busy * NS_PER_S / recorded.transactions_per_s) / run.statements_per_transaction
@@ -187,7 +196,10 @@ def _within_counted(
         return found
     said = _COUNTED_CLIENT.format(client_ns / 1e3, found.client_ns / 1e3)
     bounded = replace(found, client_ns=client_ns, cpu_range=COUNTED_RANGE, assumed=(*found.assumed, said))
-    return replace(bounded, simulated=model.run(bounded).pace)
+    if recorded.log_sync_ns is not None:  # it was met with clients that were in the way
+        met = calibrate_processor(Pace(None, None, log_sync_ns=recorded.log_sync_ns), bounded, model.run)
+        bounded = bounded if met.costs.log_io_ns > MOST_LOG_NS else met
+    return replace(bounded, recorded=recorded, simulated=model.run(bounded).pace)
 
 
 def _by_groups(model: RecordedHost, found: ProcessorCosts, recorded: Pace) -> ProcessorCosts:

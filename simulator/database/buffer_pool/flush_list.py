@@ -93,7 +93,7 @@ def begin_log(d: Database) -> None:
 
 
 def age(d: Database, dirty_pages: int, age_bytes: int, transaction_bytes: int) -> None:
-    """Let no more than *dirty_pages* be changed before a run, the latest ones, the first of them so much of the log ago.
+    """Let no more than *dirty_pages* be changed before a run, the latest ones, the first so much of the log ago.
 
     The others were changed as many transactions ago as when the pool was filled, of so many bytes each; what would be
     older than the first was written since, and changed again at any time. Of transactions without bytes all were.
