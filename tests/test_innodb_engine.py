@@ -17,9 +17,9 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.innodb import group_ms
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
-from tiersim.simulator.database.buffer_pool.flush_list import begin_log, checkpoint_age, count_older
+from tiersim.simulator.database.buffer_pool.flush_list import checkpoint_age, count_older
 from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
-from tiersim.simulator.database.buffer_pool.warm import refer, settle, warm
+from tiersim.simulator.database.buffer_pool.warm import begin_log, refer, settle, warm
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (

@@ -84,14 +84,6 @@ def count_older(d: Database, position: int, most: int) -> int:
     return count
 
 
-@kernel
-def begin_log(d: Database) -> None:
-    """Let the log begin here: what was changed before a run lies before it."""
-    for frame in range(len(d.page_of)):
-        d.oldest_position[frame] -= d.log[0]["inserted"]
-    d.log[0]["inserted"] = 0
-
-
 def age(d: Database, dirty_pages: int, age_bytes: int, transaction_bytes: int) -> None:
     """Let no more than *dirty_pages* be changed before a run, the latest ones, the first so much of the log ago.
 

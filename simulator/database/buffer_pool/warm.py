@@ -19,7 +19,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import fetch, kernel, table_set
 from tiersim.random_numbers import WARMING_TRANSACTION, below_from, random_source
-from tiersim.simulator.database.buffer_pool.flush_list import age, begin_log, note_clean
+from tiersim.simulator.database.buffer_pool.flush_list import age, note_clean
 from tiersim.simulator.database.buffer_pool.midpoint import balance, free_frame, let_go, tail
 from tiersim.simulator.database.buffer_pool.pages import (
     WARMING,
@@ -56,6 +56,7 @@ from tiersim.simulator.database.database_state import (
 from tiersim.simulator.database.page_cache import keep
 from tiersim.simulator.database.sessions.index_entries import puts_entry
 from tiersim.simulator.database.sessions.read_stream import heap_pages, page_in, pages_of
+from tiersim.simulator.database.wal.log import begin_positions, insert
 
 #: The first window has so many references, or one for each frame if those are more; every other is twice as long as the
 #: one before.
@@ -226,7 +227,7 @@ def walk(
         now = drawn * transaction_ns
         drawn += 1
         if d.page_cleaner.size > 0:
-            d.log[0]["inserted"] += 1
+            insert(d, 1)
         for statement in range(transactions.begins[chosen], transactions.begins[chosen + 1]):
             class_ = d.statement_class[statement]
             for place in range(d.first_demand[class_], d.first_demand[class_ + 1]):
@@ -258,6 +259,14 @@ def walk(
                         read += _look_at_indexes(p, d, place, row, page, referred, now, missed)
                     referred += pages
     counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ] = drawn, referred, read
+
+
+@kernel
+def begin_log(d: Database) -> None:
+    """Let the log begin here: what was changed before a run lies before it."""
+    before = begin_positions(d)
+    for frame in range(len(d.page_of)):
+        d.oldest_position[frame] -= before
 
 
 def warm(
