@@ -9,7 +9,17 @@ import pytest
 from benchmarks.errors import BenchError
 from benchmarks.real_mysql.accounts import Transactions
 from benchmarks.real_mysql.figures import Looked, figures_of
-from benchmarks.real_mysql.pairs import Pair, Predicted, cells_of, device_ms_of, every, kind_of, pairs_of, table
+from benchmarks.real_mysql.pairs import (
+    Pair,
+    Predicted,
+    cells_of,
+    device_ms_of,
+    every,
+    kind_of,
+    pairs_of,
+    predict,
+    table,
+)
 from benchmarks.real_mysql.plan import blocks, read_plan
 from tiersim.traces.samples import mariadb
 
@@ -166,6 +176,28 @@ def test_pairs_say_how_far_off_they_are_beside_two_guesses() -> None:
     assert "predicted 250/s, +25%" in every(pairs)[0]
     row = table(pairs, lambda one: (one.kinds,), ("blocks",))[2]
     assert row.startswith("| free to saturated | 1 | 25.0% | +25% | 100% | 400.0% | 50.0% | 50.0% | 10.0%, 100% |")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("source", "target", "off"),
+    [
+        ("bp512_free_binlog", "bp512_free", 0.2),
+        ("bp128_rw300", "bp128_rw1000", 0.1),
+        ("bp512_free", "bp128_rw300", 0.1),
+    ],
+)
+def test_groups_of_commits_and_processors_tell_what_a_cap_and_a_binary_log_hide(
+    tmp_path: Path, source: str, target: str, off: float
+) -> None:
+    """Clients were given 88 to 105 us for a change, and a flush of the log no more than its device takes."""
+    mariadb(tmp_path)
+    cells = cells_of(tmp_path)
+    one, other = (next(cell for cell in cells if cell["name"] == f"update_zipf_{name}") for name in (source, target))
+    (said,) = predict(one, [other], cells).values()
+    assert said.tps == pytest.approx(other["tps"], rel=off)
+    assert said.log_flushes == pytest.approx(other["log_fsyncs_per_tx"], rel=0.1)
+    assert said.pages_flushed == pytest.approx(other["pages_flushed_per_tx"], rel=0.1)
 
 
 def test_repeats_become_one_cell(tmp_path: Path) -> None:
