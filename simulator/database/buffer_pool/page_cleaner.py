@@ -327,8 +327,11 @@ def _want_listed_of_mariadb(d: Database, why: int, is_short: bool, now: int) -> 
 
 @kernel
 def dirty_percent(d: Database) -> float:
-    """Return how many of all pages of the pool are changed, free ones included (buf_get_modified_ratio_pct)."""
-    return float(d.pool_state[DIRTY_PAGES] * 100 / len(d.page_of))
+    """Return how many of its pages the pool has changed, in per cent; of MariaDB's free frames count."""
+    frames = len(d.page_of)
+    if d.page_cleaner[0]["form"] == MYSQL:
+        frames = max(frames - free_frames(d), 1)
+    return float(d.pool_state[DIRTY_PAGES] * 100 / frames)
 
 
 @kernel
