@@ -13,7 +13,7 @@ from benchmarks.real_mysql.pairs import (
     Pair,
     Predicted,
     cells_of,
-    device_ms_of,
+    device_of,
     every,
     kind_of,
     pairs_of,
@@ -138,6 +138,7 @@ def cell(name: str, tps: float, iops: int = 0, **more: Any) -> dict[str, Any]:
         "pages_flushed_per_tx": 0.1,
         "doublewrite_pages_per_tx": 0.1,
         "device_ms": {"read": 0.1, "write": 0.2, "flush": 0.3},
+        "device_per_s": {"writes": 300.0},
     } | more
 
 
@@ -158,8 +159,24 @@ def test_a_cap_is_mild_or_saturates() -> None:
 
 def test_times_of_the_device_are_of_runs_without_a_cap() -> None:
     slower = cell("own", 900, device_ms={"read": 0.3, "write": 0.2, "flush": 0.3})
-    assert device_ms_of(slower, [*CELLS, slower])["read"] == 0.3
-    assert device_ms_of(CELLS[2], [*CELLS, slower])["read"] == pytest.approx((0.1 + 0.1 + 0.3) / 3)
+    assert device_of(slower, [*CELLS, slower])["device_ms"]["read"] == 0.3
+    of_load = device_of(CELLS[2], [*CELLS, slower])["device_ms"]
+    assert of_load["read"] == of_load["write"] == pytest.approx((0.1 + 0.1 + 0.3) / 3)
+
+
+def test_pages_of_a_batch_end_one_behind_the_other() -> None:
+    # of 1,000 writes a second 640 are pages of 3.2 ms, the mean of 128 that end every 50 us; 360 take 0.1 ms
+    mean_ms = (640 * 3.2 + 360 * 0.1) / 1000
+    busy = cell(
+        "busy",
+        1000,
+        pages_flushed_per_tx=0.64,
+        device_ms={"read": 0.1, "write": mean_ms, "flush": 0.3},
+        device_per_s={"writes": 1000.0},
+    )
+    assert device_of(busy, [busy])["writes_per_s"] == 20_000
+    lookups = busy | {"pages_flushed_per_tx": 0.0}
+    assert "writes_per_s" not in device_of(lookups, [lookups])
 
 
 def test_pairs_say_how_far_off_they_are_beside_two_guesses() -> None:
