@@ -282,7 +282,7 @@ def _run_sessions(*, reference: bool) -> None:
     scans_in_ring(database, 1)
     close_ring(database, 0)
     innodb = DatabaseHost(1, 2, policy=MIDPOINT, page_cleaner=PageCleaner())
-    settle(add_database(PlantBuilder(1), innodb, [Relation(9, (9,))], [demands], statements), 0, 0, 0)
+    settle(add_database(PlantBuilder(1), innodb, [Relation(9, (9,))], [demands], statements), 0, 0, 0, 0)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 1000)
     if reference:
         ReferenceEngine(builder.build(), [], metrics, database=database).run()

@@ -198,7 +198,7 @@ class DatabaseCase:
         if self.warmed:
             warm(database, builder.build(4), transaction_ns=self.tick_ns, most_references=20_000)
             if self.page_cleaner_in_ns is not None:
-                settle(database, self.frames // 4, self.frames // 2, 5000)
+                settle(database, self.frames // 4, self.frames // 2, 5000, 100 * (self.seed % 2))
         interval_ns = 200 * self.tick_ns
         columns, counted_ns = FIRST_CLASS + len(self.classes), self.counted_from * 20 * self.tick_ns
         metrics = new_metrics(columns, len(builder.stations), RESOURCES, 4, interval_ns, counted_from_ns=counted_ns)

@@ -17,9 +17,9 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.innodb import group_ms
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import MARIADB, MYSQL
-from tiersim.simulator.database.buffer_pool.flush_list import checkpoint_age
+from tiersim.simulator.database.buffer_pool.flush_list import checkpoint_age, count_older
 from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
-from tiersim.simulator.database.buffer_pool.warm import settle, warm
+from tiersim.simulator.database.buffer_pool.warm import begin_log, refer, settle, warm
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (
@@ -146,7 +146,7 @@ def run(
     )
     if aged is not None:
         warm(database, builder.build(16), transaction_ns=_MS, most_references=20_000)
-        settle(database, 0, *aged)
+        settle(database, 0, *aged, 0)
     plant, _, _ = run_database(builder, database, progress=goes_on())
     return database, int(plant.work_ns[disk, 0]) // _MS, int(plant.work_ns[volume, 0]) // (_MS // 10)
 
@@ -299,6 +299,57 @@ def test_the_checkpoint_gets_no_older_than_it_may(form: int) -> None:
     assert int(d.log[0]["inserted"]) == 2400 * 110
     assert int(d.page_cleaner[0]["log_waits"]) > 0
     assert checkpoint_age(d) < 80_000 + 8 * 110
+
+
+@pytest.mark.parametrize(("interval_ms", "listed"), [(50, False), (1, True)])
+def test_mariadb_lets_changed_pages_grow_old_while_frames_run_short(interval_ms: int, listed: bool) -> None:
+    """8 sessions miss some 5 pages a ms: half of 64 frames last for 6 ms. All changes are older than the low mark."""
+    cleaner = PageCleaner(MARIADB, interval_ns=interval_ms * _MS, scan_depth=64, io_capacity_max=4000, low_bytes=0)
+    d, _, _ = run(CHANGE, 500, sessions=8, cleaner=cleaner)
+    c = d.page_cleaner[0]
+    evicted = int(c["lru_pages"])
+    assert (int(c["written_pages"]) - evicted > evicted) == listed
+    assert listed or int(c["written_pages"]) - evicted < 0.05 * evicted  # while the pool filled
+
+
+@pytest.mark.parametrize(("pages", "sleeps"), [(600, True), (950, False)])
+def test_mariadb_sleeps_while_its_checkpoint_is_young_until_it_is_woken(pages: int, sleeps: bool) -> None:
+    """All changed pages stay in 1,000 frames; 90 % of these wake it, the low mark does not."""
+    cleaner = PageCleaner(MARIADB, interval_ns=_MS, scan_depth=0, io_capacity=9, io_capacity_max=9, low_bytes=10_000)
+    d, _, _ = run(CHANGE, 1000, sessions=8, frames=1000, pages=pages, cleaner=cleaner)
+    assert checkpoint_age(d) > 10 * 10_000
+    assert (int(d.page_cleaner[0]["written_pages"]) == 0) == sleeps
+
+
+def test_mariadb_writes_what_is_older_than_its_mark() -> None:
+    """The log holds 880,000 bytes; the cleaner could write all 600 pages in each of its rounds."""
+    cleaner = PageCleaner(
+        MARIADB, interval_ns=_MS, scan_depth=0, io_capacity=1, io_capacity_max=600, low_bytes=10_000,
+        async_bytes=200_000,
+    )  # fmt: skip
+    d, _, _ = run(CHANGE, 1000, sessions=8, frames=1000, pages=600, cleaner=cleaner)
+    assert checkpoint_age(d) == pytest.approx(200_000, rel=0.1)
+    assert int(d.pool_state[DIRTY_PAGES]) > 400
+
+
+@pytest.mark.parametrize(("transaction_bytes", "renewed"), [(0, 300), (1, 0), (1000, 151)])
+def test_changed_pages_are_as_old_as_the_filling_of_the_pool_made_them(transaction_bytes: int, renewed: int) -> None:
+    """A transaction changed each of 300 pages; the first is to be 150,000 bytes old."""
+    builder = PlantBuilder(1)
+    host = DatabaseHost(1, 300, policy=MIDPOINT, page_cleaner=PageCleaner(), log=Log(full_page_writes=False))
+    d = add_database(builder, host, [Relation(300, (300,))], [], statements_of(0))
+    for page in range(300):
+        refer(d, page, 1, 0)
+        d.log[0]["inserted"] += 1
+    begin_log(d)
+    settle(d, 0, 300, 150_000, transaction_bytes)
+    ages = -d.oldest_position
+    assert checkpoint_age(d) == int(ages.max()) == 150_000
+    natural = np.arange(300, 0, -1) * transaction_bytes
+    natural[:renewed] = 150_000 * np.arange(renewed, 0, -1) // max(renewed, 1)
+    natural[0] = 150_000
+    assert sorted(ages.tolist()) == sorted(natural.tolist())
+    assert count_older(d, -75_000, 300) == int((ages > 75_000).sum())
 
 
 def test_parts_that_do_not_go_together_are_refused() -> None:

@@ -123,6 +123,7 @@ def test_changes_that_commit_by_themselves_tell_how_long_a_fast_log_takes(
     bundle(tmp_path / "a.trace", [(0, first), (20 * NS_PER_S, said)], TEXTS)
     found = read_counters(tmp_path / "a.trace", prepare=InnoDBCounters(tmp_path / "a.trace").with_pages).found
     flushes, took = (of_log(found, name) for name in ("flushes", "flush_ms"))
+    assert of_log(found, "groups") == calls // 4
     if group_ms is None:
         assert flushes == 0
     else:

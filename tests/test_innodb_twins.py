@@ -11,10 +11,9 @@ from tests.twins.innodb import DataFiles, FlushList, Midpoint, pages_wanted
 from tiersim.devices.plant import PlantBuilder
 from tiersim.simulator.database.buffer_pool import flush_list, midpoint
 from tiersim.simulator.database.buffer_pool.adaptive_flushing import (
-    MARIADB,
-    MYSQL,
     percent_for_age,
     percent_for_dirty,
+    percent_of_mariadb,
     wanted_pages,
     works_on_list,
 )
@@ -125,7 +124,7 @@ def test_mysql_asks_for_as_many_pages_as_its_source(
     age_bytes = round(age / 100 * limit)
     percent = max(
         percent_for_age(age_bytes, limit // 10, limit, float(most // io_capacity)),
-        percent_for_dirty(dirty, 10.0, 90.0, MYSQL),
+        percent_for_dirty(dirty, 10.0, 90.0),
     )
     wanted = pages_wanted(age_bytes * 100 / limit, dirty, io_capacity, most, rate, older)
     assert wanted_pages(percent, io_capacity, rate, older, most) == pytest.approx(wanted, abs=1)
@@ -139,4 +138,13 @@ def test_mariadb_works_on_the_flush_list_by_age_or_number(
     age: int, low_percent: float, dirty: float, works: bool
 ) -> None:
     assert works_on_list(age, 10, dirty, float(low_percent), 90.0) is works
-    assert percent_for_dirty(1.0, 0.0, 90.0, MARIADB) == 100.0
+
+
+@pytest.mark.parametrize(
+    ("low_percent", "dirty", "percent"), [(0, 1, 100), (0, 99, 100), (10, 9, 100), (10, 45, 50), (10, 9.1, 100)]
+)
+def test_mariadb_writes_all_of_io_capacity_where_changed_pages_are_few(
+    low_percent: float, dirty: float, percent: float
+) -> None:
+    assert percent_of_mariadb(dirty, float(low_percent), 90.0, 40.0) == percent
+    assert (percent_of_mariadb(dirty, float(low_percent), 90.0, 400.0) == 400) == (0 < low_percent <= dirty)

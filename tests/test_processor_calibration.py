@@ -192,6 +192,19 @@ def test_who_flushed_the_log_waits_for_a_processor_however_little_that_costs() -
     assert calibrate_processor(Pace(None, None), _costs(0, 0), run).costs.log_io_ns == 0
 
 
+@pytest.mark.parametrize(("groups", "log_io_ns"), [(0.4, 50_000), (0.3, 71_000), (0.9, 0)])
+def test_groups_of_commits_tell_what_a_log_costs_that_nobody_timed(groups: float, log_io_ns: int) -> None:
+    """Commits come 500,000 times a second, and share a flush of 100 us and its CPU. No log costs more than 71 us."""
+
+    def run(costs: ProcessorCosts) -> CalibrationRun:
+        took_ns = 100_000 + 2 * costs.costs.log_io_ns
+        pace = Pace(None, None, None, took_ns, groups=80_000 / took_ns)
+        return replace(Loop().run(costs), pace=pace)
+
+    found = calibrate_processor(Pace(None, None, groups=groups), _costs(0, 0), run)
+    assert found.costs.log_io_ns == pytest.approx(log_io_ns, rel=0.03, abs=1)
+
+
 def test_clients_take_their_least_from_reads() -> None:
     """Half a read a statement: what clients take more, two reads take less; as many transactions end as before."""
     loop = Loop(device_ns=0)

@@ -9,7 +9,17 @@ import pytest
 from benchmarks.errors import BenchError
 from benchmarks.real_mysql.accounts import Transactions
 from benchmarks.real_mysql.figures import Looked, figures_of
-from benchmarks.real_mysql.pairs import Pair, Predicted, cells_of, device_ms_of, every, kind_of, pairs_of, table
+from benchmarks.real_mysql.pairs import (
+    Pair,
+    Predicted,
+    cells_of,
+    device_of,
+    every,
+    kind_of,
+    pairs_of,
+    predict,
+    table,
+)
 from benchmarks.real_mysql.plan import blocks, read_plan
 from tiersim.traces.samples import mariadb
 
@@ -128,6 +138,7 @@ def cell(name: str, tps: float, iops: int = 0, **more: Any) -> dict[str, Any]:
         "pages_flushed_per_tx": 0.1,
         "doublewrite_pages_per_tx": 0.1,
         "device_ms": {"read": 0.1, "write": 0.2, "flush": 0.3},
+        "device_per_s": {"writes": 300.0},
     } | more
 
 
@@ -148,8 +159,24 @@ def test_a_cap_is_mild_or_saturates() -> None:
 
 def test_times_of_the_device_are_of_runs_without_a_cap() -> None:
     slower = cell("own", 900, device_ms={"read": 0.3, "write": 0.2, "flush": 0.3})
-    assert device_ms_of(slower, [*CELLS, slower])["read"] == 0.3
-    assert device_ms_of(CELLS[2], [*CELLS, slower])["read"] == pytest.approx((0.1 + 0.1 + 0.3) / 3)
+    assert device_of(slower, [*CELLS, slower])["device_ms"]["read"] == 0.3
+    of_load = device_of(CELLS[2], [*CELLS, slower])["device_ms"]
+    assert of_load["read"] == of_load["write"] == pytest.approx((0.1 + 0.1 + 0.3) / 3)
+
+
+def test_pages_of_a_batch_end_one_behind_the_other() -> None:
+    # of 1,000 writes a second 640 are pages of 3.2 ms, the mean of 128 that end every 50 us; 360 take 0.1 ms
+    mean_ms = (640 * 3.2 + 360 * 0.1) / 1000
+    busy = cell(
+        "busy",
+        1000,
+        pages_flushed_per_tx=0.64,
+        device_ms={"read": 0.1, "write": mean_ms, "flush": 0.3},
+        device_per_s={"writes": 1000.0},
+    )
+    assert device_of(busy, [busy])["writes_per_s"] == 20_000
+    lookups = busy | {"pages_flushed_per_tx": 0.0}
+    assert "writes_per_s" not in device_of(lookups, [lookups])
 
 
 def test_pairs_say_how_far_off_they_are_beside_two_guesses() -> None:
@@ -166,6 +193,28 @@ def test_pairs_say_how_far_off_they_are_beside_two_guesses() -> None:
     assert "predicted 250/s, +25%" in every(pairs)[0]
     row = table(pairs, lambda one: (one.kinds,), ("blocks",))[2]
     assert row.startswith("| free to saturated | 1 | 25.0% | +25% | 100% | 400.0% | 50.0% | 50.0% | 10.0%, 100% |")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("source", "target", "off"),
+    [
+        ("bp512_free_binlog", "bp512_free", 0.2),
+        ("bp128_rw300", "bp128_rw1000", 0.1),
+        ("bp512_free", "bp128_rw300", 0.1),
+    ],
+)
+def test_groups_of_commits_and_processors_tell_what_a_cap_and_a_binary_log_hide(
+    tmp_path: Path, source: str, target: str, off: float
+) -> None:
+    """Clients were given 88 to 105 us for a change, and a flush of the log no more than its device takes."""
+    mariadb(tmp_path)
+    cells = cells_of(tmp_path)
+    one, other = (next(cell for cell in cells if cell["name"] == f"update_zipf_{name}") for name in (source, target))
+    (said,) = predict(one, [other], cells).values()
+    assert said.tps == pytest.approx(other["tps"], rel=off)
+    assert said.log_flushes == pytest.approx(other["log_fsyncs_per_tx"], rel=0.1)
+    assert said.pages_flushed == pytest.approx(other["pages_flushed_per_tx"], rel=0.1)
 
 
 def test_repeats_become_one_cell(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ Cell = Mapping[str, Any]
 #: A capped cell is saturated where it does less than this share of what its load does on its pool without a cap.
 _SATURATED = 0.6
 _FAR, _COUNT_FAR = 0.25, 0.15
+#: Pages that the page cleaner sends together, as many as the doublewrite buffer takes.
+_BATCH_PAGES = 128
 #: So few a transaction are none.
 _NONE = 1e-4
 #: Counts of a transaction: what is measured, and by what name it is predicted.
@@ -144,16 +146,30 @@ def _alike(one: Cell, other: Cell) -> bool:
     return all(one[key] == other[key] for key in ("workload", "buffer_pool_mb", "redo_mb", "binlog"))
 
 
-def device_ms_of(source: Cell, cells: Sequence[Cell]) -> dict[str, float]:
-    """Return how long requests of the device took without a cap: in the cell itself, or in those of its load.
+def device_of(source: Cell, cells: Sequence[Cell]) -> dict[str, Any]:
+    """Return how long requests of the device took without a cap, and how many writes it took a second: in the cell
+    itself, or in those of its load.
 
-    A write takes as long as a read: the mean of writes, which the kernel counts, is that of pages of batches, each of
-    which waits for the 127 that are written with it.
+    A write takes as long as a read: the mean of writes, which the kernel counts, is that of pages of batches, which
+    wait for each other.
     """
     free = [one for one in cells if not one["read_iops"] and one["workload"] == source["workload"]]
     seen = [source] if not source["read_iops"] else free
     read_ms, flush_ms = (mean(one["device_ms"][name] for one in seen) for name in ("read", "flush"))
-    return {"read": read_ms, "write": read_ms, "flush": flush_ms}
+    found: dict[str, Any] = {"device_ms": {"read": read_ms, "write": read_ms, "flush": flush_ms}}
+    if all(one["pages_flushed_per_tx"] > _NONE for one in seen):
+        found["writes_per_s"] = round(1 / mean(1 / _writes_per_s(one) for one in seen))
+    return found
+
+
+def _writes_per_s(cell: Cell) -> float:
+    """Return how many writes a second the device takes: pages of a batch are sent together and end one behind the
+    other, so that the mean of them waits for half of its batch; all other writes take as long as a read.
+    """
+    pages_per_s, writes_per_s = cell["pages_flushed_per_tx"] * cell["tps"], cell["device_per_s"]["writes"]
+    ms = cell["device_ms"]
+    page_ms = (ms["write"] * writes_per_s - ms["read"] * (writes_per_s - pages_per_s)) / pages_per_s
+    return float(_BATCH_PAGES / 2 / page_ms * 1e3)
 
 
 def predict(source: Cell, targets: Sequence[Cell], cells: Sequence[Cell]) -> dict[str, Predicted]:
@@ -162,18 +178,18 @@ def predict(source: Cell, targets: Sequence[Cell], cells: Sequence[Cell]) -> dic
         folder = Path(place)
         trace = folder / "source.trace"
         import_trace([source["folder"] / COUNTERS], trace)
-        device_ms = device_ms_of(source, cells)
+        device = device_of(source, cells)
         results = replay_statements_all(
             Bundle(trace),
-            [_scenario(folder, device_ms, target) for target in targets],
-            recorded_on=scenario_of(folder, device_ms, source),
+            [_scenario(folder, device, target) for target in targets],
+            recorded_on=scenario_of(folder, run=source, **device),
             ranges=False,
         )
     return {target["name"]: Predicted.of(result) for target, result in zip(targets, results, strict=True)}
 
 
-def _scenario(folder: Path, device_ms: Mapping[str, float], target: Cell) -> NamedScenario:
-    scenario_of(folder, device_ms, target)  # writes the host and its device
+def _scenario(folder: Path, device: Mapping[str, Any], target: Cell) -> NamedScenario:
+    scenario_of(folder, run=target, **device)  # writes the host and its device
     settings = [
         f"volumes.data.device=device-{target['name']}.toml",
         f"engine.buffer_pool={target['buffer_pool_mb']} MiB",

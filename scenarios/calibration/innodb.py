@@ -39,7 +39,8 @@ _NONE = "none"
 _DIVIDED = ("database", "file", "log")
 #: What a query, a table and the log have from here, and how long the processors worked on a query.
 _OF_QUERIES = ("pages_read", "pages_hit", "read_ms", "log_bytes", "pages_dirtied")
-_OF_TABLES, _OF_LOG, _CPU = ("pages_read", "pages_hit"), ("flushes", "write_ms", "flush_ms"), "cpu_user_ms"
+_OF_TABLES, _CPU = ("pages_read", "pages_hit"), "cpu_user_ms"
+_OF_LOG = ("groups", "flushes", "write_ms", "flush_ms")
 #: Rows that the server changed; so many times more than statements did are those of a replica, or of events. Statements
 #: count rows that are replaced twice, and none of a cascade.
 _CHANGED, _MORE = ("rows_inserted", "rows_updated", "rows_deleted"), 1.5
@@ -217,21 +218,22 @@ class InnoDBCounters:
         """Tell how long a write and a flush of the redo log take together where the server does not: MariaDB counts
         the writes alone, one a group. A COMMIT waits for its group, and for half of the one before if that is on its
         way. Where nobody commits by a statement, those that change rows wait for it, beside their reads and processor
-        time; if a group would take longer than a fast log does, they may have waited for anything.
+        time. If a group would take longer than a fast log does, or there is a binary log, they may have waited for
+        anything: then the number of groups tells.
         """
-        if self._since_ns is None or time_ns is None or self._growth("binary log", "binary log", "transactions"):
-            return
         writes = self._growth("log", "log", "writes")
         if not writes or "flushes" in values.get(("log", "log"), {}):
             return
+        self._add("log", "log", "groups", writes)
+        if self._since_ns is None or time_ns is None or self._growth("binary log", "binary log", "transactions"):
+            return
         calls, waited_ms = self._commits(values)
-        is_told = calls > 0
-        if not is_told:
+        if not calls:
             calls, waited_ms = self._changes(values)
         if not calls or waited_ms <= 0 or time_ns <= self._since_ns:
             return
         took_ms = group_ms(writes * 1e6 / (time_ns - self._since_ns), waited_ms / calls)
-        if not is_told and took_ms > _FAST_MS:
+        if took_ms > _FAST_MS:
             return
         self._add("log", "log", "flushes", writes)
         for name in ("write_ms", "flush_ms"):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.histogram import FINE_EDGES_NS
-from tiersim.scenarios.calibration.cpu_and_waits import LONG_NS
+from tiersim.scenarios.calibration.cpu_and_waits import LONG_NS, MOST_LOG_NS
 from tiersim.simulator.categories import PROCESSOR, STATEMENT, TRANSACTION
 from tiersim.simulator.database.database_state import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.database.sessions.processors import Costs
@@ -26,8 +26,9 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 
 #: Most simulations; fewer when all times that were recorded are met so closely.
 _MOST_RUNS, _NEAR = 24, 0.002
-#: What is left of a transaction beside its reads is a small difference of large times: it is met so closely.
-_AWAKE_NEAR = 0.01
+#: What is left of a transaction beside its reads is a small difference of large times, and groups of commits are so
+#: many: they are met so closely.
+_AWAKE_NEAR = GROUPS_NEAR = 0.01
 #: So many changes correct the next; one that leads so many times as far away is taken back. What two changes achieved
 #: is the same up to such a share: runs whose costs differ by a nanosecond are some thousandths apart.
 _REMEMBERED, _WORSE, _SAME = 3, 2.0, 0.05
@@ -51,7 +52,8 @@ class Pace:
     ``log_sync_ns`` is how long a write of the log and the flush behind it took together. ``pause_ns`` is the time of a
     client of a closed loop between transactions, which is in no latency; None where nobody measured it.
     ``awake_ns`` is what a transaction took without its reads, ``gaps_ns`` how long its session waited in it for the
-    client.
+    client. ``groups`` are the flushes of the log for groups of commits, of a transaction: the longer one takes, the
+    more come along with the next.
     """
 
     transactions_per_s: float | None
@@ -60,6 +62,7 @@ class Pace:
     log_sync_ns: float | None = None
     awake_ns: float | None = None
     gaps_ns: float | None = None
+    groups: float | None = None
 
 
 @dataclass(frozen=True)
@@ -202,6 +205,7 @@ def pace_of(database: Database, metrics: Metrics, processor_ns: int) -> Pace:
         log_sync_ns=int(log["sync_ns"]) / int(log["flushes"]) if log["flushes"] else None,
         awake_ns=(took_ns - reads * (each_ns or 0.0)) / transactions if transactions else None,
         gaps_ns=(took_ns - _sums(metrics, STATEMENT)[1]) / transactions if transactions else None,
+        groups=int(log["flushes"]) / transactions if transactions else None,
     )
 
 
@@ -288,7 +292,9 @@ def _tried(recorded: Pace, found: ProcessorCosts, simulate: Callable[[ProcessorC
         lasts_ns = _AWAKE_NEAR / _NEAR * rest_ns / run.sessions
     missing = (
         _missing(recorded.read_ns, _lacking_ns(recorded.read_ns, run.pace.read_ns), read),
-        _missing(recorded.log_sync_ns, _lacking_ns(recorded.log_sync_ns, run.pace.log_sync_ns), log),
+        _missing_groups(recorded, run, log)
+        if tells_by_groups(recorded)
+        else _missing(recorded.log_sync_ns, _lacking_ns(recorded.log_sync_ns, run.pace.log_sync_ns), log),
         _missing(lasts_ns, -late_ns, client),
     )
     return _Tried(found, run, np.array([read, log, client]), np.array(missing), _sharing(recorded, run))
@@ -332,7 +338,10 @@ def _with_costs(start: ProcessorCosts, costs: NDArray[np.float64]) -> ProcessorC
 def _within(costs: NDArray[np.float64], recorded: Pace, start: ProcessorCosts) -> NDArray[np.float64]:
     """Return costs of which none that is looked for is less than it can be."""
     least = [0 if time is None else LEAST_NS for time in (recorded.read_ns, recorded.log_sync_ns)]
-    return np.maximum(costs, [*least, 0 if start.pause_ns is not None else start.client_ns])
+    within: NDArray[np.float64] = np.maximum(costs, [*least, 0 if start.pause_ns is not None else start.client_ns])
+    if tells_by_groups(recorded):
+        within[1] = min(within[1], MOST_LOG_NS)
+    return within
 
 
 def _lacking_ns(recorded_ns: float | None, simulated_ns: float | None) -> float:
@@ -348,8 +357,30 @@ def _log_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts) -> f
     """Return how much more CPU each of the two has to take, the write and the flush; half of what is missing, as of
     reads.
     """
-    lacking_ns = _lacking_ns(recorded.log_sync_ns, run.pace.log_sync_ns)
-    return max(lacking_ns / 4, min(LEAST_NS - found.costs.log_io_ns, 0))
+    lacking_ns, most_ns = _lacking_ns(recorded.log_sync_ns, run.pace.log_sync_ns), float("inf")
+    if tells_by_groups(recorded):
+        lacking_ns, most_ns = _grouping_ns(recorded, run), max(MOST_LOG_NS - found.costs.log_io_ns, 0)
+    return max(min(lacking_ns / 4, most_ns), min(LEAST_NS - found.costs.log_io_ns, 0))
+
+
+def tells_by_groups(recorded: Pace) -> bool:
+    """Tell whether nobody timed the log, but groups of commits were counted."""
+    return recorded.log_sync_ns is None and bool(recorded.groups)
+
+
+def _grouping_ns(recorded: Pace, run: CalibrationRun) -> float:
+    """Return how much longer a write and a flush of the log have to take together so that as many commits share them as
+    were recorded: as if these came evenly.
+    """
+    if not recorded.groups or not run.pace.groups or not run.pace.log_sync_ns:
+        return 0.0
+    return run.pace.log_sync_ns * (run.pace.groups / recorded.groups - 1)
+
+
+def _missing_groups(recorded: Pace, run: CalibrationRun, change_ns: float) -> float:
+    """Return what that time lacks, in units of the share ``GROUPS_NEAR`` of it; none where its cost cannot change."""
+    had_ns = run.pace.log_sync_ns
+    return _grouping_ns(recorded, run) / (GROUPS_NEAR * had_ns) if had_ns and change_ns else 0.0
 
 
 def _client_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts, read_change: float) -> float:

@@ -66,6 +66,7 @@ _HELD = (
     "midpoint_frames",
     "free_frames",
     "flush_newer",
+    "oldest_position",
     "flush_older",
     "placed",
     "changed_rank",
@@ -434,7 +435,7 @@ def run_share(load: StatementLoad, database: Database, filled: Warmed) -> float:
 
 def _settle(database: Database, load: StatementLoad, settings: Settings, warmed: bool) -> None:
     """Let a warm pool begin as page cleaners leave it: with free frames, as many changed pages as were recorded, as a
-    share of all, and a checkpoint as old.
+    share of those that it holds, and a checkpoint as old.
     """
     pool = load.counters.pool.get("*", {})
     dirty, pages = (float(pool.get(name, 0) or 0) for name in ("pages_dirty", "pages"))
@@ -443,7 +444,10 @@ def _settle(database: Database, load: StatementLoad, settings: Settings, warmed:
     cleaner = settings.of_engine.page_cleaner
     assert cleaner is not None
     free = min(settings.kept_free, len(database.page_of) // 2) if warmed else 0
-    settle(database, free, round(share * len(database.page_of)), min(int(age), int(0.9 * cleaner.most_bytes)))
+    held = len(database.page_of) - free
+    transaction_bytes = max(int(load.log_bytes.sum()), 0) // max(load.transactions, 1)
+    age_bytes = min(int(age), int(0.9 * cleaner.most_bytes))
+    settle(database, free, round(share * held), age_bytes, transaction_bytes)
 
 
 def frames_of(load: StatementLoad, settings: Settings) -> int:

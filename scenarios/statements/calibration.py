@@ -35,6 +35,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
 )
 from tiersim.scenarios.calibration.host_time import HostTime, recorded_host_time
 from tiersim.scenarios.calibration.processor import (
+    GROUPS_NEAR,
     LEAST_NS,
     LIMITING,
     CalibrationRun,
@@ -44,14 +45,16 @@ from tiersim.scenarios.calibration.processor import (
     recorded_flushes,
     recorded_ios,
     recorded_pace,
+    tells_by_groups,
     written_by_others,
     written_by_sessions,
 )
 from tiersim.scenarios.calibration.self_replay import MEAN_TOLERANCE_PCT
+from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Shared
 from tiersim.scenarios.statements.recorded_host import READS, RecordedHost, part_of, statement_ns, statement_ns_of
-from tiersim.scenarios.statements.settings import recorded_cores, settings_of_load
+from tiersim.scenarios.statements.settings import recorded_cores, settings_of_load, with_variables
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.database.sessions.processors import Costs, scaled
 from tiersim.traces.differences import of_log
@@ -63,6 +66,8 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 _TELLING_MS = 1.0
 #: With fewer flushes of the log a transaction, hardly any waits for one.
 _FLUSHES = 0.1
+#: At 1, commits of InnoDB wait for it.
+_FLUSHING = "innodb_flush_log_at_trx_commit"
 #: Sessions that are awake work, or wait for processors, for at least such a share of that time; else they mostly wait
 #: for what is not described well enough.
 _OF_AWAKE = 0.1
@@ -101,6 +106,19 @@ _NO_CLIENT = (
     "CPU of clients: {:,.0f} µs a statement assumed; the recording gives {:,.0f} µs, more than any client takes:"
     " sessions also waited for something else"
 )
+_COUNTED_CLIENT = (
+    "CPU of clients: {:,.0f} µs a statement, as the processors did no more; the recording's pace gives {:,.0f} µs:"
+    " sessions also waited for something else"
+)
+_COMING_BACK = (
+    "CPU of clients: {:,.0f} µs a statement, so that as many commits share a flush of the log as were recorded; the"
+    " recording's pace gives {:,.0f} µs: sessions also waited for something else"
+)
+#: Processors that are busy for more of the time limit the load. MariaDB's updates kept them busy for 0.67 to 0.73 of
+#: it, with a binary log 0.59; lookups and longer transactions for 0.84 to 1 (benchmarks/real_mysql; innodb-cells).
+_PACE_TELLS = 0.8
+#: What clients take is looked for to this.
+_CLIENT_NEAR_NS = 3_000
 _NO_LOG = (
     "The described log device is too fast: a recorded WAL write took {:,.0f} µs longer than a simulated one, and CPU"
     " explains at most {:g} µs of that: measure the device with fio and correct it. Until then {:.0f} µs of CPU for a"
@@ -131,7 +149,7 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     the recording in what its engine and replay are.
     """
     _refuse_changes(recorded_on)
-    recorded = recorded_pace(load.counters.found)
+    recorded = _pace_of(load)
     here = recorded_on.model.host is not None and recorded_on.model.host.clients == "here"
     if here and recorded.pause_ns is None:
         raise ScenarioError(
@@ -145,8 +163,78 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     time = recorded_host_time(load.counters.found, model.cores) if here and recorded.transactions_per_s else None
     is_told = time is not None and time.is_told
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
+    if time is not None and not is_told:
+        found = _within_counted(load, model, found, recorded, time)
+    if tells_by_groups(recorded):
+        found = _by_groups(model, found, recorded)
     own_ns = statement_ns_of(load, found, model.locked_ns)
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
+
+
+def _pace_of(load: StatementLoad) -> Pace:
+    """Return how fast a load was recorded to run; groups of commits where these waited for a flush of the log."""
+    groups = of_log(load.counters.found, "groups") / max(load.transactions, 1)
+    waits = str(with_variables(load.manifest, load.counters.found).host.get(_FLUSHING, 1)) == "1"
+    return replace(recorded_pace(load.counters.found), groups=groups if waits and groups >= _FLUSHES else None)
+
+
+def _within_counted(
+    load: StatementLoad, model: RecordedHost, found: ProcessorCosts, recorded: Pace, time: HostTime
+) -> ProcessorCosts:
+    """Return costs with which a transaction takes no more CPU than the processors were counted to work for it, where
+    the server counted that of its statements: what clients would take more was a wait for something else. Processors
+    that are hardly idle limit the load, whose pace tells what it takes.
+    """
+    if found.pause_ns is None or not recorded.transactions_per_s or not _counts_statements(load):
+        return found
+    if time.own_share > _PACE_TELLS:
+        return found
+    run = model.run(found)
+    more_ns = (run.cpu_ns - time.busy * NS_PER_S / recorded.transactions_per_s) / run.statements_per_transaction
+    client_ns = round(found.client_ns - max(min(more_ns, found.client_ns), 0.0))
+    if client_ns == found.client_ns:
+        return found
+    said = _COUNTED_CLIENT.format(client_ns / 1e3, found.client_ns / 1e3)
+    bounded = replace(found, client_ns=client_ns, cpu_range=COUNTED_RANGE, assumed=(*found.assumed, said))
+    if recorded.log_sync_ns is not None:  # it was met with clients that were in the way
+        met = calibrate_processor(Pace(None, None, log_sync_ns=recorded.log_sync_ns), bounded, model.run)
+        bounded = bounded if met.costs.log_io_ns > MOST_LOG_NS else met
+    return replace(bounded, recorded=recorded, simulated=model.run(bounded).pace)
+
+
+def _by_groups(model: RecordedHost, found: ProcessorCosts, recorded: Pace) -> ProcessorCosts:
+    """Return costs with which as many commits share a flush of the log as were recorded: what the log costs was looked
+    for with other costs of all else. Where even the slowest log lets too few of them come back in time for the next
+    flush, clients take less: the rest of what the pace gives them was a wait.
+    """
+    wanted = Pace(None, None, groups=recorded.groups)
+    grouped = replace(calibrate_processor(wanted, found, model.run), recorded=recorded)
+    least_ns, most_ns = float(model.least_client_ns), float(grouped.client_ns)
+    if grouped.pause_ns is None or grouped.costs.log_io_ns < MOST_LOG_NS or most_ns - least_ns <= _CLIENT_NEAR_NS:
+        return grouped
+    if not _are_too_many(model, grouped, recorded):
+        return grouped
+    while most_ns - least_ns > _CLIENT_NEAR_NS:
+        middle_ns = (least_ns + most_ns) / 2
+        if _are_too_many(model, replace(grouped, client_ns=round(middle_ns)), recorded):
+            most_ns = middle_ns
+        else:
+            least_ns = middle_ns
+    client_ns = round(min(least_ns, most_ns))
+    said = _COMING_BACK.format(client_ns / 1e3, grouped.client_ns / 1e3)
+    less = replace(grouped, client_ns=client_ns, assumed=(*grouped.assumed, said))
+    return replace(less, simulated=model.run(less).pace)
+
+
+def _are_too_many(model: RecordedHost, found: ProcessorCosts, recorded: Pace) -> bool:
+    """Tell whether the log is flushed for more groups than were recorded."""
+    had = model.run(found).pace.groups
+    return had is not None and recorded.groups is not None and had > (1 + GROUPS_NEAR) * recorded.groups
+
+
+def _counts_statements(load: StatementLoad) -> bool:
+    """Tell whether the server counted the processor time of its statements."""
+    return all(MEASURED in load.cpu_basis.get(query, MEASURED) for query in load.queries)
 
 
 def costs_of_recording(
@@ -160,7 +248,7 @@ def costs_of_recording(
     clients did not run on that host, nobody counted its processors, or nobody counted which processes used them and
     the load was not limited by them: of idle processors ticks tell little, and other work may be much of what they did.
     """
-    recorded, time = recorded_pace(load.counters.found), host_time_of(load)
+    recorded, time = _pace_of(load), host_time_of(load)
     wanted = recorded.transactions_per_s
     if load.logical_reads is not None or wanted is None or recorded.pause_ns is None or are_elsewhere(scenario):
         return None

@@ -38,6 +38,8 @@ from tiersim.traces.schema import DATA_READ
 _EXECUTIONS = 80_000
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 READS = 0.01
+#: Engines whose CPU and time of a statement have its commit in them, or that of a COMMIT.
+_COMMITS_WITHIN = ("mysql", "mariadb")
 _COLUMNS = (
     "session",
     "transaction",
@@ -98,7 +100,8 @@ class RecordedHost:
             pause_ns,
         )
         self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
-        self._commits = load.commits / max(len(load), 1)  # a statement
+        within = load.manifest.host.get("engine") in _COMMITS_WITHIN
+        self._commits = 0.0 if within else load.commits / max(len(load), 1)  # a statement
         self._load = load
         self._assembled = assemble(load, scenario, self.start, shared=shared)
         self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end

@@ -34,6 +34,8 @@ _NOTES = {
     )
 }
 _NO_CAP = 10_000_000
+#: Between refills of what is no throttle: writes pass one behind the other.
+_NO_WAIT_MS = 0.1
 #: Limits of blocks of cells of a real server: throughput and mean, 95th percentile, pages, flushes.
 _MEAN_PCT, _TAIL_PCT, _PAGES_PCT, _FLUSHES_PCT = 10, 25, 10, 15
 
@@ -71,18 +73,25 @@ def _claims() -> Iterator[Claim]:
 
 
 def scenario_of(
-    folder: Path, device_ms: Mapping[str, float], run: Mapping[str, Any], pool_mib: int | None = None
+    folder: Path,
+    device_ms: Mapping[str, float],
+    run: Mapping[str, Any],
+    pool_mib: int | None = None,
+    writes_per_s: int = _NO_CAP,
 ) -> NamedScenario:
     """Write the recorded host with a run's cap into *folder*, and with another pool than was recorded, if one is given.
 
-    *device_ms* is how long a read, a write and a flush of the device took.
+    *device_ms* is how long a read, a write and a flush of the device took, *writes_per_s* how many writes it takes
+    where nothing caps it.
     """
     device = (CELLS / "host" / "device.toml").read_text(encoding="utf-8")
     flush_ms = device_ms["flush"] + device_ms["write"] - device_ms["read"]
     for was, now in (
         ('latency = "0.005 ms"', f'latency = "{device_ms["read"]:.4f} ms"\nflush = "{max(flush_ms, 0.001):.4f} ms"'),
         ("[sources]", '[sources]\nflush = "measured: a write and a flush less a read, diskstats of the recording"'),
-        (f"iops = {_NO_CAP}", f"iops = {run['read_iops'] or _NO_CAP}"),  # of writes the same
+        (f"read_iops = {_NO_CAP}", f"read_iops = {run['read_iops'] or _NO_CAP}"),
+        (f"write_iops = {_NO_CAP}", f"write_iops = {run['read_iops'] or writes_per_s}"),  # a cap is of both
+        ('refill_interval = "100 ms"', f'refill_interval = "{100 if run["read_iops"] else _NO_WAIT_MS} ms"'),
     ):
         device = device.replace(was, now)
     (folder / f"device-{run['name']}.toml").write_text(device, encoding="utf-8")

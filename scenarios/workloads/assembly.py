@@ -109,7 +109,7 @@ def assemble(
     if cleaner is None:
         clean_all(database)
     else:
-        settle(database, min(settings.kept_free, frames // 2) if warmed else 0, frames, cleaner.low_bytes)
+        settle(database, min(settings.kept_free, frames // 2) if warmed else 0, frames, cleaner.low_bytes, 0)
     load = _load(described, settings, frames, span_ns)
     volumes = [*placed.volumes, placed.log, placed.temp, placed.backup]
     if settings.of_engine.extension_bytes:

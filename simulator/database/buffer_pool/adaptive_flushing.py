@@ -17,15 +17,24 @@ _DIVISOR = 7.5
 
 
 @kernel
-def percent_for_dirty(dirty_percent: float, low_percent: float, most_percent: float, form: int) -> float:
-    """Return how much of io_capacity changed pages ask for, in per cent.
+def percent_for_dirty(dirty_percent: float, low_percent: float, most_percent: float) -> float:
+    """Return how much of io_capacity changed pages ask for in MySQL, in per cent.
 
-    *low_percent* is innodb_max_dirty_pages_pct_lwm, 0: off; *most_percent* innodb_max_dirty_pages_pct. MariaDB asks for
-    all of it without a low mark, where it writes at all.
+    *low_percent* is innodb_max_dirty_pages_pct_lwm, 0: off; *most_percent* innodb_max_dirty_pages_pct.
     """
     if low_percent == 0:
-        return 100.0 if form == MARIADB or dirty_percent >= most_percent else 0.0
+        return 100.0 if dirty_percent >= most_percent else 0.0
     return dirty_percent * 100 / (most_percent + 1) if dirty_percent >= low_percent else 0.0
+
+
+@kernel
+def percent_of_mariadb(dirty_percent: float, low_percent: float, most_percent: float, by_age: float) -> float:
+    """Return how much of io_capacity MariaDB writes: all of it without a low mark, and below it; else as the age of the
+    checkpoint asks, or the number of changed pages.
+    """
+    if low_percent == 0 or most_percent == 0 or dirty_percent < low_percent:
+        return 100.0
+    return max(by_age, dirty_percent * 100 / most_percent)
 
 
 @kernel

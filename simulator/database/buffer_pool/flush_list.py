@@ -3,6 +3,9 @@
 The first is what keeps the checkpoint back: redo from there on is needed. How much that is, is the checkpoint's age.
 """
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tiersim.devices.requests import add_background
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel
@@ -81,20 +84,48 @@ def count_older(d: Database, position: int, most: int) -> int:
     return count
 
 
-@kernel
-def age(d: Database, dirty_pages: int, age_bytes: int) -> None:
-    """Let no more than *dirty_pages* be changed before a run, the latest ones, and lie evenly over so much of the
-    log.
+def age(d: Database, dirty_pages: int, age_bytes: int, transaction_bytes: int) -> None:
+    """Let no more than *dirty_pages* be changed before a run, the latest ones, the first so much of the log ago.
+
+    The others were changed as many transactions ago as when the pool was filled, of so many bytes each; what would be
+    older than the first was written since, and changed again at any time. Of transactions without bytes all were.
     """
-    frame, frames = oldest(d), len(d.page_of)
+    _drop(d, dirty_pages)
+    changed = np.zeros(d.pool_state[DIRTY_PAGES], np.int64)
+    if not len(changed):
+        return
+    _find_changed(d, changed)
+    positions = d.oldest_position[changed] * transaction_bytes
+    renewed = len(changed)
+    if transaction_bytes > 0:
+        renewed = int(np.searchsorted(positions, -age_bytes, side="right"))
+    positions[:renewed] = -(age_bytes * np.arange(renewed, 0, -1) // max(renewed, 1))
+    positions[0] = -age_bytes
+    order = np.argsort(positions, kind="stable")
+    _list_again(d, changed[order], positions[order])
+
+
+@kernel
+def _drop(d: Database, dirty_pages: int) -> None:
+    frame = oldest(d)
     while d.pool_state[DIRTY_PAGES] > dirty_pages:
         following = later(d, frame)
         note_clean(d, frame)
         d.dirty[frame] = 0
         d.pool_state[DIRTY_PAGES] -= 1
         frame = following
-    count, place = d.pool_state[DIRTY_PAGES], 0
-    while frame < frames:
-        d.oldest_position[frame] = -(age_bytes * (count - place) // max(count, 1))
-        place += 1
+
+
+@kernel
+def _find_changed(d: Database, found: NDArray[np.int64]) -> None:
+    frame = oldest(d)
+    for place in range(len(found)):
+        found[place] = frame
         frame = later(d, frame)
+
+
+@kernel
+def _list_again(d: Database, changed: NDArray[np.int64], positions: NDArray[np.int64]) -> None:
+    for place in range(len(changed)):
+        note_clean(d, changed[place])
+        note_changed(d, changed[place], positions[place])

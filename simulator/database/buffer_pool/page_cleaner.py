@@ -4,7 +4,12 @@
 goes from the tail of the pool's list forward, over *scan_depth* pages at most, until so many frames are free: clean
 pages go, changed ones are written and go then. Its second part writes the pages that were changed first, as many as
 :mod:`.adaptive_flushing` says. MySQL writes both beside each other (*workers* cleaners), MariaDB one batch at a time;
-there only io_capacity_max pages are written in a round.
+there only io_capacity_max pages are written in a round, the next of which begins *interval_ns* behind its beginning.
+
+**MariaDB's rounds** (buf0flu.cc, buf_flush_page_cleaner, as the counters of 10.11.19 show it) have the first part alone
+while frames run short: a load that needs *scan_depth* / 2 frames in less than *interval_ns* lets changed pages grow
+old. A round that finds neither too many changed pages nor an old checkpoint lets the cleaner sleep until frames run
+short, changed pages are too many, or the checkpoint is older than *async_bytes*.
 
 **A batch** of *batch_pages* waits for the log up to its changes, goes to the doublewrite file as one write, which is
 flushed if *flush_doublewrite*, then to the places of its pages, all at once, which is followed by a flush if
@@ -12,8 +17,9 @@ flushed if *flush_doublewrite*, then to the places of its pages, all at once, wh
 
 **The age of the checkpoint** is how much of the log lies behind the oldest change that is not written
 (:mod:`.flush_list`). Beyond *sync_bytes* MySQL writes round after round up to twice
-io_capacity_max pages; beyond *async_bytes* MariaDB writes io_capacity_max. From *most_bytes* on who changes a page
-waits until the age is less, and MariaDB writes without limit (log0files_capacity.cc; MariaDB: log_checkpoint_margin).
+io_capacity_max pages; beyond *async_bytes* MariaDB writes what is older, up to io_capacity_max. From *most_bytes* on
+who changes a page waits until the age is less, and MariaDB writes without limit (log0files_capacity.cc; MariaDB:
+mtr0mtr.cc, log_close; log_checkpoint_margin).
 
 Requests: FLUSH, a round (its length is the delay, its offset says why); WRITE, a batch; AWAIT, room in the log, and
 READ, which waits for it. All pool instances are one.
@@ -33,6 +39,7 @@ from tiersim.simulator.database.buffer_pool.adaptive_flushing import (
     SCAN_FACTOR,
     percent_for_age,
     percent_for_dirty,
+    percent_of_mariadb,
     wanted_pages,
     works_on_list,
 )
@@ -129,6 +136,8 @@ PAGE_CLEANER_ROW = record(
     "listed",  # pages of the flush list that are still to be written
     "position",  # up to which these were changed
     "leaving",  # frames that will be free when they are written
+    "round_ns",  # when the last round began
+    "asleep",  # MariaDB's, until it is woken
     "rounds",  # of a second, since the averages were renewed
     "page_sum",
     "page_rate",
@@ -212,25 +221,32 @@ def finish_cleaner(p: Plant, d: Database, slot: int) -> int:
     made = 0
     now, why = request["accepted_ns"] + max(request["length_bytes"], PASS_ON_NS), request["offset_bytes"]
     if why == _BY_TIME:
+        early_ns = c["round_ns"] + c["interval_ns"] - now
+        if c["form"] == MARIADB and early_ns > 0:
+            return add_background(p, made, c["station"], FLUSH, _BY_TIME, early_ns)
         made = add_background(p, made, c["station"], FLUSH, _BY_TIME, c["interval_ns"])
-        _look_at_log(d, now)
+        if c["form"] == MYSQL:
+            _look_at_log(d, now)
     elif why == _FOR_FRAMES:
         c["called"] = 0
     if c["running"] > 0:
         if why == _FOR_LOG or c["due"] != 1 + _FOR_LOG:
             c["due"] = 1 + why
         return made
-    return _begin_round(p, d, made, why)
+    return _begin_round(p, d, made, why, now)
 
 
 @kernel
 def _look_at_log(d: Database, now: int) -> None:
-    """Renew the averages every *loops* rounds, a second apart: pages written in a second, growth of the log in one."""
+    """Renew the averages every *loops* rounds, a second apart: pages written in a second, growth of the log in one.
+    MariaDB does so after as many seconds, too, and counts rounds that work on the flush list by the age of the
+    checkpoint.
+    """
     c = d.page_cleaner[0]
     c["rounds"] += 1
-    if c["rounds"] < c["loops"]:
-        return
     elapsed_ns = max(now - c["seen_ns"], 1)
+    if c["rounds"] < c["loops"] and (c["form"] == MYSQL or elapsed_ns < c["loops"] * c["interval_ns"]):
+        return
     c["page_rate"] = (c["page_rate"] + c["page_sum"] * c["interval_ns"] // elapsed_ns) // 2
     grown = d.log[0]["inserted"] - c["log_seen"]
     c["log_rate"] = (c["log_rate"] + int(grown * c["interval_ns"] / elapsed_ns)) // 2
@@ -239,19 +255,25 @@ def _look_at_log(d: Database, now: int) -> None:
 
 
 @kernel
-def _begin_round(p: Plant, d: Database, made: int, why: int) -> int:
+def _begin_round(p: Plant, d: Database, made: int, why: int, now: int) -> int:
     """Say what a round is to do, and begin its batches."""
     c = d.page_cleaner[0]
+    c["round_ns"] = now
     c["listed"], c["position"] = 0, d.log[0]["inserted"] + 1
-    if why != _FOR_FRAMES:
-        _want_listed(d, why)
     c["to_look"], c["to_free"] = 0, min(c["scan_depth"], len(d.page_of) - 1)
-    least = c["scan_depth"] // _SHORT if c["form"] == MARIADB else c["scan_depth"]
+    least = c["scan_depth"]
+    if c["form"] == MARIADB:
+        is_short = free_frames(d) < c["scan_depth"] // _SHORT
+        _want_listed_of_mariadb(d, why, is_short, now)
+        if not is_short and c["listed"] == 0:
+            least = 0
+        c["to_write"] = max(c["io_capacity_max"] - c["listed"], min(c["io_capacity_max"], c["scan_depth"]))
+    else:
+        if why != _FOR_FRAMES:
+            _want_listed(d, why)
+        c["to_write"] = c["scan_depth"]
     if free_frames(d) < least and d.pool_state[UNUSED] == len(d.page_of):
         c["to_look"] = max(c["scan_depth"], 1)
-    c["to_write"] = c["scan_depth"]
-    if c["form"] == MARIADB:
-        c["to_write"] = max(c["io_capacity_max"] - c["listed"], min(c["io_capacity_max"], c["scan_depth"]))
     c["log_before"], c["taken_before"] = d.log[0]["inserted"], d.pool_state[TAKEN]
     if c["to_look"] == 0 and c["listed"] == 0:
         return made
@@ -263,46 +285,88 @@ def _begin_round(p: Plant, d: Database, made: int, why: int) -> int:
 
 @kernel
 def _want_listed(d: Database, why: int) -> None:
-    """Say how many pages of the flush list a round writes, and up to where in the log they were changed."""
+    """Say how many pages of the flush list a round of MySQL writes, and up to where in the log they were changed."""
     c, log = d.page_cleaner[0], d.log[0]
     age, dirty = checkpoint_age(d), d.pool_state[DIRTY_PAGES]
     if dirty == 0:
         return
     if age >= c["most_bytes"] or why == _FOR_LOG:
         c["position"] = log["inserted"] - c["most_bytes"] + _STEP_BYTES
-        c["listed"] = count_older(d, c["position"], dirty if c["form"] == MARIADB else 2 * c["io_capacity_max"])
-        return
-    if c["form"] == MYSQL and age > c["sync_bytes"]:
+        c["listed"] = count_older(d, c["position"], 2 * c["io_capacity_max"])
+    elif age > c["sync_bytes"]:
         c["position"] = log["inserted"] - c["sync_bytes"] + SCAN_FACTOR * c["log_rate"]
         c["listed"] = count_older(d, c["position"], 2 * c["io_capacity_max"])
-        return
-    if c["form"] == MARIADB and age > c["async_bytes"]:
-        c["listed"] = min(c["io_capacity_max"], dirty)
-        return
-    if why == _BY_TIME:
-        c["listed"] = min(_adaptive(d, age, dirty), dirty)
+    elif why == _BY_TIME:
+        c["listed"] = min(_adaptive(d, age), dirty)
 
 
 @kernel
-def _adaptive(d: Database, age: int, dirty: int) -> int:
-    """Return how many pages of the flush list are written in a second by their number and the age of the checkpoint."""
+def _want_listed_of_mariadb(d: Database, why: int, is_short: bool, now: int) -> None:
+    """Say the same of MariaDB, where frames may be short."""
+    c, log = d.page_cleaner[0], d.log[0]
+    age, dirty = checkpoint_age(d), d.pool_state[DIRTY_PAGES]
+    if age >= c["most_bytes"] or why == _FOR_LOG:
+        c["position"] = log["inserted"] - c["most_bytes"] + _STEP_BYTES
+        c["listed"] = count_older(d, c["position"], dirty)
+    elif age > c["async_bytes"]:
+        c["position"] = log["inserted"] - c["async_bytes"]
+        c["listed"] = count_older(d, c["position"], c["io_capacity_max"])
+    elif is_short:
+        c["asleep"] = 0
+    elif why == _BY_TIME:
+        share, low, most = dirty_percent(d), c["low_percent"] / 1000, c["most_percent"] / 1000
+        rests = log["inserted"] == c["log_before"] and d.pool_state[TAKEN] == c["taken_before"]
+        if low > 0 and c["asleep"] and rests:
+            c["listed"] = min(c["io_capacity"], dirty)
+        elif (c["asleep"] and low == 0 and share < most) or not works_on_list(age, c["low_bytes"], share, low, most):
+            c["asleep"] = 1
+        else:
+            c["asleep"] = 0
+            c["listed"] = min(_adaptive_of_mariadb(d, age, now), dirty)
+
+
+@kernel
+def dirty_percent(d: Database) -> float:
+    """Return how many of its pages the pool has changed, in per cent; of MariaDB's free frames count."""
+    frames = len(d.page_of)
+    if d.page_cleaner[0]["form"] == MYSQL:
+        frames = max(frames - free_frames(d), 1)
+    return float(d.pool_state[DIRTY_PAGES] * 100 / frames)
+
+
+@kernel
+def _adaptive(d: Database, age: int) -> int:
+    """Return how many pages of the flush list MySQL writes in a second by their number and the age of the
+    checkpoint.
+    """
     c, log = d.page_cleaner[0], d.log[0]
     if log["inserted"] == c["log_before"] and d.pool_state[TAKEN] == c["taken_before"]:
         return int(c["io_capacity"])  # idle
-    share = dirty * 100 / max(len(d.page_of) - free_frames(d), 1)
-    low, most = c["low_percent"] / 1000, c["most_percent"] / 1000
-    if c["form"] == MARIADB and not works_on_list(age, c["low_bytes"], share, low, most):
-        return 0
-    ratio = c["io_capacity_max"] / c["io_capacity"]
-    if c["form"] == MYSQL:
-        ratio = float(c["io_capacity_max"] // c["io_capacity"])
+    ratio = float(c["io_capacity_max"] // c["io_capacity"])
     percent = max(
-        percent_for_dirty(share, low, most, c["form"]), percent_for_age(age, c["low_bytes"], c["async_bytes"], ratio)
+        percent_for_dirty(dirty_percent(d), c["low_percent"] / 1000, c["most_percent"] / 1000),
+        percent_for_age(age, c["low_bytes"], c["async_bytes"], ratio),
     )
     start = log["inserted"] - age
     most_older = 2 * c["io_capacity_max"]
     older = count_older(d, start + SCAN_FACTOR * c["log_rate"], SCAN_FACTOR * most_older)
     return wanted_pages(percent, c["io_capacity"], float(c["page_rate"]), older / SCAN_FACTOR, c["io_capacity_max"])
+
+
+@kernel
+def _adaptive_of_mariadb(d: Database, age: int, now: int) -> int:
+    """Return the same of MariaDB, whose averages begin anew where the checkpoint is young."""
+    c, log = d.page_cleaner[0], d.log[0]
+    if age < c["low_bytes"]:
+        c["log_seen"], c["seen_ns"] = log["inserted"], now
+        return int(c["io_capacity"])
+    _look_at_log(d, now)
+    ratio = c["io_capacity_max"] / c["io_capacity"]
+    by_age = percent_for_age(age, c["low_bytes"], c["async_bytes"], ratio)
+    percent = percent_of_mariadb(dirty_percent(d), c["low_percent"] / 1000, c["most_percent"] / 1000, by_age)
+    older = count_older(d, log["inserted"] - age + SCAN_FACTOR * c["log_rate"], c["io_capacity_max"])
+    older = max(older // SCAN_FACTOR, 1)
+    return wanted_pages(percent, c["io_capacity"], float(c["page_rate"]), float(older), c["io_capacity_max"])
 
 
 @kernel
@@ -323,7 +387,7 @@ def _begin_batch(p: Plant, d: Database, slot: int, made: int) -> int:
         if c["running"] == 0 and c["due"] > 0:
             why = c["due"] - 1
             c["due"] = 0
-            return _begin_round(p, d, made, why)
+            return _begin_round(p, d, made, why, p.requests[slot]["accepted_ns"] + PASS_ON_NS)
         return made
     c["batches"] += 1
     c["written_pages"] += pages
@@ -374,6 +438,7 @@ def _take_from_tail(d: Database, worker: int) -> None:
             elif d.state[frame] == VALID and c["to_write"] > 0:
                 c["to_write"] -= 1
                 c["lru_pages"] += 1
+                c["page_sum"] += c["form"] == MARIADB
                 c["leaving"] += 1
                 _take(d, worker, frame, LEAVES)
                 if c["neighbours"]:

@@ -56,6 +56,7 @@ from tiersim.simulator.database.database_state import (
 from tiersim.simulator.database.page_cache import keep
 from tiersim.simulator.database.sessions.index_entries import puts_entry
 from tiersim.simulator.database.sessions.read_stream import heap_pages, page_in, pages_of
+from tiersim.simulator.database.wal.log import begin_positions, insert
 
 #: The first window has so many references, or one for each frame if those are more; every other is twice as long as the
 #: one before.
@@ -208,7 +209,9 @@ def walk(
     counted: NDArray[np.int64],
     missed: NDArray[np.int64],
 ) -> None:
-    """Draw transactions until they have made *enough* references, or are as many themselves."""
+    """Draw transactions until they have made *enough* references, or are as many themselves; InnoDB's log is as long as
+    they are many.
+    """
     count, source = transactions.first_planned[-1], random_source(d.seed[0], WARMING_TRANSACTION, 0)
     drawn, referred, read = counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ]
     end, last = referred + enough, drawn + enough
@@ -223,6 +226,8 @@ def walk(
         fetch(d.statement_class, transactions.begins[ahead])
         now = drawn * transaction_ns
         drawn += 1
+        if d.page_cleaner.size > 0:
+            insert(d, 1)
         for statement in range(transactions.begins[chosen], transactions.begins[chosen + 1]):
             class_ = d.statement_class[statement]
             for place in range(d.first_demand[class_], d.first_demand[class_ + 1]):
@@ -256,6 +261,14 @@ def walk(
     counted[_TRANSACTIONS], counted[_REFERENCES], counted[_READ] = drawn, referred, read
 
 
+@kernel
+def begin_log(d: Database) -> None:
+    """Let the log begin here: what was changed before a run lies before it."""
+    before = begin_positions(d)
+    for frame in range(len(d.page_of)):
+        d.oldest_position[frame] -= before
+
+
 def warm(
     d: Database, plant: Plant | None = None, *, transaction_ns: int = 0, most_references: int = MOST_REFERENCES
 ) -> Warmed:
@@ -285,6 +298,8 @@ def warm(
         stationary = bool(before >= 0 and expected - misses <= max(noise, _FALL * expected) and _is_full(p, d))
         before = misses
         window *= 2
+    if d.page_cleaner.size > 0:
+        begin_log(d)
     d.pool_state[TAKEN] = 0  # of what was taken before, the background writer knows nothing
     d.pool_state[ORIGIN_NS] = d.pool_state[CLOCK_NS]
     transactions_of_last = int(counted[_TRANSACTIONS]) - drawn
@@ -316,15 +331,22 @@ def fill(d: Database, frames: int, *, most_references: int = MOST_REFERENCES) ->
         )  # a reference takes one frame at most
         if counted[_REFERENCES] == before:  # nothing looks anything up
             break
+    if d.page_cleaner.size > 0:
+        begin_log(d)
     d.pool_state[ORIGIN_NS] = d.pool_state[CLOCK_NS]
 
 
-@kernel
-def settle(d: Database, free: int, dirty_pages: int, age_bytes: int) -> None:
+def settle(d: Database, free: int, dirty_pages: int, age_bytes: int, transaction_bytes: int) -> None:
     """Let the pool of a database that was filled have *free* frames more, and no more than *dirty_pages* changed pages,
-    the latest, whose changes lie evenly over so much of the log: as page cleaners leave it. The run begins
-    when the last page came.
+    the latest, the first of which was changed so much of the log ago: as page cleaners leave it. Transactions have so
+    many bytes in the log; without any all pages lie evenly over it. The run begins when the last page came.
     """
+    _leave_free(d, free)
+    age(d, dirty_pages, age_bytes, transaction_bytes)
+
+
+@kernel
+def _leave_free(d: Database, free: int) -> None:
     latest_ns = 0
     for frame in range(d.pool_state[UNUSED]):
         latest_ns = max(latest_ns, d.midpoint_frames[frame]["first_ns"])
@@ -340,7 +362,6 @@ def settle(d: Database, free: int, dirty_pages: int, age_bytes: int) -> None:
         let_go(d, frame)
         free_frame(d, frame)
     balance(d)
-    age(d, dirty_pages, age_bytes)
 
 
 def _transactions(d: Database) -> TransactionStarts:

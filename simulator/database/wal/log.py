@@ -154,6 +154,14 @@ def insert(d: Database, log_bytes: int) -> int:
 
 
 @kernel
+def begin_positions(d: Database) -> int:
+    """Let positions count from here on; returns what was inserted before."""
+    before = int(d.log[0]["inserted"])
+    d.log[0]["inserted"] = 0
+    return before
+
+
+@kernel
 def log_change(d: Database, page: int, log_bytes: int) -> None:
     """Put the record of a changed page into the log's buffers, and before it the page's image if it is the first since
     the last checkpoint began.
