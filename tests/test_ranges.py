@@ -70,6 +70,15 @@ def test_costs_lie_between_the_ends_of_their_ranges(load: StatementLoad) -> None
         assert (one.processor.costs.read_ns > 25_000) == (one.at["read"] > 0)
 
 
+def test_where_both_are_assumed_writes_of_the_log_are_as_dear_as_reads(load: StatementLoad) -> None:
+    """A kernel that makes reads dear makes writes dear: one multiple is drawn for both."""
+    costs = Costs(read_ns=25_000, log_io_ns=20_000)
+    assumed, known = (processor(costs=costs, is_log_assumed=is_so) for is_so in (True, False))
+    for one in draws_of(load, assumed, 1):
+        assert one.processor.costs.log_io_ns == pytest.approx(0.8 * one.processor.costs.read_ns, abs=1)
+    assert {one.processor.costs.log_io_ns for one in draws_of(load, known, 1)} == {20_000}
+
+
 def test_what_is_known_is_not_drawn(load: StatementLoad) -> None:
     known = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
     assert {(one.processor.statement_ns["q"], one.processor.costs.read_ns) for one in draws_of(load, known, 1)} == {
