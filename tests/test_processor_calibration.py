@@ -20,6 +20,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     COMMIT_NS,
     LEAST_COMMIT_NS,
     LOG_NS,
+    LOG_RANGE,
     READ_NS,
     Ios,
     assumed_client_ns,
@@ -275,7 +276,7 @@ def test_a_cap_that_answers_a_little_earlier_or_later_than_described_is_no_cpu(l
     assert found.client_ns == pytest.approx(found.hot * 40_000, rel=0.02)
     assert found.costs.read_ns == READ_NS
     assert found.read_range == (1 / 25, 6)
-    assert found.is_log_assumed  # nobody timed it
+    assert found.log_range == LOG_RANGE  # nobody timed it
     assert found.assumed == ("untold",)
 
 
@@ -321,7 +322,7 @@ def test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu(
     own = recorded_host.statement_ns_of(load, found, {})
     assert own["q"] == 10_000  # in the middle of the fastest and the mean
     assert found.cpu_range[0] < 1 < found.cpu_range[1]
-    assert found.is_log_assumed
+    assert found.log_range == LOG_RANGE
     assert "by how long sessions waited for their clients" in found.assumed[0]
 
 

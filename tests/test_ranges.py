@@ -71,11 +71,13 @@ def test_costs_lie_between_the_ends_of_their_ranges(load: StatementLoad) -> None
 
 
 def test_where_both_are_assumed_writes_of_the_log_are_as_dear_as_reads(load: StatementLoad) -> None:
-    """A kernel that makes reads dear makes writes dear: one multiple is drawn for both."""
+    """A kernel that makes reads dear makes writes dear: both lie at the same place between their ends."""
     costs = Costs(read_ns=25_000, log_io_ns=20_000)
-    assumed, known = (processor(costs=costs, is_log_assumed=is_so) for is_so in (True, False))
-    for one in draws_of(load, assumed, 1):
-        assert one.processor.costs.log_io_ns == pytest.approx(0.8 * one.processor.costs.read_ns, abs=1)
+    assumed, known = (processor(costs=costs, log_range=ends) for ends in ((0.25, 2.0), (1.0, 1.0)))
+    drawn = sorted((one.processor.costs.read_ns, one.processor.costs.log_io_ns) for one in draws_of(load, assumed, 1))
+    assert sorted(log_ns for _, log_ns in drawn) == [log_ns for _, log_ns in drawn]
+    assert 5_000 < drawn[0][1] < 6_000
+    assert 38_000 < drawn[-1][1] < 40_000
     assert {one.processor.costs.log_io_ns for one in draws_of(load, known, 1)} == {20_000}
 
 

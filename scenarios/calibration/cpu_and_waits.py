@@ -67,6 +67,8 @@ READ_NS = 25_000
 LOG_NS = READ_NS
 #: The most that a calibration on a log without a cap said of it: of PostgreSQL 63 µs, of MariaDB's redo log 70.4.
 MOST_LOG_NS = 71_000
+#: Multiples between which it then lies where it is assumed.
+LOG_RANGE = READ_RANGE_NS[0] / LOG_NS, MOST_LOG_NS / LOG_NS
 #: Processors that others took for more of the time make everything longer than it is.
 _STOLEN = 0.05
 #: What a statement costs besides its execution where its clients are here and nothing tells: so many times as much,

@@ -19,6 +19,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     COUNTED_RANGE,
     GAPS_RANGE,
     LOG_NS,
+    LOG_RANGE,
     LONG_NS,
     MOST_LOG_NS,
     READ_COUNTED_RANGE,
@@ -432,7 +433,7 @@ def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: 
         assumed=(_BY_GAPS.format(least_us, most_us),),
         cpu_range=(low, high),
         read_range=(lowest / READ_NS, highest / READ_NS),
-        is_log_assumed=True,
+        log_range=LOG_RANGE,
         hot=share * found.hot,
     )
 
@@ -502,7 +503,7 @@ def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Se
         assumed=tuple(said),
         cpu_range=COUNTED_RANGE if run.busy >= _IDLE else AWAKE_RANGE,
         read_range=(lowest / READ_NS, highest / READ_NS),
-        is_log_assumed=recorded.log_sync_ns is None,
+        log_range=LOG_RANGE if recorded.log_sync_ns is None else (1.0, 1.0),
     )
     return _with_log_bounded(found, 0.0)
 
@@ -551,7 +552,7 @@ def _by_guess(
         assumed=tuple(said),
         cpu_range=UNTIMED_RANGE if found is None else ASSUMED_RANGE,
         read_range=(lowest / READ_NS, highest / READ_NS),
-        is_log_assumed=recorded.log_sync_ns is None,
+        log_range=LOG_RANGE if recorded.log_sync_ns is None else (1.0, 1.0),
     )
     run = model.run(start)
     slack = _SLACK if run.busy >= _IDLE else _IDLE_SLACK
@@ -577,7 +578,7 @@ def _by_guess(
         start = replace(start, hot=hot, costs=start.costs._replace(read_ns=round(hot * READ_NS)))
         if start.pause_ns is not None:
             start = replace(start, client_ns=model.assumed_client_ns(hot * mean_ns))
-    return replace(start, recorded=recorded, simulated=run.pace, is_log_assumed=True), False
+    return replace(start, recorded=recorded, simulated=run.pace, log_range=LOG_RANGE), False
 
 
 def _with_clients(model: RecordedHost, found: ProcessorCosts, run: CalibrationRun) -> ProcessorCosts:

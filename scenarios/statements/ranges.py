@@ -88,7 +88,7 @@ def draws_of(load: StatementLoad, processor: ProcessorCosts, seed: int, count: i
 def _draw(laws: Sequence[Sequence[Law]], processor: ProcessorCosts, at: dict[str, float]) -> Draw:
     """Return a draw; where reads cost more than is assumed, writes of the log do: a kernel makes all IO dear."""
     cpu, read = (_between(getattr(processor, f"{name}_range"), at[name]) for name in ("cpu", "read"))
-    log = read if processor.is_log_assumed else 1.0
+    log = _between(processor.log_range, at["read"])
     drawn = replace(
         processor,
         statement_ns={query: round(cpu * ns) for query, ns in processor.statement_ns.items()},
