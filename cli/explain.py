@@ -179,14 +179,16 @@ def bound_text(bound: dict[str, Any] | None) -> str:
     said = f"Bottleneck: {part}" if bound["is_short"] else f"No part is short of capacity{when}. Busiest: {part}"
     busy = "" if bound["utilisation"] is None else f", {bound['utilisation']:.0%} of the time"
     carried = "It is full at" if bound["basis"].startswith("utilisation law") else "The hardware carries at most"
-    ceiling = f"{carried} {bound['ceiling']:.3g} × the load of this run ({bound['basis']})"
-    if (peak := bound.get("peak")) and 1 / peak["utilisation"] < bound["ceiling"]:
-        stretch = format_ns(peak["until_ns"] - peak["from_ns"])
-        ceiling = (
-            f"Busiest {stretch}: from {format_ns(peak['from_ns'])} on,"
-            f" {part_name(peak['station'], peak['resource'])} is {peak['utilisation']:.0%} busy: full at"
-            f" {1 / peak['utilisation']:.3g} × the load of this run"
-            f" ({bound['basis']})"
+    peak = bound.get("peak")
+    if peak and 1 / peak["utilisation"] >= bound["ceiling"]:
+        peak = None
+    of_mean = " by its mean" if peak else ""
+    ceiling = f"{carried} {bound['ceiling']:.3g} × the load of this run{of_mean} ({bound['basis']})"
+    if peak:
+        ceiling += (
+            f", but in the busiest {format_ns(peak['until_ns'] - peak['from_ns'])}, from {format_ns(peak['from_ns'])}"
+            f" on, {part_name(peak['station'], peak['resource'])} is {peak['utilisation']:.0%} busy: full at"
+            f" {1 / peak['utilisation']:.3g} × the load"
         )
     if bound["burst"]:  # which fills the part at this load
         ceiling = explain_burst(bound["burst"])

@@ -291,7 +291,7 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
         "ceiling": max(with_load / busy, 1.0),
         "basis": (
             f"utilisation law: 1 ÷ its busy share{of_time}, if a request keeps it busy as long as now"
-            f"{' and burst credits last' if credits else ''}"
+            f"{' and burst credits last' if summary.get('credits') else ''}"
         ),
         "peak": found.get("peak"),
         "credits": credits,

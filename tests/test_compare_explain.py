@@ -316,6 +316,8 @@ def test_credits_that_run_out_are_said_beside_the_bound() -> None:
     assert "if a request keeps it busy as long as now and burst credits last)" in said
     assert said.endswith("; burst credits of data fall from 100.0 % to 40.0 % and run out after another 2,000 s of this"
                          " load.")  # fmt: skip
+    summary["credits"] = [balance | {"end": 1.0, "lasts_ns": None}]  # none were spent, but the limit is that of a burst
+    assert "and burst credits last)." in bound_text(explanation(summary, None)["bound"])
 
 
 def test_a_saturated_run_has_no_shares_of_time_and_no_dip(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,11 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     COUNTED_RANGE,
     READ_NS,
     READ_RANGE_NS,
+    SLICE_NS,
+    SLICES_RANGE,
     HostCosts,
     Ios,
+    coldness,
     costs_of_host,
     cpu_range,
     hot_share,
@@ -43,14 +46,15 @@ def snapshots(processes: dict[str, dict[str, int]] | None, **states: int) -> lis
 
 def test_states_of_the_processors_and_processes_become_processors_that_were_busy() -> None:
     processes = {
-        BACKENDS: {"cpu_ms": 5000, "system_ms": 2000, "run_queue_ms": 500, "observed_ms": 10_000},
+        BACKENDS: {"cpu_ms": 5000, "system_ms": 2000, "run_queue_ms": 500, "slices": 300, "observed_ms": 10_000},
         HELPERS: {"cpu_ms": 100, "system_ms": 50, "run_queue_ms": 0, "observed_ms": 10_000},
         LOAD_GENERATOR: {"cpu_ms": 1000, "system_ms": 800, "run_queue_ms": 100, "observed_ms": 5_000},
     }
     states = {"user": 4000, "system": 3000, "soft_interrupt": 1000, "idle": 10_000, "io_wait": 1500, "steal": 500}
     found = recorded_host_time(differences(snapshots(processes, **states)), 2)
     assert found == HostTime(
-        2, 0.8, 0.1, 0.05, ProcessorUse(0.5, 0.2, 0.05), ProcessorUse(0.01, 0.005, 0.0), ProcessorUse(0.2, 0.16, 0.02),
+        2, 0.8, 0.1, 0.05, ProcessorUse(0.5, 0.2, 0.05, 30.0), ProcessorUse(0.01, 0.005, 0.0),
+        ProcessorUse(0.2, 0.16, 0.02),
     )  # fmt: skip
     assert found.share == pytest.approx(0.4)
 
@@ -124,6 +128,41 @@ def test_what_long_waits_make_colder_is_taken_off_in_proportion() -> None:
     assert costs.hot == pytest.approx((1 - 0.1 * COLD_NS / (70 * US)) * without.hot, rel=0.01)
     assert costs.transaction_ns == pytest.approx(costs.hot * 60 * US)
     assert costs.read_ns == pytest.approx(costs.hot * 20 * US, rel=0.01)
+
+
+def test_what_the_kernel_does_for_a_slice_is_known_where_slices_of_sessions_and_clients_are() -> None:
+    own = HostTime(2, 0.5, 0.0, 0.0, ProcessorUse(0.2, 0.1, 0.0, 8_000), None, ProcessorUse(0.1, 0.06, 0.0, 2_000))
+    assert own.slice_ns == pytest.approx(16 * US)
+    threads = ProcessorUse(0.04, 0.04, 0.0, 10_000)
+    assert replace(own, threads=threads).slice_ns == pytest.approx(10 * US)
+    assert replace(own, threads=replace(threads, slices_per_s=0.0)).slice_ns == pytest.approx(16 * US)
+    assert replace(own, clients=ProcessorUse(0.1, 0.06, 0.0)).slice_ns is None
+    assert replace(own, clients=None).slice_ns is None
+
+
+def test_a_host_whose_slices_take_longer_loses_more_to_long_waits() -> None:
+    """As much more, up to what was seen of any; on one that hardly works ticks of a clock tell little."""
+    assert coldness(None, 0.5) == coldness(SLICE_NS, 0.5) == coldness(3 * SLICE_NS, 0.0) == 1.0
+    assert coldness(1.2 * SLICE_NS, 0.5) == pytest.approx(1.2)
+    assert coldness(1.2 * SLICE_NS, 0.025) == pytest.approx(1.1)
+    assert coldness(0.1 * SLICE_NS, 0.5) == pytest.approx(0.6)
+    assert coldness(9 * SLICE_NS, 0.5) == pytest.approx(1.6)
+    host = busy_host(2_000, 0.5, transaction_ns=60 * US, session_ns=8 * US, kernel_ns=12 * US)
+    assert host.clients is not None
+    assert host.backends is not None
+    of_kernel_ns = S * (host.backends.kernel + host.clients.kernel)
+    slices = of_kernel_ns / (1.5 * SLICE_NS) / 2
+    sliced = replace(
+        host,
+        backends=replace(host.backends, slices_per_s=slices),
+        clients=replace(host.clients, slices_per_s=slices),
+    )
+    costs = costs_of_host(sliced, 2_000, Ios(1_000, 1_000, 1_000), 0.01)
+    hot = hot_share(70 * US, 0.01, host.own_share, 1.5)
+    assert costs.hot == pytest.approx(hot)
+    assert costs.cpu_range[0] * hot == pytest.approx(
+        COUNTED_RANGE[0] * hot_share(70 * US, 0.01, host.own_share, 1.5 * SLICES_RANGE[1])
+    )
 
 
 def test_a_cost_that_is_mostly_cold_is_hardly_known() -> None:

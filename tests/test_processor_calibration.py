@@ -20,11 +20,14 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     COMMIT_NS,
     LEAST_COMMIT_NS,
     LOG_NS,
+    LOG_RANGE,
     READ_NS,
+    Ios,
     assumed_client_ns,
     hot_share,
     idle_factor,
 )
+from tiersim.scenarios.calibration.host_time import HostTime
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
 from tiersim.scenarios.statements import calibration, recorded_host
 from tiersim.simulator.database.sessions.processors import Costs
@@ -286,6 +289,7 @@ def test_a_cap_that_answers_a_little_earlier_or_later_than_described_is_no_cpu(l
     assert found.client_ns == pytest.approx(found.hot * 40_000, rel=0.02)
     assert found.costs.read_ns == READ_NS
     assert found.read_range == (1 / 25, 6)
+    assert found.log_range == LOG_RANGE  # nobody timed it
     assert found.assumed == ("untold",)
 
 
@@ -331,6 +335,7 @@ def test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu(
     own = recorded_host.statement_ns_of(load, found, {})
     assert own["q"] == 10_000  # in the middle of the fastest and the mean
     assert found.cpu_range[0] < 1 < found.cpu_range[1]
+    assert found.log_range == LOG_RANGE
     assert "by how long sessions waited for their clients" in found.assumed[0]
 
 
@@ -411,6 +416,21 @@ def test_what_described_hardware_does_not_let_sessions_wait_is_long_waits(
     )
     assert asked[1] == pytest.approx((waits, 10 * waits), rel=0.03)
     assert [one.startswith("The described hardware is too fast") for one in found.assumed] == [True] * bool(waits)
+
+
+def test_what_processors_counted_is_divided_as_it_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 µs were counted of a transaction of two statements: with 40 that the fastest execution takes, or none."""
+    load = _transactions(None)
+    load.cpu_ns, load.counters, load.path = np.zeros(200), MagicMock(), MagicMock()
+    load.counters.found.of.return_value = {}
+    monkeypatch.setattr(calibration, "_ios", lambda *_: Ios(0.0, 0.0, 0.0))
+    model, time = _model(Loop(reads=0.0)), HostTime(2, 0.2, 0.0, 0.0)
+    for least_ns in ({}, {"q": 40_000.0}):
+        model.start = replace(model.start, least_ns=least_ns)
+        found = calibration._as_counted(load, model, Pace(1_000.0, None), time, 0.0)
+        own_ns = recorded_host.statement_ns_of(load, found, {})["q"]
+        assert own_ns == least_ns.get("q", 0.0)
+        assert 2 * (own_ns + found.client_ns) == pytest.approx(found.hot * 200_000, abs=2)
 
 
 def test_reads_and_clients_that_take_more_than_any_are_waits() -> None:

@@ -70,6 +70,17 @@ def test_costs_lie_between_the_ends_of_their_ranges(load: StatementLoad) -> None
         assert (one.processor.costs.read_ns > 25_000) == (one.at["read"] > 0)
 
 
+def test_where_both_are_assumed_writes_of_the_log_are_as_dear_as_reads(load: StatementLoad) -> None:
+    """A kernel that makes reads dear makes writes dear: both lie at the same place between their ends."""
+    costs = Costs(read_ns=25_000, log_io_ns=20_000)
+    assumed, known = (processor(costs=costs, log_range=ends) for ends in ((0.25, 2.0), (1.0, 1.0)))
+    drawn = sorted((one.processor.costs.read_ns, one.processor.costs.log_io_ns) for one in draws_of(load, assumed, 1))
+    assert sorted(log_ns for _, log_ns in drawn) == [log_ns for _, log_ns in drawn]
+    assert 5_000 < drawn[0][1] < 6_000
+    assert 38_000 < drawn[-1][1] < 40_000
+    assert {one.processor.costs.log_io_ns for one in draws_of(load, known, 1)} == {20_000}
+
+
 def test_what_is_known_is_not_drawn(load: StatementLoad) -> None:
     known = processor(cpu_range=(1.0, 1.0), read_range=(1.0, 1.0))
     assert {(one.processor.statement_ns["q"], one.processor.costs.read_ns) for one in draws_of(load, known, 1)} == {

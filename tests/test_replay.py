@@ -446,6 +446,7 @@ def test_what_is_full_at_times_is_not_said_to_be_idle(tmp_path: Path) -> None:
     assert (peak["from_ns"], peak["until_ns"]) == pytest.approx((30e9, 32e9), abs=2e9)
     assert peak["utilisation"] > 0.6
     said = bound_text(explanation(summary, None)["bound"])
+    assert f"full at {1 / summary['bottleneck']['utilisation']:.3g} × the load of this run by its mean (" in said
     assert f"full at {1 / peak['utilisation']:.3g} × the load" in said
     steady = replay(survey(Bundle(one_at_a_time(tmp_path / "x", 2_000, 10_000_000))), disk).summary
     assert "peak" not in steady["bottleneck"]

@@ -5,11 +5,13 @@ reads, writes and flushes cost of that is kernel time: of the sessions beyond wh
 receive the same messages, and of the kernel's own threads. A page that is read takes as much of it as any other.
 
 **Who has slept is slow.** A session that waited long finds cold caches, and its transaction takes more CPU, whatever it
-does (:data:`COLD_NS`); and all that a host does takes the longer the less it is busy (:data:`IDLE_COUNTED`). How much
-differs from host to host. Measured on two (8 clients of pgbench on 2 virtual processors; ``benchmarks/real_postgres``):
-a lookup by key takes 38 µs of the first one busy, 44 if one in 38 waited for 100 ms, 51 if one in 13 did, 78 if one in
-5 did; 45 of the second one busy, and 82 if one in 12 waited. What both have in common is taken off what was counted, by
-:func:`hot_share`.
+does (:data:`COLD_NS`); and all that a host does takes the longer the less it is busy (:data:`IDLE_COUNTED`). Measured
+on two hosts (8 clients of pgbench on 2 virtual processors; ``benchmarks/real_postgres``): a lookup by key takes 38 µs
+of the first one busy, 44 if one in 38 waited for 100 ms, 51 if one in 13 did, 78 if one in 5 did; 45 of the second one
+busy, and 82 if one in 12 waited. That is taken off what was counted, by :func:`hot_share`.
+
+**Hosts differ**, and what the kernel does for a slice tells how (:func:`coldness`): it wakes who waited, takes or sends
+a message or a request, and puts who waits to sleep, under every load. Where that takes longer, more is lost.
 """
 
 from dataclasses import dataclass
@@ -24,11 +26,20 @@ from tiersim.units import NS_PER_S
 IDLE, _FADES = 0.6, 0.2
 #: The same where processors were counted, besides what long waits cost; and what a transaction takes more that has
 #: waited for longer than ``LONG_NS``. Read off the same cells together (caps of 250 to 2,000 requests/s, waits of 10 to
-#: 100 ms), so that both hosts are off by as much: the first host's transactions come out 7 % too cheap in the median,
-#: the second's 9 % too dear. ``COLD_RANGE`` are multiples of what is taken off: within them, and ``COUNTED_RANGE``, lie
-#: all. Nobody measured shorter waits, or a third host.
+#: 100 ms). ``COLD_RANGE`` are multiples of what is taken off: within them, and ``COUNTED_RANGE``, lie all. Nobody
+#: measured shorter waits, or a third host.
 IDLE_COUNTED, _FADES_COUNTED, COLD_NS, LONG_NS = 0.3, 0.4, 150_000, 10_000_000
 COLD_RANGE = (0.3, 2.0)
+#: What the kernel does for a slice of a host that loses as much. 7.2 to 8.9 µs on the first host busy and 7.4 to 11.6
+#: with caps; 8.9 to 10.3 and 10.1 to 17.4 on two others, whatever the load. So that pairs to no cap of the first and
+#: the second are off by as much: transactions come out 8 % too cheap and 3 % too dear in the median, 12 and 5 % if both
+#: lose as much. Hosts with less or more than ``_SLICES`` times that were not seen; ``SLICES_RANGE`` is ``COLD_RANGE``
+#: of what is then taken off.
+SLICE_NS, _SLICES, SLICES_RANGE = 11_000, (0.6, 1.6), (0.4, 1.6)
+#: Hosts that are busy for a smaller share of the time are the less told by it: user and system time are divided by the
+#: ticks of a clock, which fall together with those of a throttle. On one that was busy for 1.3 % of the time they left
+#: 3 % of what sessions did to the kernel, where nearly all others say 36 to 60 %.
+_TICKS_TELL = 0.05
 #: The measure of both are hosts that their load keeps busy for at least this share of the time.
 _ALWAYS = 0.9
 #: What a long wait is taken to last that nobody simulated: a throttling interval of Linux (block/blk-throttle.c).
@@ -56,6 +67,8 @@ READ_NS = 25_000
 LOG_NS = READ_NS
 #: The most that a calibration on a log without a cap said of it: of PostgreSQL 63 µs, of MariaDB's redo log 70.4.
 MOST_LOG_NS = 71_000
+#: Multiples between which it then lies where it is assumed.
+LOG_RANGE = READ_RANGE_NS[0] / LOG_NS, MOST_LOG_NS / LOG_NS
 #: Processors that others took for more of the time make everything longer than it is.
 _STOLEN = 0.05
 #: What a statement costs besides its execution where its clients are here and nothing tells: so many times as much,
@@ -134,18 +147,31 @@ def assumed_client_ns(mean_ns: float) -> float:
     return min(max(CLIENT_SHARE * mean_ns, ASSUMED_CLIENT_NS), MOST_CLIENT_NS)
 
 
-def cpu_range(counted_ns: float, long_waits: float, most_waits: float = 0.0, busy: float = 1.0) -> tuple[float, float]:
+def coldness(slice_ns: float | None, busy: float) -> float:
+    """Return how many times as much long waits and idle processors cost on a host whose kernel takes *slice_ns* for a
+    slice, and that was *busy* for such a share of the time; 1 where nobody counted slices.
+    """
+    if slice_ns is None:
+        return 1.0
+    lowest, highest = _SLICES
+    return 1 + min(busy / _TICKS_TELL, 1) * (min(max(slice_ns / SLICE_NS, lowest), highest) - 1)
+
+
+def cpu_range(
+    counted_ns: float, long_waits: float, most_waits: float = 0.0, busy: float = 1.0, slice_ns: float | None = None
+) -> tuple[float, float]:
     """Return between which multiples the CPU of a transaction on a busy host lies that was counted like that.
 
     Where the rule would leave less than anything was seen to take, or it is not known how often sessions waited, at
     most *most_waits* times, it may be all that was counted.
     """
-    hot = hot_share(counted_ns, long_waits, busy)
-    least, most = (hot_share(counted_ns, long_waits, busy, times) / hot for times in reversed(COLD_RANGE))
-    if hot_share(counted_ns, long_waits) <= _LEAST_HOT or most_waits > long_waits:
+    cold, multiples = coldness(slice_ns, busy), COLD_RANGE if slice_ns is None else SLICES_RANGE
+    hot = hot_share(counted_ns, long_waits, busy, cold)
+    least, most = (hot_share(counted_ns, long_waits, busy, cold * times) / hot for times in reversed(multiples))
+    if hot_share(counted_ns, long_waits, times=cold) <= _LEAST_HOT or most_waits > long_waits:
         most = 1 / hot
     if most_waits > long_waits:
-        least = min(least, hot_share(counted_ns, most_waits, busy) / hot)
+        least = min(least, hot_share(counted_ns, most_waits, busy, cold) / hot)
     return least * COUNTED_RANGE[0], most * COUNTED_RANGE[1]
 
 
@@ -182,8 +208,8 @@ def costs_of_host(
     read_ns = READ_NS if read_ns is None else read_ns
     counted_ns = rest_ns + read_ns * ios.reads_per_s / transactions_per_s
     busy = time.own_share
-    hot = hot_share(counted_ns, long_waits, busy)
-    bounds = cpu_range(counted_ns, long_waits, most_waits, busy)
+    hot = hot_share(counted_ns, long_waits, busy, coldness(time.slice_ns, busy))
+    bounds = cpu_range(counted_ns, long_waits, most_waits, busy, time.slice_ns)
     return HostCosts(hot * rest_ns, hot * read_ns, hot, said, bounds, assumed)
 
 

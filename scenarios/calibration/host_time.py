@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tiersim.traces.differences import Differences, EntityChange
 from tiersim.traces.recorders.processes import BACKENDS, HELPERS, KERNEL, LOAD_GENERATOR
+from tiersim.units import NS_PER_MS, NS_PER_S
 
 _INTERRUPTS = ("interrupt_ms", "soft_interrupt_ms")
 _BUSY = ("user_ms", "nice_ms", "system_ms", *_INTERRUPTS)
@@ -14,12 +15,13 @@ _ALL = (*_BUSY, "idle_ms", "io_wait_ms", "steal_ms")
 @dataclass(frozen=True)
 class ProcessorUse:
     """Processors that one kind of process kept busy on average: all of their time, that in the kernel, and how many
-    more they waited for.
+    more they waited for; and how often in a second one of them was given a processor.
     """
 
     all: float
     kernel: float
     waited: float
+    slices_per_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,17 @@ class HostTime:
         if self.threads is not None:
             return self.threads.all + self.interrupts
         return max(self.busy - self.told, 0.0)
+
+    @property
+    def slice_ns(self) -> float | None:
+        """What the kernel does for a slice, of all whose slices were counted; None where those of sessions or clients
+        were not.
+        """
+        own = (self.backends, self.clients)
+        if not all(one is not None and one.slices_per_s for one in own):
+            return None
+        counted = [one for one in (*own, self.threads) if one is not None and one.slices_per_s]
+        return NS_PER_S * sum(one.kernel for one in counted) / sum(one.slices_per_s for one in counted)
 
     @property
     def share(self) -> float:
@@ -98,7 +111,7 @@ def _used(change: EntityChange | None) -> ProcessorUse | None:
     observed_ms = 0.0 if change is None else float(change.grown.get("observed_ms", 0))
     if change is None or observed_ms <= 0:
         return None
-    cpu, kernel, waited = (
-        float(change.grown.get(name, 0)) / observed_ms for name in ("cpu_ms", "system_ms", "run_queue_ms")
+    cpu, kernel, waited, slices = (
+        float(change.grown.get(name, 0)) / observed_ms for name in ("cpu_ms", "system_ms", "run_queue_ms", "slices")
     )
-    return ProcessorUse(cpu, min(kernel, cpu), waited)
+    return ProcessorUse(cpu, min(kernel, cpu), waited, slices * NS_PER_S / NS_PER_MS)

@@ -86,6 +86,7 @@ class ProcessorCosts:
     assumed: tuple[str, ...] = ()  # costs that nothing recorded tells, a sentence each
     cpu_range: tuple[float, float] = (1.0, 1.0)  # multiples between which the CPU of statements and clients lies
     read_range: tuple[float, float] = (1.0, 1.0)  # and that of a read
+    log_range: tuple[float, float] = (1.0, 1.0)  # and that of a write of the log, at the same place as a read's
     cores: int | None = None  # of the recorded host, where a scenario of it says so
     cpu_order: int | None = None  # whom a core serves next where the operating system chooses; None: as it was recorded
     hot: float = 1.0  # share of its recorded CPU that a statement takes on a busy host

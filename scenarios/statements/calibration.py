@@ -19,6 +19,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     COUNTED_RANGE,
     GAPS_RANGE,
     LOG_NS,
+    LOG_RANGE,
     LONG_NS,
     MOST_LOG_NS,
     READ_COUNTED_RANGE,
@@ -362,7 +363,7 @@ def _as_counted(
     # a page that a session writes to have its frame takes as much as one that is read
     costs = costs._replace(read_ns=round(host.read_ns), evict_dirty_ns=round(costs.evict_clean_ns + host.read_ns))
     written_ns = host.read_ns * written_by_sessions(load.counters.found) / transactions
-    executed_ns = _in_all_ns(load, statement_ns(load, costs, {}, host.hot)) / transactions
+    executed_ns = _in_all_ns(load, statement_ns(load, costs, {}, host.hot, model.start.least_ns)) / transactions
     client_ns = max(host.transaction_ns - written_ns - executed_ns, 0.0) / (len(load) / transactions)
     baseline = model.start.basis.rpartition(" on ")[2]
     basis = f"CPU time that {load.path.name} recorded, on {baseline}: {host.said}"
@@ -520,6 +521,7 @@ def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: 
         assumed=(_BY_GAPS.format(least_us, most_us),),
         cpu_range=(low, high),
         read_range=(lowest / READ_NS, highest / READ_NS),
+        log_range=LOG_RANGE,
         hot=share * found.hot,
     )
 
@@ -589,6 +591,7 @@ def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Se
         assumed=tuple(said),
         cpu_range=COUNTED_RANGE if run.busy >= _IDLE else AWAKE_RANGE,
         read_range=(lowest / READ_NS, highest / READ_NS),
+        log_range=LOG_RANGE if recorded.log_sync_ns is None else (1.0, 1.0),
     )
     return _with_log_bounded(found, 0.0)
 
@@ -637,6 +640,7 @@ def _by_guess(
         assumed=tuple(said),
         cpu_range=UNTIMED_RANGE if found is None else ASSUMED_RANGE,
         read_range=(lowest / READ_NS, highest / READ_NS),
+        log_range=LOG_RANGE if recorded.log_sync_ns is None else (1.0, 1.0),
     )
     run = model.run(start)
     slack = _SLACK if run.busy >= _IDLE else _IDLE_SLACK
@@ -662,7 +666,7 @@ def _by_guess(
         start = replace(start, hot=hot, costs=start.costs._replace(read_ns=round(hot * READ_NS)))
         if start.pause_ns is not None:
             start = replace(start, client_ns=model.assumed_client_ns(hot * mean_ns))
-    return replace(start, recorded=recorded, simulated=run.pace), False
+    return replace(start, recorded=recorded, simulated=run.pace, log_range=LOG_RANGE), False
 
 
 def _with_clients(model: RecordedHost, found: ProcessorCosts, run: CalibrationRun) -> ProcessorCosts:

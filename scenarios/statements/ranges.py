@@ -2,14 +2,14 @@
 the same random numbers.
 
 What it does not tell: how much less the CPU of statements is on a busy host than it was recorded on an idle one, what a
-read costs the processors, which law of popularity its misses follow. Nor does anything tell whom the scheduler of a
-host serves next that has another number of cores than the one whose choices were recorded
+read and a write of the log cost the processors, which law of popularity its misses follow. Nor does anything tell whom
+the scheduler of a host serves next that has another number of cores than the one whose choices were recorded
 (:mod:`tiersim.simulator.database.sessions.processors`), and so how many commits share a flush there. A limit whose
-refill interval is assumed lets as many requests through, but not as many commits. They act on each
-other, and percentiles jump between humps, so all are drawn together and not one at a time between its ends. What the
-models themselves are off (:func:`tiersim.scenarios.caveats.model_error_of`) is independent of all that, so squares of
-logs add up; but errors of calibrated results within their recording were measured with all that in them, so the wider
-of the two is taken.
+refill interval is assumed lets as many requests through, but not as many commits. They act on each other, and
+percentiles jump between humps, so all are drawn together and not one at a time between its ends. What the models
+themselves are off (:func:`tiersim.scenarios.caveats.model_error_of`) is independent of all that, so squares of logs add
+up; but errors of calibrated results within their recording were measured with all that in them, so the wider of the two
+is taken.
 """
 
 import math
@@ -46,7 +46,7 @@ WIDE = 2.0
 UNKNOWNS = {
     "cpu": ("the CPU cost of statements on busy processors", "record while the processors are busier"),
     "read": (
-        "the CPU cost of a read",
+        "the CPU cost of a read, or of a write of the log",
         "record on the server itself with tiersim record postgres, while it reads pages",
     ),
     "law": ("which rows are hot beyond the recorded pool", "record longer, with pg_buffercache, or with a larger pool"),
@@ -86,13 +86,17 @@ def draws_of(load: StatementLoad, processor: ProcessorCosts, seed: int, count: i
 
 
 def _draw(laws: Sequence[Sequence[Law]], processor: ProcessorCosts, at: dict[str, float]) -> Draw:
+    """Return a draw; where reads cost more than is assumed, writes of the log do: a kernel makes all IO dear."""
     cpu, read = (_between(getattr(processor, f"{name}_range"), at[name]) for name in ("cpu", "read"))
+    log = _between(processor.log_range, at["read"])
     drawn = replace(
         processor,
         statement_ns={query: round(cpu * ns) for query, ns in processor.statement_ns.items()},
         client_ns=round(cpu * processor.client_ns),
         costs=processor.costs._replace(
-            read_ns=round(read * processor.costs.read_ns), evict_dirty_ns=round(read * processor.costs.evict_dirty_ns)
+            read_ns=round(read * processor.costs.read_ns),
+            evict_dirty_ns=round(read * processor.costs.evict_dirty_ns),
+            log_io_ns=round(log * processor.costs.log_io_ns),
         ),
     )
     return Draw(at, drawn, tuple(_law(ordered, at["law"]) for ordered in laws))

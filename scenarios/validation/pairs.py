@@ -109,6 +109,8 @@ def of_unseen_cells() -> Experiment:
         " counters of every other of its load",
         source="our own runs of pgbench (benchmarks/real_postgres, unseen.toml), once each, on a host like the second:"
         " pools of 48 and 192 MiB, caps of reads, writes and the log, 8 clients on 2 cores",
+        fitted=f"{found.fitted}; that what the kernel does for a slice tells what idle hosts lose was seen here, too,"
+        " and after the other rules",
     )
 
 

@@ -392,6 +392,14 @@ SCENARIOS = (
         ("tests/test_cpu_and_waits.py::test_what_little_busy_processors_were_counted_to_take_is_less_on_busy_ones",),
     ),
     Fault(
+        "all-hosts-alike",
+        "scenarios/calibration/cpu_and_waits.py",
+        "return 1 + min(busy / _TICKS_TELL, 1)",
+        "return 1 + 0 * min(busy / _TICKS_TELL, 1)",
+        "Long waits cost as much on each host.",
+        ("tests/test_cpu_and_waits.py::test_a_host_whose_slices_take_longer_loses_more_to_long_waits",),
+    ),
+    Fault(
         "creeping-calibration",
         "scenarios/calibration/processor.py",
         "if len(tried) == 1:",
