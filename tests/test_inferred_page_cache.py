@@ -14,11 +14,13 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.scenarios.calibration.popularity import AccessedTable, Law
 from tiersim.scenarios.calibration.popularity.occupancy import Pool
 from tiersim.scenarios.calibration.popularity.recorded import PageCache, device_pages_read
+from tiersim.scenarios.statements.postgresql import stays_cached
 from tiersim.scenarios.statements.replay import load_of
 from tiersim.scenarios.statements.settings import Settings, settings_of_load
 from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database
 from tiersim.simulator.database.database_state import LOOKUP, SWEEP
+from tiersim.simulator.database.wal.log import Log
 from tiersim.traces.differences import EntityChange
 
 PAGE = 8192
@@ -112,6 +114,42 @@ def test_the_page_cache_is_inferred_where_the_recording_tells(tmp_path: Path) ->
     smaller, _ = settings(tmp_path, MISSED // 2, f"engine.buffer_pool={FRAMES // 2 * 8}KiB")
     assert smaller.of_engine.os_cache_bytes // PAGE == cached
     assert settings(tmp_path, MISSED // 4)[0].of_engine.os_cache_bytes > made.of_engine.os_cache_bytes
+
+
+@pytest.mark.parametrize(
+    ("host", "version", "stays"),
+    [
+        ({}, None, True),
+        ({}, "10.1", True),
+        ({}, "9.6.24", False),
+        ({"wal_level": "hot_standby"}, "9.4.1", True),
+        ({"wal_level": "minimal"}, "18", False),
+        ({"debug_io_direct": "data,wal"}, "18", False),
+    ],
+)
+def test_a_log_that_somebody_may_read_stays_in_the_page_cache(
+    host: dict[str, str], version: str | None, stays: bool
+) -> None:
+    assert stays_cached(host, version) == stays
+
+
+@pytest.mark.parametrize(
+    ("said", "times"), [({}, 3.0), ({"wal_level": "minimal"}, 1.0), ({"debug_io_direct": "wal"}, 1.0)]
+)
+def test_it_also_held_what_the_log_wrote(said: dict[str, str], times: float, tmp_path: Path) -> None:
+    """Twice as many bytes as were read: of three pages one is a table's, if the log stays in it."""
+    plain, _ = settings(tmp_path, MISSED // 2)
+    reads = {"reads": MISSED // 2, "read_bytes": MISSED // 2 * PAGE}
+    more: dict[tuple[str, str], dict[str, int | str]] = {("device", "sda"): dict(reads)}
+    more["log", "log"] = {"bytes": 2 * reads["read_bytes"]}
+    if level := said.get("wal_level"):
+        more["setting", "wal_level"] = {"setting": level}
+    host: dict[str, int | str] = {"debug_io_direct": said.get("debug_io_direct", "")}
+    load = load_of(counted_database(tmp_path / "logged.trace", host=host, more=more), 1)
+    logged = settings_of_load(scenario(tmp_path), load)
+    assert logged.of_engine.os_cache_bytes == pytest.approx(times * plain.of_engine.os_cache_bytes, rel=1e-3)
+    assert isinstance(logged.of_engine.log, Log)
+    assert logged.of_engine.log.cached == (times > 1)
 
 
 def test_what_the_scenario_says_of_the_page_cache_holds(tmp_path: Path) -> None:

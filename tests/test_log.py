@@ -36,6 +36,7 @@ def run(
     pages: int = 16,
     checkpoints: Checkpoints | None = None,
     bytes_per_s: int | None = None,
+    os_cache_pages: int = 0,
 ) -> tuple[Database, Metrics, Plant]:
     """Let sessions commit one after the other on a log of 0.2 ms for a write and for a flush, with cores for all of
     them.
@@ -45,8 +46,9 @@ def run(
     volume = add_server(builder, "log volume", 1, _IO_NS, bytes_per_s=bytes_per_s)
     loads = statements_of(sessions, commits, cpu_ns=cpu_ns)
     host = DatabaseHost(
-        sessions, frames, log_station=volume, log=log or Log(), costs=costs or Costs(), checkpoints=checkpoints
-    )
+        sessions, frames, log_station=volume, log=log or Log(), costs=costs or Costs(), checkpoints=checkpoints,
+        os_cache_pages=os_cache_pages,
+    )  # fmt: skip
     does = demands or [Demand(COMPUTE), Demand(LOG, log_bytes=log_bytes)]
     relations = [Relation(pages * 10, (pages,), station=disk)]
     database = add_database(builder, host, relations, [does], loads)
@@ -74,6 +76,31 @@ def test_whole_blocks_are_written_and_the_last_again() -> None:
     ends = np.arange(1, 11) * 3000
     begins = (ends - 3000) // 8192
     assert database.log[0]["written_bytes"] == int((-(-ends // 8192) - begins).sum()) * 8192
+
+
+@pytest.mark.parametrize(
+    ("cached", "log", "places"),
+    [
+        (100, Log(), 15 + 4),  # 30,000 bytes of the log begin four blocks
+        (10, Log(), 10),
+        (100, Log(cached=False), 15),
+    ],
+)
+def test_the_log_takes_places_of_pages_in_the_page_cache(cached: int, log: Log, places: int) -> None:
+    """Fifteen pages are read, one of which is the root; a block that is written again has its place."""
+    demands = [Demand(LOOKUP), Demand(LOG, log_bytes=300)]
+    _, _, plant = run(1, 100, log=log, demands=demands, frames=1, pages=15, os_cache_pages=cached)
+    assert plant.flash_caches[0]["used"] == places
+
+
+def test_what_the_log_wrote_last_makes_older_pages_leave() -> None:
+    demands = [Demand(LOOKUP), Demand(LOG, log_bytes=8192)]
+    caches = [
+        run(1, 2000, log=log, demands=demands, frames=1, pages=90, os_cache_pages=100)[0].page_cache[0]
+        for log in (Log(), Log(cached=False))
+    ]
+    beside, alone = (int(one["read_pages"] - one["hit_pages"]) for one in caches)
+    assert beside > 5 * alone
 
 
 def test_the_end_of_a_segment_is_flushed_by_itself() -> None:

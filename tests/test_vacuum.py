@@ -26,7 +26,8 @@ from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.statement_load import read_load
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.description import describe
-from tiersim.traces.differences import Differences, EntityChange, read_counters
+from tiersim.traces.differences import Differences, Differencing, EntityChange, read_counters
+from tiersim.traces.statistics import Snapshot
 from tiersim.units import NS_PER_S
 
 TABLE = next(name for name, found in RELATIONS.items() if found["kind"] == "table")
@@ -111,6 +112,41 @@ def test_upkeep_is_what_autovacuum_and_sessions_that_vacuum_do_for_each_page_of_
     assert upkeep_of(_io(client_backend__relation__normal=(1000, 100)), 8192) is None
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "runs", "times", "begun"),
+    [
+        (0, 400, {"autoanalyzes": 2}, 10 / 6, 0.0),  # 1,000 changes: runs after 300 and 600
+        (150, 550, {"autoanalyzes": 1, "analyzes": 1}, 10 / 6, 0.5),  # after 150 and 450
+        (0, 400, {"autoanalyzes": 2, "autovacuums": 1}, 1.0, 0.5),  # VACUUM waits for dead rows
+        (0, 1000, {"autoanalyzes": 1}, 1.0, 0.5),  # of a table that was filled before it was seen
+        (None, 400, {"autoanalyzes": 2}, 1.0, 0.5),
+    ],
+)
+def test_analyze_runs_when_as_much_has_changed_as_before_the_recorded_runs(
+    before: int | None, after: int, runs: dict[str, int], times: float, begun: float
+) -> None:
+    io = _io(client_backend__relation__normal=(1000, 100), autovacuum_worker__relation__vacuum=(100, 0))
+    grown = {"rows_updated": 900, "rows_inserted": 60, "rows_deleted": 40, "pages_read": 9, **runs}
+    first: dict[str, Decimal | str] = {} if before is None else {"rows_modified": Decimal(before)}
+    counted = {name: Decimal(count) for name, count in grown.items()}
+    io.changes["relation"] = {"t": EntityChange(counted, {"rows_modified": Decimal(after)}, first)}
+    upkeep = upkeep_of(io, 8192)
+    assert upkeep is not None
+    assert upkeep.reads == pytest.approx(0.1 * times)
+    assert upkeep.begun == begun
+
+
+def test_what_a_gauge_said_first_is_kept() -> None:
+    both = Differencing()
+    for number, (modified, updated) in enumerate([(7, 100), (5, 130), (9, 150)]):
+        values: dict[str, Decimal | str] = {"rows_modified": Decimal(modified), "rows_updated": Decimal(updated)}
+        both.add(Snapshot(number * NS_PER_S, {("relation", "t"): values}))
+    change = both.found.of("relation")["t"]
+    assert change.first == {"rows_modified": Decimal(7)}
+    assert change.last == {"rows_modified": Decimal(9)}
+    assert change.grown == {"rows_updated": Decimal(50)}
+
+
 def test_what_runs_took_besides_their_io_is_work_on_their_pages() -> None:
     io = _io(client_backend__relation__normal=(1000, 0), autovacuum_worker__relation__vacuum=(100, 0))
     took = {"autoanalyze_ms": Decimal(50), "vacuum_ms": Decimal(20), "pages_read": Decimal(9)}
@@ -142,6 +178,15 @@ def test_a_run_of_upkeep_reads_what_the_page_cache_lacks(tmp_path: Path) -> None
     assert 10 < beside["run"] < 900
     assert beside["run"] * beside["page_ns"] == pytest.approx(1000 * 70_000, rel=1e-3)
     assert beside["owed_reads"] == beside["run"] * 8192 * 500_000
+
+
+@pytest.mark.parametrize("begun", [0.0, 0.9])
+def test_a_run_begins_when_what_is_left_of_it_was_read(begun: float, tmp_path: Path) -> None:
+    path = counted_database(tmp_path / "v.trace")
+    load = read_load(read_counters(path), synthesised(path, 1), law())
+    load = replace(load, upkeep=Upkeep(reads=0.5, writes=0.0, run_pages=100, begun=begun), upkeep_pages=None)
+    assembled = assemble(load, scenario(tmp_path, "replay.cache_state=cold"))
+    assert assembled.plant.upkeeps["owed_reads"].tolist() == [round(100 * 8192 * 1_000_000 * begun)]
 
 
 def test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements(tmp_path: Path) -> None:

@@ -25,10 +25,11 @@ _FEW = Decimal("0.01")
 
 @dataclass
 class EntityChange:
-    """One entity over a recording: what its counters grew by, and what it said last of all else."""
+    """One entity over a recording: what its counters grew by, and what it said last and first of all else."""
 
     grown: dict[str, Decimal] = field(default_factory=dict)
     last: dict[str, Decimal | str] = field(default_factory=dict)
+    first: dict[str, Decimal | str] = field(default_factory=dict)
 
     def number(self, counter: str) -> Decimal | None:
         """Return what a counter grew by, or what a gauge said last; None when the source did not say."""
@@ -253,7 +254,9 @@ class Differencing:
         for entity, values in step.now.items():
             change = changes.setdefault(entity, EntityChange())
             grown = step.grown[entity]
-            change.last.update({name: value for name, value in values.items() if name not in grown})
+            said = {name: value for name, value in values.items() if name not in grown}
+            change.first = said | change.first
+            change.last.update(said)
             for name, value in grown.items():
                 change.grown[name] = change.grown.get(name, _ZERO) + value
         if step.reset:

@@ -8,6 +8,7 @@ what its pages cost, and sleeps for the delay whenever that comes to the limit (
 """
 
 from collections.abc import Mapping
+from decimal import Decimal
 
 from tiersim.devices.host.upkeep import Upkeep
 from tiersim.traces.differences import UPKEEP_MS, UPKEEP_RUNS, Differences, EntityChange, of_log, of_upkeep
@@ -17,6 +18,8 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 _THRESHOLD_ROWS, _SCALE_FACTOR = 50, 0.2
 #: maintenance_io_concurrency of versions before 18.
 _DEPTH = 10
+#: Of a run, where nobody knows how much is due when a recording begins.
+_HALF = 0.5
 
 
 def upkeep_of(found: Differences, page_bytes: int) -> Upkeep | None:
@@ -31,13 +34,31 @@ def upkeep_of(found: Differences, page_bytes: int) -> Upkeep | None:
     largest = max(missed, key=missed.__getitem__, default="")
     pages = own / page_bytes * missed[largest] / max(sum(missed.values()), 1) if largest else own / page_bytes
     depth = found.of("setting").get("maintenance_io_concurrency", EntityChange()).last.get("setting", _DEPTH)
+    times, begun = _course(found.of("relation").get(largest, EntityChange()))
     return Upkeep(
-        own / others,
+        times * own / others,
         written / own,
         max(round(pages / max(runs.get(largest, 1), 1)), 1),
         max(int(depth), 1),
         _page_ns(found, own / page_bytes),
+        begun,
     )
+
+
+def _course(relation: EntityChange) -> tuple[float, float]:
+    """Return how many times as often as it was recorded ANALYZE runs over a table if that goes on, and which share of
+    the changes that a run waits for had come when the recording began: those that runs waited for are the recorded
+    ones, and what had come, without what has come since the last run. 1 and a half where nobody counted, and of VACUUM.
+    """
+    before, after = relation.first.get("rows_modified"), relation.last.get("rows_modified")
+    analyzed, vacuumed = (sum(_count(relation, name) for name in names) for names in (UPKEEP_RUNS[2:], UPKEEP_RUNS[:2]))
+    if not (isinstance(before, Decimal) and isinstance(after, Decimal)) or vacuumed or not analyzed:
+        return 1.0, _HALF
+    changed = sum(_count(relation, name) for name in ("rows_inserted", "rows_updated", "rows_deleted"))
+    waited_for = float(before + changed - after)
+    if waited_for <= 0:
+        return 1.0, _HALF
+    return changed / waited_for, min(float(before) * analyzed / waited_for, 1.0)
 
 
 def _page_ns(found: Differences, pages: float) -> int:
@@ -68,8 +89,9 @@ def said_of_vacuum(found: Differences, upkeep: Upkeep | None = None) -> list[str
     runs = sum(_count(change, name) for change in relations.values() for name in ("vacuums", "autovacuums"))
     said = []
     if upkeep is not None:
+        own, others = of_upkeep(found, "read_bytes")
         said.append(
-            f"VACUUM and ANALYZE read {upkeep.reads:.1%} as many pages as statements while this was recorded, some"
+            f"VACUUM and ANALYZE read {own / others:.1%} as many pages as statements while this was recorded, some"
             f" {upkeep.run_pages:,} at a time; a replay asks for as many for each transaction, at random places;"
             " their full-page images are spread over the commits"
         )

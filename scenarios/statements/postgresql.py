@@ -31,6 +31,8 @@ _FLUSH_AFTER_PAGES, _SORTED = 32, 90600
 #: Settings by which a page that only hints change has an image in the log, and the version from which on initdb turns
 #: the first on (release notes of 18).
 LOG_HINTS, _CHECKSUMS = ("data_checksums", "wal_log_hints"), 180000
+#: Whether anybody reads the log again, and the version from which on that is so by default (release notes of 10).
+LOG_LEVEL, _REPLICA = "wal_level", 100000
 #: The record of a commit: header of 24 bytes, of its data 2, the time 8 (access/xlogrecord.h, xact.h).
 _COMMIT_RECORD_BYTES = 34
 #: Keys that make no difference to lookups.
@@ -145,7 +147,14 @@ def _log(sources: EngineSources, basis: dict[str, str]) -> Log:
         synchronous_commit=commit,
         writer_delay_ns=round(float(host.get("wal_writer_delay_s", 0.2)) * NS_PER_S),
         replica=replica,
+        cached=stays_cached(host, sources.version),
     )
+
+
+def stays_cached(host: Mapping[str, Any], version: str | None) -> bool:
+    """Tell whether the log stays in the page cache: it is written through it, and others may read it."""
+    by_default = "replica" if version_number(version or _VERSION) >= _REPLICA else "minimal"
+    return "wal" not in str(host.get("debug_io_direct", "")) and host.get(LOG_LEVEL, by_default) != "minimal"
 
 
 def _logs_hints(host: Mapping[str, Any], version: str | None) -> bool:

@@ -32,10 +32,12 @@ from tiersim.scenarios.statements.calibration import (
     host_time_of,
 )
 from tiersim.scenarios.statements.calibration_verdict import stamped
+from tiersim.scenarios.statements.postgresql import stays_cached
 from tiersim.scenarios.statements.queries import changes_rows, changing_queries
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range, with_waits
 from tiersim.scenarios.statements.recorded_host import part_of
 from tiersim.scenarios.statements.result import summarise_statements
+from tiersim.scenarios.statements.settings import with_variables
 from tiersim.scenarios.statements.statement_load import (
     LEAST_WAITS,
     LIKELY_WAITS,
@@ -57,7 +59,7 @@ from tiersim.simulator.result import Result
 from tiersim.simulator.streams import NO_STREAMS, Streams
 from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.differences import read_counters
+from tiersim.traces.differences import of_log, read_counters
 from tiersim.units import NS_PER_US
 
 #: Receives a finished run and the requests to its volumes; returns False if some of these were not noted.
@@ -116,7 +118,9 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     synthesis = None if evidence is None else synthesise(counters, evidence, seed)
     fitted = fit(accesses.tables, accesses.frames, unused=accesses.unused)
     load = read_load(counters, synthesis, fitted)
-    cache = page_cache(counters, load.manifest.host, fitted)
+    host = with_variables(load.manifest, counters.found).host
+    log_bytes = of_log(counters.found, "bytes") if stays_cached(host, str(host.get("version", "")) or None) else 0.0
+    cache = page_cache(counters, host, fitted, log_bytes)
     said = () if cache is None else (cache.said,)
     return replace(load, page_cache=cache, fitted=replace(fitted, added=accesses.added)).with_said(
         (*accesses.inferred, *fitted.said, *said)

@@ -131,15 +131,15 @@ def recorded_cores(load: StatementLoad) -> int | None:
 
 
 def with_variables(manifest: Manifest, found: Differences) -> Manifest:
-    """Return a manifest whose host has its cores, and InnoDB's variables or which hints PostgreSQL logs, too, where
-    they were recorded.
+    """Return a manifest whose host has its cores, and InnoDB's variables or what PostgreSQL's log is for, too,
+    where they were recorded.
     """
     counted = [cores for one in found.of("processor").values() if (cores := one.last.get("cores"))]
     known = {"cores": int(max(counted)), **manifest.host} if counted else manifest.host
     said = {name: str(change.last.get("setting", "")) for name, change in found.of("setting").items()}
     if manifest.host.get("engine") not in ("mysql", "mariadb"):
-        hints = {name: said[name] for name in postgresql.LOG_HINTS if name in said}
-        return replace(manifest, host={**hints, **known})
+        of_log = {name: said[name] for name in (*postgresql.LOG_HINTS, postgresql.LOG_LEVEL) if name in said}
+        return replace(manifest, host={**of_log, **known})
     for change in found.of("binary log").values():
         written, commits = change.number("bytes"), change.number("transactions")
         if written and commits:

@@ -370,7 +370,7 @@ def read_load(
         inside_ns=inside_ns,
         upkeep=upkeep,
         upkeep_log_bytes=upkeep_log_bytes,
-        upkeep_pages=None if upkeep is None else of_upkeep(counters.found, "read_bytes")[0] / page_bytes,
+        upkeep_pages=None if upkeep is None else upkeep.reads * of_upkeep(counters.found, "read_bytes")[1] / page_bytes,
         all_tracked=not untracked,
         quiet_ns=quiet_ns,
         parallel=parallel,

@@ -27,6 +27,14 @@ _OFF_PCT, _TAIL_PCT, _WAL_PCT, _PAGES_PCT, _DIP_POINTS = 10.0, 20.0, 5.0, 15.0, 
 #: times the median are blocked longer, 40 to 60 % of that while a thread of the kernel that serves the loop device
 #: waits for a processor that server and load generator have.
 _WAITING_KERNEL = "the kernel's threads for the loop device wait for processors behind the server: not simulated"
+#: With the cap all sessions wait for DataFileWrite in 30 and 41 of 920 looks, for 0.5 to 3 s at a time, mostly while a
+#: checkpoint runs; without it in none. Eight readers and writers of one file in such a group stop in the same way: in
+#: each of 126 looks (/proc/PID/stack) one of them waits in folio_wait_writeback below try_to_free_mem_cgroup_pages, the
+#: others for the file's lock, which it has (mm/vmscan.c, shrink_folio_list: groups of cgroup v1 alone wait there).
+_STOPPED = (
+    "in 3 to 4 % of the time all sessions stand in a write, as a group of cgroup v1 that has no memory left waits for"
+    " write-back: not simulated"
+)
 
 
 def experiment() -> Experiment:
@@ -41,8 +49,9 @@ def experiment() -> Experiment:
         "our own runs of pgbench (benchmarks/real_postgres): 6 million rows, 768 MiB, a pool of 256 and some 250 MiB of"
         " page cache, a cap of 1,000 reads and 1,000 writes/s, 480 s, 8 clients on 2 cores",
         "the recorded cell: popularity to its misses, CPU to what its processors did. Rules that came after these cells"
-        " were known: what VACUUM and ANALYZE put into the WAL, how long they work on a page and what CPU it takes;"
-        " leaves with dead entries; a checkpoint writes tables before their indexes",
+        " were known: what VACUUM and ANALYZE put into the WAL, how long they work on a page and what CPU it takes,"
+        " after how many changes ANALYZE runs; leaves with dead entries; a checkpoint writes tables before their"
+        " indexes; the WAL takes places in the page cache",
         tuple(claims),
         basis="calibrated",
     )
@@ -78,9 +87,26 @@ def _claims(source: Cell, target: Cell, result: Result) -> Iterator[Claim]:
     yield Claim(f"{name}: pages that a checkpoint writes", "pages", pages, written, _PAGES_PCT)
     deep = 100 * (1 - mean(dip for repeat in repeats for dip in repeat["dips"]))
     dip = mean(one["dip_pct"] for one in over) if over else 0.0
-    yield Claim(
-        f"{name}: dip in checkpoints below the mean", "%", deep, dip, 0, within=(deep - _DIP_POINTS, deep + _DIP_POINTS)
-    )
+    within = (deep - _DIP_POINTS, deep + _DIP_POINTS)
+    note = f"outside of checkpoints the worst 5 s are {_least_outside(repeats):.0f} % below it"
+    if target.iops:
+        note = f"{note}; {_STOPPED}"
+    yield Claim(f"{name}: dip in checkpoints below the mean", "%", deep, dip, 0, within=within, note=note)
+
+
+def _least_outside(repeats: Sequence[Mapping[str, Any]]) -> float:
+    """Return by how many percent throughput was below its mean in the worst window outside of all checkpoints."""
+    least: list[float] = []
+    for one in repeats:
+        rates, window_s = one["windows_per_s"], one["window_s"]
+        spans = [(check["start_s"], check["end_s"] or one["cell"]["run_s"]) for check in one["checkpoints"]]
+        outside = [
+            rate
+            for place, rate in enumerate(rates)
+            if all((place + 1) * window_s <= start_s or place * window_s >= end_s for start_s, end_s in spans)
+        ]
+        least.append(1 - min(outside) / mean(rates))
+    return 100 * mean(least)
 
 
 def _p95(name: str, target: Cell, found: Predicted) -> Claim:

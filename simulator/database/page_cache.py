@@ -16,8 +16,9 @@ A FLUSH syncs a range: dirty pages of it are written back and waited for, then t
 written back already is not waited for. A FILL begins to write back a range and waits only while too many write-backs
 are under way (sync_file_range, SYNC_FILE_RANGE_WRITE).
 
-Pages are those of the pool: requests that are not whole pages do not come here. The log lies beside: its writes are
-followed by a flush, which has nothing but the log to write.
+Pages are those of the pool: requests that are not whole pages do not come here. The log lies beside, and what it writes
+takes places here (:mod:`tiersim.simulator.database.wal.log`); each write is followed by a flush, which has nothing but
+the log to write.
 
 Write-backs and the flusher are background requests of the station to itself, told by their operation; what a sync waits
 for are children of it that are AWAIT.

@@ -354,8 +354,10 @@ class PageCache:
         return max(min(wanted, most - pool_bytes), 0)
 
 
-def page_cache(counters: Counters, host: Mapping[str, Any], fitted: "Fitted") -> PageCache | None:
-    """Infer the page cache of a recorded PostgreSQL on *host*; None where the recording does not tell."""
+def page_cache(counters: Counters, host: Mapping[str, Any], fitted: "Fitted", log_bytes: float) -> PageCache | None:
+    """Infer the page cache of a recorded PostgreSQL on *host*; None where the recording does not tell. *log_bytes* were
+    written through it, each of which took the place of one that was read.
+    """
     if "data" in str(host.get("debug_io_direct", "")):
         return None
     pool_bytes, page_bytes = int(host["shared_buffers_bytes"]), int(host["page_bytes"])
@@ -376,6 +378,8 @@ def page_cache(counters: Counters, host: Mapping[str, Any], fitted: "Fitted") ->
         return PageCache(0, pool_bytes, most_bytes, memory_bytes, False, said)
     pool = Pool(fitted.tables, fitted.seed, fitted.policy)
     size = round(pool.lru_below(fitted.laws, fitted.frames, max(share, _ALL))) * page_bytes
+    if share >= _ALL:
+        size = round(size * (1 + log_bytes / (read * page_bytes)))
     if most_bytes is not None:
         size = min(size, most_bytes - pool_bytes)
     said = (

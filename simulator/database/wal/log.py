@@ -16,6 +16,9 @@ Positions (LSNs) count bytes of the log since the run began; they move on when s
 which takes no time of its own: it is in the CPU of who changes a page. The first change of a page after a checkpoint
 began inserts a full-page image, too (access/transam/xloginsert.c, XLogRecordAssemble).
 
+What is written through the operating system's page cache takes the places of pages there, as the kernel keeps it like
+any other file. A server gives a segment's back that nobody is going to read (XLogFileClose): with wal_level = minimal.
+
 Requests: FLUSH up to a position (their offset); WRITE, so that buffers have room up to a position; AWAIT, a FLUSH that
 a synchronous replica or a binary log confirms, too; PREFETCH, which waits for nothing: the log writer's next round will
 flush it (synchronous_commit = off). The log writer's rounds are background requests of the station to itself.
@@ -32,6 +35,7 @@ from tiersim.devices import requests
 from tiersim.devices.plant import settings_of, values_of
 from tiersim.devices.requests import add_background, add_child, is_background
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
+from tiersim.devices.tiering.cached_blocks_kernels import CLEAN, NOWHERE, find, take_place, touch
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.buffer_pool.flush_list import arm_cleaner
@@ -99,6 +103,7 @@ class Log:
     threads: bool = False  # make it durable, no commit does: see tiersim.simulator.database.wal.log_threads
     writer_delay_ns: int = 200_000_000
     most_kept_bytes: int = 0
+    cached: bool = True  # what is written stays in the operating system's page cache, if the tables have one
     fsync: bool = False  # it is flushed by fsync, not fdatasync: see tiersim.simulator.database.journal
     replica: Replica | None = None
 
@@ -351,7 +356,22 @@ def _write(p: Plant, d: Database, slot: int, made: int, now: int) -> int:
     d.holds[slot]["phase"] = _WRITES
     log["written_bytes"] += end - first
     log["began_ns"] = now
+    if log["cached"] and d.page_cache.size > 0:
+        _keep(p, d, first % log["file_bytes"], end - first, now)
     return add_child(p, made, log["volume"], WRITE, first % log["file_bytes"], end - first)
+
+
+@kernel
+def _keep(p: Plant, d: Database, first_bytes: int, length_bytes: int, now: int) -> None:
+    """Let a part of the log's file stay in the page cache, numbered behind the pages of all tables."""
+    cache, size = d.page_cache[0]["cache"], d.page_bytes[0]
+    for page in range(first_bytes // size, (first_bytes + length_bytes - 1) // size + 1):
+        block = len(d.frame_of) + page
+        place = find(p, cache, block)
+        if place == NOWHERE:
+            take_place(p, cache, block, CLEAN, now)
+        else:
+            touch(p, cache, place)
 
 
 @kernel
