@@ -276,6 +276,8 @@ FLASH_ROW = _record(
     "registers",  # page that is in them; one entry a plane of each die
     "read_free",  # one entry a die
     "program_free",  # one entry a die
+    "passed",  # when its channel has done what has no place yet for it; one entry a die
+    "after_passing",  # how long it works behind that; one entry a die
     "copies_owed",  # by each die, in 1/65536
     "erases_owed",  # by each die, in 1/2^32
     "buffer_free",  # one entry a unit of the buffer

@@ -583,6 +583,8 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         registers=builder.table([NEVER] * (drive.dies * drive.planes)),
         read_free=builder.table([0] * drive.dies),
         program_free=builder.table([0] * drive.dies),
+        passed=builder.table([0] * drive.dies),
+        after_passing=builder.table([0] * drive.dies),
         copies_owed=builder.table(_out_of_step(drive.dies, 2**16)),
         erases_owed=builder.table(_out_of_step(drive.dies, 2**32)),
         buffer_free=builder.table([0] * units),
