@@ -280,7 +280,7 @@ FLASH_ROW = _record(
     "after_passing",  # how long it works behind that; one entry a die
     "copies_owed",  # by each die, in 1/65536
     "erases_owed",  # by each die, in 1/2^32
-    "buffer_free",  # one entry a unit of the buffer
+    "buffer_free",  # index into the pool: when units of the buffer are free, see flash_kernels
     "host_free",  # one entry a thread of the host's driver
     # of a drive that holds commands back:
     "held",  # 1: it does

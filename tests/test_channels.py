@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.ssd.flash_kernels import CALENDAR_HEAD, ENTRIES, idle_from, promise, reserve
+from tiersim.devices.ssd.flash_kernels import CALENDAR_HEAD, ENTRIES, idle_from, idle_within, promise, reserve
 from tiersim.devices.station_records import Plant
 
 pytestmark = pytest.mark.kernels
@@ -75,8 +75,10 @@ def test_what_has_no_place_takes_what_is_left(steps: list[tuple[int, int, int]],
         reserve(plant, start, now, now + after, length)
     places = busy(plant, start)
     left = (ns for ns in count(now) if not any(begin <= ns < end for begin, end in places))
-    for length in lengths:
-        assert promise(plant, start, now, length) == list(islice(left, length))[-1] + 1
+    for number, length in enumerate(lengths):
+        end = promise(plant, start, now, length)
+        assert end == list(islice(left, length))[-1] + 1
+        assert idle_within(plant, start, now, end) == sum(lengths[: number + 1])
     assert busy(plant, start) == places
 
 

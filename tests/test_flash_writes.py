@@ -20,9 +20,11 @@ from tests.flash_runs import (
     transfer_ns,
 )
 from tests.plants import flash
-from tiersim.devices.ssd.flash import Flash, describe, flash_figures
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.flash import Flash, add_flash, describe, flash_figures
 from tiersim.devices.ssd.flash_kernels import CHANNELS, DIES, placed_die
 from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.scenarios.closed_loop import Loop, run_closed
 
 pytestmark = pytest.mark.kernels
 
@@ -178,7 +180,7 @@ CROWDED = flash(
     stretches=st.lists(st.tuples(st.integers(1, 120), st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0])), max_size=3),
     apart_ns=st.sampled_from([0, 2_000, 200_000]),
 )
-@example(drive=CROWDED, seed=1, stretches=[], apart_ns=0)
+@example(drive=CROWDED, seed=1, stretches=[(120, 0.0)], apart_ns=0)
 def test_no_die_is_free_before_its_channel_has_done_what_came_before(
     drive: Flash, seed: int, stretches: list[tuple[int, float]], apart_ns: int
 ) -> None:
@@ -206,6 +208,23 @@ def test_no_die_is_free_before_its_channel_has_done_what_came_before(
         for ns in (*free_ns[own], *read_ns_here):
             units = given_units[own][free_ns[own] <= ns].sum() + np.count_nonzero(read_ns_here <= ns)
             assert units * transfer_ns(drive) <= ns
+
+
+@pytest.mark.parametrize("readers", [1, 4, 16])
+def test_a_buffer_has_room_again_when_its_channel_has_had_the_time(readers: int) -> None:
+    """One writes and others read, always: what was read, and what left the buffer, passed one after the other."""
+    own = {"channel_rate": 50_000_000, "program_size": 4096, "program": 300_000, "queue_depth": 64}
+    drive = flash(channels=1, dies=24, state="fresh", buffer=64 * 4096, **own)
+    builder = PlantBuilder(1)
+    station = add_flash(builder, drive, "flash")
+    loops = [
+        Loop(random_offsets(600, 4096, drive.capacity, op), op, station, 4096, depth)
+        for op, depth in ((READ, readers), (WRITE, 1))
+    ]
+    done_ns = run_closed(builder, loops).done_ns.reshape(2, 600)
+    for ns in done_ns.flat:
+        read, written = (done_ns <= ns).sum(axis=1).tolist()
+        assert read + max(written - 64, 0) <= ns // transfer_ns(drive)
 
 
 def test_reads_overtake_programs_that_do_not_begin_soon() -> None:

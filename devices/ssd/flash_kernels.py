@@ -10,9 +10,9 @@ A channel keeps a short calendar of busy times, in order and apart. A transfer t
 data are there, in pieces if it must (a controller can pause a transfer and go on with it), so one that was planned
 early and is ready late does not keep others from the bus, and no gap is lost. What begins later than one program time
 from now has no place there yet: it has what is left between, in order, and reads do not wait for it. What gets a place
-after that overtakes it, and the dies that it belongs to are free so much later, unless they wait for other things
-anyway. So a channel has had the time for all that its dies have done when they are free. The buffer was told when units
-leave it, and they do.
+after that overtakes it: dies are free and units leave the buffer so much later, unless they wait for other things
+anyway. So a channel has had the time for all that its dies have done. Only a write that waits already was told when it
+ends, and does.
 """
 
 from typing import NamedTuple
@@ -27,10 +27,13 @@ from tiersim.random_numbers import FLASH_PLACE, bits_from, random_bits
 
 #: Busy times that a calendar holds; when there are more, the two that lie farthest ahead become one, as long as both.
 _MOST = 96
-#: Entries of a calendar in the pool: how many times there are; when all that has no place yet will have passed; then
-#: begin and end of each time.
-_PASSED, CALENDAR_HEAD = 1, 2
+#: Entries of a calendar in the pool: how many times there are; when all that has no place yet will have passed; how
+#: much was ever promised so; then begin and end of each time.
+_PASSED, _UNPLACED, CALENDAR_HEAD = 1, 2, 3
 ENTRIES = CALENDAR_HEAD + 2 * _MOST
+#: Entries of a unit of the buffer: when its program ends; how much its channel had promised without a place when it was
+#: promised to that, or 0; its die.
+_PROMISED, _DIE, UNIT_ENTRIES = 1, 2, 3
 
 
 @kernel
@@ -92,9 +95,22 @@ def idle_for(p: Plant, calendar: int, at_ns: int, length_ns: int) -> int:
 
 
 @kernel
+def idle_within(p: Plant, calendar: int, begin: int, end: int) -> int:
+    """How long the channel is idle between two times."""
+    idle = max(end - begin, 0)
+    place = calendar + CALENDAR_HEAD
+    last = place + 2 * p.pool[calendar]
+    while place < last and p.pool[place] < end:
+        idle -= max(min(p.pool[place + 1], end) - max(p.pool[place], begin), 0)
+        place += 2
+    return idle
+
+
+@kernel
 def promise(p: Plant, calendar: int, now: int, length_ns: int) -> int:
     """Promise time without a place, behind all of that kind; returns when it will have passed."""
     passed = calendar + _PASSED
+    p.pool[calendar + _UNPLACED] += length_ns
     p.pool[passed] = idle_for(p, calendar, max(p.pool[passed], now), length_ns)
     return p.pool[passed]
 
@@ -530,8 +546,10 @@ def _write_unit(p: Plant, station: int, flash: int, now: int, at_ns: int, die: i
     f = p.flashes[flash]
     admitted = at_ns
     if f["buffer_units"] > 0:
-        place = f["buffer_free"] + f["units_buffered"] % f["buffer_units"]
+        place = f["buffer_free"] + f["units_buffered"] % f["buffer_units"] * UNIT_ENTRIES
         admitted = max(at_ns, p.pool[place])
+        if p.pool[place + _PROMISED] > 0:
+            admitted = max(admitted, _programmed(p, flash, now, p.pool[place + _DIE], p.pool[place + _PROMISED]))
         p.pool[place] = NEVER
         f["units_buffered"] += 1
     f["filled_ns"] = admitted if f["filled_units"] == 0 else max(f["filled_ns"], admitted)
@@ -541,6 +559,15 @@ def _write_unit(p: Plant, station: int, flash: int, now: int, at_ns: int, die: i
         return admitted
     programmed = program(p, station, flash, now, die)
     return admitted if f["buffer_units"] > 0 else programmed
+
+
+@kernel
+def _programmed(p: Plant, flash: int, now: int, die: int, promised_ns: int) -> int:
+    """When a program ends whose channel had promised so much without a place with it, by what overtakes it now."""
+    f = p.flashes[flash]
+    calendar = f["calendars"] + die % f["channels"] * ENTRIES
+    left = idle_within(p, calendar, now, p.pool[calendar + _PASSED]) - p.pool[calendar + _UNPLACED] + promised_ns
+    return idle_for(p, calendar, now, left) + p.pool[f["program_took"] + die] if left > 0 else now
 
 
 @kernel
@@ -555,13 +582,14 @@ def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     calendar = f["calendars"] + die % f["channels"] * ENTRIES
     ready = start + f["patched_units"] * read
     length_ns = units * f["unit_channel_ns"]
-    spare = 0
+    spare = promised = 0
     if soon:
         at = _overtake(p, flash, die, now, ready, length_ns)
     else:  # reads do not see it: nobody knows yet what lies between
         passed = promise(p, calendar, now, length_ns)
         at = max(passed, ready + length_ns)
         spare = at - passed
+        promised = p.pool[calendar + _UNPLACED]
     end = at + f["program_ns"]
     into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)
     if f["slc_units"] > 0:
@@ -573,7 +601,10 @@ def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
         p.pool[f["after_passing"] + die] = max(p.pool[program_free] - spare - passed, 0)
     for number in range(f["units_buffered"] - units, f["units_buffered"]):
         if f["buffer_units"] > 0:
-            p.pool[f["buffer_free"] + number % f["buffer_units"]] = end
+            place = f["buffer_free"] + number % f["buffer_units"] * UNIT_ENTRIES
+            p.pool[place] = end
+            p.pool[place + _PROMISED] = promised
+            p.pool[place + _DIE] = die
     f["last_program_ns"] = max(f["last_program_ns"], end)
     f["programs"] += 1
     f["filled_units"] = 0

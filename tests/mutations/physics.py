@@ -316,6 +316,14 @@ PHYSICS = (
         ("tests/test_flash_writes.py::test_reads_overtake_programs_that_do_not_begin_soon",),
     ),
     Fault(
+        "flash-overtaken-units",
+        "devices/ssd/flash_kernels.py",
+        "        if p.pool[place + _PROMISED] > 0:\n",
+        "        if p.pool[place + _PROMISED] > 0 and False:\n",
+        "Units leave the buffer as if nothing overtook their programs.",
+        ("tests/test_flash_writes.py::test_a_buffer_has_room_again_when_its_channel_has_had_the_time",),
+    ),
+    Fault(
         "flash-overtaken",
         "devices/ssd/flash_kernels.py",
         "            if p.pool[passed] > at_ns:\n",

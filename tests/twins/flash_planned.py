@@ -16,6 +16,7 @@ class Channel:
 
     taken: list[tuple[int, int]] = field(default_factory=list)  # begin and end, in order
     passed: int = 0  # when all will have passed that lies so far ahead that reads do not see it
+    later: int = 0  # how much that was, ever
 
     def idle_from(self, at: int) -> int:
         """When it is idle first."""
@@ -26,6 +27,7 @@ class Channel:
 
     def transfer_later(self, now: int, length: int) -> int:
         """Take some time that reads need not leave; return when that is over."""
+        self.later += length
         self.passed = self.pieces(max(self.passed, now), length)[-1][1]
         return self.passed
 
@@ -36,6 +38,10 @@ class Channel:
         for piece in pieces:
             insort(self.taken, piece)
         return pieces[-1][1]
+
+    def left(self, begin: int, end: int) -> int:
+        """Return how long it is idle between two times."""
+        return sum(max(min(to, end) - at, 0) for at, to in self.pieces(begin, max(end - begin, 0)))
 
     def pieces(self, at: int, length: int) -> list[tuple[int, int]]:
         """Return the first so much that is left from *at* on, begin and end of each piece."""
@@ -79,7 +85,8 @@ class Planned(Twin):
         self.channels = [Channel() for _ in range(drive.channels)]
         self.in_service = self.controller = self.link = self.buffer_entry = self.last_program = self.programs = 0
         self.last_flush = -(drive.flush_interval or 0)
-        self.buffer = deque([0] * (drive.buffer // drive.unit))  # when each unit of it is free
+        # when each unit of it is free; its die and how much of the channel was promised later up to it, or None
+        self.buffer: deque[tuple[int, tuple[int, int] | None]] = deque([(0, None)] * (drive.buffer // drive.unit))
         self.gathered: list[tuple[int, bool]] = []  # when units came, and whether in part
         self.transfer_ns = drive.unit * NS_PER_S // drive.channel_rate
         self.stream_end, self.ahead = -1, dict[int, int]()  # when each unit is there that was read ahead
@@ -228,7 +235,10 @@ class Planned(Twin):
 
     def _write_unit(self, now: int, at: int, unit: int, is_part: bool) -> int:
         if self.drive.buffer:
-            at = max(at, self.buffer.popleft())
+            free, overtaken = self.buffer.popleft()
+            if overtaken:
+                free = max(free, self._programmed(now, *overtaken))
+            at = max(at, free)
         self.gathered.append((at, is_part))
         if len(self.gathered) * self.drive.unit < self.size:
             return at
@@ -245,13 +255,13 @@ class Planned(Twin):
         start = max(came, asked, die.program_free, die.read_free)
         ready = start + sum(is_part for _, is_part in self.gathered) * self.drive.read[0]
         soon = start <= now + self.took
-        spare = 0
+        spare, overtaken = 0, None
         if soon:
             there = self._transfer(now, ready, number, count)
         else:
             passed = channel.transfer_later(now, count * self.transfer_ns)
             there = max(passed, ready + count * self.transfer_ns)
-            spare = there - passed
+            spare, overtaken = there - passed, (number, channel.later)
         end = there + self.took
         die.registers.clear()
         die.program_took = self.took
@@ -260,12 +270,18 @@ class Planned(Twin):
             die.channel_free = channel.passed
             die.then = max(die.program_free - spare - channel.passed, 0)
         if self.drive.buffer:
-            self.buffer.extend([end] * count)
+            self.buffer.extend([(end, overtaken)] * count)
         self.last_program = max(self.last_program, end)
         self.programs += 1
         self.gathered.clear()
         self._choose_cells()
         return end
+
+    def _programmed(self, now: int, number: int, promised: int) -> int:
+        """Return when a program ends, if what its channel was promised later up to it has what is left now."""
+        channel = self.channels[number % self.drive.channels]
+        left = channel.left(now, channel.passed) - (channel.later - promised)
+        return channel.pieces(now, left)[-1][1] + self.dies[number].program_took if left > 0 else now
 
     def _choose_cells(self) -> None:
         size = self.drive.slc_program_size or 0
