@@ -277,7 +277,8 @@ FLASH_ROW = _record(
     "read_free",  # one entry a die
     "program_free",  # one entry a die
     "passed",  # when its channel has done what has no place yet for it; one entry a die
-    "after_passing",  # how long it works behind that; one entry a die
+    "programmed_after",  # how long after that the last of its programs ends, before its copies; one entry a die
+    "free_after",  # how long after that it is free; one entry a die
     "copies_owed",  # by each die, in 1/65536
     "erases_owed",  # by each die, in 1/2^32
     "buffer_free",  # index into the pool: when units of the buffer are free, see flash_kernels

@@ -435,8 +435,9 @@ def _overtake(p: Plant, flash: int, die: int, now: int, at_ns: int, length_ns: i
             if p.pool[passed] > at_ns:
                 p.pool[passed] = idle_for(p, calendar, p.pool[passed], length_ns)
                 free = f["program_free"] + other
-                p.pool[free] = max(p.pool[free], p.pool[passed] + p.pool[f["after_passing"] + other])
-                f["last_program_ns"] = max(f["last_program_ns"], p.pool[free])
+                p.pool[free] = max(p.pool[free], p.pool[passed] + p.pool[f["free_after"] + other])
+                programmed = p.pool[passed] + p.pool[f["programmed_after"] + other]
+                f["last_program_ns"] = max(f["last_program_ns"], programmed)
     return done
 
 
@@ -598,7 +599,8 @@ def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     p.pool[program_free] = _collect(p, station, now, die, soon, end, units)
     if not soon:
         passed = p.pool[f["passed"] + die] = p.pool[calendar + _PASSED]
-        p.pool[f["after_passing"] + die] = max(p.pool[program_free] - spare - passed, 0)
+        p.pool[f["programmed_after"] + die] = end - spare - passed
+        p.pool[f["free_after"] + die] = max(p.pool[program_free] - spare - passed, 0)
     for number in range(f["units_buffered"] - units, f["units_buffered"]):
         if f["buffer_units"] > 0:
             place = f["buffer_free"] + number % f["buffer_units"] * UNIT_ENTRIES

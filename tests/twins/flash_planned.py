@@ -63,7 +63,8 @@ class Die:
     program_free: int = 0
     program_took: int = 0
     channel_free: int = 0  # when its channel has done what reads need not leave
-    then: int = 0  # how long it works behind that
+    programmed_after: int = 0  # how long after that its last program ends, which may be before copies have passed
+    free_after: int = 0  # and it is free
     owed: int = 0  # units to be moved out of the cache of one bit a cell, in 1/65536: their blocks' erases below
     erases: int = 0
     sensing_from: int = 0
@@ -212,8 +213,8 @@ class Planned(Twin):
         for other in self.dies[number % self.drive.channels :: self.drive.channels]:
             if other.channel_free > at:
                 other.channel_free = channel.pieces(other.channel_free, length)[-1][1]
-                other.program_free = max(other.program_free, other.channel_free + other.then)
-                self.last_program = max(self.last_program, other.program_free)
+                other.program_free = max(other.program_free, other.channel_free + other.free_after)
+                self.last_program = max(self.last_program, other.channel_free + other.programmed_after)
                 channel.passed = max(channel.passed, other.channel_free)
         return done
 
@@ -268,7 +269,8 @@ class Planned(Twin):
         die.program_free = self._fold(now, number, count, end, is_soon=soon)
         if not soon:
             die.channel_free = channel.passed
-            die.then = max(die.program_free - spare - channel.passed, 0)
+            die.programmed_after = end - spare - channel.passed
+            die.free_after = max(die.program_free - spare - channel.passed, 0)
         if self.drive.buffer:
             self.buffer.extend([(end, overtaken)] * count)
         self.last_program = max(self.last_program, end)
