@@ -23,6 +23,7 @@ from tests.plants import flash
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.ssd.flash import Flash, add_flash, describe, flash_figures
 from tiersim.devices.ssd.flash_kernels import CHANNELS, DIES, placed_die
+from tiersim.devices.station_records import NEVER
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.scenarios.closed_loop import Loop, run_closed
 
@@ -344,6 +345,27 @@ def test_a_program_that_a_read_suspends_ends_later_and_so_does_a_flush_behind_it
     later = int(suspended.latency_ns[2]) - int(alone.latency_ns[1])
     assert later == drive.read[0] + transfer_ns(drive)
     assert suspended.plant.work_ns[0, DIES] == alone.plant.work_ns[0, DIES] + later
+
+
+def test_a_flush_waits_for_overtaken_programs_and_not_for_their_copies() -> None:
+    own = {"channel_rate": 20_000_000, "program_size": 4096, "over_provisioning": 0.07, "power_loss_protection": False}
+    drive = flash(channels=1, dies=8, state="steady", buffer=256 * 4096, queue_depth=256, **own)
+    assert drive.write_amplification > 2  # a copy behind each program, or more
+    writes, reads = 103, 5  # the last program is on another die than the reads
+    plant = run_flash(drive, [0], WRITE).plant
+    on_first = next(unit * 4096 for unit in range(10_000) if placed_die(plant, 0, unit) == 0)
+    times = np.repeat([0, 3 * MS, 4 * MS], [writes, reads, 1])
+    operations = np.repeat([WRITE, READ, FLUSH], [writes, reads, 1])
+    offsets = np.where(operations == READ, on_first, np.arange(len(times)) * 4096)
+    waits_ns = {}
+    for here in (operations != READ, operations != NEVER):
+        found = run_flash(drive, times[here], operations[here], offsets[here], 4096)
+        free = int(found.plant.flashes[0]["program_free"])
+        done_ns = 4 * MS + int(found.latency_ns[-1]) - drive.flush
+        assert done_ns <= found.plant.pool[free : free + drive.dies].max() - drive.copy_ns
+        waits_ns[len(found.latency_ns)] = done_ns
+    overtaken, alone = waits_ns[writes + reads + 1], waits_ns[writes + 1]
+    assert overtaken - alone == reads * transfer_ns(drive)
 
 
 def test_static_allocation_writes_a_unit_where_its_address_says() -> None:

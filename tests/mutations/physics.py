@@ -324,6 +324,14 @@ PHYSICS = (
         ("tests/test_flash_writes.py::test_a_buffer_has_room_again_when_its_channel_has_had_the_time",),
     ),
     Fault(
+        "flash-overtaken-flush",
+        "devices/ssd/flash_kernels.py",
+        'max(f["last_program_ns"], programmed)',
+        'max(f["last_program_ns"], p.pool[free])',
+        "A flush waits for the copies behind programs that reads overtook.",
+        ("tests/test_flash_writes.py::test_a_flush_waits_for_overtaken_programs_and_not_for_their_copies",),
+    ),
+    Fault(
         "flash-overtaken",
         "devices/ssd/flash_kernels.py",
         "            if p.pool[passed] > at_ns:\n",
