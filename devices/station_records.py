@@ -276,9 +276,12 @@ FLASH_ROW = _record(
     "registers",  # page that is in them; one entry a plane of each die
     "read_free",  # one entry a die
     "program_free",  # one entry a die
+    "passed",  # when its channel has done what has no place yet for it; one entry a die
+    "programmed_after",  # how long after that the last of its programs ends, before its copies; one entry a die
+    "free_after",  # how long after that it is free; one entry a die
     "copies_owed",  # by each die, in 1/65536
     "erases_owed",  # by each die, in 1/2^32
-    "buffer_free",  # one entry a unit of the buffer
+    "buffer_free",  # index into the pool: when units of the buffer are free, see flash_kernels
     "host_free",  # one entry a thread of the host's driver
     # of a drive that holds commands back:
     "held",  # 1: it does

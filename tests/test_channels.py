@@ -3,12 +3,12 @@
 from itertools import count, islice, pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.ssd.flash_kernels import CALENDAR_HEAD, ENTRIES, idle_from, reserve
+from tiersim.devices.ssd.flash_kernels import CALENDAR_HEAD, ENTRIES, idle_from, idle_within, promise, reserve
 from tiersim.devices.station_records import Plant
 
 pytestmark = pytest.mark.kernels
@@ -61,6 +61,25 @@ def test_each_transfer_takes_the_first_time_that_is_left(steps: list[tuple[int, 
         taken.update(own)
         assert [ns for ns in each(busy(plant, start)) if ns >= now] == sorted(ns for ns in taken if ns >= now)
         assert idle_from(plant, start, now + asked) == next(ns for ns in count(now + asked) if ns not in taken)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.lists(STEPS, min_size=1, max_size=MOST), st.lists(st.integers(1, 50), max_size=8))
+@example([(0, 5, 10)], [3, 3])
+def test_what_has_no_place_takes_what_is_left(steps: list[tuple[int, int, int]], lengths: list[int]) -> None:
+    """In order, and leaves all time to what has a place."""
+    plant, start = calendar()
+    now = 0
+    for passed, after, length in steps:
+        now += passed
+        reserve(plant, start, now, now + after, length)
+    places = busy(plant, start)
+    left = (ns for ns in count(now) if not any(begin <= ns < end for begin, end in places))
+    for number, length in enumerate(lengths):
+        end = promise(plant, start, now, length)
+        assert end == list(islice(left, length))[-1] + 1
+        assert idle_within(plant, start, now, end) == sum(lengths[: number + 1])
+    assert busy(plant, start) == places
 
 
 @settings(max_examples=examples(100), deadline=None)

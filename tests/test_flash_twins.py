@@ -41,6 +41,7 @@ def drives(draw: st.DrawFn, *, is_client: bool = False) -> Flash:
         "suspend": draw(pick(None, 0, 30_000)),
         "allocation": "static" if static else "dynamic",
         "state": "fresh",
+        "channel_rate": draw(pick(10_000_000, 200_000_000)),  # some have more to transfer than they can
         "buffer": program * draw(pick(0, 1, 16)),
         "buffer_rate": draw(pick(None, 50_000_000)),
         "power_loss_protection": draw(st.booleans()),

@@ -4,7 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.flash_runs import (
     command_ns,
     in_loop,
@@ -17,9 +20,12 @@ from tests.flash_runs import (
     transfer_ns,
 )
 from tests.plants import flash
-from tiersim.devices.ssd.flash import Flash, describe, flash_figures
-from tiersim.devices.ssd.flash_kernels import CHANNELS, DIES
+from tiersim.devices.plant import PlantBuilder
+from tiersim.devices.ssd.flash import Flash, add_flash, describe, flash_figures
+from tiersim.devices.ssd.flash_kernels import CHANNELS, DIES, placed_die
+from tiersim.devices.station_records import NEVER
 from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.scenarios.closed_loop import Loop, run_closed
 
 pytestmark = pytest.mark.kernels
 
@@ -111,16 +117,115 @@ def test_random_writes_are_sustained_at_the_rate_of_the_weakest_part(part: str) 
 
 
 @pytest.mark.parametrize("state", ["fresh", "steady"])
-@pytest.mark.parametrize("reads", [0, 200])
-def test_a_channel_promises_no_more_time_than_there_is(state: str, reads: int) -> None:
-    """Programs, and the copies behind them, wait on 24 dies of one channel, where reads have come before."""
+@pytest.mark.parametrize("reads", [0, 50, 200, 350])
+@pytest.mark.parametrize("is_reads_first", [True, False])
+def test_a_channel_promises_no_more_time_than_there_is(state: str, reads: int, *, is_reads_first: bool) -> None:
+    """Programs, and the copies behind them, wait on 24 dies of one channel, where reads come, too."""
     own = {"channel_rate": 20_000_000, "buffer": 64 * 4096, "program_size": 4096, "queue_depth": 64}
     drive = flash(channels=1, dies=24, state=state, over_provisioning=0.28, **own)
-    operations = np.repeat([READ, WRITE], [reads, 400 - reads])
+    operations = np.repeat([READ, WRITE], [reads, 400 - reads])[:: 1 if is_reads_first else -1]
     found = run_flash(drive, np.zeros(400), operations, random_offsets(400, 4096, 1 << 22), 4096)
     free = int(found.plant.flashes[0]["program_free"])
     last_ns = max(found.outcome.end_ns, int(found.plant.pool[free : free + drive.dies].max()))
     assert 0.6 * last_ns < found.plant.work_ns[0, CHANNELS] <= last_ns
+
+
+@st.composite
+def crowded(draw: st.DrawFn) -> Flash:
+    """Dies that have more to transfer than their channels can, all in pages of one unit; none collects."""
+    units = draw(st.sampled_from([1, 1, 4]))
+    dies = draw(st.sampled_from([1, 2, 8, 24]))
+    return flash(
+        capacity=1 << 26,
+        channels=draw(st.sampled_from([count for count in (1, 2, 8) if dies % count == 0])),
+        dies=dies,
+        page=4096,
+        planes=1,
+        spread=draw(st.sampled_from([count for count in (1, 2, 8) if dies % count == 0])),
+        program=draw(st.sampled_from([100_000, 1_300_000])),
+        program_size=4096 * units,
+        block=4096 * units * 8,
+        suspend=draw(st.sampled_from([None, 0, 300_000])),
+        state="fresh",
+        allocation="dynamic" if units > 1 else draw(st.sampled_from(["dynamic", "static"])),
+        channel_rate=draw(st.sampled_from([5_000_000, 20_000_000])),
+        buffer=4096 * units * draw(st.sampled_from([8, 64])),
+        controller_iops=10**6,
+        link_rate=10**10,
+        queue_depth=draw(st.sampled_from([8, 64])),
+    )
+
+
+#: One channel that eight dies wait for.
+CROWDED = flash(
+    capacity=1 << 26,
+    channels=1,
+    dies=8,
+    page=4096,
+    planes=1,
+    spread=1,
+    program=100_000,
+    program_size=4096,
+    block=32_768,
+    state="fresh",
+    channel_rate=20_000_000,
+    buffer=64 * 4096,
+    queue_depth=64,
+)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    drive=crowded(),
+    seed=st.integers(0, 2**32),
+    stretches=st.lists(st.tuples(st.integers(1, 120), st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0])), max_size=3),
+    apart_ns=st.sampled_from([0, 2_000, 200_000]),
+)
+@example(drive=CROWDED, seed=1, stretches=[(120, 0.0)], apart_ns=0)
+def test_no_die_is_free_before_its_channel_has_done_what_came_before(
+    drive: Flash, seed: int, stretches: list[tuple[int, float]], apart_ns: int
+) -> None:
+    """At the time when a die is free its channel has transferred all that its dies were given that are free by then,
+    and all that the host has read.
+    """
+    luck = np.random.default_rng(seed)
+    writes = np.concatenate([luck.random(count) < share for count, share in [(100, 1.0), (30, 0.3), *stretches]])
+    operations, times = np.where(writes, WRITE, READ), np.cumsum(luck.integers(0, apart_ns + 1, len(writes)))
+    offsets = random_offsets(len(writes), 4096, drive.capacity, seed)
+    found = run_flash(drive, times, operations, offsets, 4096)
+    plant = found.plant
+    row = plant.flashes[0]
+    free_ns = plant.pool[row["program_free"] :][: drive.dies]
+    placed = np.array([placed_die(plant, 0, offset // 4096) for offset in offsets.tolist()])
+    if drive.allocation == "static":
+        given_units = np.bincount(placed[writes], minlength=drive.dies)
+    else:
+        programs = np.bincount(np.arange(row["programs"]) % drive.dies, minlength=drive.dies)
+        given_units = programs * drive.program_size // 4096
+    done_ns = times + found.latency_ns
+    for channel in range(drive.channels):
+        own = np.arange(channel, drive.dies, drive.channels)
+        read_ns_here = done_ns[~writes & (placed % drive.channels == channel)]
+        for ns in (*free_ns[own], *read_ns_here):
+            units = given_units[own][free_ns[own] <= ns].sum() + np.count_nonzero(read_ns_here <= ns)
+            assert units * transfer_ns(drive) <= ns
+
+
+@pytest.mark.parametrize("readers", [1, 4, 16])
+def test_a_buffer_has_room_again_when_its_channel_has_had_the_time(readers: int) -> None:
+    """One writes and others read, always: what was read, and what left the buffer, passed one after the other."""
+    own = {"channel_rate": 50_000_000, "program_size": 4096, "program": 300_000, "queue_depth": 64}
+    drive = flash(channels=1, dies=24, state="fresh", buffer=64 * 4096, **own)
+    builder = PlantBuilder(1)
+    station = add_flash(builder, drive, "flash")
+    loops = [
+        Loop(random_offsets(600, 4096, drive.capacity, op), op, station, 4096, depth)
+        for op, depth in ((READ, readers), (WRITE, 1))
+    ]
+    done_ns = run_closed(builder, loops).done_ns.reshape(2, 600)
+    for ns in done_ns.flat:
+        read, written = (done_ns <= ns).sum(axis=1).tolist()
+        assert read + max(written - 64, 0) <= ns // transfer_ns(drive)
 
 
 def test_reads_overtake_programs_that_do_not_begin_soon() -> None:
@@ -148,7 +253,9 @@ def test_a_die_has_done_its_copies_when_they_can_have_passed_its_channel() -> No
     assert 2 < drive.write_amplification < 3  # one copy behind the first program
     assert 2 * transfer_ns(drive) > drive.copy_ns
     found = run_flash(drive, [0], WRITE, 0, 4096)
-    assert found.plant.pool[found.plant.flashes[0]["program_free"]] == 3 * transfer_ns(drive)
+    assert found.plant.pool[found.plant.flashes[0]["program_free"]] == drive.program + 3 * transfer_ns(
+        drive
+    ) + command_ns(drive) + link_ns(drive, 4096)
 
 
 def test_the_amplification_of_an_analytic_drive_is_the_closed_form() -> None:
@@ -238,6 +345,27 @@ def test_a_program_that_a_read_suspends_ends_later_and_so_does_a_flush_behind_it
     later = int(suspended.latency_ns[2]) - int(alone.latency_ns[1])
     assert later == drive.read[0] + transfer_ns(drive)
     assert suspended.plant.work_ns[0, DIES] == alone.plant.work_ns[0, DIES] + later
+
+
+def test_a_flush_waits_for_overtaken_programs_and_not_for_their_copies() -> None:
+    own = {"channel_rate": 20_000_000, "program_size": 4096, "over_provisioning": 0.07, "power_loss_protection": False}
+    drive = flash(channels=1, dies=8, state="steady", buffer=256 * 4096, queue_depth=256, **own)
+    assert drive.write_amplification > 2  # a copy behind each program, or more
+    writes, reads = 103, 5  # the last program is on another die than the reads
+    plant = run_flash(drive, [0], WRITE).plant
+    on_first = next(unit * 4096 for unit in range(10_000) if placed_die(plant, 0, unit) == 0)
+    times = np.repeat([0, 3 * MS, 4 * MS], [writes, reads, 1])
+    operations = np.repeat([WRITE, READ, FLUSH], [writes, reads, 1])
+    offsets = np.where(operations == READ, on_first, np.arange(len(times)) * 4096)
+    waits_ns = {}
+    for here in (operations != READ, operations != NEVER):
+        found = run_flash(drive, times[here], operations[here], offsets[here], 4096)
+        free = int(found.plant.flashes[0]["program_free"])
+        done_ns = 4 * MS + int(found.latency_ns[-1]) - drive.flush
+        assert done_ns <= found.plant.pool[free : free + drive.dies].max() - drive.copy_ns
+        waits_ns[len(found.latency_ns)] = done_ns
+    overtaken, alone = waits_ns[writes + reads + 1], waits_ns[writes + 1]
+    assert overtaken - alone == reads * transfer_ns(drive)
 
 
 def test_static_allocation_writes_a_unit_where_its_address_says() -> None:

@@ -24,7 +24,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced, flash_reasons
-from tiersim.devices.ssd.flash_kernels import ENTRIES
+from tiersim.devices.ssd.flash_kernels import ENTRIES, UNIT_ENTRIES
 from tiersim.devices.ssd.ftl_kernels import ERASED, SEALED
 from tiersim.devices.station_records import FLASH, HELD_FLASH, NEVER, NONE, Plant
 from tiersim.random_numbers import FLASH_PLACE, FLASH_STATE, random_source
@@ -583,9 +583,12 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         registers=builder.table([NEVER] * (drive.dies * drive.planes)),
         read_free=builder.table([0] * drive.dies),
         program_free=builder.table([0] * drive.dies),
+        passed=builder.table([0] * drive.dies),
+        programmed_after=builder.table([0] * drive.dies),
+        free_after=builder.table([0] * drive.dies),
         copies_owed=builder.table(_out_of_step(drive.dies, 2**16)),
         erases_owed=builder.table(_out_of_step(drive.dies, 2**32)),
-        buffer_free=builder.table([0] * units),
+        buffer_free=builder.table([0] * (units * UNIT_ENTRIES)),
         host_free=builder.table([0] * (drive.host_threads or 0)),
         program_took=builder.table([drive.program] * drive.dies),
         ahead_units=(drive.read_ahead or 0) // drive.unit,

@@ -9,8 +9,10 @@ buffer is full a write waits for the oldest unit in it.
 A channel keeps a short calendar of busy times, in order and apart. A transfer takes all time that is left from when its
 data are there, in pieces if it must (a controller can pause a transfer and go on with it), so one that was planned
 early and is ready late does not keep others from the bus, and no gap is lost. What begins later than one program time
-from now has no place there yet: it ends when the channel can have done all that it was promised before, and reads that
-come after that overtake it, and do not move its end.
+from now has no place there yet: it has what is left between, in order, and reads do not wait for it. What gets a place
+after that overtakes it: dies are free and units leave the buffer so much later, unless they wait for other things
+anyway. So a channel has had the time for all that its dies have done. Only a write that waits already was told when it
+ends, and does.
 """
 
 from typing import NamedTuple
@@ -25,10 +27,13 @@ from tiersim.random_numbers import FLASH_PLACE, bits_from, random_bits
 
 #: Busy times that a calendar holds; when there are more, the two that lie farthest ahead become one, as long as both.
 _MOST = 96
-#: Entries of a calendar in the pool: how many times there are; when the channel has done all that it promised, if it is
-#: never idle before; the last end of what it promised that for; then begin and end of each time.
-_FREE, _SAID, CALENDAR_HEAD = 1, 2, 3
+#: Entries of a calendar in the pool: how many times there are; when all that has no place yet will have passed; how
+#: much was ever promised so; then begin and end of each time.
+_PASSED, _UNPLACED, CALENDAR_HEAD = 1, 2, 3
 ENTRIES = CALENDAR_HEAD + 2 * _MOST
+#: Entries of a unit of the buffer: when its program ends; how much its channel had promised without a place when it was
+#: promised to that, or 0; its die.
+_PROMISED, _DIE, UNIT_ENTRIES = 1, 2, 3
 
 
 @kernel
@@ -45,7 +50,6 @@ def idle_from(p: Plant, calendar: int, at_ns: int) -> int:
 @kernel
 def reserve(p: Plant, calendar: int, now: int, at_ns: int, length_ns: int) -> int:
     """Promise what is left of the channel from *at_ns* on, *length_ns* of it; returns when that ends."""
-    promise(p, calendar, now, length_ns)
     end = _forget(p, calendar, now)
     place = calendar + CALENDAR_HEAD
     while place < end and p.pool[place + 1] < at_ns:
@@ -78,23 +82,37 @@ def reserve(p: Plant, calendar: int, now: int, at_ns: int, length_ns: int) -> in
 
 
 @kernel
-def promise(p: Plant, calendar: int, now: int, length_ns: int) -> int:
-    """Add to the work of a channel; returns when it has done all of it, at the earliest."""
-    free = calendar + _FREE
-    p.pool[free] = max(p.pool[free], now) + length_ns
-    return p.pool[free]
+def idle_for(p: Plant, calendar: int, at_ns: int, length_ns: int) -> int:
+    """When the channel has been idle for so long from a time on."""
+    done = at_ns + length_ns
+    place = calendar + CALENDAR_HEAD
+    end = place + 2 * p.pool[calendar]
+    while place < end and p.pool[place] < done:
+        if p.pool[place + 1] > at_ns:
+            done += p.pool[place + 1] - max(p.pool[place], at_ns)
+        place += 2
+    return done
 
 
 @kernel
-def end_of(p: Plant, calendar: int, done_ns: int) -> int:
-    """When work ends whose channel has done its part by *done_ns*: not before the channel can have done all that it
-    promised, unless other work ends then or later.
-    """
-    said = calendar + _SAID
-    if p.pool[calendar + _FREE] > p.pool[said]:
-        done_ns = max(done_ns, p.pool[calendar + _FREE])
-    p.pool[said] = max(p.pool[said], done_ns)
-    return done_ns
+def idle_within(p: Plant, calendar: int, begin: int, end: int) -> int:
+    """How long the channel is idle between two times."""
+    idle = max(end - begin, 0)
+    place = calendar + CALENDAR_HEAD
+    last = place + 2 * p.pool[calendar]
+    while place < last and p.pool[place] < end:
+        idle -= max(min(p.pool[place + 1], end) - max(p.pool[place], begin), 0)
+        place += 2
+    return idle
+
+
+@kernel
+def promise(p: Plant, calendar: int, now: int, length_ns: int) -> int:
+    """Promise time without a place, behind all of that kind; returns when it will have passed."""
+    passed = calendar + _PASSED
+    p.pool[calendar + _UNPLACED] += length_ns
+    p.pool[passed] = idle_for(p, calendar, max(p.pool[passed], now), length_ns)
+    return p.pool[passed]
 
 
 @kernel
@@ -392,14 +410,35 @@ def _read_part(p: Plant, station: int, flash: int, now: int, at_ns: int, part: P
         p.pool[sensing] = planes
     into_registers(p, flash, die, page, planes)
     transfer = units * f["unit_channel_ns"]
-    end = max(p.pool[read_free], reserve(p, calendar, now, max(at_ns, p.pool[sensed]), transfer))
-    if p.pool[program_free] > start:
-        p.pool[program_free] += end - start
+    programmed = p.pool[program_free]
+    end = max(p.pool[read_free], _overtake(p, flash, die, now, max(at_ns, p.pool[sensed]), transfer))
+    if programmed > start:
+        p.pool[program_free] = max(p.pool[program_free], programmed + end - start)
         f["last_program_ns"] = max(f["last_program_ns"], p.pool[program_free])
     p.pool[read_free] = end
     p.work_ns[station, CHANNELS] += transfer
     p.work_ns[station, DIES] += end - start
     return end
+
+
+@kernel
+def _overtake(p: Plant, flash: int, die: int, now: int, at_ns: int, length_ns: int) -> int:
+    """Reserve time of the channel of a die, ahead of what has no place yet and passes later; returns when that ends."""
+    f = p.flashes[flash]
+    channel = die % f["channels"]
+    calendar = f["calendars"] + channel * ENTRIES
+    done = reserve(p, calendar, now, at_ns, length_ns)
+    if p.pool[calendar + _PASSED] > at_ns:
+        p.pool[calendar + _PASSED] = idle_for(p, calendar, p.pool[calendar + _PASSED], length_ns)
+        for other in range(channel, f["dies"], f["channels"]):
+            passed = f["passed"] + other
+            if p.pool[passed] > at_ns:
+                p.pool[passed] = idle_for(p, calendar, p.pool[passed], length_ns)
+                free = f["program_free"] + other
+                p.pool[free] = max(p.pool[free], p.pool[passed] + p.pool[f["free_after"] + other])
+                programmed = p.pool[passed] + p.pool[f["programmed_after"] + other]
+                f["last_program_ns"] = max(f["last_program_ns"], programmed)
+    return done
 
 
 @kernel
@@ -508,8 +547,10 @@ def _write_unit(p: Plant, station: int, flash: int, now: int, at_ns: int, die: i
     f = p.flashes[flash]
     admitted = at_ns
     if f["buffer_units"] > 0:
-        place = f["buffer_free"] + f["units_buffered"] % f["buffer_units"]
+        place = f["buffer_free"] + f["units_buffered"] % f["buffer_units"] * UNIT_ENTRIES
         admitted = max(at_ns, p.pool[place])
+        if p.pool[place + _PROMISED] > 0:
+            admitted = max(admitted, _programmed(p, flash, now, p.pool[place + _DIE], p.pool[place + _PROMISED]))
         p.pool[place] = NEVER
         f["units_buffered"] += 1
     f["filled_ns"] = admitted if f["filled_units"] == 0 else max(f["filled_ns"], admitted)
@@ -519,6 +560,15 @@ def _write_unit(p: Plant, station: int, flash: int, now: int, at_ns: int, die: i
         return admitted
     programmed = program(p, station, flash, now, die)
     return admitted if f["buffer_units"] > 0 else programmed
+
+
+@kernel
+def _programmed(p: Plant, flash: int, now: int, die: int, promised_ns: int) -> int:
+    """When a program ends whose channel had promised so much without a place with it, by what overtakes it now."""
+    f = p.flashes[flash]
+    calendar = f["calendars"] + die % f["channels"] * ENTRIES
+    left = idle_within(p, calendar, now, p.pool[calendar + _PASSED]) - p.pool[calendar + _UNPLACED] + promised_ns
+    return idle_for(p, calendar, now, left) + p.pool[f["program_took"] + die] if left > 0 else now
 
 
 @kernel
@@ -533,19 +583,30 @@ def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     calendar = f["calendars"] + die % f["channels"] * ENTRIES
     ready = start + f["patched_units"] * read
     length_ns = units * f["unit_channel_ns"]
+    spare = promised = 0
     if soon:
-        at = reserve(p, calendar, now, ready, length_ns)
+        at = _overtake(p, flash, die, now, ready, length_ns)
     else:  # reads do not see it: nobody knows yet what lies between
-        at = max(promise(p, calendar, now, length_ns), ready + length_ns)
+        passed = promise(p, calendar, now, length_ns)
+        at = max(passed, ready + length_ns)
+        spare = at - passed
+        promised = p.pool[calendar + _UNPLACED]
     end = at + f["program_ns"]
     into_registers(p, flash, die, NEVER, (1 << f["planes"]) - 1)
     if f["slc_units"] > 0:
         take_room(p, flash, die, units)
         choose_cells(p, flash)
-    p.pool[program_free] = end_of(p, calendar, end + _collect(p, station, now, die, soon, end, units))
+    p.pool[program_free] = _collect(p, station, now, die, soon, end, units)
+    if not soon:
+        passed = p.pool[f["passed"] + die] = p.pool[calendar + _PASSED]
+        p.pool[f["programmed_after"] + die] = end - spare - passed
+        p.pool[f["free_after"] + die] = max(p.pool[program_free] - spare - passed, 0)
     for number in range(f["units_buffered"] - units, f["units_buffered"]):
         if f["buffer_units"] > 0:
-            p.pool[f["buffer_free"] + number % f["buffer_units"]] = end
+            place = f["buffer_free"] + number % f["buffer_units"] * UNIT_ENTRIES
+            p.pool[place] = end
+            p.pool[place + _PROMISED] = promised
+            p.pool[place + _DIE] = die
     f["last_program_ns"] = max(f["last_program_ns"], end)
     f["programs"] += 1
     f["filled_units"] = 0
@@ -557,7 +618,9 @@ def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
 
 @kernel
 def _collect(p: Plant, station: int, now: int, die: int, soon: bool, at_ns: int, units: int) -> int:
-    """Die time of the copies and erases that *units* written cause; the copies pass the channel, out and in."""
+    """When a die that is free at a time has done the copies and erases that *units* written cause; the copies pass the
+    channel, out and in.
+    """
     flash = p.stations[station]["row"]
     f = p.flashes[flash]
     copies_owed = f["copies_owed"] + die
@@ -568,15 +631,18 @@ def _collect(p: Plant, station: int, now: int, die: int, soon: bool, at_ns: int,
     erases = p.pool[erases_owed] >> 32
     p.pool[copies_owed] &= 0xFFFF
     p.pool[erases_owed] &= 0xFFFF_FFFF
-    calendar = f["calendars"] + die % f["channels"] * ENTRIES
     unit_ns = f["unit_channel_ns"]
-    if not soon:
-        promise(p, calendar, now, 2 * copies * unit_ns)
+    done = at_ns + copies * f["copy_ns"] + erases * f["erase_ns"]
+    calendar = f["calendars"] + die % f["channels"] * ENTRIES
+    if soon and copies > 0:
+        done = max(done, idle_for(p, calendar, at_ns, 2 * copies * unit_ns))
+    elif copies > 0:
+        done = max(done, promise(p, calendar, now, 2 * copies * unit_ns))
     copied = 0
     while soon and copied < copies:  # a page at a time, out of its block and into another
         part = min(copies - copied, f["page_units"])
-        reserve(p, calendar, now, at_ns + copied * f["copy_ns"], part * unit_ns)
-        reserve(p, calendar, now, at_ns + (copied + part) * f["copy_ns"], part * unit_ns)
+        _overtake(p, flash, die, now, at_ns + copied * f["copy_ns"], part * unit_ns)
         copied += part
+        _overtake(p, flash, die, now, at_ns + copied * f["copy_ns"], part * unit_ns)
     p.work_ns[station, CHANNELS] += 2 * copies * unit_ns
-    return copies * f["copy_ns"] + erases * f["erase_ns"]
+    return int(done)

@@ -15,8 +15,8 @@ class Channel:
     """What a channel has been promised to."""
 
     taken: list[tuple[int, int]] = field(default_factory=list)  # begin and end, in order
-    free: int = 0  # of all that it was promised, what lies so far ahead that reads do not see it, too
-    said: int = 0  # the latest end of work that it has announced
+    passed: int = 0  # when all will have passed that lies so far ahead that reads do not see it
+    later: int = 0  # how much that was, ever
 
     def idle_from(self, at: int) -> int:
         """When it is idle first."""
@@ -25,33 +25,34 @@ class Channel:
                 at = max(at, end)
         return at
 
-    def transfer_later(self, now: int, at: int, length: int) -> int:
+    def transfer_later(self, now: int, length: int) -> int:
         """Take some time that reads need not leave; return when that is over."""
-        self.free = max(self.free, now) + length
-        return max(self.free, at + length)
-
-    def end(self, done: int) -> int:
-        """Say when work ends: not before all that was promised can be over, unless other work ends then or later."""
-        done = done if self.free <= self.said else max(done, self.free)
-        self.said = max(self.said, done)
-        return done
+        self.later += length
+        self.passed = self.pieces(max(self.passed, now), length)[-1][1]
+        return self.passed
 
     def transfer(self, now: int, at: int, length: int) -> int:
         """Take all time that is left from *at* on; return when that is enough."""
-        self.free = max(self.free, now) + length
         self.taken = [one for one in self.taken if one[1] > now]
-        left, pieces = length, []
-        for begin, end in [*self.taken, (NEVER, NEVER)]:
-            if left and at < begin:
-                part = min(left, begin - at)
-                pieces.append((at, at + part))
-                left -= part
-            if not left:
-                break
-            at = max(at, end)
+        pieces = self.pieces(at, length)
         for piece in pieces:
             insort(self.taken, piece)
         return pieces[-1][1]
+
+    def left(self, begin: int, end: int) -> int:
+        """Return how long it is idle between two times."""
+        return sum(max(min(to, end) - at, 0) for at, to in self.pieces(begin, max(end - begin, 0)))
+
+    def pieces(self, at: int, length: int) -> list[tuple[int, int]]:
+        """Return the first so much that is left from *at* on, begin and end of each piece."""
+        found = []
+        for begin, end in [*self.taken, (NEVER, NEVER)]:
+            if length and at < begin:
+                part = min(length, begin - at)
+                found.append((at, at + part))
+                length -= part
+            at = max(at, end)
+        return found
 
 
 @dataclass
@@ -61,6 +62,9 @@ class Die:
     read_free: int = 0
     program_free: int = 0
     program_took: int = 0
+    channel_free: int = 0  # when its channel has done what reads need not leave
+    programmed_after: int = 0  # how long after that its last program ends, which may be before copies have passed
+    free_after: int = 0  # and it is free
     owed: int = 0  # units to be moved out of the cache of one bit a cell, in 1/65536: their blocks' erases below
     erases: int = 0
     sensing_from: int = 0
@@ -82,7 +86,8 @@ class Planned(Twin):
         self.channels = [Channel() for _ in range(drive.channels)]
         self.in_service = self.controller = self.link = self.buffer_entry = self.last_program = self.programs = 0
         self.last_flush = -(drive.flush_interval or 0)
-        self.buffer = deque([0] * (drive.buffer // drive.unit))  # when each unit of it is free
+        # when each unit of it is free; its die and how much of the channel was promised later up to it, or None
+        self.buffer: deque[tuple[int, tuple[int, int] | None]] = deque([(0, None)] * (drive.buffer // drive.unit))
         self.gathered: list[tuple[int, bool]] = []  # when units came, and whether in part
         self.transfer_ns = drive.unit * NS_PER_S // drive.channel_rate
         self.stream_end, self.ahead = -1, dict[int, int]()  # when each unit is there that was read ahead
@@ -193,12 +198,25 @@ class Planned(Twin):
             die.sensing_from, die.sensing = start, planes
             die.sensed_at = start + self.sensing_ns(number, page)
         die.registers.update(dict.fromkeys(planes, page))
-        end = max(die.read_free, channel.transfer(now, max(at, die.sensed_at), len(units) * self.transfer_ns))
-        if die.program_free > start:
-            die.program_free += end - start
+        programmed = die.program_free
+        end = max(die.read_free, self._transfer(now, max(at, die.sensed_at), number, len(units)))
+        if programmed > start:
+            die.program_free = max(die.program_free, programmed + end - start)
             self.last_program = max(self.last_program, die.program_free)
         die.read_free = end
         return end
+
+    def _transfer(self, now: int, at: int, number: int, units: int) -> int:
+        """Take units over the channel of a die, before what is to pass it later; return when that is over."""
+        channel, length = self.channels[number % self.drive.channels], units * self.transfer_ns
+        done = channel.transfer(now, at, length)
+        for other in self.dies[number % self.drive.channels :: self.drive.channels]:
+            if other.channel_free > at:
+                other.channel_free = channel.pieces(other.channel_free, length)[-1][1]
+                other.program_free = max(other.program_free, other.channel_free + other.free_after)
+                self.last_program = max(self.last_program, other.channel_free + other.programmed_after)
+                channel.passed = max(channel.passed, other.channel_free)
+        return done
 
     def _write(self, now: int, at: int, begin: int, end: int) -> int:
         self._forget_ahead(begin)
@@ -218,7 +236,10 @@ class Planned(Twin):
 
     def _write_unit(self, now: int, at: int, unit: int, is_part: bool) -> int:
         if self.drive.buffer:
-            at = max(at, self.buffer.popleft())
+            free, overtaken = self.buffer.popleft()
+            if overtaken:
+                free = max(free, self._programmed(now, *overtaken))
+            at = max(at, free)
         self.gathered.append((at, is_part))
         if len(self.gathered) * self.drive.unit < self.size:
             return at
@@ -235,21 +256,34 @@ class Planned(Twin):
         start = max(came, asked, die.program_free, die.read_free)
         ready = start + sum(is_part for _, is_part in self.gathered) * self.drive.read[0]
         soon = start <= now + self.took
+        spare, overtaken = 0, None
         if soon:
-            there = channel.transfer(now, ready, count * self.transfer_ns)
+            there = self._transfer(now, ready, number, count)
         else:
-            there = channel.transfer_later(now, ready, count * self.transfer_ns)
+            passed = channel.transfer_later(now, count * self.transfer_ns)
+            there = max(passed, ready + count * self.transfer_ns)
+            spare, overtaken = there - passed, (number, channel.later)
         end = there + self.took
         die.registers.clear()
         die.program_took = self.took
-        die.program_free = channel.end(end + self._fold(now, die, channel, count, end if soon else None))
+        die.program_free = self._fold(now, number, count, end, is_soon=soon)
+        if not soon:
+            die.channel_free = channel.passed
+            die.programmed_after = end - spare - channel.passed
+            die.free_after = max(die.program_free - spare - channel.passed, 0)
         if self.drive.buffer:
-            self.buffer.extend([end] * count)
+            self.buffer.extend([(end, overtaken)] * count)
         self.last_program = max(self.last_program, end)
         self.programs += 1
         self.gathered.clear()
         self._choose_cells()
         return end
+
+    def _programmed(self, now: int, number: int, promised: int) -> int:
+        """Return when a program ends, if what its channel was promised later up to it has what is left now."""
+        channel = self.channels[number % self.drive.channels]
+        left = channel.left(now, channel.passed) - (channel.later - promised)
+        return channel.pieces(now, left)[-1][1] + self.dies[number].program_took if left > 0 else now
 
     def _choose_cells(self) -> None:
         size = self.drive.slc_program_size or 0
@@ -257,13 +291,14 @@ class Planned(Twin):
         self.size = size if self.cached else self.drive.program_size
         self.took = (self.drive.slc_program or 0) if self.cached else self.drive.program
 
-    def _fold(self, now: int, die: Die, channel: Channel, count: int, at: int | None) -> int:
-        """Take room for a program; return how long the die moves units out for which there is none.
+    def _fold(self, now: int, number: int, count: int, at: int, *, is_soon: bool) -> int:
+        """Take room for a program that ends at a time; return when the die has moved units out for which there is none.
 
         They leave over the channel and come back, page by page, where that is soon.
         """
         if not self.cached:
-            return 0
+            return at
+        die, channel = self.dies[number], self.channels[number % self.drive.channels]
         moved = max(count - self.room, 0)
         self.room = max(self.room - count, 0)
         die.owed += moved << 16
@@ -272,13 +307,15 @@ class Planned(Twin):
         whole, die.owed = divmod(die.owed, 2**16)
         blocks, die.erases = divmod(die.erases, 2**32)
         page = self.drive.page // self.drive.unit
-        for first in range(0, whole, page) if at is not None else ():
+        done = at + whole * self.drive.copy_ns + blocks * self.drive.erase
+        if whole:
+            over_ns = 2 * whole * self.transfer_ns
+            done = max(done, channel.pieces(at, over_ns)[-1][1] if is_soon else channel.transfer_later(now, over_ns))
+        for first in range(0, whole, page) if is_soon else ():
             last = min(first + page, whole)
-            channel.transfer(now, (at or 0) + first * self.drive.copy_ns, (last - first) * self.transfer_ns)
-            channel.transfer(now, (at or 0) + last * self.drive.copy_ns, (last - first) * self.transfer_ns)
-        if at is None and whole:
-            channel.transfer_later(now, 0, 2 * whole * self.transfer_ns)
-        return whole * self.drive.copy_ns + blocks * self.drive.erase
+            for moved in (first, last):
+                self._transfer(now, at + moved * self.drive.copy_ns, number, last - first)
+        return done
 
     def _move_out(self, now: int) -> None:
         """Account what an idle drive moved out of the cache before a command came."""

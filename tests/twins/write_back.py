@@ -88,10 +88,9 @@ class WriteBack:
                 del self.dirty[one]
                 self.written.add(one)
             self.requests += 1
-            self.clock.at(self.clock.now, self._request(page, end - page))
+            self.clock.at(self.clock.now + 1, self._request(page, end - page))  # before what is asked for from now on
 
     def _request(self, page: int, pages: int) -> Process:
-        yield self.clock.now + 1
         self.writes.append((self.clock.now, page, pages))
         yield self.clock.now + self.io_ns
         self.requests -= 1
