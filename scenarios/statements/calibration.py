@@ -166,7 +166,7 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
     if time is not None and not is_told:
         found = _within_counted(load, model, found, recorded, time)
-    if tells_by_groups(recorded):
+    if not is_told and tells_by_groups(recorded):
         found = _by_groups(model, found, recorded)
     own_ns = statement_ns_of(load, found, model.locked_ns)
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
