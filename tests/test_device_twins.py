@@ -350,6 +350,7 @@ def test_neighbour(seed: int, reads: float, writes: float, size: int) -> None:
         run_pages=pick(1, 5, 60),
         depth=pick(1, 4),
         page_ns=pick(0, 300_000, 30_000_000),
+        begun=pick(0.0, 0.5, 0.9),
     ),
     size=pick(8192, 16384),
     cpu_ns=pick(0, 512, 65536),

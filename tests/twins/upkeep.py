@@ -19,7 +19,7 @@ class Upkeep(Twin):
         self.worked_on: set[int] = set()
         self.page, self.places = page, room // page
         self.reads, self.writes = (Fraction(str(share)) for share in (keeping.reads, keeping.writes))
-        self.owed_reads, self.owed_writes = Fraction(keeping.run_pages, 2), Fraction(0)
+        self.owed_reads, self.owed_writes = keeping.run_pages * Fraction(str(keeping.begun)), Fraction(0)
         self.left = self.asked_pages = self.free_ns = 0
 
     def accept(self, now: int, slot: int) -> int:
