@@ -112,8 +112,9 @@ def replay(
     scenarios = [load_scenario(name, settings or ()) for name in on]
     baseline = recorded_hardware(recorded_on, settings or ())
     _refuse_same_names(scenarios)
+    given = {"--requests": requests, "--waits": waits, "--recorded-on": recorded_on is not None}
+    option = next((name for name, is_given in given.items() if is_given), None)
     if is_tenants(trace):
-        option = "--requests" if requests else "--recorded-on" if recorded_on is not None else None
         if option is not None:
             raise ScenarioError(f"{option}: belongs to one recording, and {trace} names several; leave it out")
         by_tenant = replay_tenants(trace, scenarios, output, force=force)
@@ -123,7 +124,7 @@ def replay(
     targets = [output / f"{scenario.name}.result" for scenario in scenarios]
     for target in targets:
         check_target(target, force=force)
-    workload = workload_of(trace, "--requests" if requests else "--recorded-on" if recorded_on is not None else None)
+    workload = workload_of(trace, option)
     if workload is not None:
         results = run_described(workload, scenarios, targets, force=force)
         return _print(results, everything=everything, json=json)

@@ -299,6 +299,7 @@ def test_commands_know_tenants_or_say_what_to_give(folder: Path, tmp_path: Path)
         ["load", both, "--on", "pcie-flash"],
         ["size", both, "--slo", "throughput >= 1x", "--candidates", "intel-p3700-800", "--exhaustive"],
         ["replay", both, "--on", "pcie-flash", "--requests", "-o", str(tmp_path / "x")],
+        ["replay", both, "--on", "pcie-flash", "--waits", "-o", str(tmp_path / "x")],
     ):
         assert "names several" in str(run(*refused).exception), refused
     (folder / "both.toml").write_text(BOTH.replace("bill.trace", "bull.trace"))
