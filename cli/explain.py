@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal, verdicts
+from tiersim.cli.tenants import note_of_parts
 from tiersim.simulator.categories import WAIT_NAMES
 from tiersim.units import format_ns
 
@@ -147,7 +148,8 @@ def _show_tenants(tenants: dict[str, Any]) -> None:
             ]
             for one in tenants["waits"]
         ]
-        terminal.show_table("waiting time", ["behind", "wait at", "per request", "all requests"], rows, words=2)
+        note = note_of_parts(one["at"] for one in tenants["waits"])
+        terminal.show_table("waiting time", ["behind", "wait at", "per request", "all requests"], rows, note, words=2)
     without = [
         f"{one['tenant']} {format_ns(one['mean_latency_ns'])} ({verdicts.percent(-100 * one['saves_share'])})"
         for one in tenants["without"]
