@@ -362,6 +362,28 @@ def test_candidates_stand_at_their_price_and_latency(html: str, files: list[Path
     page.locator("#study-candidate").select_option(label="2 × seagate-cheetah-15k7-300")
     assert text(page, "#point-title") == "2 × seagate-cheetah-15k7-300"
     assert "p99(transaction) is" in text(page, "#candidates tr.selected")
+    page.locator("#size-cost summary").click()
+    costs = [row.split("\t") for row in page.locator("#size-cost tbody").inner_text().splitlines()]
+    assert ["energy, kWh", "90", "0.15", "every month", "[power]"] in costs
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("largest", "said"),
+    [
+        (None, "ssds: its clients wait for answers, so no load is too much."),
+        ({"value": None, "low": 4.0, "high": None}, "ssds sustains more than 4.00 × the recorded load"),
+        ({"value": None, "low": None, "high": 0.25}, "ssds sustains less than 0.250 × the recorded load"),
+    ],
+)
+def test_a_largest_load_that_is_not_known_is_a_bound(
+    largest: dict[str, Any] | None, said: str, open_page: Open, tmp_path: Path
+) -> None:
+    figure = largest and {**largest, "resolved": False, "basis": "every run"}
+    document = load_document() | {"largest_sustainable": figure, "limited_by": None, "scenario": "ssds"}
+    html = page_of([write_document(tmp_path, "shop", document)])
+    assert said in text(open_page(html), "#lead").replace("\u00a0", " ")
+    assert "not known" not in html.split("<noscript>")[1].split("</noscript>")[0]
 
 
 @pytest.mark.browser

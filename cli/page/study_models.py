@@ -240,6 +240,7 @@ class CostPartModel(_Part):
     what: str
     count: FiniteFloat | None = None
     each: FiniteFloat | None = None
+    per: str | None = None
     source: str | None = None
 
 
@@ -315,6 +316,7 @@ class PackModel(_Part):
     failed_drive: bool = False
     currency: str | None = None
     cost: FiniteFloat | None = None
+    years: FiniteFloat | None = None
     arrays: list[ArrayModel] = []
     does_not_fit: list[HomelessModel] = []
     refused: list[RefusedModel] = []

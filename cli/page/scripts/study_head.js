@@ -10,9 +10,11 @@ function leadOfStudies() {
   for (const pack of packs) answers.push(['Where does each database go?', packSaid(pack)]);
   if (loads.length) {
     const said = loads.map(load => {
-      const [value, low] = load.largest ?? [];
-      const limit = known(value) ? `${significant(value)}${NBSP}×` : known(low) ? `more than ${significant(low)}${NBSP}×` : 'a load that is not known';
-      return `${load.scenario || load.name} sustains ${limit} the recorded load${load.limited_by ? `; ${load.limited_by} is its limit` : ''}`;
+      const name = load.scenario || load.name;
+      if (!load.largest) return `${name}: its clients wait for answers, so no load is too much`;
+      const [value, low, high] = load.largest;
+      const limit = known(value) ? `${significant(value)}${NBSP}×` : known(low) ? `more than ${significant(low)}${NBSP}×` : `less than ${significant(high)}${NBSP}×`;
+      return `${name} sustains ${limit} the recorded load${load.limited_by ? `; ${load.limited_by} is its limit` : ''}`;
     });
     answers.push(['How much more can it carry?', `${said.join('; ')}.`]);
   }
