@@ -23,9 +23,20 @@ from tiersim.grouping import rows_of_each
 from tiersim.operating_system import available_bytes, limit_memory, memory_limit_bytes
 from tiersim.parallel import Newest, Note, side_by_side
 from tiersim.scenarios import caveats
-from tiersim.scenarios.causes import ENOUGH_MEASURED, Waiting, by_the_clock, from_disk, make_waiting, measured_share
+from tiersim.scenarios.causes import (
+    ENOUGH_MEASURED,
+    Waiting,
+    by_the_clock,
+    from_disk,
+    make_waiting,
+    measured_share,
+    steps_of_requests,
+)
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import Home, NamedScenario, place_files
+from tiersim.scenarios.load_steps import LoadSteps
+from tiersim.scenarios.model import ReplayModel
+from tiersim.scenarios.owners import find_owners
 from tiersim.scenarios.survey import (
     Checkpoint,
     JoinedCommands,
@@ -168,6 +179,10 @@ class Playback:
         if self.recorded.nbytes + made.streams.commands * _WAITING_BYTES > _MOST_KEPT_BYTES:
             self._recorded.forget()
         return made
+
+    def steps(self, rules: ReplayModel) -> LoadSteps:
+        """Return in which steps the load can be run."""
+        return steps_of_requests(find_owners(self.recorded, self.found.stream_names, rules.clients), rules.seed)
 
     def blocks(self) -> Iterable[Merged]:
         """Blocks of commands for a replay by the clock; from disk each time where they are long, or nothing is kept."""

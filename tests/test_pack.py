@@ -170,11 +170,41 @@ def test_tenants_that_are_apart_do_not_share_an_array(folder: Path, recordings: 
 
 def test_cores_memory_and_size_are_counted(folder: Path, recordings: Any) -> None:
     flash = ARRAYS.replace("price = 900", "price = 1")
-    flash = flash.replace('layout = "raid1"', 'layout = "raid1"\nset = { "host.cores" = [8] }')
+    flash = flash.replace("layout =", 'set = { "host.cores" = [8] }\nlayout =')
     for key in ("cores = 3", 'size = "300 GB"'):
         text = FOUR.replace("recording =", f"{key}\nrecording =")
         document = pack_tenants(PackingOptions(recordings(text), [], 0.0, False), candidates(folder, flash))
         assert len(document["arrays"]) == 2, key
+
+
+def test_cores_are_those_of_the_processors_and_have_to_be_known(folder: Path, recordings: Any) -> None:
+    flash = ARRAYS.replace("price = 900", "price = 1")
+    text = FOUR.replace("recording =", "cores = 3\nrecording =")
+    for count, arrays in ((1, 4), (2, 2)):  # of four cores each
+        cpu = f'set = {{ "host.cpu" = ["xeon-x5570"], "host.count" = [{count}] }}\nlayout ='
+        asked = PackingOptions(recordings(text), [], 0.0, False)
+        document = pack_tenants(asked, candidates(folder, flash.replace("layout =", cpu)))
+        assert len(document["arrays"]) == arrays
+    for key, line in (("cores", "cores = 3"), ("memory", 'memory = "1 GiB"')):
+        asked = PackingOptions(recordings(FOUR.replace("[tenants.bill]", f"{line}\n[tenants.bill]")), [], 0.0, False)
+        with pytest.raises(ScenarioError, match=rf"tenants.shop.{key}: .* does not say what {key} its host has"):
+            pack_tenants(asked, candidates(folder))
+
+
+def test_targets_are_judged_at_the_load_that_they_are_of(folder: Path, recordings: Any) -> None:
+    """A multiple, a rate, growth in whole sessions: what runs is no less."""
+    [flash] = [one for one in candidates(folder) if "micron" in one.name]
+    text = TWO.replace("[tenants.bill]", "replay = { clients = 5 }\n[tenants.bill]")
+    for targets, growth, least in (
+        (["throughput >= 2x"], 0.0, 2.0), ([], 0.25, 1.25), (["throughput >= 1.1x"], 0.5, 1.5),
+        (["throughput >= 420/s"], 0.0, 1.4),
+    ):  # fmt: skip
+        asked = PackingOptions(recordings(text), [parse_target(one) for one in targets], growth, False)
+        trial = _Trial(asked, [flash])
+        played = play(parts_on(asked.recordings, trial.tenants, flash.scenario))
+        assert played.result(0, "shop").summary["replay"]["load_reached"] >= 0.995 * least
+    found = pack_tenants(PackingOptions(recordings(TWO), [parse_target("throughput >= 3x")], 0.0, False), [flash])
+    assert found["loads"] == {"shop": 3.0, "bill": 3.0}
 
 
 def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Path, recordings: Any) -> None:

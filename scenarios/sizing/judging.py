@@ -53,7 +53,7 @@ def check_targets(targets: Sequence[Target], subject: SizingSubject) -> None:
             )
 
 
-def load_for(targets: Sequence[Target], subject: SizingSubject) -> float:
+def load_for(targets: Sequence[Target], recorded_per_s: float | None) -> float:
     """Return how many times the recorded load has to be run, at least 1, so that every target on throughput can be met
     at all.
 
@@ -61,9 +61,9 @@ def load_for(targets: Sequence[Target], subject: SizingSubject) -> float:
     asked.
     """
     needed = [target.limit for target in targets if target.kind == "load"]
-    if subject.recorded_per_s:
+    if recorded_per_s:
         rates = [target.limit for target in targets if target.kind == "throughput"]
-        needed += [rate / subject.recorded_per_s / BEHIND_THROUGHPUT for rate in rates if rate > subject.recorded_per_s]
+        needed += [rate / recorded_per_s / BEHIND_THROUGHPUT for rate in rates if rate > recorded_per_s]
     return max([1.0, *needed])
 
 
