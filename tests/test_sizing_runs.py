@@ -242,6 +242,18 @@ def test_a_devices_rate_is_the_largest_load_that_is_sustained(tmp_path: Path) ->
     assert curve.limited_by == "data"
 
 
+def test_a_part_that_is_idle_most_of_the_time_limits_no_load(tmp_path: Path) -> None:
+    """One session after the other waits for disks instead of flash: it is late, and the disks are hardly busy."""
+    rows = rows_of(**closed_recording(2, 1000, 200_000, 1_000_000))
+    subject = of_path(write_recording(tmp_path, rows, streams=["a", "b"]), load_scenario("15k-raid10"))
+    curve = load_curve(
+        lambda load, note: row_of(subject.run(load_scenario("15k-raid10"), load, note)), subject.counted, loads=(1.0,)
+    )
+    assert curve.rows[0]["summary"]["verdict"]["load"] == "behind"
+    assert "no part is short of capacity" in curve.rows[0]["summary"]["load"]["explanation"]
+    assert curve.limited_by is None
+
+
 CANDIDATES = f"""
 [[candidates]]
 device = ["{DISK}", "{SSD}"]
