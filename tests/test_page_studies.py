@@ -368,6 +368,20 @@ def test_candidates_stand_at_their_price_and_latency(html: str, files: list[Path
 
 
 @pytest.mark.browser
+def test_a_point_whose_load_was_not_run_says_which_one_was(open_page: Open, tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path, pools=POOLS[:1], loads=(1.3, 2.0))
+    for path in (sweep / "points").iterdir():
+        row = json.loads(path.read_text())
+        if row["settings"]["replay.load"] == "1.3" and row["summary"]:
+            row["summary"]["load_not_run"] = {"whole": "8 sessions", "asked": 1.3, "ran": 1.25}
+            path.write_text(json.dumps(row))
+    page = open_page(page_of([sweep]))
+    said = "Sessions are cloned or left out whole (8 sessions recorded): 1.3 × the recorded load ran as 1.25 ×."
+    assert said in text(page, "#point-note").replace("\u00a0", " ")
+    assert text(page, "#study-known").replace("\u00a0", " ").count(said) == 1
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize(
     ("largest", "said"),
     [

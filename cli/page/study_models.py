@@ -86,6 +86,14 @@ class CostModel(_Part):
     price_date: str | None = None
 
 
+class LoadNotRunModel(_Part):
+    """A multiple of the recorded load that was asked for, and what ran in its place, as sessions are whole."""
+
+    whole: str
+    asked: FiniteFloat
+    ran: FiniteFloat
+
+
 class SummaryModel(_Part):
     """The part of a result's summary that a row holds."""
 
@@ -93,6 +101,7 @@ class SummaryModel(_Part):
     verdict: dict[str, str | None] = {}
     in_doubt: bool = False
     load_reached: FiniteFloat | None = None  # multiple of the recorded load, where a row is of a recording
+    load_not_run: LoadNotRunModel | None = None
     load: LoadVerdictModel = LoadVerdictModel()
     bottleneck: BottleneckModel | None = None
     throughput_per_s: dict[str, FigureModel | None] = {}

@@ -57,6 +57,7 @@ function drawStudyKnown() {
     ...sizes.map(one => [`Search ${one.name}: ${one.candidates.length} candidates${known(one.simulated) ? `, ${whole.format(one.simulated)} simulated` : ''}.`, of(one)]),
     ...packs.map(one => [`Placement ${one.name}${one.growth ? `, with ${percent(one.growth)} more load and data` : ''}${one.failed_drive ? ', also with a failed drive' : ''}. Assumed: ${one.assumed}.`, 'tiersim pack']),
   ];
+  entries.push(...[...new Set(sweeps.flatMap(one => one.points).filter(point => point.not_run).map(ranInstead))].map(text => [`${text}.`, 'the points of the sweep']));
   const calibrations = [...new Set([...sweeps, ...loads].flatMap(one => one.points).map(point => point.verdict?.calibration).filter(Boolean))];
   if (calibrations.some(one => one !== 'calibrated')) entries.push([[verdictIcon('behind', 'warning'), ' Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.'], 'the verdict of the points']);
   if ([...sweeps, ...loads].flatMap(one => one.points).some(point => point.in_doubt)) entries.push(['In doubt: the expected error of throughput is unknown, or so large that the other verdict on load may be true.', 'the verdict of the points']);
