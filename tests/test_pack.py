@@ -207,6 +207,15 @@ def test_targets_are_judged_at_the_load_that_they_are_of(folder: Path, recording
     assert found["loads"] == {"shop": 3.0, "bill": 3.0}
 
 
+def test_what_a_limit_on_one_tenant_takes_is_taken_of_nobody_else(folder: Path, recordings: Any) -> None:
+    [flash] = [one for one in candidates(folder) if "micron" in one.name]
+    text = TWO.replace("[tenants.bill]", "limit = { iops = 10000 }\n[tenants.bill]")
+    free, limited = (
+        pack_tenants(PackingOptions(recordings(one), [], 0.0, False), [flash])["arrays"][0] for one in (TWO, text)
+    )
+    assert limited["filled"]["busiest part"] == pytest.approx(free["filled"]["busiest part"], rel=0.02)
+
+
 def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Path, recordings: Any) -> None:
     asked = PackingOptions(recordings(FOUR), [parse_target("p99(data read) < 1 us")], 0.0, False)
     document = pack_tenants(asked, candidates(folder))

@@ -199,7 +199,7 @@ def test_a_limit_on_one_tenant_is_kept_and_helps_the_other(folder: Path) -> None
 
 
 def test_a_queue_depth_of_one_tenant_holds_its_requests_back(folder: Path) -> None:
-    tenants = BOTH.replace("right", "left") + "queue_depth = 1\n"
+    tenants = BOTH.replace("right", "left") + "queue_depth = 64\n"
     (_, bill) = shared(folder, tenants, TWO_VOLUMES, ["replay.mode=open"])
     assert set(bill.together.summary["shared"]["waits_ns"]["bill.queue"]) == {"bill"}
     assert "bill.queue" in bill.alone.summary["stations"]
@@ -632,6 +632,19 @@ def server(folder: Path, workload: str = "select") -> Bundle:
     (folder / "sample").mkdir()
     import_files(sort_files([start(folder / "sample") / workload]), folder / "db.trace")
     return Bundle(folder / "db.trace")
+
+
+def test_a_limit_of_one_tenant_is_no_part_of_the_others(folder: Path) -> None:
+    """Neither their busiest part, nor what makes them late, nor credits on which they live."""
+    text = BOTH.replace("right", "left") + "queue_depth = 64\n"
+    text += 'limit = { iops = 90, burst_iops = 150, burst_time = "5 s" }\n'
+    shop, bill = (one.together.summary for one in shared(folder, text, TWO_VOLUMES))
+    assert bill["bottleneck"]["station"] == bill["load"]["station"] == "bill.limit"
+    assert bill["verdict"]["credits"] == "ran out"
+    assert (shop["bottleneck"]["station"], shop["bottleneck"]["resource"]) == ("left", "actuator")
+    assert "bill" not in shop["load"]["explanation"]
+    assert "credits" not in shop["verdict"]
+    assert [name for name, one in shop["stations"].items() if name.startswith("bill") and one["utilisation"]] == []
 
 
 @pytest.mark.long
