@@ -23,20 +23,9 @@ from tiersim.grouping import rows_of_each
 from tiersim.operating_system import available_bytes, limit_memory, memory_limit_bytes
 from tiersim.parallel import Newest, Note, side_by_side
 from tiersim.scenarios import caveats
-from tiersim.scenarios.causes import (
-    ENOUGH_MEASURED,
-    Waiting,
-    by_the_clock,
-    from_disk,
-    make_waiting,
-    measured_share,
-    steps_of_requests,
-)
+from tiersim.scenarios.causes import ENOUGH_MEASURED, Waiting, by_the_clock, from_disk, make_waiting, measured_share
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import Home, NamedScenario, place_files
-from tiersim.scenarios.load_steps import LoadSteps
-from tiersim.scenarios.model import ReplayModel
-from tiersim.scenarios.owners import find_owners
 from tiersim.scenarios.survey import (
     Checkpoint,
     JoinedCommands,
@@ -179,10 +168,6 @@ class Playback:
         if self.recorded.nbytes + made.streams.commands * _WAITING_BYTES > _MOST_KEPT_BYTES:
             self._recorded.forget()
         return made
-
-    def steps(self, rules: ReplayModel) -> LoadSteps:
-        """Return in which steps the load can be run."""
-        return steps_of_requests(find_owners(self.recorded, self.found.stream_names, rules.clients), rules.seed)
 
     def blocks(self) -> Iterable[Merged]:
         """Blocks of commands for a replay by the clock; from disk each time where they are long, or nothing is kept."""
@@ -418,8 +403,14 @@ def _placed(
 
 def seen_by(number: int, parts: Sequence[PlayedRecording], stations: Sequence[Station]) -> list[Station]:
     """Return stations as the result of one of the *parts* shows them: nothing of those that others alone pass."""
+    if len(parts) < 2:
+        return list(stations)
     unseen = {name for place, part in enumerate(parts) if place != number for name in part.own_stations}
-    return [replace(one, resources=(), servers=()) if one.name in unseen else one for one in stations]
+    own = parts[number]
+    unseen |= own.scenario.elsewhere({home.volume for home in place_files(own.scenario, own.found.files)})
+    heads = tuple(f"{name}." for name in unseen)
+    return [replace(one, resources=(), servers=()) if one.name in unseen or one.name.startswith(heads) else one
+            for one in stations]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,7 @@ def test_a_limit_on_one_tenant_is_kept_and_helps_the_other(folder: Path) -> None
 
 
 def test_a_queue_depth_of_one_tenant_holds_its_requests_back(folder: Path) -> None:
-    tenants = BOTH.replace("right", "left") + "queue_depth = 64\n"
+    tenants = BOTH.replace("right", "left") + "queue_depth = 1\n"
     (_, bill) = shared(folder, tenants, TWO_VOLUMES, ["replay.mode=open"])
     assert set(bill.together.summary["shared"]["waits_ns"]["bill.queue"]) == {"bill"}
     assert "bill.queue" in bill.alone.summary["stations"]
@@ -645,6 +645,17 @@ def test_a_limit_of_one_tenant_is_no_part_of_the_others(folder: Path) -> None:
     assert "bill" not in shop["load"]["explanation"]
     assert "credits" not in shop["verdict"]
     assert [name for name, one in shop["stations"].items() if name.startswith("bill") and one["utilisation"]] == []
+
+
+def test_a_volume_of_one_tenant_is_no_part_of_one_that_lies_elsewhere(folder: Path) -> None:
+    for shop, bill in ((one, other) for one in ("left", "right") for other in ("left", "right")):
+        text = BOTH.replace('"left"', '"L"').replace('"right"', f'"{bill}"').replace('"L"', f'"{shop}"')
+        results = shared(folder, text, TWO_VOLUMES, ["replay.mode=open"])
+        for name, result in zip((shop, bill), results, strict=True):
+            summary = result.together.summary
+            assert summary["bottleneck"]["station"] == name
+            busy = {station for station, one in summary["stations"].items() if one["utilisation"]}
+            assert busy == {name}
 
 
 @pytest.mark.long

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from tiersim.devices.array.volume import loss_of
 from tiersim.errors import ScenarioError
 from tiersim.parallel import Note, side_by_side
+from tiersim.scenarios.causes import steps_of_requests
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.owners import find_owners
 from tiersim.scenarios.packing.bound import lower_bound
 from tiersim.scenarios.packing.boxes import Box, Packing, without_lesser
 from tiersim.scenarios.packing.filling import SLACK
@@ -293,8 +295,9 @@ def _grown(asked: PackingOptions, first: Candidate) -> list[Tenant]:
         rules = rules_of(recordings, tenant.name, first.scenario, tenant.model.replay)
         times = max(1 + asked.growth, load_for(asked.targets_of(tenant.name), _per_s(asked, tenant, rules.load)))
         if times > 1:
-            load = tenant.playback.steps(rules).at_least(rules.load * times)
-            update = {"replay": tenant.model.replay | {"load": load}}
+            trace, names = tenant.playback.recorded, tenant.playback.found.stream_names
+            steps = steps_of_requests(find_owners(trace, names, rules.clients), rules.seed)
+            update = {"replay": tenant.model.replay | {"load": steps.at_least(rules.load * times)}}
             tenant = replace(tenant, model=tenant.model.model_copy(update=update))
         grown.append(tenant)
     return grown

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.self_replay import calibrate as calibrate_requests
-from tiersim.scenarios.causes import Waiting, from_disk
+from tiersim.scenarios.causes import Waiting, from_disk, steps_of_requests
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import find_workload, refuse_keys_of_statements, runs_statements
 from tiersim.scenarios.load_steps import LoadSteps
+from tiersim.scenarios.owners import find_owners
 from tiersim.scenarios.replay import Playback, replay, workers_that_fit
 from tiersim.scenarios.replay import trace_of as trace_of_requests
 from tiersim.scenarios.statements.assembly import Shared
@@ -113,7 +114,12 @@ class RequestSource:
     def steps(self, scenario: NamedScenario) -> LoadSteps:
         """Return in which steps the load can be run on *scenario*."""
         rules = scenario.model.replay
-        return self._steps.get((rules.clients, rules.seed), lambda: self._playback.steps(rules))
+
+        def find() -> LoadSteps:
+            owners = find_owners(self._playback.recorded, self.found.stream_names, rules.clients)
+            return steps_of_requests(owners, rules.seed)
+
+        return self._steps.get((rules.clients, rules.seed), find)
 
     def _replay(self, scenario: NamedScenario, note: Note | None = None, *, tables: bool = False) -> Result:
         return replay(self.found, scenario, progress=note, playback=self._playback, tables=tables)
