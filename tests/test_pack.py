@@ -225,6 +225,18 @@ def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Pa
     assert all("not below 1 µs" in why for one in document["does_not_fit"] for why in one["why"].values())
 
 
+def test_room_grows_as_the_data_do(folder: Path, recordings: Any) -> None:
+    """Without a size the data are what lies between the first address and the last, as ``tiersim size`` takes them."""
+    [flash] = [one for one in candidates(folder) if "micron" in one.name]
+    large = TWO.replace("[tenants.bill]", 'size = "100 GB"\n[tenants.bill]')
+    plain, grown = (
+        pack_tenants(PackingOptions(recordings(large), [], growth, False), [flash])["arrays"][0]["filled"]["room"]
+        for growth in (0.0, 0.5)
+    )
+    assert plain["shop"] == pytest.approx(100 / 800, rel=0.01)
+    assert grown == pytest.approx({name: 1.5 * share for name, share in plain.items()})
+
+
 @pytest.mark.long
 def test_growth_and_a_failed_drive_cost_more_or_the_same(folder: Path, recordings: Any) -> None:
     plain = pack_tenants(PackingOptions(recordings(TWO), [], 0.0, False), candidates(folder))

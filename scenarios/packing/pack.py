@@ -166,16 +166,19 @@ class _Trial:
         return [alone.room, 1 / MOST_TENANTS, (said.cores or 0) / (cores or 1), (said.memory or 0) / (memory or 1)]
 
     def _room(self, kind: int, part: PlayedRecording) -> float:
-        """Return which share of an array's room a tenant takes: its data, and the addresses that it was recorded at."""
+        """Return which share of an array's room a tenant takes: its data, and the addresses that it was recorded at.
+        These grow, too, unless its file says how large the data are.
+        """
         scenario, said = self._scenario(kind), self.asked.recordings.model.tenants[part.name]
         touched = sum(len(use.extents) for use in part.found.files) * EXTENT_BYTES
-        room = max(touched, said.size or 0) * (1 + self.asked.growth) / max(capacity_bytes(scenario), 1)
+        grown = 1 + self.asked.growth
+        room = max(touched, said.size or 0) * grown / max(capacity_bytes(scenario), 1)
         if said.offset is not None:  # its place is given, whatever else is on the array
             return room
         return max(
             room,
             *(
-                (end - begin) / max(scenario.homes[volume].capacity_bytes, 1)
+                (end - begin) * (1 if said.size else grown) / max(scenario.homes[volume].capacity_bytes, 1)
                 for volume, (begin, end) in places_of(part).items()
             ),
         )
