@@ -19,7 +19,7 @@ from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.files import check_target, make_folder
 from tiersim.simulator.categories import STATISTICS, is_of_too_few
-from tiersim.units import NS_PER_S, format_bytes, format_ns, format_per_s
+from tiersim.units import NS_PER_S, format_bytes, format_ns, format_per_s, format_times
 
 if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
@@ -455,7 +455,8 @@ def _slowness(summaries: list[dict[str, Any]]) -> list[str]:
         slowest = max(times, key=lambda name: times[name], default=None)
         if verdicts.load_of(summary) == "steady" and slowest and times[slowest] > _MUCH_SLOWER:
             found.append(
-                f"on {summary['name']}, the mean {slowest} takes {times[slowest]:.3g} times as long as recorded"
+                f"on {summary['name']}, the mean {slowest} takes {format_times(times[slowest])} times as long as"
+                " recorded"
             )
     return [f"Carried, but slow: {'; '.join(found)}."] if found else []
 
