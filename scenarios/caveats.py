@@ -144,9 +144,9 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
     """Tell whether the other verdict on load lies within the expected error of throughput. Of a row of a sweep, a load
     or a search, what it says.
 
-    Of clients that go on as they are answered, transactions/s are compared with the recorded ones; an unknown error is
-    a doubt; described ones have no pace to keep. Else a load is carried as long as no part is full, and no more
-    sessions are needed than were recorded; an unknown error is at least that without a calibration.
+    Of clients that go on as they are answered, transactions/s (or requests/s) are compared with the recorded ones; an
+    unknown error is a doubt; described ones have no pace to keep. Else a load is carried as long as no part is full,
+    and no more sessions are needed than were recorded; an unknown error is at least that without a calibration.
     """
     if "in_doubt" in summary:
         return bool(summary["in_doubt"])
@@ -154,7 +154,8 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
     if not error or "load" not in verdict or has_no_pace(summary):
         return False
     found = multiples_of(error, "throughput")
-    if (summary.get("replay") or {}).get("keeps") != "clients":
+    replay = summary.get("replay") or {}
+    if (replay["keeps"] != "clients") if "keeps" in replay else replay.get("mode") != "closed":
         return sessions_lacking(summary) is not None or _may_be_full(
             summary, found or multiples_of(model_error_of({"calibration": "none"}), "throughput")
         )
