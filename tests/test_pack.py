@@ -244,6 +244,8 @@ def test_growth_and_a_failed_drive_cost_more_or_the_same(folder: Path, recording
     assert spare["cost"] > plain["cost"]
     texts = [target["text"] for one in spare["arrays"] for own in one["targets"].values() for target in own]
     assert any(text.endswith("with a failed drive") for text in texts)
+    assert "a failed drive is not rebuilt meanwhile" in spare["assumed"]
+    assert "rebuilt" not in plain["assumed"]
 
 
 def test_an_array_without_a_drive_has_it_failed(folder: Path) -> None:

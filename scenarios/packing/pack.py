@@ -519,5 +519,7 @@ def _assumed(asked: PackingOptions) -> Iterator[str]:
         yield "the search is a heuristic, and a cheaper placement may exist"
     if asked.growth and any(one.cores or one.memory for one in asked.recordings.model.tenants.values()):
         yield "cores and memory of tenants do not grow with their load"
+    if asked.failed_drive:
+        yield "a failed drive is not rebuilt meanwhile"
     if asked.recordings.model.shifts is not None:
         yield "tenants begin as they are aligned (tiersim replay searches shifts)"
