@@ -392,14 +392,21 @@ def volatile_buffers(
 
 
 def _timeless_caches(scenario: NamedScenario) -> Iterator[str]:
-    """Yield a sentence for each volume whose writes a controller's cache takes in no time, as nothing says how fast."""
+    """Yield a sentence for each volume whose writes a controller's cache takes in no time, or in that of their bytes
+    alone, as nothing says how long a command takes.
+    """
     for name, model in scenario.model.controllers.items():
-        for volume in scenario.behind(name) if model.takes_no_time else ():
-            if volume.controller_overhead_ns <= PASS_ON_NS:
-                yield (
-                    f"{volume.name}: writes that the cache of controller {name} takes last 0 ns, as nothing says how"
-                    f" fast it is; write controllers.{name}.host_link or volumes.{volume.name}.controller_overhead"
-                )
+        for volume in scenario.behind(name):
+            if not model.has_cache or model.iops is not None or volume.controller_overhead_ns > PASS_ON_NS:
+                continue
+            overhead, how = f"volumes.{volume.name}.controller_overhead", "as long as their bytes take on its links"
+            why, remedy = "how long a command takes there", f"{overhead} (15k-raid10 assumes 50 us)"
+            if model.throughput is None and model.host_link is None:
+                how, why, remedy = "0 ns", "how fast it is", f"controllers.{name}.host_link or {overhead}"
+            yield (
+                f"{volume.name}: writes that the cache of controller {name} takes last {how}, as nothing says {why};"
+                f" write {remedy}"
+            )
 
 
 def parameters_assumed(scenario: NamedScenario) -> list[dict[str, str]]:
