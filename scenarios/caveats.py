@@ -154,8 +154,7 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
     if not error or "load" not in verdict or has_no_pace(summary):
         return False
     found = multiples_of(error, "throughput")
-    replay = summary.get("replay") or {}
-    if (replay["keeps"] != "clients") if "keeps" in replay else replay.get("mode") != "closed":
+    if not go_on_as_answered(summary):
         return sessions_lacking(summary) is not None or _may_be_full(
             summary, found or multiples_of(model_error_of({"calibration": "none"}), "throughput")
         )
@@ -166,6 +165,12 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
     low, high = found
     share = 1 - summary["throughput_shortfall_pct"] / 100  # of the recorded transactions/s
     return bool(share * low < BEHIND_THROUGHPUT if verdict["load"] == "steady" else share * high >= BEHIND_THROUGHPUT)
+
+
+def go_on_as_answered(summary: Mapping[str, Any]) -> bool:
+    """Tell whether clients ask again as soon as they are answered, so that hardware sets their rate."""
+    replay = summary.get("replay") or {}
+    return bool(replay["keeps"] == "clients" if "keeps" in replay else replay.get("mode") == "closed")
 
 
 def has_no_pace(summary: Mapping[str, Any]) -> bool:
