@@ -10,7 +10,7 @@ from tiersim.cli import terminal, verdicts
 from tiersim.cli.time_by_part import spent_ns
 from tiersim.errors import did_you_mean
 from tiersim.simulator.categories import CATEGORIES
-from tiersim.units import format_ns, format_per_s
+from tiersim.units import format_ns, format_per_s, format_times
 
 _SHOWN = (("mean", "mean"), ("p50", "p50"), ("p95", "p95"), ("p99", "p99"))
 #: So many queries are shown, those that take most time of the first result.
@@ -125,10 +125,10 @@ def _ratio(found: dict[str, Any] | None) -> str:
     """A ratio with its interval; where that holds 1, it is open which is less."""
     if found is None:
         return ""
-    low, high = (f"{found[end]:.3g}" if found[end] is not None else "?" for end in ("low", "high"))
+    low, high = (format_times(found[end]) if found[end] is not None else "?" for end in ("low", "high"))
     if found["value"] is None and low == high:
         return "" if low == "?" else f"about {low} ×"
-    value = "" if found["value"] is None else f"{found['value']:.3g} × "
+    value = "" if found["value"] is None else f"{format_times(found['value'])} × "
     span = f"({low} – {high})" if low != high else ""
     return f"{value}{span}{' open' if found['verdict'] == 'open' and low != high else ''}".strip()
 

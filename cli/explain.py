@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal, verdicts
+from tiersim.cli.tenants import note_of_parts
 from tiersim.simulator.categories import WAIT_NAMES
-from tiersim.units import format_ns
+from tiersim.units import format_ns, format_times
 
 #: A wait for a core that is a smaller share of the time there is not said.
 _LEAST_WAIT = 0.1
@@ -147,7 +148,8 @@ def _show_tenants(tenants: dict[str, Any]) -> None:
             ]
             for one in tenants["waits"]
         ]
-        terminal.show_table("waiting time", ["behind", "wait at", "per request", "all requests"], rows, words=2)
+        note = note_of_parts(one["at"] for one in tenants["waits"])
+        terminal.show_table("waiting time", ["behind", "wait at", "per request", "all requests"], rows, note, words=2)
     without = [
         f"{one['tenant']} {format_ns(one['mean_latency_ns'])} ({verdicts.percent(-100 * one['saves_share'])})"
         for one in tenants["without"]
@@ -183,12 +185,12 @@ def bound_text(bound: dict[str, Any] | None) -> str:
     if peak and 1 / peak["utilisation"] >= bound["ceiling"]:
         peak = None
     of_mean = " by its mean" if peak else ""
-    ceiling = f"{carried} {bound['ceiling']:.3g} × the load of this run{of_mean} ({bound['basis']})"
+    ceiling = f"{carried} {format_times(bound['ceiling'])} × the load of this run{of_mean} ({bound['basis']})"
     if peak:
         ceiling += (
             f", but in the busiest {format_ns(peak['until_ns'] - peak['from_ns'])}, from {format_ns(peak['from_ns'])}"
             f" on, {part_name(peak['station'], peak['resource'])} is {peak['utilisation']:.0%} busy: full at"
-            f" {1 / peak['utilisation']:.3g} × the load"
+            f" {format_times(1 / peak['utilisation'])} × the load"
         )
     if bound["burst"]:  # which fills the part at this load
         ceiling = explain_burst(bound["burst"])

@@ -184,11 +184,12 @@ def open_subject(
     """Yield what *trace* is, for scenarios like *base* with *settings*; *recorded_on* is a scenario of the recorded
     hardware.
     """
+    from tiersim.cli.replay import recorded_hardware
     from tiersim.scenarios.library import load_scenario
     from tiersim.scenarios.sizing.subject import of_path
 
     scenario = load_scenario(base, settings)
-    baseline = None if recorded_on is None else load_scenario(recorded_on)
+    baseline = recorded_hardware(recorded_on, settings)
     workload = workload_of(trace, "--recorded-on" if baseline is not None else None)
     if workload is not None:
         compile_if_cold()

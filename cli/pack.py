@@ -102,7 +102,7 @@ def show_one_array(document: dict[str, Any], name: str) -> None:
     for one in document["arrays"]:
         rows = [[owner, f"{100 * target['used']:.0f} %" if target["used"] else "met", target["text"]]
                 for owner, own in one["targets"].items() for target in own]  # fmt: skip
-        title = f"{name}: all on {one['candidate']}, {one['cost']:,.0f} {currency}"
+        title = f"{name}: all on {one['candidate']}, {one['cost']:,.0f} {currency} over {document['years']:g} years"
         terminal.show_table(title, ["tenant", "part of the limit", "target"], rows, _notes(document, [one]), words=3)
     if not document["fits"]:
         homeless = [one["tenant"] for one in document["does_not_fit"]]
@@ -128,7 +128,8 @@ def _show(document: dict[str, Any], name: str) -> None:
             for one in document["arrays"]
         ]
         columns = ["array", f"cost, {currency}", "busiest part, alone added up", "tightest target", "tenants"]
-        title = f"{name}: {document['cost']:,.0f} {currency}, {len(rows)} array{'s' if len(rows) > 1 else ''}"
+        arrays = f"{len(rows)} array{'s' if len(rows) > 1 else ''}"
+        title = f"{name}: {document['cost']:,.0f} {currency} over {document['years']:g} years, {arrays}"
         terminal.show_table(title, columns, rows, _notes(document, document["arrays"]))
     else:
         for one in document["does_not_fit"]:
@@ -160,6 +161,12 @@ def _notes(document: dict[str, Any], arrays: Sequence[dict[str, Any]]) -> str:
         for doubt in one["doubts"]:
             doubts.setdefault(doubt["why"], []).extend(doubt["tenants"])
     said = [f"In doubt (docs/accuracy.md): {', '.join(owners)}: {why}." for why, owners in doubts.items()]
+    if document["loads"]:
+        loads = ", ".join(f"{name} {load:.3g} ×" for name, load in document["loads"].items())
+        said.append(f"Load: {loads} the recorded one.")
+    lacking = dict.fromkeys(what for one in arrays for what in one["unknown"])
+    if lacking:
+        said.append(f"Reckoned without {', '.join(lacking)}, which is not known.")
     bound = document["at_least"]
     if bound is not None:
         said.append(

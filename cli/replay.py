@@ -19,7 +19,7 @@ from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.files import check_target, make_folder
 from tiersim.simulator.categories import STATISTICS, is_of_too_few
-from tiersim.units import NS_PER_S, format_bytes, format_ns, format_per_s
+from tiersim.units import NS_PER_S, format_bytes, format_ns, format_per_s, format_times
 
 if TYPE_CHECKING:
     from tiersim.scenarios.hardware import NamedScenario
@@ -112,8 +112,9 @@ def replay(
     scenarios = [load_scenario(name, settings or ()) for name in on]
     baseline = recorded_hardware(recorded_on, settings or ())
     _refuse_same_names(scenarios)
+    given = {"--requests": requests, "--waits": waits, "--recorded-on": recorded_on is not None}
+    option = next((name for name, is_given in given.items() if is_given), None)
     if is_tenants(trace):
-        option = "--requests" if requests else "--recorded-on" if recorded_on is not None else None
         if option is not None:
             raise ScenarioError(f"{option}: belongs to one recording, and {trace} names several; leave it out")
         by_tenant = replay_tenants(trace, scenarios, output, force=force)
@@ -123,7 +124,7 @@ def replay(
     targets = [output / f"{scenario.name}.result" for scenario in scenarios]
     for target in targets:
         check_target(target, force=force)
-    workload = workload_of(trace, "--requests" if requests else "--recorded-on" if recorded_on is not None else None)
+    workload = workload_of(trace, option)
     if workload is not None:
         results = run_described(workload, scenarios, targets, force=force)
         return _print(results, everything=everything, json=json)
@@ -454,7 +455,8 @@ def _slowness(summaries: list[dict[str, Any]]) -> list[str]:
         slowest = max(times, key=lambda name: times[name], default=None)
         if verdicts.load_of(summary) == "steady" and slowest and times[slowest] > _MUCH_SLOWER:
             found.append(
-                f"on {summary['name']}, the mean {slowest} takes {times[slowest]:.3g} times as long as recorded"
+                f"on {summary['name']}, the mean {slowest} takes {format_times(times[slowest])} times as long as"
+                " recorded"
             )
     return [f"Carried, but slow: {'; '.join(found)}."] if found else []
 

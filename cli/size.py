@@ -230,9 +230,14 @@ def _money(one: dict[str, Any]) -> list[str]:
     if cost is None:
         return ["", ""]
     return [
-        "price unknown" if amount is None else f"{amount:,.0f} {cost['currency']}"
+        "price unknown" if amount is None else f"{_amount(amount)} {cost['currency']}"
         for amount in (cost["capex"], cost["monthly"])
     ]
+
+
+def _amount(amount: float) -> str:
+    """Write an amount of money, small ones with cents."""
+    return f"{amount:,.0f}" if amount >= 100 or amount == int(amount) else f"{amount:,.2f}"
 
 
 def _power(one: dict[str, Any]) -> str:

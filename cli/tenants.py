@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -135,7 +135,8 @@ def show_sharing(summaries: Sequence[dict[str, Any]], everything: bool) -> None:
         waits = [row for summary in own for row in _waits(summary, names, everything)]
         if waits:
             columns = ["requests of", "wait at", *(f"behind {name}" for name in names), "behind others"]
-            terminal.show_table(f"{scenario}: waiting time, per request", columns, waits, words=2)
+            note = note_of_parts(row[1] for row in waits)
+            terminal.show_table(f"{scenario}: waiting time, per request", columns, waits, note, words=2)
 
 
 def _show_worst_minutes(scenario: str, summaries: Sequence[dict[str, Any]]) -> None:
@@ -200,6 +201,8 @@ def _note_of_share(shared: dict[str, Any]) -> str:
     return f"{text}, minimum {share['minimum']:,} requests/s, which let {part:.0f} % of its requests through."
 
 
+#: Ends the name of all members of a volume.
+_MEMBERS = ".*"
 #: Stations of a short table, those that a tenant waits at most.
 _MOST_STATIONS = 2
 
@@ -222,7 +225,8 @@ def show_waits(summaries: Sequence[dict[str, Any]], everything: bool) -> None:
                 for row in _rows_of_waits(name, waits[name], summary["latency_ns"][name]["count"], names, everything)
             ]
             columns = ["class", "waits at", *(f"behind {name}" for name in names), "behind others"]
-            terminal.show_table(f"{summary['name']}: waiting time, per request", columns, rows, words=2)
+            note = note_of_parts(row[1] for row in rows)
+            terminal.show_table(f"{summary['name']}: waiting time, per request", columns, rows, note, words=2)
 
 
 def _rows_of_waits(
@@ -243,10 +247,20 @@ def _rows_of_waits(
     return rows
 
 
+def note_of_parts(places: Iterable[str]) -> str:
+    """Say what waits at members of an array are, if any of *places* is one."""
+    if not any(place.endswith(_MEMBERS) for place in places):
+        return ""
+    return (
+        "Parts of a request wait at several drives at a time, and each counts: together they may wait longer than the"
+        " request takes."
+    )
+
+
 def volume_of(station: str) -> str:
     """Return what members of one volume have in common: ``data.3`` is one of ``data.*``."""
     head, dot, number = station.rpartition(".")
-    return f"{head}.*" if dot and number.isdigit() else station
+    return f"{head}{_MEMBERS}" if dot and number.isdigit() else station
 
 
 def _notes(summaries: Sequence[dict[str, Any]], everything: bool) -> str:

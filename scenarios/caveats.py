@@ -144,9 +144,9 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
     """Tell whether the other verdict on load lies within the expected error of throughput. Of a row of a sweep, a load
     or a search, what it says.
 
-    Of clients that go on as they are answered, transactions/s are compared with the recorded ones; an unknown error is
-    a doubt; described ones have no pace to keep. Else a load is carried as long as no part is full, and no more
-    sessions are needed than were recorded; an unknown error is at least that without a calibration.
+    Of clients that go on as they are answered, transactions/s (or requests/s) are compared with the recorded ones; an
+    unknown error is a doubt; described ones have no pace to keep. Else a load is carried as long as no part is full,
+    and no more sessions are needed than were recorded; an unknown error is at least that without a calibration.
     """
     if "in_doubt" in summary:
         return bool(summary["in_doubt"])
@@ -154,7 +154,7 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
     if not error or "load" not in verdict or has_no_pace(summary):
         return False
     found = multiples_of(error, "throughput")
-    if (summary.get("replay") or {}).get("keeps") != "clients":
+    if not go_on_as_answered(summary):
         return sessions_lacking(summary) is not None or _may_be_full(
             summary, found or multiples_of(model_error_of({"calibration": "none"}), "throughput")
         )
@@ -165,6 +165,12 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
     low, high = found
     share = 1 - summary["throughput_shortfall_pct"] / 100  # of the recorded transactions/s
     return bool(share * low < BEHIND_THROUGHPUT if verdict["load"] == "steady" else share * high >= BEHIND_THROUGHPUT)
+
+
+def go_on_as_answered(summary: Mapping[str, Any]) -> bool:
+    """Tell whether clients ask again as soon as they are answered, so that hardware sets their rate."""
+    replay = summary.get("replay") or {}
+    return bool(replay["keeps"] == "clients" if "keeps" in replay else replay.get("mode") == "closed")
 
 
 def has_no_pace(summary: Mapping[str, Any]) -> bool:
@@ -391,14 +397,21 @@ def volatile_buffers(
 
 
 def _timeless_caches(scenario: NamedScenario) -> Iterator[str]:
-    """Yield a sentence for each volume whose writes a controller's cache takes in no time, as nothing says how fast."""
+    """Yield a sentence for each volume whose writes a controller's cache takes in no time, or in that of their bytes
+    alone, as nothing says how long a command takes.
+    """
     for name, model in scenario.model.controllers.items():
-        for volume in scenario.behind(name) if model.takes_no_time else ():
-            if volume.controller_overhead_ns <= PASS_ON_NS:
-                yield (
-                    f"{volume.name}: writes that the cache of controller {name} takes last 0 ns, as nothing says how"
-                    f" fast it is; write controllers.{name}.host_link or volumes.{volume.name}.controller_overhead"
-                )
+        for volume in scenario.behind(name):
+            if not model.has_cache or model.iops is not None or volume.controller_overhead_ns > PASS_ON_NS:
+                continue
+            overhead, how = f"volumes.{volume.name}.controller_overhead", "as long as their bytes take on its links"
+            why, remedy = "how long a command takes there", f"{overhead} (15k-raid10 assumes 50 us)"
+            if model.throughput is None and model.host_link is None:
+                how, why, remedy = "0 ns", "how fast it is", f"controllers.{name}.host_link or {overhead}"
+            yield (
+                f"{volume.name}: writes that the cache of controller {name} takes last {how}, as nothing says {why};"
+                f" write {remedy}"
+            )
 
 
 def parameters_assumed(scenario: NamedScenario) -> list[dict[str, str]]:

@@ -90,13 +90,13 @@ class ControllerModel(StrictModel):
         )
 
     @property
-    def takes_no_time(self) -> bool:
-        """Whether its cache takes writes, and nothing says how fast."""
-        return self.with_name("").cache_bytes is not None and {self.throughput, self.host_link, self.iops} == {None}
+    def has_cache(self) -> bool:
+        """Whether its cache takes writes."""
+        return self.with_name("").cache_bytes is not None
 
     def assumed_defaults(self, name: str) -> list[dict[str, str]]:
         """Numbers of the controller *name* that are as nobody knows better."""
-        if self.with_name(name).cache_bytes is None:
+        if not self.has_cache:
             return []
         return [
             {"what": f"{name}: controller, {key}", "value": str(getattr(self, key)), "source": source}

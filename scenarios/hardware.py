@@ -2,7 +2,7 @@
 would live: files on volumes, recorded addresses on addresses of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -152,6 +152,17 @@ class NamedScenario:
         """What there is to buy, by name: volumes with devices of their own, and pools."""
         alone = {key: volume for key, volume in self.volumes.items() if self.model.volumes[key].pool is None}
         return alone | {key: pool.hardware for key, pool in self.pools.items()}
+
+    def elsewhere(self, homes: Collection[str]) -> set[str]:
+        """Return names of what requests to *homes* never come to: volumes, pools, and what is before these."""
+        own, there = self.model.volumes, set(homes)
+        there |= {str(own[name].pool) for name in homes}
+        there |= {tier for name in homes for tier in own[name].tiers or ()}
+        there |= {name for name, volume in own.items() if volume.caches in there}
+        there |= {key for key in self.controllers if any(volume.name in there for volume in self.behind(key))}
+        shared: Mapping[str, QueueModel | InstanceModel] = {**self.model.queues, **self.model.instances}
+        there |= {key for key, one in shared.items() if not one.volumes or not there.isdisjoint(one.volumes)}
+        return {*self.volumes, *self.homes, *self.pools, *self.controllers, *shared} - there
 
     @staticmethod
     def _pool(name: str, model: PoolModel, device: Device | Measured) -> StoragePool:

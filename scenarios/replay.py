@@ -303,6 +303,11 @@ class PlayedRecording:
         return self.playback.found
 
     @property
+    def own_stations(self) -> tuple[str, str]:
+        """Names of its limit and its queue: no other recording's requests pass them."""
+        return f"{self.name}.limit", f"{self.name}.queue"
+
+    @property
     def end_ns(self) -> int:
         """When its time is over."""
         return self.shift_ns + self.found.span_ns
@@ -396,6 +401,18 @@ def _placed(
     return to_run(side_by_side_streams(placed, [part.shift_ns for part in parts], commands), keep_done=keep_done)
 
 
+def seen_by(number: int, parts: Sequence[PlayedRecording], stations: Sequence[Station]) -> list[Station]:
+    """Return stations as the result of one of the *parts* shows them: nothing of those that others alone pass."""
+    if len(parts) < 2:
+        return list(stations)
+    unseen = {name for place, part in enumerate(parts) if place != number for name in part.own_stations}
+    own = parts[number]
+    unseen |= own.scenario.elsewhere({home.volume for home in place_files(own.scenario, own.found.files)})
+    heads = tuple(f"{name}." for name in unseen)
+    return [replace(one, resources=(), servers=()) if one.name in unseen or one.name.startswith(heads) else one
+            for one in stations]  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Played:
     """A run of recordings side by side; *waiting* and *streams* are there where commands waited for others."""
@@ -431,8 +448,8 @@ class Played:
                     described["verdict"] |= {"arrivals": "inferred"}
             requests = waiting.requests(streams) if self.keep_requests else None
         result = summarise(
-            name, self.plant, self.stations, self._metrics(number), self.outcome, found.span_ns, described,
-            scenario.to_toml(), sessions=sessions, tables=tables, own=own,
+            name, self.plant, seen_by(number, self.parts, self.stations), self._metrics(number), self.outcome,
+            found.span_ns, described, scenario.to_toml(), sessions=sessions, tables=tables, own=own,
         )  # fmt: skip
         summary = result.summary | {"model_error": model_error_of(result.summary["verdict"])}
         return replace(result, summary=summary, requests=result.requests if requests is None else requests)
@@ -539,9 +556,9 @@ def _entry_of(builder: PlantBuilder, entry: Mapping[str, int], part: PlayedRecor
     """Put the limits of one recording before the volumes; returns the stations that take its requests, by volume."""
     shared = []
     if part.limit is not None:
-        shared.append(add_instance(builder, f"{part.name}.limit", part.limit, 1.0))
+        shared.append(add_instance(builder, part.own_stations[0], part.limit, 1.0))
     if part.queue_depth is not None:
-        shared.append(add_gate(builder, f"{part.name}.queue", part.queue_depth))
+        shared.append(add_gate(builder, part.own_stations[1], part.queue_depth))
     for station in shared:
         name = builder.stations[station].name
         entry = {

@@ -222,7 +222,7 @@ def summarise(
         load = judge(metrics, stations, span_ns, own.end_ns)
     else:
         load = judge_waiting(metrics, stations, span_ns, own.end_ns, own.arrived, sessions)
-    balance = balances(plant, outcome.end_ns)
+    balance = [one for one in balances(plant, outcome.end_ns) if one.resource in stations[one.station].resources]
     intervals = len(metrics.arrivals) - 1
     busiest = verdict.describe_busiest(metrics, stations, intervals - 1, outcome.end_ns)
     peak = verdict.describe_peak(metrics, stations, intervals - 1, busiest["utilisation"], outcome.end_ns)

@@ -27,7 +27,7 @@ _LEAST_DRAIN = 0.02
 #: and if each third of that time holds this much more than the one before.
 _GROWTH = 1.15
 #: A part that is busy for less of the time is not what limits a run.
-_BUSY = 0.8
+BUSY = 0.8
 #: Share of the recording at its end whose mean is "the backlog at the end".
 _TAIL = 0.05
 #: Share of time from which something works all the time.
@@ -277,7 +277,7 @@ def judge_waiting(
     name, what = stations[index].name, stations[index].resources[resource]
     if wait is not None and share < ALWAYS_BUSY:
         why = f"{wait}. Busiest part: {part_name(name, what)}, {100 * share:.0f} %"
-    elif share >= _BUSY:
+    elif share >= BUSY:
         why = f"Bottleneck: {part_name(name, what)}, busy {100 * share:.0f} % of the time"
     else:
         why = (

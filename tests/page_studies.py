@@ -219,7 +219,16 @@ def size_document(count: int = 24) -> dict[str, Any]:
                     "monthly": price / 60,
                     "currency": "USD",
                     "price_date": "2016-03",
-                    "parts": [{"what": device, "count": drives, "each": prices[device], "source": "list price"}],
+                    "parts": [
+                        {
+                            "what": device,
+                            "count": drives,
+                            "each": prices[device],
+                            "per": "once",
+                            "source": "list price",
+                        },
+                        {"what": "energy, kWh", "count": 90.4, "each": 0.15, "per": "month", "source": "[power]"},
+                    ],
                 },
                 "power_w": 9.0 * drives,
                 "capacity_bytes": drives * 400 * GIB,

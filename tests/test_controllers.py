@@ -568,6 +568,25 @@ def test_a_cache_that_takes_writes_in_no_time_is_said(tmp_path: Path, keys: str,
     assert [one.partition(":")[0] for one in found] == (["log"] if said else [])
 
 
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ('cache = "256 MiB"\nhost_link = "pcie2-x8"', 2),
+        ('cache = "256 MiB"\nthroughput = "1 GB/s"', 2),
+        ('cache = "256 MiB"\nhost_link = "pcie2-x8"\niops = 20000', 0),
+        ('host_link = "pcie2-x8"', 0),
+    ],
+)
+def test_a_cache_that_takes_writes_in_the_time_of_their_bytes_is_said(tmp_path: Path, keys: str, said: int) -> None:
+    """8 KiB take 2 µs on PCIe; that a command takes 50 is assumed of the controllers in the library."""
+    found = [one for one in of_hardware(load(tmp_path, keys)) if "as long as their bytes take on its links" in one]
+    assert len(found) == said
+    assert all("nothing says how long a command takes there; write volumes." in one for one in found)
+    slow = SCENARIO.replace('layout = "raid5"', 'layout = "raid5"\ncontroller_overhead = "50 us"')
+    (tmp_path / "slow.toml").write_text(slow + keys)
+    assert sum("their bytes take" in one for one in of_hardware(load_scenario(str(tmp_path / "slow.toml")))) == said / 2
+
+
 @pytest.mark.parametrize(("policy", "said"), [("write-back", 1), ("write-through", 0)])
 def test_a_write_cache_that_starts_empty_is_said(tmp_path: Path, policy: str, said: int) -> None:
     made = load(tmp_path, f'cache = "256 MiB"\nhost_link = "pcie2-x8"\nwrite_policy = "{policy}"')

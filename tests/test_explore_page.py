@@ -121,6 +121,16 @@ def test_a_slider_is_moved_by_the_keyboard_and_the_figures_follow(tab: Tab) -> N
     assert tab.page.evaluate("document.activeElement.id") == "volumes.data.count"
 
 
+def test_a_slider_says_what_is_simulated_between_and_beyond_its_places(own_tab: Tab) -> None:
+    changes = {"volumes.data.count": 48, "replay.load": 1.3, "controllers.raid.cache": "1 GB"}
+    own_tab.server.view.explorer.change(changes)
+    own_tab.settle()
+    said = {key: text(own_tab.page, f'output[for="{key}"]') for key in ("volumes.data.count", "replay.load")}
+    assert said == {"volumes.data.count": "48", "replay.load": "1.3 × recorded"}
+    drag = control(own_tab, "controllers.raid.cache-drag")
+    assert (drag.input_value(), drag.get_attribute("aria-valuetext")) == ("6", "1 GB")  # beside 1 GiB
+
+
 def test_every_control_has_a_name(tab: Tab) -> None:
     nameless = tab.page.evaluate(
         """() => [...document.querySelectorAll('#explore :is(input, select, button)')].filter(one =>

@@ -601,3 +601,18 @@ def test_what_comes_by_the_clock_is_in_doubt_where_the_expected_error_fills_a_pa
     described = summary | {"verdict": verdict | {"arrivals": "described"}}
     assert in_doubt(described) == doubted
     assert not in_doubt(described | {"replay": {"keeps": "clients"}})  # no hardware is too slow for them
+
+
+@pytest.mark.parametrize(("times", "doubted"), [(9.2, False), (1.2, False), (1.0, True)])
+def test_requests_of_clients_that_wait_are_in_doubt_by_their_rate(times: float, *, doubted: bool) -> None:
+    """They keep a drive busy all the time, however much faster than the recorded one it is."""
+    verdict = {"load": "steady", "calibration": "none"}
+    summary = {
+        "verdict": verdict,
+        "model_error": model_error_of(verdict),
+        "throughput_shortfall_pct": 100 * (1 - times),
+        "bottleneck": {"utilisation": 1.0},
+        "replay": {"mode": "closed"},
+    }
+    assert in_doubt(summary) == doubted
+    assert in_doubt(summary | {"replay": {"mode": "partly-open"}})

@@ -170,11 +170,50 @@ def test_tenants_that_are_apart_do_not_share_an_array(folder: Path, recordings: 
 
 def test_cores_memory_and_size_are_counted(folder: Path, recordings: Any) -> None:
     flash = ARRAYS.replace("price = 900", "price = 1")
-    flash = flash.replace('layout = "raid1"', 'layout = "raid1"\nset = { "host.cores" = [8] }')
+    flash = flash.replace("layout =", 'set = { "host.cores" = [8] }\nlayout =')
     for key in ("cores = 3", 'size = "300 GB"'):
         text = FOUR.replace("recording =", f"{key}\nrecording =")
         document = pack_tenants(PackingOptions(recordings(text), [], 0.0, False), candidates(folder, flash))
         assert len(document["arrays"]) == 2, key
+
+
+def test_cores_are_those_of_the_processors_and_have_to_be_known(folder: Path, recordings: Any) -> None:
+    flash = ARRAYS.replace("price = 900", "price = 1")
+    text = FOUR.replace("recording =", "cores = 3\nrecording =")
+    for count, arrays in ((1, 4), (2, 2)):  # of four cores each
+        cpu = f'set = {{ "host.cpu" = ["xeon-x5570"], "host.count" = [{count}] }}\nlayout ='
+        asked = PackingOptions(recordings(text), [], 0.0, False)
+        document = pack_tenants(asked, candidates(folder, flash.replace("layout =", cpu)))
+        assert len(document["arrays"]) == arrays
+    for key, line in (("cores", "cores = 3"), ("memory", 'memory = "1 GiB"')):
+        asked = PackingOptions(recordings(FOUR.replace("[tenants.bill]", f"{line}\n[tenants.bill]")), [], 0.0, False)
+        with pytest.raises(ScenarioError, match=rf"tenants.shop.{key}: .* does not say what {key} its host has"):
+            pack_tenants(asked, candidates(folder))
+
+
+def test_targets_are_judged_at_the_load_that_they_are_of(folder: Path, recordings: Any) -> None:
+    """A multiple, a rate, growth in whole sessions: what runs is no less."""
+    [flash] = [one for one in candidates(folder) if "micron" in one.name]
+    text = TWO.replace("[tenants.bill]", "replay = { clients = 5 }\n[tenants.bill]")
+    for targets, growth, least in (
+        (["throughput >= 2x"], 0.0, 2.0), ([], 0.25, 1.25), (["throughput >= 1.1x"], 0.5, 1.5),
+        (["throughput >= 420/s"], 0.0, 1.4),
+    ):  # fmt: skip
+        asked = PackingOptions(recordings(text), [parse_target(one) for one in targets], growth, False)
+        trial = _Trial(asked, [flash])
+        played = play(parts_on(asked.recordings, trial.tenants, flash.scenario))
+        assert played.result(0, "shop").summary["replay"]["load_reached"] >= 0.995 * least
+    found = pack_tenants(PackingOptions(recordings(TWO), [parse_target("throughput >= 3x")], 0.0, False), [flash])
+    assert found["loads"] == {"shop": 3.0, "bill": 3.0}
+
+
+def test_what_a_limit_on_one_tenant_takes_is_taken_of_nobody_else(folder: Path, recordings: Any) -> None:
+    [flash] = [one for one in candidates(folder) if "micron" in one.name]
+    text = TWO.replace("[tenants.bill]", "limit = { iops = 10000 }\n[tenants.bill]")
+    free, limited = (
+        pack_tenants(PackingOptions(recordings(one), [], 0.0, False), [flash])["arrays"][0] for one in (TWO, text)
+    )
+    assert limited["filled"]["busiest part"] == pytest.approx(free["filled"]["busiest part"], rel=0.02)
 
 
 def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Path, recordings: Any) -> None:
@@ -186,6 +225,18 @@ def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Pa
     assert all("not below 1 µs" in why for one in document["does_not_fit"] for why in one["why"].values())
 
 
+def test_room_grows_as_the_data_do(folder: Path, recordings: Any) -> None:
+    """Without a size the data are what lies between the first address and the last, as ``tiersim size`` takes them."""
+    [flash] = [one for one in candidates(folder) if "micron" in one.name]
+    large = TWO.replace("[tenants.bill]", 'size = "100 GB"\n[tenants.bill]')
+    plain, grown = (
+        pack_tenants(PackingOptions(recordings(large), [], growth, False), [flash])["arrays"][0]["filled"]["room"]
+        for growth in (0.0, 0.5)
+    )
+    assert plain["shop"] == pytest.approx(100 / 800, rel=0.01)
+    assert grown == pytest.approx({name: 1.5 * share for name, share in plain.items()})
+
+
 @pytest.mark.long
 def test_growth_and_a_failed_drive_cost_more_or_the_same(folder: Path, recordings: Any) -> None:
     plain = pack_tenants(PackingOptions(recordings(TWO), [], 0.0, False), candidates(folder))
@@ -193,6 +244,8 @@ def test_growth_and_a_failed_drive_cost_more_or_the_same(folder: Path, recording
     assert spare["cost"] > plain["cost"]
     texts = [target["text"] for one in spare["arrays"] for own in one["targets"].values() for target in own]
     assert any(text.endswith("with a failed drive") for text in texts)
+    assert "a failed drive is not rebuilt meanwhile" in spare["assumed"]
+    assert "rebuilt" not in plain["assumed"]
 
 
 def test_an_array_without_a_drive_has_it_failed(folder: Path) -> None:

@@ -472,6 +472,16 @@ def test_what_is_known_names_its_sources(open_page: Open) -> None:
 
 
 @pytest.mark.browser
+def test_a_load_is_called_as_it_ran(open_page: Open) -> None:
+    results = [sample(CARD), sample(DISKS)]
+    for result, reached in zip(results, (1.25, 1.2996), strict=True):  # of whole sessions, and of many
+        result.summary["replay"] = {"mode": "partly-open", "load": 1.3, "load_reached": reached}
+    said = text(open_page(build_page(results, "x")), "#lead").replace("\u00a0", " ")
+    assert "has 1.25 × the recorded load." in said
+    assert "has 1.30 × the recorded load." in said
+
+
+@pytest.mark.browser
 def test_tables_open_from_the_keyboard(html: str, open_page: Open) -> None:
     page = open_page(html)
     page.locator("#requests ~ details summary").focus()

@@ -362,6 +362,42 @@ def test_candidates_stand_at_their_price_and_latency(html: str, files: list[Path
     page.locator("#study-candidate").select_option(label="2 × seagate-cheetah-15k7-300")
     assert text(page, "#point-title") == "2 × seagate-cheetah-15k7-300"
     assert "p99(transaction) is" in text(page, "#candidates tr.selected")
+    page.locator("#size-cost summary").click()
+    costs = [row.split("\t") for row in page.locator("#size-cost tbody").inner_text().splitlines()]
+    assert ["energy, kWh", "90", "0.15", "every month", "[power]"] in costs
+
+
+@pytest.mark.browser
+def test_a_point_whose_load_was_not_run_says_which_one_was(open_page: Open, tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path, pools=POOLS[:1], loads=(1.3, 2.0))
+    for path in (sweep / "points").iterdir():
+        row = json.loads(path.read_text())
+        if row["settings"]["replay.load"] == "1.3" and row["summary"]:
+            row["summary"]["load_not_run"] = {"whole": "8 sessions", "asked": 1.3, "ran": 1.25}
+            path.write_text(json.dumps(row))
+    page = open_page(page_of([sweep]))
+    said = "Sessions are cloned or left out whole (8 sessions recorded): 1.3 × the recorded load ran as 1.25 ×."
+    assert said in text(page, "#point-note").replace("\u00a0", " ")
+    assert text(page, "#study-known").replace("\u00a0", " ").count(said) == 1
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("largest", "said"),
+    [
+        (None, "ssds: its clients wait for answers, so no load is too much."),
+        ({"value": None, "low": 4.0, "high": None}, "ssds sustains more than 4.00 × the recorded load"),
+        ({"value": None, "low": None, "high": 0.25}, "ssds sustains less than 0.250 × the recorded load"),
+    ],
+)
+def test_a_largest_load_that_is_not_known_is_a_bound(
+    largest: dict[str, Any] | None, said: str, open_page: Open, tmp_path: Path
+) -> None:
+    figure = largest and {**largest, "resolved": False, "basis": "every run"}
+    document = load_document() | {"largest_sustainable": figure, "limited_by": None, "scenario": "ssds"}
+    html = page_of([write_document(tmp_path, "shop", document)])
+    assert said in text(open_page(html), "#lead").replace("\u00a0", " ")
+    assert "not known" not in html.split("<noscript>")[1].split("</noscript>")[0]
 
 
 @pytest.mark.browser

@@ -84,6 +84,9 @@ def test_a_bill_by_hand(tmp_path: Path) -> None:
     assert drives.source.startswith("document: Micron technical brief")
     assert all(part.source for part in cost.parts)
     assert one.settings["engine.buffer_pool"] == "49152 MiB"
+    (one,) = listed(tmp_path, FULL.replace('memory = "64 GiB"\n', ""))
+    assert one.cost is not None
+    assert one.cost.unknown == ("memory of the host (host.memory)",)
 
 
 def test_the_founding_documents_arrays_cost_what_it_says() -> None:
@@ -153,6 +156,10 @@ set = { "volumes.data.size" = "500 GiB", "volumes.data.iops" = [3000, 6000] }
     assert included.monthly == pytest.approx(500 * 0.08)  # 3,000 come with the volume
     assert beyond is not None
     assert beyond.monthly == pytest.approx(500 * 0.08 + 3_000 * 0.005)
+    faster = priced.replace("[3000, 6000] }", '[6000], "volumes.data.throughput" = "375 MiB/s" }')
+    assert listed(tmp_path, faster)[-1].cost.unknown == ("price of aws-gp3, provisioned MiB/s",)  # type: ignore[union-attr]
+    faster = faster.replace("price_per_iops_month", "price_per_mib_s_month = 0.04\nprice_per_iops_month")
+    assert listed(tmp_path, faster)[-1].cost.monthly == pytest.approx(500 * 0.08 + 3_000 * 0.005 + 250 * 0.04)  # type: ignore[union-attr]
 
 
 def test_counts_go_with_their_layouts(tmp_path: Path) -> None:

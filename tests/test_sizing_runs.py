@@ -242,6 +242,18 @@ def test_a_devices_rate_is_the_largest_load_that_is_sustained(tmp_path: Path) ->
     assert curve.limited_by == "data"
 
 
+def test_a_part_that_is_idle_most_of_the_time_limits_no_load(tmp_path: Path) -> None:
+    """One session after the other waits for disks instead of flash: it is late, and the disks are hardly busy."""
+    rows = rows_of(**closed_recording(2, 1000, 200_000, 1_000_000))
+    subject = of_path(write_recording(tmp_path, rows, streams=["a", "b"]), load_scenario("15k-raid10"))
+    curve = load_curve(
+        lambda load, note: row_of(subject.run(load_scenario("15k-raid10"), load, note)), subject.counted, loads=(1.0,)
+    )
+    assert curve.rows[0]["summary"]["verdict"]["load"] == "behind"
+    assert "no part is short of capacity" in curve.rows[0]["summary"]["load"]["explanation"]
+    assert curve.limited_by is None
+
+
 CANDIDATES = f"""
 [[candidates]]
 device = ["{DISK}", "{SSD}"]
@@ -494,3 +506,21 @@ def test_the_same_question_has_the_same_answer_to_the_byte(tmp_path: Path) -> No
     trace = recording(tmp_path, count=800)
     arguments = ["size", str(trace), "--slo", "p99(data read) < 2 ms", "--candidates", f"{SSD}", "--json"]
     assert RUNNER.invoke(app, arguments).output == RUNNER.invoke(app, arguments).output
+
+
+def test_size_and_load_play_the_recorded_hardware_as_replay_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one run would be calibrated in a replay, and not in a search."""
+    trace = write_recording(tmp_path, rows_of(**closed_recording(2, 10, 300_000, 2_000_000)), streams=["a", "b"])
+    played: list[Any] = []
+
+    def noted(*given: Any) -> Any:
+        played.append(given[2].model.replay)
+        raise ScenarioError("that is all")
+
+    monkeypatch.setattr("tiersim.scenarios.sizing.subject.of_path", noted)
+    for command in (["load", "--on", "pcie-flash"], ["size", "--slo", "mean(query) < 1 s", "--candidates", SSD]):
+        given = [command[0], str(trace), *command[1:], "--recorded-on", "15k-raid10", "--set", "replay.mode=open"]
+        assert "that is all" in str(CliRunner().invoke(app, given).exception)
+    assert [one.mode for one in played] == ["open", "open"]

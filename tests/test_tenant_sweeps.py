@@ -62,7 +62,10 @@ def test_a_cap_on_one_tenant_costs_it_latency_and_gives_it_to_the_other(tenants:
 def test_each_row_is_what_a_replay_of_such_a_file_says(tenants: Path, tmp_path: Path) -> None:
     settings = "tenants.shop.share=5", "tenants.bill.replay.load=0.5", "shares.queue_depth=4,8", "replay.seed=3"
     rows = swept(tenants, tmp_path, *settings)
-    assert len(rows) == 3
+    fixed = {"tenants.shop.share": "5", "tenants.bill.replay.load": "0.5", "replay.seed": "3"}
+    assert [row["settings"] for row in rows] == [
+        fixed, *(fixed | {"shares.queue_depth": depth} for depth in ("4", "8"))
+    ]  # fmt: skip
     path = tenants.with_name("said.toml")
     path.write_text(TENANTS.replace("[tenants.bill]", "share = 5\n[tenants.bill]")
                     + "replay = { load = 0.5 }\n[shares]\nqueue_depth = 8\n")  # fmt: skip

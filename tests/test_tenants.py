@@ -22,6 +22,7 @@ from tests.runs import needs_jit, poisson
 from tests.test_engines import assert_same_metrics, commands_at
 from tests.test_replay import write_trace
 from tiersim.cli.main import app
+from tiersim.cli.tenants import note_of_parts, volume_of
 from tiersim.cli.verdicts import carries
 from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.plant import PlantBuilder
@@ -299,12 +300,19 @@ def test_commands_know_tenants_or_say_what_to_give(folder: Path, tmp_path: Path)
         ["load", both, "--on", "pcie-flash"],
         ["size", both, "--slo", "throughput >= 1x", "--candidates", "intel-p3700-800", "--exhaustive"],
         ["replay", both, "--on", "pcie-flash", "--requests", "-o", str(tmp_path / "x")],
+        ["replay", both, "--on", "pcie-flash", "--waits", "-o", str(tmp_path / "x")],
     ):
         assert "names several" in str(run(*refused).exception), refused
     (folder / "both.toml").write_text(BOTH.replace("bill.trace", "bull.trace"))
     assert "bull.trace is not there; check the name" in str(run("describe", both).exception) + str(
         run("replay", both, "--on", "pcie-flash", "-o", str(tmp_path / "y")).exception
     )
+
+
+def test_waits_at_members_of_an_array_are_said_to_count_each() -> None:
+    """Six drives of a mirror wait at once: their waits are 87 ms where a request takes 36."""
+    assert note_of_parts(["data", "raid.cache"]) == ""
+    assert "they may wait longer than the request takes" in note_of_parts(["data", volume_of("data.3")])
 
 
 POOL = """
@@ -624,6 +632,30 @@ def server(folder: Path, workload: str = "select") -> Bundle:
     (folder / "sample").mkdir()
     import_files(sort_files([start(folder / "sample") / workload]), folder / "db.trace")
     return Bundle(folder / "db.trace")
+
+
+def test_a_limit_of_one_tenant_is_no_part_of_the_others(folder: Path) -> None:
+    """Neither their busiest part, nor what makes them late, nor credits on which they live."""
+    text = BOTH.replace("right", "left") + "queue_depth = 64\n"
+    text += 'limit = { iops = 90, burst_iops = 150, burst_time = "5 s" }\n'
+    shop, bill = (one.together.summary for one in shared(folder, text, TWO_VOLUMES))
+    assert bill["bottleneck"]["station"] == bill["load"]["station"] == "bill.limit"
+    assert bill["verdict"]["credits"] == "ran out"
+    assert (shop["bottleneck"]["station"], shop["bottleneck"]["resource"]) == ("left", "actuator")
+    assert "bill" not in shop["load"]["explanation"]
+    assert "credits" not in shop["verdict"]
+    assert [name for name, one in shop["stations"].items() if name.startswith("bill") and one["utilisation"]] == []
+
+
+def test_a_volume_of_one_tenant_is_no_part_of_one_that_lies_elsewhere(folder: Path) -> None:
+    for shop, bill in ((one, other) for one in ("left", "right") for other in ("left", "right")):
+        text = BOTH.replace('"left"', '"L"').replace('"right"', f'"{bill}"').replace('"L"', f'"{shop}"')
+        results = shared(folder, text, TWO_VOLUMES, ["replay.mode=open"])
+        for name, result in zip((shop, bill), results, strict=True):
+            summary = result.together.summary
+            assert summary["bottleneck"]["station"] == name
+            busy = {station for station, one in summary["stations"].items() if one["utilisation"]}
+            assert busy == {name}
 
 
 @pytest.mark.long

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiersim.units import format_bytes, format_ns, format_per_s, parse_bytes, parse_bytes_per_s, parse_ns
+from tiersim.units import format_bytes, format_ns, format_per_s, format_times, parse_bytes, parse_bytes_per_s, parse_ns
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,9 @@ def test_figures_for_people() -> None:
 
 def test_a_rate_below_one_a_second_is_not_zero() -> None:
     assert [format_per_s(rate) for rate in (5469.2, 99.6, 9.49, 0.0111, 0.0)] == ["5,469", "100", "9.49", "0.0111", "0"]
+
+
+def test_a_large_multiple_is_no_power_of_ten() -> None:
+    assert [format_times(one) for one in (0.0512, 1.0, 12.34, 999.4, 999.6, 5123.4)] == [
+        "0.0512", "1", "12.3", "999", "1,000", "5,123"
+    ]  # fmt: skip

@@ -156,10 +156,11 @@ def _description(picture: Picture) -> str:
     """The hardware, and what else can be changed: the server and the load."""
     summary, values = picture.result.summary, picture.draft.values
     load, host = values.get("replay", {}).get("load", 1.0), summary.get("host") or {}
+    load = (summary.get("load_not_run") or {"ran": load})["ran"]
     found = [
         "sample" if picture.of == "sample" else None,
         summary["description"],
-        f"{load:g} × the recorded load" if load != 1.0 else None,
+        f"{load:.4g} × the recorded load" if load != 1.0 else None,
         f"{host['cores']} cores" if host.get("cores") else None,
     ]
     return "; ".join(filter(None, found))

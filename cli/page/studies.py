@@ -226,7 +226,9 @@ def _size(name: str, document: SizeModel, places: Mapping[str, int], parts: Sequ
 
 
 def _pack(name: str, document: PackModel) -> dict[str, Any]:
-    said = document.model_dump(include={"growth", "failed_drive", "currency", "cost", "arrays", "refused", "assumed"})
+    said = document.model_dump(
+        include={"growth", "failed_drive", "currency", "cost", "years", "arrays", "refused", "assumed"}
+    )
     return {"name": name, **said, "homeless": [one.model_dump() for one in document.does_not_fit]}
 
 
@@ -263,13 +265,10 @@ def spoken(payload: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         yield mrc["name"], f"miss ratios of {mrc['policy']} at {len(mrc['curves'][0]['bytes'])} sizes of the cache."
     for load in payload["loads"]:
         largest = (load["largest"] or [None])[0]
-        yield (
-            load["name"],
-            (
-                f"{len(load['points'])} loads; the largest sustainable one is"
-                f" {'not known' if largest is None else f'{largest:g} times the recorded'}."
-            ),
-        )
+        said = load["largest_basis"] or "no load is too much for clients that wait"
+        if largest is not None:
+            said = f"the largest sustainable one is {largest:g} times the recorded"
+        yield load["name"], f"{len(load['points'])} loads; {said}."
     for size in payload["sizes"]:
         chosen = size["chosen"]
         met = "none meets the targets" if chosen is None else f"{chosen} is the cheapest that meets the targets"

@@ -86,6 +86,14 @@ class CostModel(_Part):
     price_date: str | None = None
 
 
+class LoadNotRunModel(_Part):
+    """A multiple of the recorded load that was asked for, and what ran in its place, as sessions are whole."""
+
+    whole: str
+    asked: FiniteFloat
+    ran: FiniteFloat
+
+
 class SummaryModel(_Part):
     """The part of a result's summary that a row holds."""
 
@@ -93,6 +101,7 @@ class SummaryModel(_Part):
     verdict: dict[str, str | None] = {}
     in_doubt: bool = False
     load_reached: FiniteFloat | None = None  # multiple of the recorded load, where a row is of a recording
+    load_not_run: LoadNotRunModel | None = None
     load: LoadVerdictModel = LoadVerdictModel()
     bottleneck: BottleneckModel | None = None
     throughput_per_s: dict[str, FigureModel | None] = {}
@@ -240,6 +249,7 @@ class CostPartModel(_Part):
     what: str
     count: FiniteFloat | None = None
     each: FiniteFloat | None = None
+    per: str | None = None
     source: str | None = None
 
 
@@ -315,6 +325,7 @@ class PackModel(_Part):
     failed_drive: bool = False
     currency: str | None = None
     cost: FiniteFloat | None = None
+    years: FiniteFloat | None = None
     arrays: list[ArrayModel] = []
     does_not_fit: list[HomelessModel] = []
     refused: list[RefusedModel] = []

@@ -53,6 +53,7 @@ def _point(summary: SummaryModel, places: Mapping[str, int], parts: Sequence[str
         "verdict": summary.verdict,
         "in_doubt": summary.in_doubt,
         "explanation": summary.load.explanation,
+        "not_run": summary.load_not_run.model_dump() if summary.load_not_run else None,
         "bottleneck": summary.bottleneck.model_dump() if summary.bottleneck else None,
         "throughput": {kind: figure_of(figure) for kind, figure in summary.throughput_per_s.items() if figure},
         "shortfall": digits(summary.throughput_shortfall_pct),

@@ -9,7 +9,7 @@ faster.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from tiersim.devices.array.volume import loss_of
 from tiersim.errors import ScenarioError
 from tiersim.parallel import Note, side_by_side
+from tiersim.scenarios.causes import steps_of_requests
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.owners import find_owners
 from tiersim.scenarios.packing.bound import lower_bound
 from tiersim.scenarios.packing.boxes import Box, Packing, without_lesser
 from tiersim.scenarios.packing.filling import SLACK
@@ -29,13 +31,16 @@ from tiersim.scenarios.packing.limits import BoxLimits
 from tiersim.scenarios.packing.search import Search, TriedBox
 from tiersim.scenarios.replay import INTERVALS, Played, PlayedRecording, play
 from tiersim.scenarios.sizing.candidates import Candidate, capacity_bytes
-from tiersim.scenarios.sizing.judging import JudgedTarget, doubts_of, judge_run
+from tiersim.scenarios.sizing.cost import cores_of
+from tiersim.scenarios.sizing.judging import JudgedTarget, doubts_of, judge_run, load_for
 from tiersim.scenarios.sizing.targets import Target, parse_target
 from tiersim.scenarios.survey import EXTENT_BYTES
 from tiersim.scenarios.tenants.demands import worked_ns
 from tiersim.scenarios.tenants.model import MOST_TENANTS
 from tiersim.scenarios.tenants.shared_runs import Recordings, Tenant, parts_on, places_of, rules_of
 from tiersim.simulator.categories import CATEGORIES
+from tiersim.toml_files import place_of
+from tiersim.units import NS_PER_S
 
 #: Parts of the time from the first beginning to the last end; in each, what tenants keep busy is added up.
 PARTS = 24
@@ -156,21 +161,24 @@ class _Trial:
 
     def fixed(self, kind: int, number: int, alone: _Alone) -> list[float]:
         """Return which shares of an array's room, places, cores and memory a tenant takes."""
-        host, said = self._scenario(kind).model.host, self.asked.recordings.model.tenants[self.names[number]]
-        cores, memory = (None, None) if host is None else (host.cores, host.memory)
-        return [alone.room, 1 / MOST_TENANTS, _share(said.cores, cores), _share(said.memory, memory)]
+        said = self.asked.recordings.model.tenants[self.names[number]]
+        cores, memory = _host_of(self.kinds[kind])
+        return [alone.room, 1 / MOST_TENANTS, (said.cores or 0) / (cores or 1), (said.memory or 0) / (memory or 1)]
 
     def _room(self, kind: int, part: PlayedRecording) -> float:
-        """Return which share of an array's room a tenant takes: its data, and the addresses that it was recorded at."""
+        """Return which share of an array's room a tenant takes: its data, and the addresses that it was recorded at.
+        These grow, too, unless its file says how large the data are.
+        """
         scenario, said = self._scenario(kind), self.asked.recordings.model.tenants[part.name]
         touched = sum(len(use.extents) for use in part.found.files) * EXTENT_BYTES
-        room = max(touched, said.size or 0) * (1 + self.asked.growth) / max(capacity_bytes(scenario), 1)
+        grown = 1 + self.asked.growth
+        room = max(touched, said.size or 0) * grown / max(capacity_bytes(scenario), 1)
         if said.offset is not None:  # its place is given, whatever else is on the array
             return room
         return max(
             room,
             *(
-                (end - begin) / max(scenario.homes[volume].capacity_bytes, 1)
+                (end - begin) * (1 if said.size else grown) / max(scenario.homes[volume].capacity_bytes, 1)
                 for volume, (begin, end) in places_of(part).items()
             ),
         )
@@ -252,13 +260,30 @@ def _filled(needs: NDArray[np.float64], names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _share(asked: float | None, there: float | None) -> float:
-    """Return how much of what an array's host has a tenant takes; 0 where one of both is not said."""
-    return 0.0 if not asked or there is None else asked / there
+def _host_of(kind: Candidate) -> tuple[int | None, int | None]:
+    """Return the cores and the memory of an array's host; None where nobody says it."""
+    assert kind.scenario is not None
+    host = kind.scenario.model.host
+    return cores_of(kind.scenario), None if host is None else host.memory
+
+
+def _refuse_unknown_hosts(recordings: Recordings, kinds: Sequence[Candidate]) -> None:
+    """Raise ScenarioError where a tenant takes cores or memory, and a candidate does not say how much it has."""
+    for name, said in recordings.model.tenants.items():
+        for kind in kinds:
+            for key, asked, there in zip(("cores", "memory"), (said.cores, said.memory), _host_of(kind), strict=True):
+                if asked and there is None:
+                    raise ScenarioError(
+                        f"{place_of(recordings.text, str(recordings.path), ('tenants', name, key))}: {kind.name} does"
+                        f' not say what {key} its host has; write for example set = {{ "host.{key}" = … }} in the'
+                        f" candidates file, or leave {key} out"
+                    )
 
 
 def _grown(asked: PackingOptions, first: Candidate) -> list[Tenant]:
-    """Return the tenants with the load that is asked for; raises ScenarioError."""
+    """Return the tenants with the load that is asked for: as grown, or as their targets need it if that is more.
+    Sessions are whole, so it may be more than that, and is never less. Raises ScenarioError.
+    """
     assert first.scenario is not None
     recordings = asked.recordings
     if recordings.without_requests:
@@ -268,13 +293,24 @@ def _grown(asked: PackingOptions, first: Candidate) -> list[Tenant]:
             f" requests, and tiersim {command} runs requests only; record them (tiersim record blktrace), or try"
             " placements with tiersim replay"
         )
-    tenants = recordings.on(first.scenario)
     grown = []
-    for tenant in tenants:
-        load = rules_of(recordings, tenant.name, first.scenario, tenant.model.replay).load * (1 + asked.growth)
-        rules = tenant.model.replay | ({"load": load} if asked.growth else {})
-        grown.append(replace(tenant, model=tenant.model.model_copy(update={"replay": rules})))
+    for tenant in recordings.on(first.scenario):
+        rules = rules_of(recordings, tenant.name, first.scenario, tenant.model.replay)
+        times = max(1 + asked.growth, load_for(asked.targets_of(tenant.name), _per_s(asked, tenant, rules.load)))
+        if times > 1:
+            trace, names = tenant.playback.recorded, tenant.playback.found.stream_names
+            steps = steps_of_requests(find_owners(trace, names, rules.clients), rules.seed)
+            update = {"replay": tenant.model.replay | {"load": steps.at_least(rules.load * times)}}
+            tenant = replace(tenant, model=tenant.model.model_copy(update=update))
+        grown.append(tenant)
     return grown
+
+
+def _per_s(asked: PackingOptions, tenant: Tenant, load: float) -> float | None:
+    """Return how many requests a second a tenant asks for as its file says; None where no target is of that."""
+    if all(target.kind != "throughput" for target in asked.targets_of(tenant.name)):
+        return None
+    return load * len(tenant.playback.recorded) * NS_PER_S / tenant.playback.found.span_ns
 
 
 def without_a_drive(scenario: NamedScenario) -> NamedScenario:
@@ -307,6 +343,7 @@ def pack_tenants(
         raise ScenarioError(
             f"no candidate can be used: {left_out[0]['name']}: {left_out[0]['why']}; correct the candidates file"
         )
+    _refuse_unknown_hosts(asked.recordings, kinds)
     trial = _Trial(asked, kinds)
     total = sum(tenant.playback.found.requests for tenant in trial.tenants) * len(set(trial.first))
 
@@ -377,6 +414,12 @@ def _cost(candidate: Candidate) -> float:
     return candidate.cost.total or 0.0
 
 
+def _unknown(candidate: Candidate) -> list[str]:
+    """Return what its bill lacks."""
+    assert candidate.cost is not None
+    return list(candidate.cost.unknown)
+
+
 def _needs(
     trial: _Trial, alone: Mapping[tuple[int, int], _Alone]
 ) -> tuple[NDArray[np.float64], dict[tuple[int, int], str]]:
@@ -426,13 +469,16 @@ def _document(
         "growth": trial.asked.growth,
         "failed_drive": trial.asked.failed_drive,
         "currency": None if first is None else first.currency,
+        "years": None if first is None else first.years,
         "cost": packing.total(boxes) if boxes else None,
         "at_least": lower_bound(without_lesser(packing)) if boxes and not trial.asked.one_array else None,
         "simulated": trial.simulated,
+        "loads": {one.name: one.model.replay["load"] for one in trial.tenants if "load" in one.model.replay},
         "arrays": [
             {
                 "candidate": kinds[box.kind].name,
                 "cost": _cost(kinds[box.kind]),
+                "unknown": _unknown(kinds[box.kind]),
                 "tenants": [names[item] for item in box.items],
                 **_filled(packing.need[box.kind, list(box.items)], [names[item] for item in box.items]),
                 "targets": trial.tried(box).targets,
@@ -461,10 +507,19 @@ def _document(
         ],
         "left_out": list(left_out),
         "refused": refused,
-        "assumed": "candidates that cost more were not simulated with all tenants"
-        if trial.asked.one_array
-        else (
-            "one more tenant on an array makes nobody faster, and each keeps it as busy as alone; the search is a"
-            " heuristic, and a cheaper placement may exist"
-        ),
+        "assumed": "; ".join(_assumed(trial.asked)),
     }
+
+
+def _assumed(asked: PackingOptions) -> Iterator[str]:
+    if asked.one_array:
+        yield "candidates that cost more were not simulated with all tenants"
+    else:
+        yield "one more tenant on an array makes nobody faster, and each keeps it as busy as alone"
+        yield "the search is a heuristic, and a cheaper placement may exist"
+    if asked.growth and any(one.cores or one.memory for one in asked.recordings.model.tenants.values()):
+        yield "cores and memory of tenants do not grow with their load"
+    if asked.failed_drive:
+        yield "a failed drive is not rebuilt meanwhile"
+    if asked.recordings.model.shifts is not None:
+        yield "tenants begin as they are aligned (tiersim replay searches shifts)"

@@ -13,12 +13,11 @@ from tiersim.devices.station import Device
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.sizing.prices import PriceModel, PricesModel
-from tiersim.units import format_bytes
 
 #: A month of the mean year.
 _HOURS_A_MONTH = 365.25 * 24 / 12
 _MONTHS_A_YEAR = 12
-_GIB = 1 << 30
+_GIB, _MIB = 1 << 30, 1 << 20
 #: What a price is of that the catalogue has.
 _CATALOGUE_CURRENCY = "USD"
 #: What is plugged into a slot of the server, and not into a bay.
@@ -123,6 +122,8 @@ def cost_of(scenario: NamedScenario, prices: PricesModel, beside: Path) -> Cost:
         kwh = known / 1000 * prices.power.overhead * _HOURS_A_MONTH
         parts.append(CostLine("energy, kWh", kwh, prices.power.price_per_kwh, "month", "[power]", prices.price_date))
     unknown += [f"price of {part.what}" for part in parts if part.each is None]
+    if prices.memory and (scenario.model.host is None or scenario.model.host.memory is None):
+        unknown.append("memory of the host (host.memory)")
     return Cost(
         tuple(parts), prices.currency, prices.years, None if None in watts else known, tuple(dict.fromkeys(unknown))
     )
@@ -180,7 +181,7 @@ def _rent(
             return CostLine(
                 label, units, given, "month", said.source or f"[prices.{what}]", said.date or prices.price_date
             )
-        each = getattr(device, key) if ours else None
+        each = getattr(device, key, None) if ours else None
         source = device.sources[key] if each is not None else "not known; give it under [prices]"
         return CostLine(label, units, each, "month", source, device.price_date)
 
@@ -197,14 +198,9 @@ def _rent(
         beyond = min(model.iops or 0, end) - begin
         if beyond > 0:
             yield replace(one, count=count * beyond)
-    if model.throughput is not None and model.throughput > (device.throughput or 0):
-        yield CostLine(
-            f"{what}, provisioned {format_bytes(model.throughput)}/s",
-            count,
-            None,
-            "month",
-            "not known to the catalogue",
-        )
+    mib_s = ((model.throughput or 0) - (device.throughput or 0)) / _MIB
+    if mib_s > 0:
+        yield line(f"{what}, provisioned MiB/s", count * mib_s, said.price_per_mib_s_month, "price_per_mib_s_month")
 
 
 def _takes_bay(device: Device, said: PriceModel) -> bool:
@@ -245,12 +241,18 @@ def _server(scenario: NamedScenario, enclosures: int, prices: PricesModel) -> It
 
 
 def _cores(scenario: NamedScenario) -> int:
-    host = scenario.model.host
-    if host is not None and host.cpu is not None:
-        return (host.count or 1) * load_processor(host.cpu).cores
-    if host is None or host.cores is None:
+    found = cores_of(scenario)
+    if found is None:
         raise ScenarioError(
             f"{scenario.name}: licences are by core, and the scenario does not say how many there are; write cores, or"
             " cpu, under [host]"
         )
-    return host.cores
+    return found
+
+
+def cores_of(scenario: NamedScenario) -> int | None:
+    """Return how many cores the host has; None where the scenario does not say."""
+    host = scenario.model.host
+    if host is None:
+        return None
+    return host.cores if host.cpu is None else (host.count or 1) * load_processor(host.cpu).cores

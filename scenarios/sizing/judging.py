@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.errors import ScenarioError, did_you_mean
-from tiersim.scenarios.caveats import in_doubt, model_error_of, multiples_of, tail_of
+from tiersim.scenarios.caveats import go_on_as_answered, in_doubt, model_error_of, multiples_of, tail_of
 from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.subject import SizingSubject
 from tiersim.scenarios.sizing.targets import Target
@@ -53,7 +53,7 @@ def check_targets(targets: Sequence[Target], subject: SizingSubject) -> None:
             )
 
 
-def load_for(targets: Sequence[Target], subject: SizingSubject) -> float:
+def load_for(targets: Sequence[Target], recorded_per_s: float | None) -> float:
     """Return how many times the recorded load has to be run, at least 1, so that every target on throughput can be met
     at all.
 
@@ -61,9 +61,9 @@ def load_for(targets: Sequence[Target], subject: SizingSubject) -> float:
     asked.
     """
     needed = [target.limit for target in targets if target.kind == "load"]
-    if subject.recorded_per_s:
+    if recorded_per_s:
         rates = [target.limit for target in targets if target.kind == "throughput"]
-        needed += [rate / subject.recorded_per_s / BEHIND_THROUGHPUT for rate in rates if rate > subject.recorded_per_s]
+        needed += [rate / recorded_per_s / BEHIND_THROUGHPUT for rate in rates if rate > recorded_per_s]
     return max([1.0, *needed])
 
 
@@ -173,6 +173,21 @@ def judge_hardware(target: Target, capacity_bytes: int, failures: int, data_byte
     return JudgedTarget(ratio <= 1, ratio, ratio, None if ratio <= 1 else why)
 
 
+def _doubt_of_load(summary: Mapping[str, Any], counted: str) -> str:
+    """Say how a load that is carried may not be."""
+    found = summary["bottleneck"]
+    if not go_on_as_answered(summary):
+        return (
+            f"{part_name(found['station'], found['resource'])} is busy {100 * found['utilisation']:.0f} % of the time;"
+            " within the expected error it may be full"
+        )
+    per_s = summary["throughput_per_s"][counted]["value"]
+    least = BEHIND_THROUGHPUT * per_s / (1 - summary["throughput_shortfall_pct"] / 100)
+    return (
+        f"{per_s:,.0f} {counted}/s are predicted, within the expected error fewer than the {least:,.0f}/s that carry it"
+    )
+
+
 def _tail_multiple(summary: Mapping[str, Any], name: str) -> float:
     """Return how many times its value the upper end of the interval of a 99th percentile is; 1.0 where it has none."""
     found = tail_of(summary, name.replace("query:", "query ", 1))
@@ -186,11 +201,7 @@ def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Itera
     if target.kind in ("load", "throughput", "latency"):
         yield from explain_credits(summary.get("credits") or ())
     if target.kind == "load" and in_doubt(summary):
-        found = summary["bottleneck"]
-        yield (
-            f"{part_name(found['station'], found['resource'])} is busy {100 * found['utilisation']:.0f} % of the time;"
-            " within the expected error it may be full"
-        )
+        yield _doubt_of_load(summary, counted)
     if target.kind not in ("throughput", "latency"):
         return
     if target.kind == "latency" and "grows_from_ns" in summary.get("load", {}):

@@ -12,7 +12,7 @@ from tiersim.scenarios.sizing.targets import Target
 from tiersim.scenarios.sweeps.rows import Row
 from tiersim.scenarios.sweeps.sources import Note
 from tiersim.simulator.categories import REQUEST_CATEGORIES
-from tiersim.simulator.verdict import ALWAYS_BUSY
+from tiersim.simulator.verdict import ALWAYS_BUSY, BUSY
 
 SCHEMA = "tiersim.load/1"
 #: Multiples of the recorded load that are run first.
@@ -237,14 +237,15 @@ def _vertex(x: Sequence[float], y: Sequence[float]) -> float:
 
 def _limited_by(runs: _Runs, counted: str, targets: Sequence[Target]) -> str | None:
     """Return the station that the first load that is too much is short of; of loads that all hold, the busiest of the
-    highest, if it works all the time.
+    highest, if it works all the time. None where sessions are late because each request takes longer.
     """
     ordered = [load for load in sorted(runs.rows) if runs.rows[load]["status"] == "done"]
     if not ordered:
         return None
     first = next((load for load in ordered if not _holds(runs.rows[load], counted, targets)), None)
     summary = runs.rows[ordered[-1] if first is None else first]["summary"]
-    if first is None and summary["bottleneck"]["utilisation"] < ALWAYS_BUSY:
+    busy = summary["bottleneck"]["utilisation"]
+    if (first is None and busy < ALWAYS_BUSY) or (summary["verdict"]["load"] == "behind" and busy < BUSY):
         return None
     station = summary["load"]["station"] or summary["bottleneck"]["station"]
     return None if station is None else str(station)

@@ -13,6 +13,9 @@ class PriceModel(StrictModel):
     price_per_iops_month: float | None = Field(
         default=None, ge=0, description="A month and request a second that is provisioned beyond the included ones."
     )
+    price_per_mib_s_month: float | None = Field(
+        default=None, ge=0, description="A month and MiB a second that is provisioned beyond the included ones."
+    )
     power: float | None = Field(default=None, ge=0, description="W.")
     endurance: Bytes | None = Field(default=None, gt=0, description="Bytes that may be written over its life.")
     bay: bool | None = Field(default=None, description="Whether it takes a bay; left out: as its enclosure says.")

@@ -84,7 +84,7 @@ class _Trial:
 
     def __init__(self, request: Request, candidates: Sequence[Candidate], progress: Progress | None) -> None:
         self.request, self.candidates, self.progress = request, candidates, progress
-        self.asked = load_for(request.targets, request.subject)
+        self.asked = load_for(request.targets, request.subject.recorded_per_s)
         steps = None if self.asked == 1.0 else request.subject.steps()
         self.load = 1.0 if steps is None else steps.at_least(self.asked)
         self.reached = 1.0 if steps is None else steps.at(self.load)

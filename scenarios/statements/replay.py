@@ -23,7 +23,7 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
 from tiersim.scenarios.caveats import ARRIVALS, COUNTED, INNODB, OTHER_READS, PARALLEL, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.replay import INTERVALS, PlayedRecording, entries_of, streams_on
+from tiersim.scenarios.replay import INTERVALS, PlayedRecording, entries_of, seen_by, streams_on
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
 from tiersim.scenarios.statements.calibration import (
     are_elsewhere,
@@ -328,6 +328,7 @@ def replay_statements(
         if further:
             continue
         trace = trace_of(load) if trace is None else trace
+        assembled.builder.stations[:] = seen_by(0, beside, assembled.builder.stations)
         result = summarise_statements(scenario, assembled, plant, metrics, outcome, trace)
         counted = _counted_costs(result, load, scenario, shared) if processor is None else None
         if counted is not None:

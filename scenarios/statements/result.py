@@ -83,7 +83,7 @@ def summarise_statements(
         max(-(-outcome.end_ns // interval_ns), 1), intervals
     )  # a closed loop may be over sooner than the recording was
     judged = _judge(scenario, assembled, metrics, outcome)
-    balance = balances(plant, outcome.end_ns)
+    balance = [one for one in balances(plant, outcome.end_ns) if one.resource in stations[one.station].resources]
     names = ["" if name == "processor" else name for name in (*CATEGORIES, *OF_DATABASES)]
     names[names.index("statement")] = ""  # commits that nobody counted are among them
     own = [name if name == COMMIT else f"query {name}" for name in program.names]

@@ -13,13 +13,14 @@ GAIN_OF_DISKS = 2
 
 
 def groups(played: Played) -> dict[str, list[tuple[int, int, int]]]:
-    """Return what serves, by place and resource, as (station, resource, servers): members of a volume together.
+    """Return what serves all, by place and resource, as (station, resource, servers): members of a volume together.
+    A limit on one tenant serves nobody else.
 
     A disk counts as several servers: those that it becomes with a queue to choose from.
     """
     found: dict[str, list[tuple[int, int, int]]] = {}
     for index, station in enumerate(played.stations):
-        if station.kind in HOLDING:
+        if station.kind in HOLDING or any(station.name in part.own_stations for part in played.parts):
             continue
         head, dot, number = station.name.rpartition(".")
         place = head if dot and number.isdigit() else station.name

@@ -32,13 +32,15 @@ def sweep_document(
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Run all tenants together as the file says, and with each combination of the values of *axes*: keys of the file
-    (``tenants.NAME.KEY``, ``shares.KEY``) or of the scenario *on*. Raises ScenarioError.
+    (``tenants.NAME.KEY``, ``shares.KEY``) or of the scenario *on*. A key with one value has it in all runs, if others
+    vary. Raises ScenarioError.
     """
     grid = Grid.of(on, axes)
     points = [grid.point(number).settings for number in range(len(grid))]
     chosen = [dict(grid.fixed) | dict(point) for point in points]
-    if {} not in chosen:
-        chosen.insert(0, {})
+    base = dict(grid.fixed) if grid.axes else {}
+    if base not in chosen:
+        chosen.insert(0, base)
     scenarios, runs = [], []
     for number, settings in enumerate(chosen):
         scenario = load_scenario(on, [f"{key}={value}" for key, value in settings.items() if not _is_of_tenants(key)])

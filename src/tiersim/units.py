@@ -86,6 +86,11 @@ def format_per_s(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.3g}"
 
 
+def format_times(multiple: float) -> str:
+    """Write a multiple for a person: ``12.34`` becomes ``"12.3"``, ``5123.4`` ``"5,123"``."""
+    return f"{multiple:,.0f}" if multiple >= 999.5 else f"{multiple:.3g}"
+
+
 def format_ns(duration_ns: float) -> str:
     """Write a duration for a person: ``1500000`` becomes ``"1.5 ms"``."""
     for unit, factor in (("s", NS_PER_S), ("ms", NS_PER_MS), ("µs", NS_PER_US)):

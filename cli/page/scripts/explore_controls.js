@@ -43,32 +43,28 @@ const FACTORS = [0.1, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4, 6, 8];
 const COUNTS = { count: [1, 24], cores: [1, 64] };
 const nearest = (values, wanted) => values.reduce((best, value, i) => (Math.abs(Math.log(value / wanted)) < Math.abs(Math.log(values[best] / wanted)) ? i : best), 0);
 const asMib = size => `${Math.round(size / 2 ** 20)} MiB`;
-const BYTES_OF = Object.fromEntries(BYTE_UNITS);
-function bytesOf(text) {
-  const [, number, unit] = /^([\d.]+) ?([KMGT]iB|B)$/.exec(text ?? '') ?? [];
-  return unit ? Number(number) * BYTES_OF[unit] : null;
+const BYTES_OF = { ...Object.fromEntries(BYTE_UNITS), kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
+const RATES_OF = Object.fromEntries(Object.entries(BYTES_OF).map(([unit, size]) => [`${unit}/s`, size]));
+function quantity(text, units) {
+  const [, number, unit] = /^\s*([\d._]+)\s*(\S+)\s*$/.exec(text ?? '') ?? [];
+  return units[unit] ? Number(number.replaceAll('_', '')) * units[unit] : null;
 }
 
-/** A slider with what it stands at; `text` says a place of it, `send` takes it. */
+/** A slider with what it stands at; `text` says a place of it, `send` takes it. What is shown may lie between its places, or beyond them. */
 function slider(id, most, text, send) {
   const output = element('output', { htmlFor: id });
   const input = element('input', { id, type: 'range', min: 0, max: most, step: 1 });
-  const say = () => { output.textContent = text(Number(input.value)); input.ariaValueText = output.textContent; };
+  const say = said => { output.textContent = said ?? text(Number(input.value)); input.ariaValueText = output.textContent; };
   input.addEventListener('input', () => { say(); send(Number(input.value)); });
-  return { output, input, set(place) { input.value = place; say(); } };
+  return { output, input, set(place, said) { input.value = place; say(said); } };
 }
 
 /** Caps and caches that can be dragged as well as typed: the places of a slider behind its first, which leaves them out. */
 const doubled = (first, count) => Array.from({ length: count }, (_, i) => first * 2 ** i);
-const RATE_UNITS = { 'kB/s': 1e3, 'MB/s': 1e6, 'GB/s': 1e9, ...Object.fromEntries(Object.entries(BYTES_OF).map(([unit, size]) => [`${unit}/s`, size])) };
-function bytesASecond(text) {
-  const [, number, unit] = /^([\d.]+) ?(\S+)$/.exec(text ?? '') ?? [];
-  return RATE_UNITS[unit] ? Number(number) * RATE_UNITS[unit] : null;
-}
 const DRAGGED = {
   iops: { values: doubled(500, 11), sent: rate => rate, read: Number },
-  throughput: { values: doubled(25e6, 9), sent: rate => `${rate / 1e6} MB/s`, read: bytesASecond },
-  cache: { values: doubled(2 ** 25, 10), sent: asMib, read: bytesOf },
+  throughput: { values: doubled(25e6, 9), sent: rate => `${rate / 1e6} MB/s`, read: text => quantity(text, RATES_OF) },
+  cache: { values: doubled(2 ** 25, 10), sent: asMib, read: text => quantity(text, BYTES_OF) },
 };
 
 /** A slider below a field, for the same key. */
@@ -78,7 +74,7 @@ function dragged(control, input) {
   const said = place => String(value(place) ?? control.default);
   const own = slider(`${control.key}-drag`, values.length, said, place => { input.value = value(place) ?? ''; change(control.key, value(place)); });
   own.input.ariaLabel = `${control.label}, to drag`;
-  return { input: own.input, show: now => { const found = known(now) && read(now); own.set(found ? 1 + nearest(values, found) : 0); } };
+  return { input: own.input, show: now => { const found = known(now) && read(now); own.set(found ? 1 + nearest(values, found) : 0, String(now ?? control.default)); } };
 }
 
 function field(control) {
@@ -98,16 +94,16 @@ function madeSlider(control) {
   const last = control.key.split('.').at(-1);
   if (control.kind === 'factor') {
     const own = slider(control.key, FACTORS.length - 1, place => `${FACTORS[place]} × recorded`, place => change(control.key, FACTORS[place]));
-    return { ...own, show: value => own.set(nearest(FACTORS, value ?? 1)) };
+    return { ...own, show: value => own.set(nearest(FACTORS, value ?? 1), `${value ?? 1} × recorded`) };
   }
   if (control.kind === 'count' && COUNTS[last]) {
     const [low, high] = COUNTS[last];
     const own = slider(control.key, high - low, place => String(low + place), place => change(control.key, low + place));
-    return { ...own, show: value => { own.set((value ?? low) - low); if (!known(value)) own.output.textContent = control.default; } };
+    return { ...own, show: value => own.set((value ?? low) - low, String(value ?? control.default)) };
   }
   if (last === 'buffer_pool') {
     const own = slider(control.key, SIZES.length - 1, place => bytes(SIZES[place]), place => change(control.key, asMib(SIZES[place])));
-    return { ...own, show: value => { const size = bytesOf(value); own.set(nearest(SIZES, size ?? 2 ** 27)); own.output.textContent = size ? bytes(size) : control.default; } };
+    return { ...own, show: value => { const size = quantity(value, BYTES_OF); own.set(nearest(SIZES, size ?? 2 ** 27), size ? bytes(size) : value ?? control.default); } };
   }
   return null;
 }

@@ -22,7 +22,11 @@ function sentenceOfVerdicts() {
   return parts.filter(known).map(part => `${part}.`).join(' ');
 }
 
-const loadOf = ({ replay }) => replay?.load ?? 1;
+/** The multiple of the recorded load that ran; within half a percent it is called as it was asked for. */
+const loadOf = ({ replay }) => {
+  const [asked, ran] = [replay?.load ?? 1, replay?.load_reached ?? replay?.load ?? 1];
+  return Math.abs(ran - asked) <= 0.005 * asked ? asked : ran;
+};
 const sentenceOfLoads = () => scenarios().filter(one => loadOf(one) !== 1).map(one => `${one.name} has ${count(loadOf(one))}${NBSP}× the recorded load.`).join(' ');
 
 const lateWord = ({ replay }) => (replay?.late_sessions ? `, ${whole.format(replay.late_sessions)} session${replay.late_sessions === 1 ? ' ends' : 's end'} late` : '');

@@ -34,6 +34,8 @@ function harmTable(run) {
   return node;
 }
 
+const noteOfParts = run => (run.tenants.some(one => Object.values(one.behind).some(({ at }) => at.endsWith('.*'))) ? ' Parts of a request wait at several drives at a time, and each counts: together they may wait longer than the request takes.' : '');
+
 function harmReading(run) {
   const pairs = run.tenants.flatMap(one => one.with.map(other => ({ one, other, share: harm(one, other) }))).filter(({ share }) => known(share) && share >= HURTS);
   if (!pairs.length) return 'No tenant makes another noticeably slower.';
@@ -99,7 +101,7 @@ function drawTenants() {
   const run = sharedRun();
   $('tenants-title').textContent = `Who hurts whom on ${run.scenario}`;
   $('harm').replaceChildren(harmTable(run));
-  $('harm-note').textContent = harmReading(run);
+  $('harm-note').textContent = harmReading(run) + noteOfParts(run);
   const minute = run.tenants.find(one => one.worst_minute)?.worst_minute;
   $('minutes').hidden = !minute;
   if (minute) {

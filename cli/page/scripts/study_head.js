@@ -10,9 +10,11 @@ function leadOfStudies() {
   for (const pack of packs) answers.push(['Where does each database go?', packSaid(pack)]);
   if (loads.length) {
     const said = loads.map(load => {
-      const [value, low] = load.largest ?? [];
-      const limit = known(value) ? `${significant(value)}${NBSP}×` : known(low) ? `more than ${significant(low)}${NBSP}×` : 'a load that is not known';
-      return `${load.scenario || load.name} sustains ${limit} the recorded load${load.limited_by ? `; ${load.limited_by} is its limit` : ''}`;
+      const name = load.scenario || load.name;
+      if (!load.largest) return `${name}: its clients wait for answers, so no load is too much`;
+      const [value, low, high] = load.largest;
+      const limit = known(value) ? `${significant(value)}${NBSP}×` : known(low) ? `more than ${significant(low)}${NBSP}×` : `less than ${significant(high)}${NBSP}×`;
+      return `${name} sustains ${limit} the recorded load${load.limited_by ? `; ${load.limited_by} is its limit` : ''}`;
     });
     answers.push(['How much more can it carry?', `${said.join('; ')}.`]);
   }
@@ -55,6 +57,7 @@ function drawStudyKnown() {
     ...sizes.map(one => [`Search ${one.name}: ${one.candidates.length} candidates${known(one.simulated) ? `, ${whole.format(one.simulated)} simulated` : ''}.`, of(one)]),
     ...packs.map(one => [`Placement ${one.name}${one.growth ? `, with ${percent(one.growth)} more load and data` : ''}${one.failed_drive ? ', also with a failed drive' : ''}. Assumed: ${one.assumed}.`, 'tiersim pack']),
   ];
+  entries.push(...[...new Set(sweeps.flatMap(one => one.points).filter(point => point.not_run).map(ranInstead))].map(text => [`${text}.`, 'the points of the sweep']));
   const calibrations = [...new Set([...sweeps, ...loads].flatMap(one => one.points).map(point => point.verdict?.calibration).filter(Boolean))];
   if (calibrations.some(one => one !== 'calibrated')) entries.push([[verdictIcon('behind', 'warning'), ' Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.'], 'the verdict of the points']);
   if ([...sweeps, ...loads].flatMap(one => one.points).some(point => point.in_doubt)) entries.push(['In doubt: the expected error of throughput is unknown, or so large that the other verdict on load may be true.', 'the verdict of the points']);

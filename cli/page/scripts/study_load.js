@@ -8,7 +8,7 @@ function loadReading() {
     return [
       `${loads.length > 1 ? `${load.name}: ` : ''}${loads.length > 1 ? 'at' : 'At'} ${times(now.x)} the recorded load the ${STATISTICS[chosen.statistic]} of ${ofWord(chosen.of)} is ${textOf(now)}.`,
       load.knee ? ` Latency begins to climb at ${times(load.knee.load)}${load.knee.basis ? ` (${load.knee.basis})` : ''}.` : ' No knee was found.',
-      known(value) ? ` The largest load that is sustained is ${significant(value)}${NBSP}×${known(low) && known(high) && low !== high ? ` (${significant(low)} to ${significant(high)})` : ''}${load.limited_by ? `, limited by ${load.limited_by}` : ''}.` : known(low) ? ` More than ${significant(low)}${NBSP}× is sustained.` : '',
+      known(value) ? ` The largest load that is sustained is ${significant(value)}${NBSP}×${known(low) && known(high) && low !== high ? ` (${significant(low)} to ${significant(high)})` : ''}${load.limited_by ? `, limited by ${load.limited_by}` : ''}.` : known(low) ? ` More than ${significant(low)}${NBSP}× is sustained.` : known(high) ? ` Already ${significant(high)}${NBSP}× is too much.` : '',
     ].join('');
   }).join(' ');
 }

@@ -1,6 +1,7 @@
 // Databases on arrays: a card for each array, in which a bar shows how much of it each of its databases takes.
 const FILLED = { 'busiest part': 'Busiest part (each alone, added up)', room: 'Room', cores: 'Cores', memory: 'Memory' };
 const arraysOf = ({ arrays }) => `${arrays.length} ${arrays.length === 1 ? 'array' : 'arrays'}`;
+const costOf = ({ cost, currency, years }) => `${whole.format(cost)}${NBSP}${currency ?? ''}${known(years) ? ` over ${count(years)} years` : ''}`;
 const colourOf = place => `var(--series-${place % COLOURS})`;
 
 function packSaid(pack) {
@@ -8,7 +9,7 @@ function packSaid(pack) {
   if (!pack.arrays.length) return 'No candidate carries all databases.';
   const kinds = new Map();
   for (const one of pack.arrays) kinds.set(one.candidate, (kinds.get(one.candidate) ?? 0) + 1);
-  return `On ${arraysOf(pack)} for ${whole.format(pack.cost)}${NBSP}${pack.currency ?? ''}: ${list([...kinds].map(([name, number]) => (number > 1 ? `${number} of ${name}` : name)))}.`;
+  return `On ${arraysOf(pack)} for ${costOf(pack)}: ${list([...kinds].map(([name, number]) => (number > 1 ? `${number} of ${name}` : name)))}.`;
 }
 
 function fillBar(one, of) {
@@ -51,7 +52,7 @@ function packFigure(pack) {
   const refused = pack.refused.map(one => [one.candidate, one.tenants.join(', '), one.why]);
   return [
     element('p', { className: 'note' }, pack.arrays.length
-      ? `${pack.name}: ${arraysOf(pack)}, ${whole.format(pack.cost)}${NBSP}${pack.currency ?? ''}. A colour is what one database takes of an array; below its name, the target that is nearest to its limit.`
+      ? `${pack.name}: ${arraysOf(pack)}, ${costOf(pack)}. A colour is what one database takes of an array; below its name, the target that is nearest to its limit.`
       : `${pack.name}: ${packSaid(pack)}`),
     pack.arrays.length ? element('div', { className: 'cards arrays' }, pack.arrays.map(one => arrayCard(one, pack.currency))) : null,
     homeless.length ? element('div', { className: 'scroll', tabIndex: 0 }, table(['Database', 'Candidate', 'Why it does not fit'], homeless, { className: 'numbers words' })) : null,

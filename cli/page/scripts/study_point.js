@@ -12,12 +12,15 @@ const factsOf = point => {
     known(shown.shortfall) && shown.shortfall >= 0.5 ? ['Throughput', `${percent(shown.shortfall / 100)} short of the recording`] : null,
     known(shown.hit) ? ['In the pool', `${(100 * shown.hit).toFixed(2)}${NBSP}%`] : null,
     busiest?.station ? ['Busiest part', `${busiest.station} (${busiest.resource}), ${percent(busiest.utilisation ?? 0)} busy`] : null,
-    known(shown.cost?.capex) ? ['Price', money(shown.cost)] : null,
+    known(shown.cost?.capex) ? ['Price', `${money(shown.cost)}${shown.cost.monthly ? `, and ${count(shown.cost.monthly)}${NBSP}${shown.cost.currency} a month` : ''}`] : null,
     shown.verdict.calibration ? ['Calibration', shown.verdict.calibration] : null,
   ].filter(known);
 };
 
-const money = cost => { const price = cost.price ?? cost.capex; return known(price) ? `${whole.format(price)}${NBSP}${cost.currency}` : '–'; };
+/** What it costs, over its years of use where it costs something every month. */
+const money = cost => { const price = cost.price ?? cost.capex; return known(price) ? `${whole.format(price)}${NBSP}${cost.currency}${known(cost.total) && cost.monthly ? ` over ${count(cost.years)} years` : ''}` : '–'; };
+
+const ranInstead = ({ not_run: { whole: recorded, asked, ran } }) => `Sessions are cloned or left out whole (${recorded} recorded): ${times(asked)} the recorded load ran as ${times(ran)}`;
 
 function pointNote(point) {
   if (!point) return source() === 'size' ? 'This candidate was not simulated: see why in the table below.' : 'This point is not in the file: the sweep was stopped before it.';
@@ -26,6 +29,7 @@ function pointNote(point) {
   if (shown.status !== 'done') return `This point was not simulated: ${point.error}`;
   const said = [];
   if (shown !== point) said.push(`Not simulated: ${point.error} What is shown is the point ${ownAxes().map((axis, i) => valueText(axis, shown.at[i])).join(', ')}.`);
+  if (shown.not_run) said.push(`${ranInstead(shown)}.`);
   if (shown.extrapolated) said.push('Extrapolated: far from what was recorded.');
   if (shown.explanation) said.push(capital(shown.explanation) + '.');
   return said.join(' ');

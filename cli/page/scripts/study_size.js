@@ -71,7 +71,7 @@ function addSize() {
       { head: 'Status', text: ({ one }) => statusOf(one).slice(0, 2).join(' '), value: ({ one }) => Object.keys(STATUSES).indexOf(one.status), word: true },
       { head: 'Cost', text: ({ one }) => money(one.cost), value: ({ one }) => one.cost.price },
       { head: 'At once', text: ({ one }) => (known(one.cost.capex) ? `${whole.format(one.cost.capex)} ${one.cost.currency}` : '–'), value: ({ one }) => one.cost.capex },
-      { head: 'A month', text: ({ one }) => (known(one.cost.monthly) ? `${whole.format(one.cost.monthly)} ${one.cost.currency}` : '–'), value: ({ one }) => one.cost.monthly },
+      { head: 'A month', text: ({ one }) => (known(one.cost.monthly) ? `${count(one.cost.monthly)} ${one.cost.currency}` : '–'), value: ({ one }) => one.cost.monthly },
       { head: 'Latency', text: ({ latency: found }) => textOf(found), value: ({ latency: found }) => nsOrNull(found.us) },
       { head: 'Capacity', text: ({ one }) => (known(one.capacity_bytes) ? bytes(one.capacity_bytes) : '–'), value: ({ one }) => one.capacity_bytes },
       { head: 'Power', text: ({ one }) => (known(one.power_w) ? `${count(one.power_w)} W` : '–'), value: ({ one }) => one.power_w },
@@ -88,7 +88,7 @@ function costTable() {
   const { cost } = candidate();
   if (!cost.parts.length) return null;
   return element('details', {}, element('summary', {}, `What ${candidate().name} costs${cost.price_date ? `, prices of ${cost.price_date}` : ''}`),
-    element('div', { className: 'scroll', tabIndex: 0 }, table(['What', 'Count', `Each (${cost.currency})`, 'Source'], cost.parts.map(part => [part.what, known(part.count) ? count(part.count) : null, known(part.each) ? whole.format(part.each) : null, part.source]))));
+    element('div', { className: 'scroll', tabIndex: 0 }, table(['What', 'Count', `Each (${cost.currency})`, 'Paid', 'Source'], cost.parts.map(part => [part.what, known(part.count) ? count(part.count) : null, known(part.each) ? count(part.each) : null, part.per === 'month' ? 'every month' : part.per, part.source]))));
 }
 
 function drawSizes() {
