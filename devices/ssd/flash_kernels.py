@@ -429,11 +429,17 @@ def _overtake(p: Plant, flash: int, die: int, now: int, at_ns: int, length_ns: i
     calendar = f["calendars"] + channel * ENTRIES
     done = reserve(p, calendar, now, at_ns, length_ns)
     if p.pool[calendar + _PASSED] > at_ns:
+        last_end = p.pool[
+            calendar + CALENDAR_HEAD + 2 * p.pool[calendar] - 1
+        ]  # most pass behind it: nothing to look up
         p.pool[calendar + _PASSED] = idle_for(p, calendar, p.pool[calendar + _PASSED], length_ns)
         for other in range(channel, f["dies"], f["channels"]):
             passed = f["passed"] + other
             if p.pool[passed] > at_ns:
-                p.pool[passed] = idle_for(p, calendar, p.pool[passed], length_ns)
+                if p.pool[passed] >= last_end:
+                    p.pool[passed] += length_ns
+                else:
+                    p.pool[passed] = idle_for(p, calendar, p.pool[passed], length_ns)
                 free = f["program_free"] + other
                 p.pool[free] = max(p.pool[free], p.pool[passed] + p.pool[f["free_after"] + other])
                 programmed = p.pool[passed] + p.pool[f["programmed_after"] + other]
