@@ -474,8 +474,8 @@ SCENARIOS = (
     Fault(
         "target-load",
         "scenarios/sizing/judging.py",
-        "rate / subject.recorded_per_s / BEHIND_THROUGHPUT",
-        "rate / subject.recorded_per_s * BEHIND_THROUGHPUT",
+        "rate / recorded_per_s / BEHIND_THROUGHPUT",
+        "rate / recorded_per_s * BEHIND_THROUGHPUT",
         "A load that need not be met whole is taken smaller, not larger.",
         ("tests/test_sizing_targets.py::test_the_load_is_as_large_as_the_largest_target_needs",),
     ),
