@@ -36,7 +36,7 @@ from tiersim.simulator.database.buffer_pool.background_writer import BackgroundW
 from tiersim.simulator.database.buffer_pool.page_cleaner import PageCleaner
 from tiersim.simulator.database.buffer_pool.pages import touch_in_ring
 from tiersim.simulator.database.buffer_pool.rings import close_ring, scans_in_ring
-from tiersim.simulator.database.buffer_pool.warm import settle, warm
+from tiersim.simulator.database.buffer_pool.warm import fill, settle, warm
 from tiersim.simulator.database.build import NO_DATABASE, DatabaseHost, Demand, Relation, Statements, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 from tiersim.simulator.database.database_state import (
@@ -282,7 +282,9 @@ def _run_sessions(*, reference: bool) -> None:
     scans_in_ring(database, 1)
     close_ring(database, 0)
     innodb = DatabaseHost(1, 2, policy=MIDPOINT, page_cleaner=PageCleaner())
-    settle(add_database(PlantBuilder(1), innodb, [Relation(9, (9,))], [demands], statements), 0, 0, 0, 0)
+    filled = add_database(PlantBuilder(1), innodb, [Relation(9, (9,))], [demands], statements)
+    fill(filled, 2)
+    settle(filled, free=0, dirty_pages=2, age_bytes=1, transaction_bytes=1)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 1000)
     if reference:
         ReferenceEngine(builder.build(), [], metrics, database=database).run()
