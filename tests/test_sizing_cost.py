@@ -157,9 +157,13 @@ set = { "volumes.data.size" = "500 GiB", "volumes.data.iops" = [3000, 6000] }
     assert beyond is not None
     assert beyond.monthly == pytest.approx(500 * 0.08 + 3_000 * 0.005)
     faster = priced.replace("[3000, 6000] }", '[6000], "volumes.data.throughput" = "375 MiB/s" }')
-    assert listed(tmp_path, faster)[-1].cost.unknown == ("price of aws-gp3, provisioned MiB/s",)  # type: ignore[union-attr]
+    unpriced = listed(tmp_path, faster)[-1].cost
+    assert unpriced is not None
+    assert unpriced.unknown == ("price of aws-gp3, provisioned MiB/s",)
     faster = faster.replace("price_per_iops_month", "price_per_mib_s_month = 0.04\nprice_per_iops_month")
-    assert listed(tmp_path, faster)[-1].cost.monthly == pytest.approx(500 * 0.08 + 3_000 * 0.005 + 250 * 0.04)  # type: ignore[union-attr]
+    whole = listed(tmp_path, faster)[-1].cost
+    assert whole is not None
+    assert whole.monthly == pytest.approx(500 * 0.08 + 3_000 * 0.005 + 250 * 0.04)
 
 
 def test_counts_go_with_their_layouts(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ data are there, in pieces if it must (a controller can pause a transfer and go o
 early and is ready late does not keep others from the bus, and no gap is lost. What begins later than one program time
 from now has no place there yet: it has what is left between, in order, and reads do not wait for it. What gets a place
 after that overtakes it: dies are free and units leave the buffer so much later, unless they wait for other things
-anyway. So a channel has had the time for all that its dies have done. Only a write that waits already was told when it
-ends, and does.
+anyway. So a channel is never busy for longer than time has passed. The exception: the end of a write that already waits
+is fixed, and what overtakes it does not move it.
 """
 
 from typing import NamedTuple

@@ -118,7 +118,7 @@ _COMING_BACK = (
 #: Processors that are busy for more of the time limit the load. MariaDB's updates kept them busy for 0.67 to 0.73 of
 #: it, with a binary log 0.59; lookups and longer transactions for 0.84 to 1 (benchmarks/real_mysql; innodb-cells).
 _PACE_TELLS = 0.8
-#: What clients take is looked for to this.
+#: The search for the CPU of clients ends within so much of it.
 _CLIENT_NEAR_NS = 3_000
 _NO_LOG = (
     "The described log device is too fast: a recorded WAL write took {:,.0f} µs longer than a simulated one, and CPU"

@@ -88,7 +88,7 @@ class WriteBack:
                 del self.dirty[one]
                 self.written.add(one)
             self.requests += 1
-            self.clock.at(self.clock.now + 1, self._request(page, end - page))  # before what is asked for from now on
+            self.clock.at(self.clock.now + 1, self._request(page, end - page))  # it precedes reads asked for later
 
     def _request(self, page: int, pages: int) -> Process:
         self.writes.append((self.clock.now, page, pages))
