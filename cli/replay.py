@@ -266,8 +266,9 @@ def recorded_hardware(name: str | None, settings: Iterable[str]) -> "NamedScenar
     if name is None:
         return None
     shared = [one for one in settings if one.startswith(("replay.", "engine.os_cache"))]
-    # the recorded load is what it is compared with, whatever load is asked for
-    scenario = load_scenario(name, [one for one in shared if one.partition("=")[0].strip() != "replay.load"])
+    # the recorded load is what it is compared with, whatever load is asked for, and for however long
+    asked = ("replay.load", "replay.duration")
+    scenario = load_scenario(name, [one for one in shared if one.partition("=")[0].strip() not in asked])
     if any(isinstance(volume.device, Measured) for volume in scenario.volumes.values()):
         raise ScenarioError(
             f"--recorded-on {scenario.name}: that is the recording itself, which agrees with itself; give a scenario of"

@@ -443,6 +443,14 @@ class ReplayModel(StrictModel):
         description="State of the buffer pool at the start; left out: warm, or as recorded if it was filling then.",
     )
     warmup: Nanoseconds = Field(default=0, description="Statements that start sooner are simulated and not counted.")
+    duration: Nanoseconds | None = Field(
+        default=None,
+        gt=0,
+        description=(
+            "How long clients of statements go on, behind `warmup`; they begin anew where the recording is over. Left"
+            " out: as long as was recorded."
+        ),
+    )
     since_checkpoint: Nanoseconds = Field(
         default=0, description="Time at the start since the last checkpoint began; left out: one has just begun."
     )

@@ -325,6 +325,11 @@ class Summary(_Said):
         "`pages_flushed`, `doublewrite_writes`; calibrated also `measured_commits_per_flush`, "
         "`relative_commits_per_flush`.",
     )
+    pages_written: dict[str, int] | None = Field(
+        default=None,
+        description="Of statements on PostgreSQL: dirty pages of the buffer pool that `sessions` wrote for want of a "
+        "frame, the `background_writer`, and `checkpoints`, in the whole run.",
+    )
     range: dict[str, Any] | None = Field(
         default=None,
         description="With `--recorded-on`, of PostgreSQL's counters: `low` and `high` of `transactions_per_s` and "

@@ -13,11 +13,12 @@ from tiersim.scenarios.statements.course import (
     database_table,
     impact_of,
     log_of,
+    written_of,
 )
 from tiersim.simulator.categories import FIRST_CLASS, TRANSACTION
 from tiersim.simulator.database.build import DatabaseHost, add_database
 from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, BY_TIME, IDLE, SYNCING, WRITING, Checkpoints
-from tiersim.simulator.database.database_state import Database
+from tiersim.simulator.database.database_state import EVICTED_DIRTY, MIDPOINT, POLICY, Database
 from tiersim.simulator.metrics import new_metrics, record_sync
 from tiersim.units import NS_PER_MS, NS_PER_S
 
@@ -140,6 +141,15 @@ def test_the_log_by_flush_and_by_transaction() -> None:
     }
     idle = log_of(database(), 0)
     assert (idle["commits_per_flush"], idle["bytes_per_transaction"], idle["sync_mean_ns"]) == (None, None, None)
+
+
+def test_pages_are_told_by_who_wrote_them() -> None:
+    made = course([row(1, 2, 3), row(40, 0, 0)], state=WRITING).database
+    assert written_of(made) == {"sessions": 0, "background_writer": 0, "checkpoints": 2 * 480}
+    made.pool_state[EVICTED_DIRTY] = 7
+    assert written_of(made) == {"sessions": 7, "background_writer": 0, "checkpoints": 2 * 480}
+    made.replacement[POLICY] = MIDPOINT  # of InnoDB, whose page cleaners count for themselves
+    assert written_of(made) is None
 
 
 def test_the_database_over_time() -> None:

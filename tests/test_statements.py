@@ -24,6 +24,7 @@ from tiersim.scenarios.library import load_scenario, refuse_keys_of_statements, 
 from tiersim.scenarios.replay import replay
 from tiersim.scenarios.statements import assembly
 from tiersim.scenarios.statements.assembly import Assembled, assemble
+from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.programs import _in_steps
 from tiersim.scenarios.statements.replay import (
     load_of,
@@ -415,6 +416,33 @@ def test_rounds_of_a_session_are_what_it_does_once_and_look_up_rows_of_their_own
     assert max(drawn) == (3 * len(once.classes) - 1) * (counters[1] - counters[0]) // int(ends[0])
 
 
+def test_clients_go_on_for_the_time_that_is_asked_at_the_pace_that_they_have(
+    load: StatementLoad, tmp_path: Path
+) -> None:
+    """Checkpoints by time come as often as in that time."""
+    settings = ["replay.mode=closed", "engine.checkpoint_timeout=30s", "replay.since_checkpoint=29s"]
+    once, long = (run(load, tmp_path, *settings, *more).summary for more in ([], ["replay.duration=100s"]))
+    assert long["replay"]["counted_ns"] == {"from": 0, "until": 100 * NS_PER_S}
+    assert long["trace"]["span_ns"] == load.span_ns  # what was recorded is as long as it was
+    rates = [one["throughput_per_s"]["transactions"]["value"] for one in (once, long)]
+    assert rates[1] == pytest.approx(rates[0], rel=0.2)
+    assert long["throughput_shortfall_pct"] == pytest.approx(once["throughput_shortfall_pct"], abs=20)
+    assert [one["start_ns"] // NS_PER_S for one in long["checkpoints"]] == [1, 31, 61, 91]
+
+
+def test_a_time_is_asked_of_clients_that_wait_alone_and_of_no_more_than_fits(
+    load: StatementLoad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "replay.duration=100s"
+    with pytest.raises(ScenarioError, match=r"replay\.duration: transactions of .* come by the clock"):
+        run(load, tmp_path, "replay.mode=open", asked)
+    with pytest.raises(ScenarioError, match=r"replay\.duration = 100 s: a scenario of the recorded hardware"):
+        calibrate(load, scenario(tmp_path, asked))
+    monkeypatch.setattr("tiersim.scenarios.statements.replay._MOST_ASKED", 3 * len(load))
+    with pytest.raises(ScenarioError, match=r"replay\.duration: clients have .* ask for less time"):
+        run(load, tmp_path, "replay.mode=closed", asked)
+
+
 def test_the_time_of_the_recording_comes_behind_the_warm_up(load: StatementLoad, tmp_path: Path) -> None:
     """Of clients that go round; the timeline covers both."""
     found = run(load, tmp_path, 'replay.warmup="200 ms"', latency="20 ms")
@@ -633,7 +661,7 @@ def test_an_engine_or_a_lack_of_requests_asks_for_statements(tmp_path: Path) -> 
     ]
     told = replay(survey(both), plain).summary["caveats"]
     assert any("add [engine] to run the queries" in one for one in told)
-    for key in ("cache_state=cold", "warmup=1s", "since_checkpoint=1s"):
+    for key in ("cache_state=cold", "warmup=1s", "duration=1s", "since_checkpoint=1s"):
         with pytest.raises(ScenarioError, match="this one replays requests"):
             refuse_keys_of_statements(scenario(tmp_path, f"replay.{key}"))
 

@@ -19,12 +19,14 @@ from benchmarks.commands import run
 from benchmarks.device import REQUESTS, Device
 from benchmarks.processes import before_others
 from benchmarks.real_postgres.checkpoints import LOG_PREFIX, Checkpoint, parse
+from benchmarks.real_postgres.commits import commits_of
 from benchmarks.real_postgres.counters import counted
 from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, throughput
 from benchmarks.real_postgres.pgbench import Transactions, age, fill, prewarm, transact
 from benchmarks.real_postgres.plan import Cell, Plan
 from benchmarks.real_postgres.server import DATABASE, Programs, Server, initialize, running
 from benchmarks.real_postgres.watched import Watched, sampling
+from tiersim.scenarios.statements.stalls import stalls_of
 from tiersim.scenarios.validation.cell_figures import slow_share
 from tiersim.scenarios.validation.matrix_cells import COUNTERS
 
@@ -154,6 +156,7 @@ def _run(server: Server, made: Device, cell: Cell, folder: Path) -> dict[str, An
     } | {path.name: int(path.read_text()) for path in sorted(Path("/proc/sys/vm").glob("dirty_*")) if path.is_file()}
     return _result(cell, done, checkpoints, began) | {
         "since_checkpoint_s": round(since_s, 3),
+        "commits": commits_of(log.splitlines(), began, _QUANTILES),
         "counted": counted(counters),
         "host": host,
         "device": _per_window(watched.samples),
@@ -184,6 +187,7 @@ def _result(cell: Cell, done: Transactions, checkpoints: list[Checkpoint], began
             for one in checkpoints
         ],
         "dips": [round(value, 4) for value in dips(per_s, spans)],
+        "stalls": stalls_of(np.round((done.ended_unix_s - began) * 1e9).astype(np.int64), 0, round(cell.run_s * 1e9)),
     }
 
 

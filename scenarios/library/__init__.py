@@ -110,7 +110,7 @@ def runs_statements(bundle: Bundle, scenario: NamedScenario) -> bool:
 
 def refuse_keys_of_statements(scenario: NamedScenario) -> None:
     """Raise ScenarioError for keys that make no difference to a replay of requests."""
-    for key in ("cache_state", "warmup", "since_checkpoint"):
+    for key in ("cache_state", "warmup", "duration", "since_checkpoint"):
         if key in scenario.model.replay.model_fields_set:
             raise ScenarioError(
                 f"{scenario.name}: replay.{key}: is of runs of statements, and this one replays requests; leave it out,"

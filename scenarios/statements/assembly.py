@@ -226,7 +226,7 @@ class Assembled:
     frames: int
     cache_state: str  # of the pool when it begins
     warmed: bool  # the pool is filled as it is in the long run
-    span_ns: int  # over which the load comes
+    span_ns: int  # over which the load is to come
     volumes: tuple[str, ...]  # that anything lies on
     clients: str | None = None  # "here" or "elsewhere", as a scenario of the recorded hardware says
     entry: Mapping[str, int] = field(default_factory=dict)  # station of each volume
@@ -235,6 +235,11 @@ class Assembled:
     def stops(self) -> bool:
         """Tell whether clients go round until the time of the recording is over, and then begin nothing more."""
         return int(self.database.counted_ns[UNTIL]) != NEVER
+
+    @property
+    def is_asked(self) -> bool:
+        """Tell whether the load is to run for another time than was recorded."""
+        return self.span_ns != self.load.span_ns
 
     @property
     def timeline_ns(self) -> int:
@@ -304,8 +309,9 @@ def assemble(
         _settle(database, load, settings, warmed)
     if settings.of_engine.extension_bytes:
         volumes.append(scenario.model.placement["extension"])
+    lasts_ns = asked_ns(load, scenario)
     return Assembled(
-        builder, plant, database, load, settings, program, frames, state, warmed, load.span_ns, tuple(volumes),
+        builder, plant, database, load, settings, program, frames, state, warmed, lasts_ns, tuple(volumes),
         clients=None if processor is None else "elsewhere" if processor.pause_ns is None else "here", entry=entry,
     )  # fmt: skip
 
@@ -373,12 +379,23 @@ def cache_state_of(scenario: NamedScenario, load: StatementLoad) -> str:
 
 
 def _until_ns(load: StatementLoad, scenario: NamedScenario) -> int:
-    """Return when nobody starts a transaction any more: clients that go round run for the time of the recording, behind
-    the warm-up.
+    """Return when nobody starts a transaction any more: clients that go round run for the time that is asked, behind
+    the warm-up. Raises ScenarioError where a time is asked and they do not go round.
     """
     replay = scenario.model.replay
-    goes_round = replay.mode == "closed" or (replay.mode == "partly-open" and load.closed)
-    return replay.warmup + load.span_ns if goes_round else NEVER
+    if replay.mode == "closed" or (replay.mode == "partly-open" and load.closed):
+        return replay.warmup + asked_ns(load, scenario)
+    if replay.duration is not None:
+        raise ScenarioError(
+            f"{scenario.name}: replay.duration: transactions of {load.path} come by the clock and end with it; leave it"
+            ' out, or set replay.mode = "closed"'
+        )
+    return NEVER
+
+
+def asked_ns(load: StatementLoad, scenario: NamedScenario) -> int:
+    """Return how long a load is to run: as the scenario says, else as long as was recorded."""
+    return scenario.model.replay.duration or load.span_ns
 
 
 def _fill(

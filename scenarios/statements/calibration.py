@@ -59,7 +59,7 @@ from tiersim.scenarios.statements.settings import recorded_cores, settings_of_lo
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.database.sessions.processors import Costs, scaled
 from tiersim.traces.differences import of_log
-from tiersim.units import NS_PER_MS, NS_PER_S
+from tiersim.units import NS_PER_MS, NS_PER_S, format_ns
 
 #: Reads, and writes of the log, of more time tell nothing of their CPU: of nine cells with caps of reads a simulated
 #: read took 0.3 to 64 % less or more than a recorded one, in the median 2 % (benchmarks/real_postgres), which of such
@@ -774,6 +774,8 @@ def _refuse_changes(scenario: NamedScenario) -> None:
         changed.append(f"replay.load = {replay.load}")
     if replay.clients is not None:
         changed.append(f"replay.clients = {replay.clients}")
+    if replay.duration is not None:
+        changed.append(f"replay.duration = {format_ns(replay.duration)}")
     if changed:
         raise ScenarioError(
             f"{scenario.name}: {changed[0]}: a scenario of the recorded hardware runs the recorded load; leave it out"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tiersim.histogram import coarse_quantiles_ns
 from tiersim.simulator.categories import PERCENTILES, TRANSACTION
 from tiersim.simulator.database.checkpoint.checkpointer import BY_LOG, IDLE
-from tiersim.simulator.database.database_state import HISTORY, Database
+from tiersim.simulator.database.database_state import EVICTED_DIRTY, HISTORY, POLICY, SWEEP, Database
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import bounds
 from tiersim.units import NS_PER_S
@@ -106,6 +106,17 @@ def log_of(database: Database, transactions: int) -> dict[str, Any]:
         "full_page_images": int(log["images"]),
         "sync_mean_ns": int(log["sync_ns"]) / flushes if flushes else None,
         **_flushed(database),
+    }
+
+
+def written_of(database: Database) -> dict[str, int] | None:
+    """Return who wrote how many pages of PostgreSQL's pool in the whole run; None for other engines."""
+    if database.replacement[POLICY] != SWEEP:
+        return None
+    return {
+        "sessions": int(database.pool_state[EVICTED_DIRTY]),
+        "background_writer": int(database.writer["written_pages"].sum()),
+        "checkpoints": sum(int(row["written_pages"]) for row in _rows(database)),
     }
 
 

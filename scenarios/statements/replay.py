@@ -11,7 +11,7 @@ import numpy as np
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
-from tiersim.errors import TraceError
+from tiersim.errors import ScenarioError, TraceError
 from tiersim.parallel import side_by_side
 from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
@@ -60,15 +60,16 @@ from tiersim.simulator.streams import NO_STREAMS, Streams
 from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import of_log, read_counters
-from tiersim.units import NS_PER_US
+from tiersim.units import NS_PER_US, format_ns
 
 #: Receives a finished run and the requests to its volumes; returns False if some of these were not noted.
 Tap = Callable[[Assembled, Metrics], bool]
 #: Engines whose pages InnoDB holds.
 _ON_INNODB = ("mysql", "mariadb")
-#: Clients are through early before this share of the recording's time; what they then do more is so many times what
-#: they seem to need, and no more statements than these. When they will be through shows once they have done this share.
-_THROUGH, _SPARE, _MOST_STATEMENTS = 0.95, 1.1, 2_000_000
+#: Clients are through early before this share of their time; what they then do more is so many times what they seem to
+#: need, and no more statements than these, or than those where a time is asked, each of which takes some 150 bytes.
+#: When they will be through shows once they have done this share.
+_THROUGH, _SPARE, _MOST_STATEMENTS, _MOST_ASKED = 0.95, 1.1, 2_000_000, 40_000_000
 _TOLD = 0.5
 _COUNTED_SAID = (
     "CPU of queries, reads and clients is what they used on the recorded host; where its storage was slower, the extra"
@@ -401,7 +402,7 @@ class _GoingRound:
         return database
 
     def _lay_out(self, database: Database) -> Database:
-        program = self._once.in_rounds(self.rounds, self.assembled.span_ns)
+        program = self._once.in_rounds(self.rounds, self.assembled.load.span_ns)
         database = with_statements(database, program.statements)
         self.assembled = replace(self.assembled, program=program, database=database)
         return database
@@ -423,7 +424,15 @@ def _further_rounds(assembled: Assembled, end_ns: int, rounds: int) -> int:
     if not assembled.stops or end_ns >= _THROUGH * whole_ns or not end_ns:
         return 0
     wanted = math.ceil(_SPARE * rounds * whole_ns / end_ns)
-    return max(min(wanted, _MOST_STATEMENTS // max(len(assembled.load), 1)) - rounds, 0)
+    recorded = max(len(assembled.load), 1)
+    if assembled.is_asked:
+        if wanted * recorded > _MOST_ASKED:
+            raise ScenarioError(
+                f"replay.duration: clients have {wanted * recorded:,} statements to do in {format_ns(whole_ns)}, more"
+                f" than {_MOST_ASKED:,}; ask for less time"
+            )
+        return max(wanted - rounds, 0)
+    return max(min(wanted, _MOST_STATEMENTS // recorded) - rounds, 0)
 
 
 def trace_of(load: StatementLoad) -> dict[str, Any]:

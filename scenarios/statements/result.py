@@ -16,7 +16,15 @@ from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
 from tiersim.scenarios.caveats import ARRIVALS, COMMITS, INNODB, OTHER_READS, PARALLEL, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, data_pages, is_extrapolated
-from tiersim.scenarios.statements.course import Column, Course, checkpoints_of, database_table, impact_of, log_of
+from tiersim.scenarios.statements.course import (
+    Column,
+    Course,
+    checkpoints_of,
+    database_table,
+    impact_of,
+    log_of,
+    written_of,
+)
 from tiersim.scenarios.statements.own_errors import are_commits_unseen, may_keep_waits, uncalibrated_error
 from tiersim.scenarios.statements.programs import OTHERS
 from tiersim.scenarios.statements.recorded_reads import told_reads
@@ -178,6 +186,7 @@ def summarise_statements(
         "checkpoint_impact": None if judged.verdict == "saturated" else impact_of(course),
         "stalls": stalls_of(course.ends_ns, course.from_ns, course.until_ns),
         "log": log_of(assembled.database, transactions),
+        "pages_written": written_of(assembled.database),
         "measured_latency_ns": {},
         "recorded_mean_ns": {} if load.described else {name: one.mean_ns for name, one in load.recorded_means.items()},
         "in_transaction_ns": load.in_transaction_ns,
@@ -289,6 +298,7 @@ def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outc
     # of a load that is no whole number of sessions, what those do that run
     program = assembled.program
     recorded = load.transactions if replay.clients is not None else program.transactions // program.rounds
+    recorded = round(recorded * span_ns / load.span_ns)  # at their pace, over the time that is asked
     stopped = bool((assembled.database.done_ns == 0).any())
     sessions = Sessions(program.sessions, 0, late_ns, stopped=stopped)
     from_ns = assembled.timeline_ns - span_ns  # the warm-up, where the time of the recording comes behind it

@@ -6,7 +6,6 @@ without a cap and a write of the log with fdatasync took before it, how long the
 cell its cap. ``benchmarks/real_postgres`` (``writes.toml``) measures.
 """
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from math import sqrt
@@ -15,7 +14,7 @@ from statistics import mean
 from typing import Any
 
 from tiersim.scenarios.validation.claims import Claim, Experiment
-from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
+from tiersim.scenarios.validation.matrix_cells import Cell, cells_of, repeats_of
 from tiersim.scenarios.validation.pair_figures import FAR, SLOW_APART, Predicted
 from tiersim.scenarios.validation.pairs import LOADS, others_of, results_of
 from tiersim.simulator.result import Result
@@ -23,7 +22,7 @@ from tiersim.traces.samples import big_tables
 from tiersim.units import NS_PER_MS
 
 #: So much may these be off: in percent, and dips in points.
-_OFF_PCT, _TAIL_PCT, _WAL_PCT, _PAGES_PCT, _DIP_POINTS = 10.0, 20.0, 5.0, 15.0, 6.0
+_OFF_PCT, _TAIL_PCT, _WAL_PCT, PAGES_PCT, _DIP_POINTS = 10.0, 20.0, 5.0, 15.0, 6.0
 #: Recorded with sched_switch and sched_wakeup (PostgreSQL 18, 8 clients on 2 processors): updates that take 2.5 to 7
 #: times the median are blocked longer, 40 to 60 % of that while a thread of the kernel that serves the loop device
 #: waits for a processor that server and load generator have.
@@ -43,7 +42,12 @@ def experiment() -> Experiment:
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         big_tables(Path(name))
         cells = cells_of(Path(name))
-        claims = [claim for cell in cells for claim in _of_source(cell, others_of(cell, cells))]
+        claims = [
+            claim
+            for source in cells
+            for target, result in results_from(source, others_of(source, cells))
+            for claim in claims_of(source, target, result)
+        ]
     return Experiment(
         "big-tables",
         "PostgreSQL 18 with tables larger than memory: a device with and without a cap, each from the other",
@@ -58,33 +62,32 @@ def experiment() -> Experiment:
     )
 
 
-def _of_source(source: Cell, targets: Sequence[Cell]) -> Iterator[Claim]:
-    cached_mb = mean(_repeats(source)[0]["device"]["page_cache_mb"])
-    results = results_of(source, targets, ranges=False, changes=[f"engine.os_cache={cached_mb:.0f} MB"])
+def results_from(source: Cell, targets: Sequence[Cell], *changes: str) -> Iterator[tuple[Cell, Result]]:
+    """Yield *targets* with what is predicted of each, with *changes* of its scenario; the page cache is as large as in
+    *source*.
+    """
+    cached_mb = mean(repeats_of(source)[0]["device"]["page_cache_mb"])
+    found = results_of(source, targets, ranges=False, changes=[f"engine.os_cache={cached_mb:.0f} MB", *changes])
     for target in targets:
-        yield from _claims(source, target, results[target.name])
+        yield target, found[target.name]
 
 
-def _repeats(cell: Cell) -> list[Mapping[str, Any]]:
-    found = sorted(cell.folder.parent.glob(f"{cell.name}-*/result.json"))
-    return [json.loads(path.read_text(encoding="utf-8")) for path in found]
-
-
-def _claims(source: Cell, target: Cell, result: Result) -> Iterator[Claim]:
+def claims_of(source: Cell, target: Cell, result: Result) -> Iterator[Claim]:
+    """Compare what is predicted of a cell with the means of its repeats."""
     name = f"{LOADS[target.load]}, from {source.cap} to {target.cap}"
-    found, summary, repeats = Predicted.of(result), result.summary, _repeats(target)
+    found, summary, repeats = Predicted.of(result), result.summary, repeats_of(target)
     spread = f"repeats are {100 * target.figures['spread']:.1f} % apart" if len(repeats) > 1 else ""
     yield Claim(f"{name}: transactions", "per s", target.figures["tps"], found.tps, _OFF_PCT, note=spread)
     yield Claim(f"{name}: mean", "ms", target.figures["mean_ms"], found.mean_ms, _OFF_PCT)
     yield _p95(name, target, found)
     tail_ms = mean(one["quantiles_ms"]["0.99"] for one in repeats)
-    yield _p99(name, tail_ms, summary["latency_ns"]["transaction"]["p99"])
+    yield tail_of(name, tail_ms, summary["latency_ns"]["transaction"]["p99"])
     logged = mean(one["counted"]["pg_stat_wal.wal_bytes"] / one["transactions"] for one in repeats)
     yield Claim(f"{name}: WAL of a transaction", "bytes", logged, summary["log"]["bytes_per_transaction"], _WAL_PCT)
     pages = mean(one["buffers"] for repeat in repeats for one in repeat["checkpoints"] if one["buffers"])
     over = [one for one in summary["checkpoints"] if one["end_ns"] is not None]
     written = mean(one["written_pages"] for one in over) if over else 0.0
-    yield Claim(f"{name}: pages that a checkpoint writes", "pages", pages, written, _PAGES_PCT)
+    yield Claim(f"{name}: pages that a checkpoint writes", "pages", pages, written, PAGES_PCT)
     deep = 100 * (1 - mean(dip for repeat in repeats for dip in repeat["dips"]))
     dip = mean(one["dip_pct"] for one in over) if over else 0.0
     within = (deep - _DIP_POINTS, deep + _DIP_POINTS)
@@ -94,7 +97,7 @@ def _claims(source: Cell, target: Cell, result: Result) -> Iterator[Claim]:
     yield Claim(f"{name}: dip in checkpoints below the mean", "%", deep, dip, 0, within=within, note=note)
 
 
-def _p99(name: str, measured_ms: float, figure: Mapping[str, float | None]) -> Claim:
+def tail_of(name: str, measured_ms: float, figure: Mapping[str, float | None]) -> Claim:
     """Compare the 99th percentile: where it lies between two humps of a run, the ends of its interval."""
     name = f"{name}: p99"
     if figure["value"] is not None:

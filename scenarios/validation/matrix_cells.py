@@ -93,8 +93,19 @@ def cells_of(folder: Path) -> list[Cell]:
     repeats: dict[str, list[tuple[Path, dict[str, Any]]]] = {}
     for path in sorted(folder.glob("*/result.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
-        repeats.setdefault(_REPEAT.sub("", path.parent.name), []).append((path.parent, result))
+        repeats.setdefault(_name(path.parent), []).append((path.parent, result))
     return [_mean(name, found) for name, found in repeats.items()]
+
+
+def repeats_of(cell: Cell) -> list[dict[str, Any]]:
+    """Return what was measured in each repeat of a cell."""
+    found = sorted(cell.folder.parent.glob("*/result.json"))
+    return [json.loads(path.read_text(encoding="utf-8")) for path in found if _name(path.parent) == cell.name]
+
+
+def _name(folder: Path) -> str:
+    """Return the cell that a folder is a repeat of."""
+    return _REPEAT.sub("", folder.name)
 
 
 def _mean(name: str, found: Sequence[tuple[Path, dict[str, Any]]]) -> Cell:

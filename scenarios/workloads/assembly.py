@@ -150,7 +150,7 @@ def built(model: RelationModel, page_bytes: int, station: int) -> Relation:
 def _check(described: Described, scenario: NamedScenario) -> None:
     """Refuse what a scenario says of recordings, and rules for relations and files that the workload does not have."""
     replay, model = scenario.model.replay, described.model
-    for key, kept in (("mode", "partly-open"), ("load", 1.0), ("clients", None), ("think", None)):
+    for key, kept in (("mode", "partly-open"), ("load", 1.0), ("clients", None), ("think", None), ("duration", None)):
         if getattr(replay, key) != kept:
             raise ScenarioError(
                 f"{scenario.name}: replay.{key}: is of recordings; {described.path} says itself who runs what; leave"

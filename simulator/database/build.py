@@ -333,7 +333,7 @@ def add_database(
         starting=np.zeros(host.frames, np.uint8),
         ahead_for=np.zeros(host.frames, np.uint32),
         readers=np.array([host.io_workers, 0, builder.queue()], wide),
-        pool_state=np.array([0, 0, builder.queue(), 0, 0, 0, 0, 0, 0, 0], wide),
+        pool_state=np.array([0, 0, builder.queue(), 0, 0, 0, 0, 0, 0, 0, 0], wide),
         **_lazy_writer(host, pages),
         **_midpoint(builder, host, cleaner),
         **_writer(builder, host),

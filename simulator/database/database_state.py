@@ -236,8 +236,11 @@ READERS_COUNT, READERS_BUSY, READERS_QUEUE = range(3)
 ) = range(12)  # fmt: skip
 #: Places in ``pool_state``: the hand of the sweep, frames that were ever used, the queue of what may start, frames that
 #: were taken so far, laps of the hand, frames in the heap of LRU-2, when it saw a page last, what its time was when the
-#: run began, and how many pages are dirty, and how many frames are in ``free_frames``.
-HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS, DIRTY_PAGES, FREE_FRAMES = range(10)
+#: run began, how many pages are dirty, how many frames are in ``free_frames``, and how many dirty pages who needed a
+#: frame wrote by itself.
+(
+    HAND, UNUSED, READY, TAKEN, LAPS, IN_HEAP, CLOCK_NS, ORIGIN_NS, DIRTY_PAGES, FREE_FRAMES, EVICTED_DIRTY,
+) = range(11)  # fmt: skip
 #: Places in ``replacement``: SWEEP, LRU, LRU2 or MIDPOINT; of LRU-2 its correlated and its retained period; how many
 #: pages a page brings with it while there are frames that were never used.
 POLICY, CORRELATED_NS, RETAINED_NS, RAMP_PAGES = range(4)

@@ -17,6 +17,7 @@ MATRIX = Path(__file__).parent / "matrix.tar.xz"
 SECOND_HOST = Path(__file__).parent / "second-host.tar.xz"
 UNSEEN = Path(__file__).parent / "unseen.tar.xz"
 BIG_TABLES = Path(__file__).parent / "big-tables.tar.xz"
+HALF_HOUR = Path(__file__).parent / "half-hour.tar.xz"
 #: Runs of a real MariaDB; :func:`innodb` unpacks them.
 INNODB = Path(__file__).parent / "innodb.tar.xz"
 #: Runs of a real MariaDB from which others are predicted; :func:`mariadb` unpacks them.
@@ -108,6 +109,13 @@ def big_tables(folder: Path) -> None:
     Recorded for this project by ``benchmarks/real_postgres``.
     """
     _extract(BIG_TABLES.read_bytes(), folder)
+
+
+def half_hour(folder: Path) -> None:
+    """Unpack 2 cells like those of :func:`big_tables` into *folder*: TPC-B for 330 s without a cap, and three times
+    half an hour with one, a checkpoint every 5 minutes (``long.toml``).
+    """
+    _extract(HALF_HOUR.read_bytes(), folder)
 
 
 def innodb(folder: Path) -> None:

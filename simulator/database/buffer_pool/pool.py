@@ -45,6 +45,7 @@ from tiersim.simulator.database.database_state import (
     COUNTED_FROM,
     EVICT_CLEAN_NS,
     EVICT_DIRTY_NS,
+    EVICTED_DIRTY,
     EXTEND,
     FILL,
     NO_RING,
@@ -145,6 +146,7 @@ def _take_frames(p: Plant, d: Database, slot: int, now: int) -> bool:
             d.leaving[frame] = old + 1 if dirty else 0
             if dirty:
                 clean(d, frame)
+                d.pool_state[EVICTED_DIRTY] += 1
                 if d.page_cleaner.size > 0:
                     d.page_cleaner[0]["singles"] += 1
             d.page_of[frame] = page
