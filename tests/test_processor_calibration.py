@@ -29,7 +29,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
 )
 from tiersim.scenarios.calibration.host_time import HostTime
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
-from tiersim.scenarios.statements import calibration, recorded_host
+from tiersim.scenarios.statements import calibration, client_gaps, recorded_host
 from tiersim.simulator.database.sessions.processors import Costs
 
 
@@ -328,7 +328,7 @@ def test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu(
     two statements has four messages; commit and changes cost as much as some more.
     """
     load, model = _transactions(100_000, changing), _model(Loop(reads=1.0, device_ns=20e6, statements=2))
-    found = calibration._by_gaps(load, model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
+    found = client_gaps.costs_by_gaps(load, model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
     assert found is not None
     hot = hot_share(1.0, 0.0, 0.01)
     assert found.client_ns == pytest.approx(hot * 25_000 * (4 + besides) / 2, rel=0.02)
@@ -344,7 +344,7 @@ def test_waits_for_clients_tell_nothing_if_not_counted_or_of_clients_elsewhere_o
     pause_ns: int | None, gap_ns: float | None
 ) -> None:
     model = _model(Loop(reads=1.0, device_ns=20e6), pause_ns)
-    assert calibration._by_gaps(_transactions(gap_ns), model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000) is None
+    assert client_gaps.costs_by_gaps(_transactions(gap_ns), model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000) is None
     assert model.start.least_ns == {}
 
 
@@ -355,17 +355,17 @@ def test_a_session_that_was_left_in_a_transaction_is_no_waiting_client() -> None
     for gap_ns, is_theirs in ((150_000, True), (200_000, False)):
         load, model = _transactions(gap_ns), _model(Loop(reads=1.0, device_ns=20e6, statements=2))
         load.active, load.span_ns = 7.96, 250_000_000
-        found = calibration._by_gaps(load, model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
+        found = client_gaps.costs_by_gaps(load, model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
         assert (found is not None) == is_theirs
 
 
 def test_an_execution_takes_no_less_cpu_than_the_fastest_unless_that_waited_for_a_read() -> None:
     load = _transactions(None)
-    assert calibration._fastest_ns(load, Pace(None, 20e6)) == {"q": 5_000}
-    assert calibration._fastest_ns(load, Pace(None, 4_000)) == {}
-    assert calibration._fastest_ns(load, Pace(None, None)) == {"q": 5_000}
+    assert recorded_host.least_ns_of(load, Pace(None, 20e6)) == {"q": 5_000}
+    assert recorded_host.least_ns_of(load, Pace(None, 4_000)) == {}
+    assert recorded_host.least_ns_of(load, Pace(None, None)) == {"q": 5_000}
     load.physical_reads = np.ones(200)
-    assert calibration._fastest_ns(load, Pace(None, None)) == {}
+    assert recorded_host.least_ns_of(load, Pace(None, None)) == {}
     locked = {"q": 1e9}  # more than it took: what others did
     assert recorded_host.statement_ns(load, Costs(), locked, 1.0) == {"q": 0}
     assert recorded_host.statement_ns(load, Costs(), locked, 1.0, {"q": 5_000}) == {"q": 5_000}
@@ -375,7 +375,7 @@ def test_what_may_be_a_wait_for_others_that_waited_is_half_left_out(monkeypatch:
     """Executions of 5 to 155 us and clients of 300, of which 20 are theirs: in the middle of 25 and 400."""
     load = MagicMock(query=np.array([0, 0]), queries=["q"], duration_ns=np.array([5_000, 155_000]), transactions=2)
     load.__len__.return_value = 2
-    monkeypatch.setattr(calibration, "statement_ns_of", lambda *_: {"q": 100_000})
+    monkeypatch.setattr(recorded_host, "statement_ns_of", lambda *_: {"q": 100_000})
     model = _model(Loop())
     found = replace(_costs(300_000, READ_NS), cpu_range=(0.9, 1.1))
     left = calibration._without_hidden_waits(load, model, found, is_fit=True)

@@ -6,16 +6,20 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER, RESOURCES, Plant
 from tiersim.scenarios.calibration.cpu_and_waits import (
     CLIENT_NS,
     COMMIT_NS,
     LEAST_COMMIT_NS,
+    LOG_NS,
+    READ_NS,
     assumed_client_ns,
 )
 from tiersim.scenarios.calibration.processor import (
     CalibrationRun,
+    Pace,
     ProcessorCosts,
     long_waits_of,
     loop_sessions,
@@ -156,6 +160,40 @@ class RecordedHost:
             statements_per_transaction=int(program.executed.sum()) / program.transactions,
             long_waits=long_waits_of(metrics),
         )
+
+
+def assumed_costs(model: RecordedHost) -> Costs:
+    """Return what reads and writes cost where nothing tells: what the server writes takes as much as what it reads."""
+    costs = model.start.costs
+    return costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=LOG_NS)
+
+
+def least_ns_of(load: StatementLoad, recorded: Pace) -> dict[str, float]:
+    """Return by query how long its fastest execution took, which is no more than its CPU; of those that read nothing:
+    they are faster than a read, or where these were not timed there are fewer reads than executions.
+    """
+    fastest_ns = _fastest(load)
+    calls, reads = (np.bincount(load.query, weights, len(load.queries)) for weights in (None, load.physical_reads))
+    read_nothing = reads < calls if recorded.read_ns is None else fastest_ns < recorded.read_ns
+    found = zip(load.queries, fastest_ns.tolist(), read_nothing.tolist(), strict=True)
+    return {query: took for query, took, is_told in found if is_told}
+
+
+def executed_ns_of(load: StatementLoad, model: RecordedHost, found: ProcessorCosts) -> tuple[float, float]:
+    """Return the CPU in ns of all executions: by what they took in the mean, and if each took as little as the fastest
+    of its query.
+    """
+    calls = np.bincount(load.query, minlength=len(load.queries))
+    own = statement_ns_of(load, found, model.locked_ns)
+    own_ns = np.array([own[query] for query in load.queries], np.float64)
+    return float(calls @ own_ns), float(calls @ np.minimum(_fastest(load), own_ns))
+
+
+def _fastest(load: StatementLoad) -> NDArray[np.int64]:
+    """Return how long the fastest execution of each query took, in ns."""
+    fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
+    np.minimum.at(fastest_ns, load.query, load.duration_ns)
+    return fastest_ns
 
 
 def _locked_ns(program: Program, database: Database) -> dict[str, float]:

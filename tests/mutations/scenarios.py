@@ -249,7 +249,7 @@ SCENARIOS = (
     ),
     Fault(
         "waits-for-others-are-cpu",
-        "scenarios/statements/calibration.py",
+        "scenarios/statements/recorded_host.py",
         "np.minimum(_fastest(load), own_ns)",
         "own_ns",
         "Time that executions waited for rows, and pages, of others is CPU.",
@@ -257,7 +257,7 @@ SCENARIOS = (
     ),
     Fault(
         "commits-cost-nothing-besides",
-        "scenarios/statements/calibration.py",
+        "scenarios/statements/client_gaps.py",
         "found.client_ns * (1 + besides / messages)",
         "found.client_ns",
         "What sessions' waits for their clients leave out of commits and changes costs nothing.",
@@ -265,7 +265,7 @@ SCENARIOS = (
     ),
     Fault(
         "another-session-left-in-a-transaction",
-        "scenarios/statements/calibration.py",
+        "scenarios/statements/client_gaps.py",
         "gaps_ns - gap_ns > idle_ns + _IDLE_NEAR * cycle_ns",
         "False",
         "Time of a session that was left in a transaction is CPU of the clients.",
