@@ -67,7 +67,8 @@ READ_NS = 25_000
 LOG_NS = READ_NS
 #: The most that a calibration on a log without a cap said of it: of PostgreSQL 63 µs, of MariaDB's redo log 70.4.
 MOST_LOG_NS = 71_000
-#: Multiples between which it then lies where it is assumed.
+#: Multiples between which a read, and a write of the log, lie where they are assumed.
+READ_RANGE = READ_RANGE_NS[0] / READ_NS, READ_RANGE_NS[1] / READ_NS
 LOG_RANGE = READ_RANGE_NS[0] / LOG_NS, MOST_LOG_NS / LOG_NS
 #: Processors that others took for more of the time make everything longer than it is.
 _STOLEN = 0.05
@@ -116,9 +117,7 @@ class HostCosts:
     @property
     def read_range(self) -> tuple[float, float]:
         """Multiples between which the CPU of a read lies."""
-        if self.assumed:
-            return READ_RANGE_NS[0] / READ_NS, READ_RANGE_NS[1] / READ_NS
-        return READ_COUNTED_RANGE
+        return READ_RANGE if self.assumed else READ_COUNTED_RANGE
 
 
 def idle_factor(busy: float) -> float:

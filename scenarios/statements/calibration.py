@@ -20,6 +20,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     MOST_LOG_NS,
     READ_COUNTED_RANGE,
     READ_NS,
+    READ_RANGE,
     READ_RANGE_NS,
     UNSEEN_NS,
     UNTIMED_RANGE,
@@ -442,7 +443,6 @@ def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Se
     """
     if not recorded.awake_ns or model.start.pause_ns is None:
         return None
-    lowest, highest = READ_RANGE_NS
     start = replace(model.start, costs=assumed_costs(model), client_ns=CLIENT_NS)
     found = calibrate_processor(replace(recorded, read_ns=None, transactions_per_s=None), start, model.run)
     run = model.run(found)
@@ -462,7 +462,7 @@ def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Se
         recorded=recorded,
         assumed=tuple(said),
         cpu_range=COUNTED_RANGE if run.busy >= _IDLE else AWAKE_RANGE,
-        read_range=(lowest / READ_NS, highest / READ_NS),
+        read_range=READ_RANGE,
         log_range=LOG_RANGE if recorded.log_sync_ns is None else (1.0, 1.0),
     )
     return _with_log_bounded(found, 0.0)
@@ -489,7 +489,7 @@ def _as_fast(model: RecordedHost, recorded: Pace, found: ProcessorCosts) -> Proc
         client_ns=max(found.client_ns, 0 if found.pause_ns is None else model.assumed_client_ns(0.0)),
         costs=found.costs._replace(read_ns=READ_NS),
         cpu_range=ASSUMED_RANGE,
-        read_range=(lowest / READ_NS, highest / READ_NS),
+        read_range=READ_RANGE,
     )
 
 
@@ -511,7 +511,7 @@ def _by_guess(
         client_ns=0 if model.start.pause_ns is None else model.assumed_client_ns(mean_ns),
         assumed=tuple(said),
         cpu_range=UNTIMED_RANGE if found is None else ASSUMED_RANGE,
-        read_range=(lowest / READ_NS, highest / READ_NS),
+        read_range=READ_RANGE,
         log_range=LOG_RANGE if recorded.log_sync_ns is None else (1.0, 1.0),
     )
     run = model.run(start)

@@ -10,8 +10,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     COMMIT_MESSAGES,
     GAPS_RANGE,
     LOG_RANGE,
-    READ_NS,
-    READ_RANGE_NS,
+    READ_RANGE,
     hot_share,
     most_client_ns,
 )
@@ -74,14 +73,13 @@ def costs_by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean
         for executed_ns, times in zip((fastest_ns, took_ns), GAPS_RANGE, strict=True)
     )
     least_us, most_us = ((one + clients_ns) / load.transactions / 1e3 for one in (fastest_ns, took_ns))
-    lowest, highest = READ_RANGE_NS
     return replace(
         found,
         client_ns=round(client_ns),
         recorded=recorded,
         assumed=(_BY_GAPS.format(least_us, most_us),),
         cpu_range=(low, high),
-        read_range=(lowest / READ_NS, highest / READ_NS),
+        read_range=READ_RANGE,
         log_range=LOG_RANGE,
         hot=share * found.hot,
     )
