@@ -258,7 +258,7 @@ SCENARIOS = (
     Fault(
         "commits-cost-nothing-besides",
         "scenarios/statements/client_gaps.py",
-        "found.client_ns * (1 + besides / messages)",
+        "found.client_ns * (1 + besides / _messages(load))",
         "found.client_ns",
         "What sessions' waits for their clients leave out of commits and changes costs nothing.",
         (f"{_CALIBRATION}test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu",),
@@ -266,7 +266,7 @@ SCENARIOS = (
     Fault(
         "another-session-left-in-a-transaction",
         "scenarios/statements/client_gaps.py",
-        "gaps_ns - gap_ns > idle_ns + _IDLE_NEAR * cycle_ns",
+        "gaps_ns - gap_ns > idle_ns + _CLOCKS_APART * cycle_ns",
         "False",
         "Time of a session that was left in a transaction is CPU of the clients.",
         (f"{_CALIBRATION}test_a_session_that_was_left_in_a_transaction_is_no_waiting_client",),
