@@ -29,7 +29,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
 )
 from tiersim.scenarios.calibration.host_time import HostTime
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
-from tiersim.scenarios.statements import calibration, client_gaps, recorded_host
+from tiersim.scenarios.statements import calibration, client_gaps, flush_groups, recorded_host
 from tiersim.simulator.database.sessions.processors import Costs
 
 
@@ -206,6 +206,28 @@ def test_groups_of_commits_tell_what_a_log_costs_that_nobody_timed(groups: float
 
     found = calibrate_processor(Pace(None, None, groups=groups), _costs(0, 0), run)
     assert found.costs.log_io_ns == pytest.approx(log_io_ns, rel=0.03, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("groups", "log_io_ns", "client_ns", "is_bounded"), [(0.8, 50_000, 100_000, False), (0.5, 71_000, 62_210, True)]
+)
+def test_clients_whose_commits_come_back_too_late_for_the_next_flush_take_less(
+    groups: float, log_io_ns: int, client_ns: int, is_bounded: bool
+) -> None:
+    """Commits come 60 us and a client apart, and share a flush of 100 us and its CPU; no log costs more than 71 us."""
+
+    def run(costs: ProcessorCosts) -> CalibrationRun:
+        took_ns = 100_000 + 2 * costs.costs.log_io_ns
+        pace = Pace(None, None, None, took_ns, groups=(60_000 + costs.client_ns) / took_ns)
+        return replace(Loop().run(costs), pace=pace)
+
+    model = _model(Loop())
+    model.run = run
+    found = flush_groups.costs_by_groups(model, _costs(100_000, 0), Pace(None, None, groups=groups))
+    assert found.costs.log_io_ns == pytest.approx(log_io_ns, rel=0.03)
+    assert found.client_ns == pytest.approx(client_ns, abs=3_000)
+    assert [one.startswith("CPU of clients") for one in found.assumed] == [True] * is_bounded
+    assert found.simulated == run(found).pace
 
 
 def test_clients_take_their_least_from_reads() -> None:

@@ -272,6 +272,14 @@ SCENARIOS = (
         (f"{_CALIBRATION}test_a_session_that_was_left_in_a_transaction_is_no_waiting_client",),
     ),
     Fault(
+        "clients-of-late-commits",
+        "scenarios/statements/flush_groups.py",
+        "had > (1 + GROUPS_NEAR) * recorded.groups",
+        "had < 0",
+        "Clients keep what a wait took whose commits come back too late to share as many flushes as were recorded.",
+        (f"{_CALIBRATION}test_clients_whose_commits_come_back_too_late_for_the_next_flush_take_less",),
+    ),
+    Fault(
         "counted-cpu-is-shared",
         "scenarios/statements/replay.py",
         "if are_elsewhere(scenario):",
