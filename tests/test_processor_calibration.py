@@ -455,6 +455,31 @@ def test_what_processors_counted_is_divided_as_it_is_run(monkeypatch: pytest.Mon
         assert 2 * (own_ns + found.client_ns) == pytest.approx(found.hot * 200_000, abs=2)
 
 
+@pytest.mark.parametrize(
+    ("busy", "rate_per_s", "cpu_basis", "client_ns"),
+    [
+        (1.0, 10_000.0, {}, 80_000),
+        (1.3, 10_000.0, {}, 100_000),
+        (0.1, 10_000.0, {}, 0),
+        (1.7, 20_000.0, {}, 100_000),
+        (1.0, 10_000.0, {"q": "execution time minus reads"}, 100_000),
+    ],
+)
+def test_clients_take_no_more_than_processors_did_that_were_not_the_limit(
+    busy: float, rate_per_s: float, cpu_basis: dict[str, str], client_ns: int
+) -> None:
+    """The pace gives a transaction 120 us, 100 of them to its client. Of two processors *busy* ones worked, which is
+    100, 130, 10 and 85 us a transaction; nothing tells if the server did not count what its statements take.
+    """
+    load, model = _transactions(None), _model(Loop(reads=0.0))
+    load.cpu_basis = cpu_basis
+    found = _costs(100_000, 0)
+    recorded, time = Pace(rate_per_s, None), HostTime(2, busy, 0.0, 0.0)
+    bounded = calibration._within_counted(load, model, found, recorded, time)
+    assert bounded.client_ns == client_ns
+    assert ["as the processors did no more" in one for one in bounded.assumed] == [True] * (client_ns < 100_000)
+
+
 def test_reads_and_clients_that_take_more_than_any_are_waits() -> None:
     model = _model(Loop())
     assert calibration._waits(model, _costs(20_000, 40_000), 20_000) == []

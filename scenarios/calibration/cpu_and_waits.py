@@ -36,9 +36,9 @@ COLD_RANGE = (0.3, 2.0)
 #: lose as much. Hosts with less or more than ``_SLICES`` times that were not seen; ``SLICES_RANGE`` is ``COLD_RANGE``
 #: of what is then taken off.
 SLICE_NS, _SLICES, SLICES_RANGE = 11_000, (0.6, 1.6), (0.4, 1.6)
-#: Hosts that are busy for a smaller share of the time are the less told by it: user and system time are divided by the
-#: ticks of a clock, which fall together with those of a throttle. On one that was busy for 1.3 % of the time they left
-#: 3 % of what sessions did to the kernel, where nearly all others say 36 to 60 %.
+#: Hosts that are busy for a smaller share of the time are the less told by it. A choice: user and system time are
+#: divided by the ticks of a clock, which fall together with those of a throttle; on a host that was busy for 1.3 % of
+#: the time they left 3 % of what sessions did to the kernel, where nearly all others say 36 to 60 %.
 _TICKS_TELL = 0.05
 #: The measure of both are hosts that their load keeps busy for at least this share of the time.
 _ALWAYS = 0.9

@@ -72,13 +72,13 @@ from tiersim.units import NS_PER_MS, NS_PER_S
 #: read took 0.3 to 64 % less or more than a recorded one, in the median 2 % (benchmarks/real_postgres), which of such
 #: reads is as much CPU as any.
 _TELLING_MS = 1.0
-#: With fewer flushes of the log a transaction, hardly any waits for one.
-_FLUSHES = 0.1
-#: At 1, commits of InnoDB wait for it.
-_FLUSHING = "innodb_flush_log_at_trx_commit"
+#: With fewer flushes of the log a transaction, hardly any waits for one: a choice.
+_FLUSHES_A_TRANSACTION = 0.1
+#: At 1, commits of InnoDB wait for a flush.
+_FLUSHES_AT_COMMIT = "innodb_flush_log_at_trx_commit"
 #: Sessions that are awake work, or wait for processors, for at least such a share of that time; else they mostly wait
-#: for what is not described well enough.
-_OF_AWAKE = 0.1
+#: for what is not described well enough. A choice.
+_SHARE_OF_AWAKE = 0.1
 _TOO_SLOW = (
     "the CPU cost of a read comes out as {:,} ns, less than any storage needs: the described device reads more slowly"
     " than the recorded one"
@@ -107,8 +107,9 @@ _COUNTED_CLIENT = (
     "CPU of clients: {:,.0f} µs a statement, as the processors did no more; the recording's pace gives {:,.0f} µs:"
     " sessions also waited for something else"
 )
-#: Processors that are busy for more of the time limit the load. MariaDB's updates kept them busy for 0.67 to 0.73 of
-#: it, with a binary log 0.59; lookups and longer transactions for 0.84 to 1 (benchmarks/real_mysql; innodb-cells).
+#: Processors that are busy for a larger share of the time limit the load. A choice between what MariaDB's loads kept
+#: them busy for: updates for 0.67 to 0.73 of it, with a binary log 0.59; lookups and longer transactions for 0.84 to 1
+#: (benchmarks/real_mysql; innodb-cells).
 _PACE_TELLS = 0.8
 _NO_LOG = (
     "The described log device is too fast: a recorded WAL write took {:,.0f} µs longer than a simulated one, and CPU"
@@ -126,10 +127,10 @@ _UNSEEN = (
 )
 #: A device that carries so many more transactions than ran was not their limit; where processors are busy for a smaller
 #: share of the time, only if it carries clearly more: else what it lacks of their time is no CPU, for of idle
-#: processors a little more time is much more work.
+#: processors a little more time is much more work. All three are choices.
 _SLACK, _IDLE, _IDLE_SLACK = 0.02, 0.3, 0.15
-#: A log that took longer than described by less than this share took as long: one log took 108 to 145 µs in cells of
-#: one server (benchmarks/real_postgres), and a mean of 4.9 ms tells nothing of 0.05.
+#: A log that took longer than described by less than this share took as long. A choice: one log took 108 to 145 µs in
+#: cells of one server (benchmarks/real_postgres), and a mean of 4.9 ms tells nothing of 0.05.
 _LOG_SPREAD = 0.05
 
 
@@ -164,9 +165,10 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
 
 def _pace_of(load: StatementLoad) -> Pace:
     """Return how fast a load was recorded to run; groups of commits where these waited for a flush of the log."""
-    groups = of_log(load.counters.found, "groups") / max(load.transactions, 1)
-    waits = str(with_variables(load.manifest, load.counters.found).host.get(_FLUSHING, 1)) == "1"
-    return replace(recorded_pace(load.counters.found), groups=groups if waits and groups >= _FLUSHES else None)
+    found = load.counters.found
+    groups = of_log(found, "groups") / max(load.transactions, 1)
+    waits = str(with_variables(load.manifest, found).host.get(_FLUSHES_AT_COMMIT, 1)) == "1"
+    return replace(recorded_pace(found), groups=groups if waits and groups >= _FLUSHES_A_TRANSACTION else None)
 
 
 def costs_of_recording(
@@ -409,7 +411,7 @@ def _waits_for_log(load: StatementLoad, recorded: Pace) -> bool:
     """Tell whether transactions wait for a log that is so slow that their time does not tell what they cost."""
     if (recorded.log_sync_ns or 0.0) <= _TELLING_MS * NS_PER_MS:
         return False
-    return recorded_flushes(load.counters.found) >= _FLUSHES * load.transactions
+    return recorded_flushes(load.counters.found) >= _FLUSHES_A_TRANSACTION * load.transactions
 
 
 def _without_hidden_waits(
@@ -449,7 +451,7 @@ def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Se
     awake_ns = run.pace.awake_ns or 0.0
     if (
         abs(awake_ns / recorded.awake_ns - 1) > MEAN_TOLERANCE_PCT / 100
-        or run.cpu_ns * run.sessions / run.cores < _OF_AWAKE * awake_ns
+        or run.cpu_ns * run.sessions / run.cores < _SHARE_OF_AWAKE * awake_ns
         or _waits_of_clients(model, found, mean_ns)
     ):
         return None

@@ -272,6 +272,14 @@ SCENARIOS = (
         (f"{_CALIBRATION}test_a_session_that_was_left_in_a_transaction_is_no_waiting_client",),
     ),
     Fault(
+        "clients-take-more-than-was-counted",
+        "scenarios/statements/calibration.py",
+        "client_ns = round(found.client_ns - max(min(more_ns, found.client_ns), 0.0))",
+        "client_ns = found.client_ns",
+        "Clients keep CPU that the processors were counted not to have worked.",
+        (f"{_CALIBRATION}test_clients_take_no_more_than_processors_did_that_were_not_the_limit",),
+    ),
+    Fault(
         "clients-of-late-commits",
         "scenarios/statements/flush_groups.py",
         "had > (1 + GROUPS_NEAR) * recorded.groups",
