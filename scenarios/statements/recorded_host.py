@@ -1,4 +1,6 @@
-"""The load on a model of the recorded hardware, run with one guess of its costs after the other."""
+"""The load on a model of the recorded hardware, run with one guess of its costs after the other; and what of these is
+known, or assumed, before any run.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER, RESOURCES, Plant
 from tiersim.scenarios.calibration.cpu_and_waits import (
@@ -30,7 +31,7 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Shared, assemble, cache_state_of, charge_upkeep
 from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.scenarios.statements.settings import settings_of_load
-from tiersim.scenarios.statements.statement_load import StatementLoad, begins
+from tiersim.scenarios.statements.statement_load import StatementLoad, begins, fastest_ns_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
@@ -172,7 +173,7 @@ def least_ns_of(load: StatementLoad, recorded: Pace) -> dict[str, float]:
     """Return by query how long its fastest execution took, which is no more than its CPU; of those that read nothing:
     they are faster than a read, or where these were not timed there are fewer reads than executions.
     """
-    fastest_ns = _fastest(load)
+    fastest_ns = fastest_ns_of(load)
     calls, reads = (np.bincount(load.query, weights, len(load.queries)) for weights in (None, load.physical_reads))
     read_nothing = reads < calls if recorded.read_ns is None else fastest_ns < recorded.read_ns
     found = zip(load.queries, fastest_ns.tolist(), read_nothing.tolist(), strict=True)
@@ -186,14 +187,7 @@ def executed_ns_of(load: StatementLoad, model: RecordedHost, found: ProcessorCos
     calls = np.bincount(load.query, minlength=len(load.queries))
     own = statement_ns_of(load, found, model.locked_ns)
     own_ns = np.array([own[query] for query in load.queries], np.float64)
-    return float(calls @ own_ns), float(calls @ np.minimum(_fastest(load), own_ns))
-
-
-def _fastest(load: StatementLoad) -> NDArray[np.int64]:
-    """Return how long the fastest execution of each query took, in ns."""
-    fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
-    np.minimum.at(fastest_ns, load.query, load.duration_ns)
-    return fastest_ns
+    return float(calls @ own_ns), float(calls @ np.minimum(fastest_ns_of(load), own_ns))
 
 
 def _locked_ns(program: Program, database: Database) -> dict[str, float]:

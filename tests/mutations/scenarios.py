@@ -250,7 +250,7 @@ SCENARIOS = (
     Fault(
         "waits-for-others-are-cpu",
         "scenarios/statements/recorded_host.py",
-        "np.minimum(_fastest(load), own_ns)",
+        "np.minimum(fastest_ns_of(load), own_ns)",
         "own_ns",
         "Time that executions waited for rows, and pages, of others is CPU.",
         (f"{_CALIBRATION}test_what_may_be_a_wait_for_others_that_waited_is_half_left_out",),
