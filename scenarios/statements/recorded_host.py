@@ -37,14 +37,13 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import new_metrics
+from tiersim.traces.readers.mysql.settings import INNODB_ENGINES
 from tiersim.traces.schema import DATA_READ
 
 #: So many executions of all sessions tell how fast a load runs; of 8 sessions 10,000 each.
 _EXECUTIONS = 80_000
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 READS = 0.01
-#: Engines whose CPU and time of a statement have its commit in them, or that of a COMMIT.
-_COMMITS_WITHIN = ("mysql", "mariadb")
 _COLUMNS = (
     "session",
     "transaction",
@@ -105,7 +104,8 @@ class RecordedHost:
             pause_ns,
         )
         self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
-        within = load.manifest.host.get("engine") in _COMMITS_WITHIN
+        # their CPU and time of a statement have its commit in them, or that of a COMMIT
+        within = load.manifest.host.get("engine") in INNODB_ENGINES
         self._commits = 0.0 if within else load.commits / max(len(load), 1)  # a statement
         self._load = load
         self._assembled = assemble(load, scenario, self.start, shared=shared)

@@ -60,12 +60,11 @@ from tiersim.simulator.streams import NO_STREAMS, Streams
 from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import of_log, read_counters
+from tiersim.traces.readers.mysql.settings import INNODB_ENGINES
 from tiersim.units import NS_PER_US
 
 #: Receives a finished run and the requests to its volumes; returns False if some of these were not noted.
 Tap = Callable[[Assembled, Metrics], bool]
-#: Engines whose pages InnoDB holds.
-_ON_INNODB = ("mysql", "mariadb")
 #: Clients are through early before this share of the recording's time; what they then do more is so many times what
 #: they seem to need, and no more statements than these. When they will be through shows once they have done this share.
 _THROUGH, _SPARE, _MOST_STATEMENTS = 0.95, 1.1, 2_000_000
@@ -108,7 +107,7 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     does not. Raises TraceError naming what is lacking.
     """
     manifest = Bundle(path).manifest
-    if manifest.host.get("engine") in _ON_INNODB:
+    if manifest.host.get("engine") in INNODB_ENGINES:
         return _load_of_innodb(path, seed)
     if manifest.host.get("engine") == "sqlserver":
         return _load_of_sql_server(path, manifest, recorded_on)
