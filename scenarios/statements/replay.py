@@ -47,7 +47,6 @@ from tiersim.scenarios.statements.statement_load import (
     in_sessions,
     read_load,
     recorded_statements,
-    texts_of,
 )
 from tiersim.scenarios.tails import with_tails
 from tiersim.simulator.categories import COUNT, FIRST_CLASS
@@ -61,6 +60,7 @@ from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import of_log, read_counters
 from tiersim.traces.readers.mysql.settings import INNODB_ENGINES
+from tiersim.traces.statistics import texts_of_queries
 from tiersim.units import NS_PER_US
 
 #: Receives a finished run and the requests to its volumes; returns False if some of these were not noted.
@@ -148,7 +148,7 @@ def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenar
     lacks = [lack for lack, is_known in zip(_LACKS, known, strict=True) if not is_known]
     if lacks or table is None or pool_bytes is None:
         raise TraceError(f"{path}: holds {'; '.join(lacks)}")
-    texts, left_out = texts_of(path), manifest.statements - len(table)
+    texts, left_out = texts_of_queries(path), manifest.statements - len(table)
     table = in_sessions(table, texts)
     changing = changing_queries(table.words["query"], texts, table.columns)
     commits = committing(table.columns["session"], table.columns["transaction"], changing[table.columns["query"]])

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +47,7 @@ from tiersim.traces.differences import Counters, Differences, of_log, of_upkeep
 from tiersim.traces.holes import quiet_starts
 from tiersim.traces.query_text import tokens
 from tiersim.traces.schema import DATA_READ, LOG_WRITE, NOT_KNOWN, PURPOSES
-from tiersim.traces.statistics import Table, read_queries, read_statements
+from tiersim.traces.statistics import Table, read_queries, read_statements, texts_of_queries
 from tiersim.units import NS_PER_MS, NS_PER_S, format_ns
 
 Column = NDArray[np.int64]
@@ -309,7 +308,7 @@ def read_load(
         dirtied = synthesis.pages_dirtied[np.argsort(table.columns["session"], kind="stable")]
     columns = dict(in_sessions(table, {}).columns if files is None else table.columns)
     queries = tuple(table.words["query"])
-    texts = texts_of(path)
+    texts, counted_texts = texts_of_queries(path), texts_of_queries(path, "entity")
     manifest = Bundle(path).manifest
     page_bytes = int(manifest.host.get("page_bytes", 8192))
     entries: tuple[IndexEntries, ...] = ()
@@ -317,7 +316,7 @@ def read_load(
     parallel = None if files is None else said_of_parallel(queries, columns)
     if files is None:
         record_bytes, image_bytes = log_volume(counters, page_bytes)
-        entries = index_entries(counters.found, fitted, _texts_by_entity(path))
+        entries = index_entries(counters.found, fitted, counted_texts)
         asked, said = asked_of(counters.found, fitted, queries, texts, columns, dirtied, record_bytes)
         said += said_of(fitted.tables, entries)
         upkeep = upkeep_of(counters.found, page_bytes)
@@ -342,7 +341,7 @@ def read_load(
     if unknown.any():
         said.append(f"CPU time of {int(unknown.sum()):,} executions is unknown and assumed to be 0")
     span_ns = int((columns["time_ns"] + duration_ns).max()) - first_ns
-    active, inside_ns = _active(counters.found, span_ns, _texts_by_entity(path))
+    active, inside_ns = _active(counters.found, span_ns, counted_texts)
     quiet_ns = quiet_starts(columns["time_ns"]) if synthesis is None else min(synthesis.quiet_ns, span_ns)
     untracked = [] if active is None or synthesis is None or not synthesis.closed else _untracked(counters.found)
     said += untracked
@@ -466,20 +465,6 @@ def _untracked(found: Differences) -> list[str]:
 def is_checkpoint(text: str | None) -> bool:
     """Tell whether a statement is a CHECKPOINT."""
     return text is not None and next((word for _, word in tokens(text)), "").lower() == "checkpoint"
-
-
-def texts_of(path: Path) -> dict[str, str]:
-    """Return the texts of queries, where they are known."""
-    queries = read_queries(path)
-    pairs: Any = zip(queries.texts("query"), queries.texts("text"), strict=True)
-    return {query: text for query, text in pairs if query is not None and text is not None}
-
-
-def _texts_by_entity(path: Path) -> dict[str, str]:
-    """Return the texts of queries by what counters call them, where they are known."""
-    queries = read_queries(path)
-    pairs: Any = zip(queries.texts("entity"), queries.texts("text"), strict=True)
-    return {entity: text for entity, text in pairs if entity is not None and text is not None}
 
 
 #: Images of pages that statements which change nothing put into the log, for each of them: more are said.
