@@ -148,9 +148,7 @@ def in_sessions(table: Table, texts: Mapping[str, str]) -> Table:
 
 def committing(session: Column, transaction: Column, changes: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Tell which executions, in order, end a transaction that *changes* rows."""
-    begins = np.ones(len(session), np.bool_)
-    begins[1:] = (np.diff(session) != 0) | (np.diff(transaction) != 0)
-    first = np.flatnonzero(begins)
+    first = np.flatnonzero(begins(session, transaction))
     found = np.zeros(len(session), np.bool_)
     if len(first):
         found[np.append(first[1:], len(session)) - 1] = np.logical_or.reduceat(changes, first)
@@ -227,8 +225,7 @@ class StatementLoad:
     @cached_property
     def commits(self) -> int:
         """Count the transactions that an execution makes durable."""
-        durable = np.array([one.durable for one in self.asked])[self.query]
-        return int(np.logical_or.reduceat(durable, np.flatnonzero(begins(self.session, self.transaction))).sum())
+        return int(np.count_nonzero(_making_durable(self)))
 
     @cached_property
     def changing(self) -> int:
@@ -726,12 +723,12 @@ def _recorded_means(load: StatementLoad) -> dict[str, RecordedMean]:
     if mean_ms:
         read_each = float(load.physical_reads.sum()) / load.transactions
         found[TRANSACTIONS] = RecordedMean(load.transactions, float(mean_ms) * NS_PER_MS, read_each)
-    durable = _making_durable(load)
-    if durable.any():
-        found[COMMIT] = RecordedMean(int(durable.sum()), float(load.duration_ns[durable].mean()), None)
-    others = load.query[~durable]
+    commits = _waiting_commits(load)
+    if commits.any():
+        found[COMMIT] = RecordedMean(int(commits.sum()), float(load.duration_ns[commits].mean()), None)
+    others = load.query[~commits]
     calls = np.bincount(others, minlength=len(load.queries))
-    took_ns, read = (np.bincount(others, of[~durable], len(calls)) for of in (load.duration_ns, load.physical_reads))
+    took_ns, read = (np.bincount(others, of[~commits], len(calls)) for of in (load.duration_ns, load.physical_reads))
     for code, query in enumerate(load.queries):
         if calls[code] and not is_checkpoint(load.texts.get(query)):  # whose work is the checkpointer's
             reads = None if load.pages_read is not None else float(read[code] / calls[code])
@@ -742,18 +739,20 @@ def _recorded_means(load: StatementLoad) -> dict[str, RecordedMean]:
 
 
 def _making_durable(load: StatementLoad) -> NDArray[np.bool_]:
+    """Tell which executions end a transaction that makes its log durable."""
+    durable = np.array([one.durable for one in load.asked])
+    return committing(load.session, load.transaction, durable[load.query])
+
+
+def _waiting_commits(load: StatementLoad) -> NDArray[np.bool_]:
     """Tell which executions are a COMMIT that waits for the log, which runs count apart from those that do not.
 
     None of PostgreSQL's: what it counts of a COMMIT ends before that.
     """
     found = np.zeros(len(load), np.bool_)
-    if load.logical_reads is None:
-        return found
-    first = np.flatnonzero(begins(load.session, load.transaction))
-    last = np.append(first[1:], len(load)) - 1
-    durable = np.array([one.durable for one in load.asked])[load.query]
-    commits = np.array([role_of(load.texts.get(query, "")) is Role.COMMITS for query in load.queries])
-    found[last] = np.logical_or.reduceat(durable, first) & commits[load.query[last]]
+    if load.logical_reads is not None:
+        commits = np.array([role_of(load.texts.get(query, "")) is Role.COMMITS for query in load.queries])
+        found |= _making_durable(load) & commits[load.query]
     return found
 
 
