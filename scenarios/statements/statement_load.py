@@ -362,9 +362,7 @@ def read_load(
         asked=asked,
         image_bytes=image_bytes,
         fitted=fitted,
-        pool_bytes=pool_bytes
-        or manifest.buffer_pool_bytes
-        or fitted.frames * int(manifest.host.get("page_bytes", 8192)),
+        pool_bytes=pool_bytes or manifest.buffer_pool_bytes or fitted.frames * page_bytes,
         pages_read=None if files is None or files.by_statement else files.pages_read,
         span_ns=span_ns,
         commit_wait_ns=_commit_wait_ns(counters.found, queries, texts, columns),
