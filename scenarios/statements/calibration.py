@@ -1,5 +1,10 @@
-"""What the statements of a recorded load cost the processors: from what these did, or from a model of the recorded
-hardware that runs as fast as was recorded.
+"""What the statements of a recorded load cost the processors, by the first of these that a recording tells:
+
+1. Their CPU, recorded with each statement (SQL Server).
+2. What the processors of the host did, where it is known for whom they worked.
+3. How fast the load ran: a model of the recorded hardware runs as fast. Slow storage hides what statements cost; then
+   waits for clients tell (:mod:`.client_gaps`). Clients take no more than the processors were counted to do, for
+   whomever, nor so much that InnoDB's commits come back too late to share a flush (:mod:`.flush_groups`).
 """
 
 from collections.abc import Mapping, Sequence
