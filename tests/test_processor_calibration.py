@@ -29,7 +29,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
 )
 from tiersim.scenarios.calibration.host_time import HostTime
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
-from tiersim.scenarios.statements import calibration, recorded_host
+from tiersim.scenarios.statements import calibration, client_gaps, flush_groups, recorded_host
 from tiersim.simulator.database.sessions.processors import Costs
 
 
@@ -208,6 +208,28 @@ def test_groups_of_commits_tell_what_a_log_costs_that_nobody_timed(groups: float
     assert found.costs.log_io_ns == pytest.approx(log_io_ns, rel=0.03, abs=1)
 
 
+@pytest.mark.parametrize(
+    ("groups", "log_io_ns", "client_ns", "is_bounded"), [(0.8, 50_000, 100_000, False), (0.5, 71_000, 62_210, True)]
+)
+def test_clients_whose_commits_come_back_too_late_for_the_next_flush_take_less(
+    groups: float, log_io_ns: int, client_ns: int, is_bounded: bool
+) -> None:
+    """Commits come 60 us and a client apart, and share a flush of 100 us and its CPU; no log costs more than 71 us."""
+
+    def run(costs: ProcessorCosts) -> CalibrationRun:
+        took_ns = 100_000 + 2 * costs.costs.log_io_ns
+        pace = Pace(None, None, None, took_ns, groups=(60_000 + costs.client_ns) / took_ns)
+        return replace(Loop().run(costs), pace=pace)
+
+    model = _model(Loop())
+    model.run = run
+    found = flush_groups.costs_by_groups(model, _costs(100_000, 0), Pace(None, None, groups=groups))
+    assert found.costs.log_io_ns == pytest.approx(log_io_ns, rel=0.03)
+    assert found.client_ns == pytest.approx(client_ns, abs=3_000)
+    assert [one.startswith("CPU of clients") for one in found.assumed] == [True] * is_bounded
+    assert found.simulated == run(found).pace
+
+
 def test_clients_take_their_least_from_reads() -> None:
     """Half a read a statement: what clients take more, two reads take less; as many transactions end as before."""
     loop = Loop(device_ns=0)
@@ -328,7 +350,7 @@ def test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu(
     two statements has four messages; commit and changes cost as much as some more.
     """
     load, model = _transactions(100_000, changing), _model(Loop(reads=1.0, device_ns=20e6, statements=2))
-    found = calibration._by_gaps(load, model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
+    found = client_gaps.costs_by_gaps(load, model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
     assert found is not None
     hot = hot_share(1.0, 0.0, 0.01)
     assert found.client_ns == pytest.approx(hot * 25_000 * (4 + besides) / 2, rel=0.02)
@@ -344,7 +366,7 @@ def test_waits_for_clients_tell_nothing_if_not_counted_or_of_clients_elsewhere_o
     pause_ns: int | None, gap_ns: float | None
 ) -> None:
     model = _model(Loop(reads=1.0, device_ns=20e6), pause_ns)
-    assert calibration._by_gaps(_transactions(gap_ns), model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000) is None
+    assert client_gaps.costs_by_gaps(_transactions(gap_ns), model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000) is None
     assert model.start.least_ns == {}
 
 
@@ -355,17 +377,17 @@ def test_a_session_that_was_left_in_a_transaction_is_no_waiting_client() -> None
     for gap_ns, is_theirs in ((150_000, True), (200_000, False)):
         load, model = _transactions(gap_ns), _model(Loop(reads=1.0, device_ns=20e6, statements=2))
         load.active, load.span_ns = 7.96, 250_000_000
-        found = calibration._by_gaps(load, model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
+        found = client_gaps.costs_by_gaps(load, model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
         assert (found is not None) == is_theirs
 
 
 def test_an_execution_takes_no_less_cpu_than_the_fastest_unless_that_waited_for_a_read() -> None:
     load = _transactions(None)
-    assert calibration._fastest_ns(load, Pace(None, 20e6)) == {"q": 5_000}
-    assert calibration._fastest_ns(load, Pace(None, 4_000)) == {}
-    assert calibration._fastest_ns(load, Pace(None, None)) == {"q": 5_000}
+    assert recorded_host.least_ns_of(load, Pace(None, 20e6)) == {"q": 5_000}
+    assert recorded_host.least_ns_of(load, Pace(None, 4_000)) == {}
+    assert recorded_host.least_ns_of(load, Pace(None, None)) == {"q": 5_000}
     load.physical_reads = np.ones(200)
-    assert calibration._fastest_ns(load, Pace(None, None)) == {}
+    assert recorded_host.least_ns_of(load, Pace(None, None)) == {}
     locked = {"q": 1e9}  # more than it took: what others did
     assert recorded_host.statement_ns(load, Costs(), locked, 1.0) == {"q": 0}
     assert recorded_host.statement_ns(load, Costs(), locked, 1.0, {"q": 5_000}) == {"q": 5_000}
@@ -375,7 +397,7 @@ def test_what_may_be_a_wait_for_others_that_waited_is_half_left_out(monkeypatch:
     """Executions of 5 to 155 us and clients of 300, of which 20 are theirs: in the middle of 25 and 400."""
     load = MagicMock(query=np.array([0, 0]), queries=["q"], duration_ns=np.array([5_000, 155_000]), transactions=2)
     load.__len__.return_value = 2
-    monkeypatch.setattr(calibration, "statement_ns_of", lambda *_: {"q": 100_000})
+    monkeypatch.setattr(recorded_host, "statement_ns_of", lambda *_: {"q": 100_000})
     model = _model(Loop())
     found = replace(_costs(300_000, READ_NS), cpu_range=(0.9, 1.1))
     left = calibration._without_hidden_waits(load, model, found, is_fit=True)
@@ -431,6 +453,31 @@ def test_what_processors_counted_is_divided_as_it_is_run(monkeypatch: pytest.Mon
         own_ns = recorded_host.statement_ns_of(load, found, {})["q"]
         assert own_ns == least_ns.get("q", 0.0)
         assert 2 * (own_ns + found.client_ns) == pytest.approx(found.hot * 200_000, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("busy", "rate_per_s", "cpu_basis", "client_ns"),
+    [
+        (1.0, 10_000.0, {}, 80_000),
+        (1.3, 10_000.0, {}, 100_000),
+        (0.1, 10_000.0, {}, 0),
+        (1.7, 20_000.0, {}, 100_000),
+        (1.0, 10_000.0, {"q": "execution time minus reads"}, 100_000),
+    ],
+)
+def test_clients_take_no_more_than_processors_did_that_were_not_the_limit(
+    busy: float, rate_per_s: float, cpu_basis: dict[str, str], client_ns: int
+) -> None:
+    """The pace gives a transaction 120 us, 100 of them to its client. Of two processors *busy* ones worked, which is
+    100, 130, 10 and 85 us a transaction; nothing tells if the server did not count what its statements take.
+    """
+    load, model = _transactions(None), _model(Loop(reads=0.0))
+    load.cpu_basis = cpu_basis
+    found = _costs(100_000, 0)
+    recorded, time = Pace(rate_per_s, None), HostTime(2, busy, 0.0, 0.0)
+    bounded = calibration._within_counted(load, model, found, recorded, time)
+    assert bounded.client_ns == client_ns
+    assert ["as the processors did no more" in one for one in bounded.assumed] == [True] * (client_ns < 100_000)
 
 
 def test_reads_and_clients_that_take_more_than_any_are_waits() -> None:

@@ -180,6 +180,15 @@ def read_queries(folder: Path) -> Table:
     return read_table(part_of(folder, QUERIES), QUERY_COLUMNS)
 
 
+def texts_of_queries(folder: Path, by: str = "query") -> dict[str, str]:
+    """Return the texts of queries of the bundle in *folder*, where they are known, *by* another column: ``entity`` is
+    what counters call them. Raises TraceError.
+    """
+    table = read_queries(folder)
+    pairs = zip(table.texts(by), table.texts("text"), strict=True)
+    return {key: text for key, text in pairs if key is not None and text is not None}
+
+
 NAME = "statistics.parquet"
 PARTS = "statistics"
 #: What one entity says in one snapshot: numbers by the names of counters and gauges, texts by theirs.

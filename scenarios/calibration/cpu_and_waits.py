@@ -36,9 +36,9 @@ COLD_RANGE = (0.3, 2.0)
 #: lose as much. Hosts with less or more than ``_SLICES`` times that were not seen; ``SLICES_RANGE`` is ``COLD_RANGE``
 #: of what is then taken off.
 SLICE_NS, _SLICES, SLICES_RANGE = 11_000, (0.6, 1.6), (0.4, 1.6)
-#: Hosts that are busy for a smaller share of the time are the less told by it: user and system time are divided by the
-#: ticks of a clock, which fall together with those of a throttle. On one that was busy for 1.3 % of the time they left
-#: 3 % of what sessions did to the kernel, where nearly all others say 36 to 60 %.
+#: Hosts that are busy for a smaller share of the time are the less told by it. A choice: user and system time are
+#: divided by the ticks of a clock, which fall together with those of a throttle; on a host that was busy for 1.3 % of
+#: the time they left 3 % of what sessions did to the kernel, where nearly all others say 36 to 60 %.
 _TICKS_TELL = 0.05
 #: The measure of both are hosts that their load keeps busy for at least this share of the time.
 _ALWAYS = 0.9
@@ -67,7 +67,8 @@ READ_NS = 25_000
 LOG_NS = READ_NS
 #: The most that a calibration on a log without a cap said of it: of PostgreSQL 63 µs, of MariaDB's redo log 70.4.
 MOST_LOG_NS = 71_000
-#: Multiples between which it then lies where it is assumed.
+#: Multiples between which a read, and a write of the log, lie where they are assumed.
+READ_RANGE = READ_RANGE_NS[0] / READ_NS, READ_RANGE_NS[1] / READ_NS
 LOG_RANGE = READ_RANGE_NS[0] / LOG_NS, MOST_LOG_NS / LOG_NS
 #: Processors that others took for more of the time make everything longer than it is.
 _STOLEN = 0.05
@@ -116,9 +117,7 @@ class HostCosts:
     @property
     def read_range(self) -> tuple[float, float]:
         """Multiples between which the CPU of a read lies."""
-        if self.assumed:
-            return READ_RANGE_NS[0] / READ_NS, READ_RANGE_NS[1] / READ_NS
-        return READ_COUNTED_RANGE
+        return READ_RANGE if self.assumed else READ_COUNTED_RANGE
 
 
 def idle_factor(busy: float) -> float:

@@ -22,7 +22,7 @@ from tiersim.scenarios.statements.queries import changes_rows
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import Counters, SnapshotStep, Stepping
 from tiersim.traces.query_text import NamedTables, tokens
-from tiersim.traces.statistics import Snapshot, Values, read_queries
+from tiersim.traces.statistics import Snapshot, Values, texts_of_queries
 
 #: Entries of an inner page: of an INT key 13 to 14 bytes each, of a BIGINT 17 to 18.
 _INNER_ENTRIES = 1000
@@ -70,9 +70,7 @@ class InnoDBCounters:
 
     def __post_init__(self) -> None:
         """Read the texts of queries."""
-        queries = read_queries(self.path)
-        pairs = zip(queries.texts("entity"), queries.texts("text"), strict=True)
-        self.texts = {entity: text for entity, text in pairs if entity is not None and text is not None}
+        self.texts = texts_of_queries(self.path, "entity")
 
     def with_pages(self, snapshot: Snapshot) -> Snapshot:
         """Return a snapshot with pages of queries and tables, without the recorder's queries."""

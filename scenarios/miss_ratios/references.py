@@ -11,7 +11,7 @@ from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle, Requests
 from tiersim.traces.references import NAME, ReferenceTable
 from tiersim.traces.schema import LOG_WRITE, OPERATIONS, READ, REFERENCE_KINDS, WRITE
-from tiersim.traces.statistics import read_queries, read_statements
+from tiersim.traces.statistics import read_statements, texts_of_queries
 from tiersim.units import format_bytes
 
 Codes = NDArray[np.int32]
@@ -205,10 +205,5 @@ class PageStream:
     def _query_of_statement(self) -> tuple[Codes, list[str], dict[str, str]]:
         """Return the code of each statement's query, the queries by code, and their texts."""
         statements = read_statements(self._bundle.path, ("query",))
-        table = read_queries(self._bundle.path)
-        texts = {
-            query: text
-            for query, text in zip(table.texts("query"), table.texts("text"), strict=True)
-            if query is not None and text is not None
-        }
+        texts = texts_of_queries(self._bundle.path)
         return statements.columns["query"].astype(np.int32), list(statements.words["query"]), texts

@@ -35,12 +35,8 @@ from tiersim.units import format_bytes
 
 #: Places for requests that a run begins with; there are more when it needs them.
 _SLOTS = 1024
-
-
 #: Programs that are kept for the next run, which often asks for the same.
 _MOST_PROGRAMS = 3
-
-
 #: What decides how a pool is filled; of demands these fields do; what each session does, unless all do the same.
 _ASKED = (
     "first_demand", "rows", "ordered", "next_index", "first_level", "level_pages", "first_moved", "moved_rank",
@@ -72,12 +68,8 @@ _HELD = (
     "changed_rank",
     "changes",
 )
-
-
 #: And of the row of the page cache, beside its blocks.
 _HELD_OF_CACHE = ("used", "dirty", "filled_ns", "filled_read_bytes", "filled_read_hit_bytes")
-
-
 #: Pools are remembered up to so many bytes together, and the last one whatever it takes.
 _MOST_BYTES = 256 << 20
 

@@ -1,29 +1,31 @@
-"""What the statements of a recorded load cost the processors: from what these did, or from a model of the recorded
-hardware that runs as fast as was recorded.
+"""What the statements of a recorded load cost the processors, by the first of these that a recording tells:
+
+1. Their CPU, recorded with each statement (SQL Server).
+2. What the processors of the host did, where it is known for whom they worked.
+3. How fast the load ran: a model of the recorded hardware runs as fast. Slow storage hides what statements cost; then
+   waits for clients tell (:mod:`.client_gaps`). Clients take no more than the processors were counted to do, for
+   whomever, nor so much that InnoDB's commits come back too late to share a flush (:mod:`.flush_groups`).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.calibration.cpu_and_waits import (
     ASSUMED_RANGE,
     AWAKE_RANGE,
-    CHANGE_MESSAGES,
     CLIENT_NS,
     COLD_NS,
-    COMMIT_MESSAGES,
     COUNTED_RANGE,
-    GAPS_RANGE,
     LOG_NS,
     LOG_RANGE,
     LONG_NS,
     MOST_LOG_NS,
     READ_COUNTED_RANGE,
     READ_NS,
+    READ_RANGE,
     READ_RANGE_NS,
     UNSEEN_NS,
     UNTIMED_RANGE,
@@ -36,7 +38,6 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
 )
 from tiersim.scenarios.calibration.host_time import HostTime, recorded_host_time
 from tiersim.scenarios.calibration.processor import (
-    GROUPS_NEAR,
     LEAST_NS,
     LIMITING,
     CalibrationRun,
@@ -54,7 +55,18 @@ from tiersim.scenarios.calibration.self_replay import MEAN_TOLERANCE_PCT
 from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Shared
-from tiersim.scenarios.statements.recorded_host import READS, RecordedHost, part_of, statement_ns, statement_ns_of
+from tiersim.scenarios.statements.client_gaps import costs_by_gaps
+from tiersim.scenarios.statements.flush_groups import costs_by_groups
+from tiersim.scenarios.statements.recorded_host import (
+    READS,
+    RecordedHost,
+    assumed_costs,
+    executed_ns_of,
+    least_ns_of,
+    part_of,
+    statement_ns,
+    statement_ns_of,
+)
 from tiersim.scenarios.statements.settings import recorded_cores, settings_of_load, with_variables
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.database.sessions.processors import Costs, scaled
@@ -65,20 +77,13 @@ from tiersim.units import NS_PER_MS, NS_PER_S, format_ns
 #: read took 0.3 to 64 % less or more than a recorded one, in the median 2 % (benchmarks/real_postgres), which of such
 #: reads is as much CPU as any.
 _TELLING_MS = 1.0
-#: With fewer flushes of the log a transaction, hardly any waits for one.
-_FLUSHES = 0.1
-#: At 1, commits of InnoDB wait for it.
-_FLUSHING = "innodb_flush_log_at_trx_commit"
+#: With fewer flushes of the log a transaction, hardly any waits for one: a choice.
+_FLUSHES_A_TRANSACTION = 0.1
+#: At 1, commits of InnoDB wait for a flush.
+_FLUSHES_AT_COMMIT = "innodb_flush_log_at_trx_commit"
 #: Sessions that are awake work, or wait for processors, for at least such a share of that time; else they mostly wait
-#: for what is not described well enough.
-_OF_AWAKE = 0.1
-#: Sessions cannot wait for clients longer within transactions than they are idle in all. Both are counted by different
-#: clocks, which may be apart by this share of the time; in 48 cells none waits longer (benchmarks/real_postgres).
-_IDLE_NEAR = 0.02
-#: Hardware that carries so many times as many transactions as were recorded lacks what sessions waited for: that of 34
-#: cells with a cap carries up to 1.3 times as many (benchmarks/real_postgres), one whose log was four times as slow as
-#: described 1.9 times.
-_FASTER = 1.5
+#: for what is not described well enough. A choice.
+_SHARE_OF_AWAKE = 0.1
 _TOO_SLOW = (
     "the CPU cost of a read comes out as {:,} ns, less than any storage needs: the described device reads more slowly"
     " than the recorded one"
@@ -99,10 +104,6 @@ _HIDDEN = (
     "CPU of a transaction: between {:,.0f} and {:,.0f} µs, as sessions waited for slow storage, and for others that"
     " did; record on the server's machine"
 )
-_BY_GAPS = (
-    "CPU of a transaction: between {:,.0f} and {:,.0f} µs by how long sessions waited for their clients; what a"
-    " commit costs is assumed, and 25 µs for each read and each write of the log; record on the server's machine"
-)
 _NO_CLIENT = (
     "CPU of clients: {:,.0f} µs a statement assumed; the recording gives {:,.0f} µs, more than any client takes:"
     " sessions also waited for something else"
@@ -111,15 +112,10 @@ _COUNTED_CLIENT = (
     "CPU of clients: {:,.0f} µs a statement, as the processors did no more; the recording's pace gives {:,.0f} µs:"
     " sessions also waited for something else"
 )
-_COMING_BACK = (
-    "CPU of clients: {:,.0f} µs a statement, so that as many commits share a flush of the log as were recorded; the"
-    " recording's pace gives {:,.0f} µs: sessions also waited for something else"
-)
-#: Processors that are busy for more of the time limit the load. MariaDB's updates kept them busy for 0.67 to 0.73 of
-#: it, with a binary log 0.59; lookups and longer transactions for 0.84 to 1 (benchmarks/real_mysql; innodb-cells).
+#: Processors that are busy for a larger share of the time limit the load. A choice between what MariaDB's loads kept
+#: them busy for: updates for 0.67 to 0.73 of it, with a binary log 0.59; lookups and longer transactions for 0.84 to 1
+#: (benchmarks/real_mysql; innodb-cells).
 _PACE_TELLS = 0.8
-#: The search for the CPU of clients ends within so much of it.
-_CLIENT_NEAR_NS = 3_000
 _NO_LOG = (
     "The described log device is too fast: a recorded WAL write took {:,.0f} µs longer than a simulated one, and CPU"
     " explains at most {:g} µs of that: measure the device with fio and correct it. Until then {:.0f} µs of CPU for a"
@@ -136,10 +132,10 @@ _UNSEEN = (
 )
 #: A device that carries so many more transactions than ran was not their limit; where processors are busy for a smaller
 #: share of the time, only if it carries clearly more: else what it lacks of their time is no CPU, for of idle
-#: processors a little more time is much more work.
+#: processors a little more time is much more work. All three are choices.
 _SLACK, _IDLE, _IDLE_SLACK = 0.02, 0.3, 0.15
-#: A log that took longer than described by less than this share took as long: one log took 108 to 145 µs in cells of
-#: one server (benchmarks/real_postgres), and a mean of 4.9 ms tells nothing of 0.05.
+#: A log that took longer than described by less than this share took as long. A choice: one log took 108 to 145 µs in
+#: cells of one server (benchmarks/real_postgres), and a mean of 4.9 ms tells nothing of 0.05.
 _LOG_SPREAD = 0.05
 
 
@@ -167,75 +163,17 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
     if time is not None and not is_told:
         found = _within_counted(load, model, found, recorded, time)
     if not is_told and tells_by_groups(recorded):
-        found = _by_groups(model, found, recorded)
+        found = costs_by_groups(model, found, recorded)
     own_ns = statement_ns_of(load, found, model.locked_ns)
     return replace(found, statement_ns=own_ns, cores=_said_cores(recorded_on, load))
 
 
 def _pace_of(load: StatementLoad) -> Pace:
     """Return how fast a load was recorded to run; groups of commits where these waited for a flush of the log."""
-    groups = of_log(load.counters.found, "groups") / max(load.transactions, 1)
-    waits = str(with_variables(load.manifest, load.counters.found).host.get(_FLUSHING, 1)) == "1"
-    return replace(recorded_pace(load.counters.found), groups=groups if waits and groups >= _FLUSHES else None)
-
-
-def _within_counted(
-    load: StatementLoad, model: RecordedHost, found: ProcessorCosts, recorded: Pace, time: HostTime
-) -> ProcessorCosts:
-    """Return costs with which a transaction takes no more CPU than the processors were counted to work for it, where
-    the server counted that of its statements: what clients would take more was a wait for something else. Processors
-    that are hardly idle limit the load, whose pace tells what it takes.
-    """
-    if found.pause_ns is None or not recorded.transactions_per_s or not _counts_statements(load):
-        return found
-    if time.own_share > _PACE_TELLS:
-        return found
-    run = model.run(found)
-    more_ns = (run.cpu_ns - time.busy * NS_PER_S / recorded.transactions_per_s) / run.statements_per_transaction
-    client_ns = round(found.client_ns - max(min(more_ns, found.client_ns), 0.0))
-    if client_ns == found.client_ns:
-        return found
-    said = _COUNTED_CLIENT.format(client_ns / 1e3, found.client_ns / 1e3)
-    bounded = replace(found, client_ns=client_ns, cpu_range=COUNTED_RANGE, assumed=(*found.assumed, said))
-    if recorded.log_sync_ns is not None:  # it was met with clients that were in the way
-        met = calibrate_processor(Pace(None, None, log_sync_ns=recorded.log_sync_ns), bounded, model.run)
-        bounded = bounded if met.costs.log_io_ns > MOST_LOG_NS else met
-    return replace(bounded, recorded=recorded, simulated=model.run(bounded).pace)
-
-
-def _by_groups(model: RecordedHost, found: ProcessorCosts, recorded: Pace) -> ProcessorCosts:
-    """Return costs with which as many commits share a flush of the log as were recorded: what the log costs was looked
-    for with other costs of all else. Where even the slowest log lets too few of them come back in time for the next
-    flush, clients take less: the rest of what the pace gives them was a wait.
-    """
-    wanted = Pace(None, None, groups=recorded.groups)
-    grouped = replace(calibrate_processor(wanted, found, model.run), recorded=recorded)
-    least_ns, most_ns = float(model.least_client_ns), float(grouped.client_ns)
-    if grouped.pause_ns is None or grouped.costs.log_io_ns < MOST_LOG_NS or most_ns - least_ns <= _CLIENT_NEAR_NS:
-        return grouped
-    if not _are_too_many(model, grouped, recorded):
-        return grouped
-    while most_ns - least_ns > _CLIENT_NEAR_NS:
-        middle_ns = (least_ns + most_ns) / 2
-        if _are_too_many(model, replace(grouped, client_ns=round(middle_ns)), recorded):
-            most_ns = middle_ns
-        else:
-            least_ns = middle_ns
-    client_ns = round(min(least_ns, most_ns))
-    said = _COMING_BACK.format(client_ns / 1e3, grouped.client_ns / 1e3)
-    less = replace(grouped, client_ns=client_ns, assumed=(*grouped.assumed, said))
-    return replace(less, simulated=model.run(less).pace)
-
-
-def _are_too_many(model: RecordedHost, found: ProcessorCosts, recorded: Pace) -> bool:
-    """Tell whether the log is flushed for more groups than were recorded."""
-    had = model.run(found).pace.groups
-    return had is not None and recorded.groups is not None and had > (1 + GROUPS_NEAR) * recorded.groups
-
-
-def _counts_statements(load: StatementLoad) -> bool:
-    """Tell whether the server counted the processor time of its statements."""
-    return all(MEASURED in load.cpu_basis.get(query, MEASURED) for query in load.queries)
+    found = load.counters.found
+    groups = of_log(found, "groups") / max(load.transactions, 1)
+    waits = str(with_variables(load.manifest, found).host.get(_FLUSHES_AT_COMMIT, 1)) == "1"
+    return replace(recorded_pace(found), groups=groups if waits and groups >= _FLUSHES_A_TRANSACTION else None)
 
 
 def costs_of_recording(
@@ -397,6 +335,35 @@ def _ios(load: StatementLoad, each_per_s: float) -> Ios:
     return Ios(*(each_per_s * count for count in (reads, max(of_sessions, reads), max(everybody, reads), of_others)))
 
 
+def _within_counted(
+    load: StatementLoad, model: RecordedHost, found: ProcessorCosts, recorded: Pace, time: HostTime
+) -> ProcessorCosts:
+    """Return costs with which a transaction takes no more CPU than the processors were counted to work for it, where
+    the server counted that of its statements: what clients would take more was a wait for something else. Processors
+    that are hardly idle limit the load, whose pace tells what it takes.
+    """
+    if found.pause_ns is None or not recorded.transactions_per_s or not _counts_statements(load):
+        return found
+    if time.own_share > _PACE_TELLS:
+        return found
+    run = model.run(found)
+    more_ns = (run.cpu_ns - time.busy * NS_PER_S / recorded.transactions_per_s) / run.statements_per_transaction
+    client_ns = round(found.client_ns - max(min(more_ns, found.client_ns), 0.0))
+    if client_ns == found.client_ns:
+        return found
+    said = _COUNTED_CLIENT.format(client_ns / 1e3, found.client_ns / 1e3)
+    bounded = replace(found, client_ns=client_ns, cpu_range=COUNTED_RANGE, assumed=(*found.assumed, said))
+    if recorded.log_sync_ns is not None:  # it was met with clients that were in the way
+        met = calibrate_processor(Pace(None, None, log_sync_ns=recorded.log_sync_ns), bounded, model.run)
+        bounded = bounded if met.costs.log_io_ns > MOST_LOG_NS else met
+    return replace(bounded, recorded=recorded, simulated=model.run(bounded).pace)
+
+
+def _counts_statements(load: StatementLoad) -> bool:
+    """Tell whether the server counted the processor time of its statements."""
+    return all(MEASURED in load.cpu_basis.get(query, MEASURED) for query in load.queries)
+
+
 def _by_pace(load: StatementLoad, model: RecordedHost, recorded: Pace, time: HostTime | None) -> ProcessorCosts:
     """Return what statements cost by how fast they ran, where nobody counted for whom the processors worked: by the
     first of these rules that tells.
@@ -417,7 +384,7 @@ def _by_pace(load: StatementLoad, model: RecordedHost, recorded: Pace, time: Hos
     is_slow_log, is_slow_read = _waits_for_log(load, recorded), time is None and read_ms > _TELLING_MS
     is_timed = recorded.read_ns is not None or not _reads_pages(load)
     may_wait = is_slow_log or is_slow_read or not is_timed
-    if time is None and may_wait and (by_gaps := _by_gaps(load, model, recorded, mean_ns)):
+    if time is None and may_wait and (by_gaps := costs_by_gaps(load, model, recorded, mean_ns)):
         return by_gaps
     if is_slow_read and not is_slow_log:
         untold = [_NOT_TOLD.format(READ_NS / 1e3, read_ms)]
@@ -426,7 +393,7 @@ def _by_pace(load: StatementLoad, model: RecordedHost, recorded: Pace, time: Hos
     found = calibrate_processor(recorded, model.start, model.run) if is_timed else None
     if found is None:
         said = [_NOT_TIMED.format(READ_NS / 1e3)]
-        model.start = replace(model.start, least_ns=_fastest_ns(load, recorded))
+        model.start = replace(model.start, least_ns=least_ns_of(load, recorded))
     else:
         said, read_ns = _waits(model, found, mean_ns), found.costs.read_ns
         if time is None and not may_wait and not lowest <= read_ns <= highest:
@@ -449,7 +416,7 @@ def _waits_for_log(load: StatementLoad, recorded: Pace) -> bool:
     """Tell whether transactions wait for a log that is so slow that their time does not tell what they cost."""
     if (recorded.log_sync_ns or 0.0) <= _TELLING_MS * NS_PER_MS:
         return False
-    return recorded_flushes(load.counters.found) >= _FLUSHES * load.transactions
+    return recorded_flushes(load.counters.found) >= _FLUSHES_A_TRANSACTION * load.transactions
 
 
 def _without_hidden_waits(
@@ -459,7 +426,7 @@ def _without_hidden_waits(
     does. Who waited for a slow device, or for others that did, may be in the rest. Of a fit, which took waits for CPU,
     the middle is taken; what is assumed stays.
     """
-    executed_ns, fastest_ns = _executed_ns(load, model, found)
+    executed_ns, fastest_ns = executed_ns_of(load, model, found)
     took_ns = executed_ns + len(load) * found.client_ns
     least_ns = fastest_ns + len(load) * min(found.client_ns, model.least_client_ns)
     share = least_ns / took_ns if took_ns else 1.0
@@ -473,93 +440,6 @@ def _without_hidden_waits(
     )
 
 
-def _by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: float) -> ProcessorCosts | None:
-    """Return costs with which sessions wait within transactions as long for their clients as was counted: no storage is
-    in that time, but clients that work, and wait for processors behind each other. None where nobody counted it, or
-    that is not what sessions waited for.
-
-    Of what executions took, who waited for others that wait for storage may be the rest beside what the fastest ones
-    took: the middle is taken. What commits and changes cost besides is assumed to be so many messages, and what reads
-    and writes of the log do.
-    """
-    gap_ns, rate_per_s = load.gap_ns, recorded.transactions_per_s
-    if gap_ns is None or rate_per_s is None or model.start.pause_ns is None:
-        return None
-    messages = len(load) + 2 * load.transactions  # to begin and to commit are two
-    gaps_ns = gap_ns * messages / load.transactions
-    start = replace(model.start, costs=_assumed_costs(model), client_ns=CLIENT_NS, least_ns=_fastest_ns(load, recorded))
-    run = model.run(start)  # then it is known how long sessions wait for locked rows
-    cycle_ns = run.sessions * NS_PER_S / rate_per_s
-    idle_ns = cycle_ns - (load.active or 0.0) * load.span_ns / load.transactions
-    found = calibrate_processor(Pace(None, None, recorded.pause_ns, gaps_ns=gaps_ns), start, model.run)
-    run = model.run(found)
-    if (
-        # another session was left in a transaction (of one message a client waits outside)
-        gaps_ns - gap_ns > idle_ns + _IDLE_NEAR * cycle_ns
-        # sessions waited for what the described hardware does not have
-        or (run.pace.transactions_per_s or 0.0) > _FASTER * rate_per_s
-        # no client works for so long
-        or abs((run.pace.gaps_ns or 0.0) / gaps_ns - 1) > MEAN_TOLERANCE_PCT / 100
-        or found.client_ns * len(load) > most_client_ns(mean_ns) * messages
-    ):
-        return None
-    besides = COMMIT_MESSAGES * load.commits + CHANGE_MESSAGES * load.changing
-    client_ns = hot_share(run.cpu_ns, 0.0, run.busy) * found.client_ns * (1 + besides / messages)
-    took_ns, fastest_ns = _executed_ns(load, model, found)
-    share = (fastest_ns / took_ns) ** 0.5 if took_ns else 1.0
-    own_ns, clients_ns = share * took_ns, len(load) * client_ns
-    low, high = (
-        (executed_ns + times * clients_ns) / (own_ns + clients_ns)
-        for executed_ns, times in zip((fastest_ns, took_ns), GAPS_RANGE, strict=True)
-    )
-    least_us, most_us = ((one + clients_ns) / load.transactions / 1e3 for one in (fastest_ns, took_ns))
-    lowest, highest = READ_RANGE_NS
-    return replace(
-        found,
-        client_ns=round(client_ns),
-        recorded=recorded,
-        assumed=(_BY_GAPS.format(least_us, most_us),),
-        cpu_range=(low, high),
-        read_range=(lowest / READ_NS, highest / READ_NS),
-        log_range=LOG_RANGE,
-        hot=share * found.hot,
-    )
-
-
-def _assumed_costs(model: RecordedHost) -> Costs:
-    """Return what reads and writes cost where nothing tells: what the server writes takes as much as what it reads."""
-    costs = model.start.costs
-    return costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=LOG_NS)
-
-
-def _fastest_ns(load: StatementLoad, recorded: Pace) -> dict[str, float]:
-    """Return by query how long its fastest execution took, which is no more than its CPU; of those that read nothing:
-    they are faster than a read, or where these were not timed there are fewer reads than executions.
-    """
-    fastest_ns = _fastest(load)
-    calls, reads = (np.bincount(load.query, weights, len(load.queries)) for weights in (None, load.physical_reads))
-    read_nothing = reads < calls if recorded.read_ns is None else fastest_ns < recorded.read_ns
-    found = zip(load.queries, fastest_ns.tolist(), read_nothing.tolist(), strict=True)
-    return {query: took for query, took, is_told in found if is_told}
-
-
-def _executed_ns(load: StatementLoad, model: RecordedHost, found: ProcessorCosts) -> tuple[float, float]:
-    """Return the CPU in ns of all executions: by what they took in the mean, and if each took as little as the fastest
-    of its query.
-    """
-    calls = np.bincount(load.query, minlength=len(load.queries))
-    own = statement_ns_of(load, found, model.locked_ns)
-    own_ns = np.array([own[query] for query in load.queries], np.float64)
-    return float(calls @ own_ns), float(calls @ np.minimum(_fastest(load), own_ns))
-
-
-def _fastest(load: StatementLoad) -> NDArray[np.int64]:
-    """Return how long the fastest execution of each query took, in ns."""
-    fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
-    np.minimum.at(fastest_ns, load.query, load.duration_ns)
-    return fastest_ns
-
-
 def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Sequence[str]) -> ProcessorCosts | None:
     """Return costs with which transactions take as long as recorded besides their reads, which are taken off both: of a
     cap that answers 1 % later than described that would else be more CPU than all that there is. None where nobody
@@ -570,14 +450,13 @@ def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Se
     """
     if not recorded.awake_ns or model.start.pause_ns is None:
         return None
-    lowest, highest = READ_RANGE_NS
-    start = replace(model.start, costs=_assumed_costs(model), client_ns=CLIENT_NS)
+    start = replace(model.start, costs=assumed_costs(model), client_ns=CLIENT_NS)
     found = calibrate_processor(replace(recorded, read_ns=None, transactions_per_s=None), start, model.run)
     run = model.run(found)
     awake_ns = run.pace.awake_ns or 0.0
     if (
         abs(awake_ns / recorded.awake_ns - 1) > MEAN_TOLERANCE_PCT / 100
-        or run.cpu_ns * run.sessions / run.cores < _OF_AWAKE * awake_ns
+        or run.cpu_ns * run.sessions / run.cores < _SHARE_OF_AWAKE * awake_ns
         or _waits_of_clients(model, found, mean_ns)
     ):
         return None
@@ -590,7 +469,7 @@ def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Se
         recorded=recorded,
         assumed=tuple(said),
         cpu_range=COUNTED_RANGE if run.busy >= _IDLE else AWAKE_RANGE,
-        read_range=(lowest / READ_NS, highest / READ_NS),
+        read_range=READ_RANGE,
         log_range=LOG_RANGE if recorded.log_sync_ns is None else (1.0, 1.0),
     )
     return _with_log_bounded(found, 0.0)
@@ -617,7 +496,7 @@ def _as_fast(model: RecordedHost, recorded: Pace, found: ProcessorCosts) -> Proc
         client_ns=max(found.client_ns, 0 if found.pause_ns is None else model.assumed_client_ns(0.0)),
         costs=found.costs._replace(read_ns=READ_NS),
         cpu_range=ASSUMED_RANGE,
-        read_range=(lowest / READ_NS, highest / READ_NS),
+        read_range=READ_RANGE,
     )
 
 
@@ -632,14 +511,14 @@ def _by_guess(
     much, so that the rest is a wait of the recorded hardware that the described one does not have.
     """
     lowest, highest = READ_RANGE_NS
-    costs = _assumed_costs(model)
+    costs = assumed_costs(model)
     start = replace(
         model.start,
         costs=costs,
         client_ns=0 if model.start.pause_ns is None else model.assumed_client_ns(mean_ns),
         assumed=tuple(said),
         cpu_range=UNTIMED_RANGE if found is None else ASSUMED_RANGE,
-        read_range=(lowest / READ_NS, highest / READ_NS),
+        read_range=READ_RANGE,
         log_range=LOG_RANGE if recorded.log_sync_ns is None else (1.0, 1.0),
     )
     run = model.run(start)

@@ -36,13 +36,11 @@ _NEAR = 0.02
 #: More rows of a call are not simulated one by one.
 MOST_ROWS = 120
 #: Words of statements that change rows, and so of transactions whose log is made durable.
+_CHANGES = frozenset(["insert", "update", "delete", "merge", "truncate", "copy", "create", "drop", "alter"])
 #: Of these, the words of statements that lock the rows that they change: an INSERT's are new.
 _LOCKS = frozenset(["update", "delete", "merge"])
-_CHANGES = frozenset(["insert", "update", "delete", "merge", "truncate", "copy", "create", "drop", "alter"])
 #: MySQL's word for an insert that deletes the row that was there; further on in a text it is a function of strings.
 _REPLACES = "replace"
-
-
 #: SQL Server counts processor time in such ticks. More of it than a query's time is that of several processors if it is
 #: more by this share, and by so many deviations of the ticks; it is said of queries with this share of all time, of so
 #: many by name.
@@ -178,9 +176,8 @@ def _asked_pages(relations: Mapping[str, EntityChange]) -> dict[str, float]:
     """Return the pages that were asked for of each relation, those of its indexes included."""
     asked = dict.fromkeys(relations, 0.0)
     for name, change in relations.items():
-        pages = sum(float(change.number(counter) or 0) for counter in ("pages_hit", "pages_read"))
         for one in {name, str(change.last.get("table"))} & asked.keys():
-            asked[one] += pages
+            asked[one] += _pages_asked_for(change)
     return asked
 
 

@@ -1,4 +1,6 @@
-"""The load on a model of the recorded hardware, run with one guess of its costs after the other."""
+"""The load on a model of the recorded hardware, run with one guess of its costs after the other; and what of these is
+known, or assumed, before any run.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,10 +14,13 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     CLIENT_NS,
     COMMIT_NS,
     LEAST_COMMIT_NS,
+    LOG_NS,
+    READ_NS,
     assumed_client_ns,
 )
 from tiersim.scenarios.calibration.processor import (
     CalibrationRun,
+    Pace,
     ProcessorCosts,
     long_waits_of,
     loop_sessions,
@@ -26,20 +31,19 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Shared, assemble, cache_state_of, charge_upkeep
 from tiersim.scenarios.statements.programs import Program, spread
 from tiersim.scenarios.statements.settings import settings_of_load
-from tiersim.scenarios.statements.statement_load import StatementLoad, begins
+from tiersim.scenarios.statements.statement_load import StatementLoad, begins, fastest_ns_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import new_metrics
+from tiersim.traces.readers.mysql.settings import INNODB_ENGINES
 from tiersim.traces.schema import DATA_READ
 
 #: So many executions of all sessions tell how fast a load runs; of 8 sessions 10,000 each.
 _EXECUTIONS = 80_000
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 READS = 0.01
-#: Engines whose CPU and time of a statement have its commit in them, or that of a COMMIT.
-_COMMITS_WITHIN = ("mysql", "mariadb")
 _COLUMNS = (
     "session",
     "transaction",
@@ -100,7 +104,8 @@ class RecordedHost:
             pause_ns,
         )
         self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
-        within = load.manifest.host.get("engine") in _COMMITS_WITHIN
+        # their CPU and time of a statement have its commit in them, or that of a COMMIT
+        within = load.manifest.host.get("engine") in INNODB_ENGINES
         self._commits = 0.0 if within else load.commits / max(len(load), 1)  # a statement
         self._load = load
         self._assembled = assemble(load, scenario, self.start, shared=shared)
@@ -156,6 +161,33 @@ class RecordedHost:
             statements_per_transaction=int(program.executed.sum()) / program.transactions,
             long_waits=long_waits_of(metrics),
         )
+
+
+def assumed_costs(model: RecordedHost) -> Costs:
+    """Return what reads and writes cost where nothing tells: what the server writes takes as much as what it reads."""
+    costs = model.start.costs
+    return costs._replace(read_ns=READ_NS, evict_dirty_ns=costs.evict_clean_ns + READ_NS, log_io_ns=LOG_NS)
+
+
+def least_ns_of(load: StatementLoad, recorded: Pace) -> dict[str, float]:
+    """Return by query how long its fastest execution took, which is no more than its CPU; of those that read nothing:
+    they are faster than a read, or where these were not timed there are fewer reads than executions.
+    """
+    fastest_ns = fastest_ns_of(load)
+    calls, reads = (np.bincount(load.query, weights, len(load.queries)) for weights in (None, load.physical_reads))
+    read_nothing = reads < calls if recorded.read_ns is None else fastest_ns < recorded.read_ns
+    found = zip(load.queries, fastest_ns.tolist(), read_nothing.tolist(), strict=True)
+    return {query: took for query, took, is_told in found if is_told}
+
+
+def executed_ns_of(load: StatementLoad, model: RecordedHost, found: ProcessorCosts) -> tuple[float, float]:
+    """Return the CPU in ns of all executions: by what they took in the mean, and if each took as little as the fastest
+    of its query.
+    """
+    calls = np.bincount(load.query, minlength=len(load.queries))
+    own = statement_ns_of(load, found, model.locked_ns)
+    own_ns = np.array([own[query] for query in load.queries], np.float64)
+    return float(calls @ own_ns), float(calls @ np.minimum(fastest_ns_of(load), own_ns))
 
 
 def _locked_ns(program: Program, database: Database) -> dict[str, float]:

@@ -22,7 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.cpu_and_waits import assumed_client_ns, most_client_ns
-from tiersim.scenarios.statements.statement_load import LEAST_WAITS, MOST_WAITS, LoadTransactions, StatementLoad
+from tiersim.scenarios.statements.statement_load import (
+    LEAST_WAITS,
+    MOST_WAITS,
+    LoadTransactions,
+    StatementLoad,
+    fastest_ns_of,
+)
 from tiersim.simulator.popularity import same_row_chance
 from tiersim.units import NS_PER_S
 
@@ -76,9 +82,7 @@ class _Times:
             np.bincount(load.query, column, len(load.queries)).astype(np.float64)
             for column in (None, load.cpu_ns, load.lock_wait_ns)
         )
-        fastest_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
-        np.minimum.at(fastest_ns, load.query, load.duration_ns)
-        self._least_cpu_ns = np.minimum(self._calls * fastest_ns, self._cpu_ns)
+        self._least_cpu_ns = np.minimum(self._calls * fastest_ns_of(load), self._cpu_ns)
         executed_ns, self._between_ns = int(load.duration_ns.sum()), between_ns(load, found)
         self._outside_ns = None
         if load.active is not None and load.commit_wait_ns > 0:

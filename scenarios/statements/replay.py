@@ -47,7 +47,6 @@ from tiersim.scenarios.statements.statement_load import (
     in_sessions,
     read_load,
     recorded_statements,
-    texts_of,
 )
 from tiersim.scenarios.tails import with_tails
 from tiersim.simulator.categories import COUNT, FIRST_CLASS
@@ -60,12 +59,12 @@ from tiersim.simulator.streams import NO_STREAMS, Streams
 from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle, Manifest
 from tiersim.traces.differences import of_log, read_counters
+from tiersim.traces.readers.mysql.settings import INNODB_ENGINES
+from tiersim.traces.statistics import texts_of_queries
 from tiersim.units import NS_PER_US, format_ns
 
 #: Receives a finished run and the requests to its volumes; returns False if some of these were not noted.
 Tap = Callable[[Assembled, Metrics], bool]
-#: Engines whose pages InnoDB holds.
-_ON_INNODB = ("mysql", "mariadb")
 #: Clients are through early before this share of their time; what they then do more is so many times what they seem to
 #: need, and no more statements than these, or than those where a time is asked, each of which takes some 150 bytes.
 #: When they will be through shows once they have done this share.
@@ -109,7 +108,7 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     does not. Raises TraceError naming what is lacking.
     """
     manifest = Bundle(path).manifest
-    if manifest.host.get("engine") in _ON_INNODB:
+    if manifest.host.get("engine") in INNODB_ENGINES:
         return _load_of_innodb(path, seed)
     if manifest.host.get("engine") == "sqlserver":
         return _load_of_sql_server(path, manifest, recorded_on)
@@ -150,7 +149,7 @@ def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenar
     lacks = [lack for lack, is_known in zip(_LACKS, known, strict=True) if not is_known]
     if lacks or table is None or pool_bytes is None:
         raise TraceError(f"{path}: holds {'; '.join(lacks)}")
-    texts, left_out = texts_of(path), manifest.statements - len(table)
+    texts, left_out = texts_of_queries(path), manifest.statements - len(table)
     table = in_sessions(table, texts)
     changing = changing_queries(table.words["query"], texts, table.columns)
     commits = committing(table.columns["session"], table.columns["transaction"], changing[table.columns["query"]])

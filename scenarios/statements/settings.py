@@ -32,6 +32,7 @@ from tiersim.simulator.database.sessions.processors import (
 )
 from tiersim.traces.bundle import Manifest
 from tiersim.traces.differences import Differences
+from tiersim.traces.readers.mysql.settings import INNODB_ENGINES
 from tiersim.units import NS_PER_US, format_bytes
 
 #: Cores of a host of which neither scenario nor recording say anything: those of a small server.
@@ -137,7 +138,7 @@ def with_variables(manifest: Manifest, found: Differences) -> Manifest:
     counted = [cores for one in found.of("processor").values() if (cores := one.last.get("cores"))]
     known = {"cores": int(max(counted)), **manifest.host} if counted else manifest.host
     said = {name: str(change.last.get("setting", "")) for name, change in found.of("setting").items()}
-    if manifest.host.get("engine") not in ("mysql", "mariadb"):
+    if manifest.host.get("engine") not in INNODB_ENGINES:
         of_log = {name: said[name] for name in (*postgresql.LOG_HINTS, postgresql.LOG_LEVEL) if name in said}
         return replace(manifest, host={**of_log, **known})
     for change in found.of("binary log").values():

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +47,7 @@ from tiersim.traces.differences import Counters, Differences, of_log, of_upkeep
 from tiersim.traces.holes import quiet_starts
 from tiersim.traces.query_text import tokens
 from tiersim.traces.schema import DATA_READ, LOG_WRITE, NOT_KNOWN, PURPOSES
-from tiersim.traces.statistics import Table, read_queries, read_statements
+from tiersim.traces.statistics import Table, read_queries, read_statements, texts_of_queries
 from tiersim.units import NS_PER_MS, NS_PER_S, format_ns
 
 Column = NDArray[np.int64]
@@ -149,9 +148,7 @@ def in_sessions(table: Table, texts: Mapping[str, str]) -> Table:
 
 def committing(session: Column, transaction: Column, changes: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Tell which executions, in order, end a transaction that *changes* rows."""
-    begins = np.ones(len(session), np.bool_)
-    begins[1:] = (np.diff(session) != 0) | (np.diff(transaction) != 0)
-    first = np.flatnonzero(begins)
+    first = np.flatnonzero(begins(session, transaction))
     found = np.zeros(len(session), np.bool_)
     if len(first):
         found[np.append(first[1:], len(session)) - 1] = np.logical_or.reduceat(changes, first)
@@ -228,8 +225,7 @@ class StatementLoad:
     @cached_property
     def commits(self) -> int:
         """Count the transactions that an execution makes durable."""
-        durable = np.array([one.durable for one in self.asked])[self.query]
-        return int(np.logical_or.reduceat(durable, np.flatnonzero(begins(self.session, self.transaction))).sum())
+        return int(np.count_nonzero(_making_durable(self)))
 
     @cached_property
     def changing(self) -> int:
@@ -273,6 +269,13 @@ def begins(session: Column, transaction: Column) -> NDArray[np.bool_]:
     return first
 
 
+def fastest_ns_of(load: StatementLoad) -> Column:
+    """Return how long the fastest execution of each query took, by code."""
+    found_ns = np.full(len(load.queries), load.duration_ns.max(initial=0))
+    np.minimum.at(found_ns, load.query, load.duration_ns)
+    return found_ns
+
+
 def read_load(
     counters: Counters,
     synthesis: Synthesis | None,
@@ -302,7 +305,7 @@ def read_load(
         dirtied = synthesis.pages_dirtied[np.argsort(table.columns["session"], kind="stable")]
     columns = dict(in_sessions(table, {}).columns if files is None else table.columns)
     queries = tuple(table.words["query"])
-    texts = texts_of(path)
+    texts, counted_texts = texts_of_queries(path), texts_of_queries(path, "entity")
     manifest = Bundle(path).manifest
     page_bytes = int(manifest.host.get("page_bytes", 8192))
     entries: tuple[IndexEntries, ...] = ()
@@ -310,7 +313,7 @@ def read_load(
     parallel = None if files is None else said_of_parallel(queries, columns)
     if files is None:
         record_bytes, image_bytes = log_volume(counters, page_bytes)
-        entries = index_entries(counters.found, fitted, _texts_by_entity(path))
+        entries = index_entries(counters.found, fitted, counted_texts)
         asked, said = asked_of(counters.found, fitted, queries, texts, columns, dirtied, record_bytes)
         said += said_of(fitted.tables, entries)
         upkeep = upkeep_of(counters.found, page_bytes)
@@ -335,7 +338,7 @@ def read_load(
     if unknown.any():
         said.append(f"CPU time of {int(unknown.sum()):,} executions is unknown and assumed to be 0")
     span_ns = int((columns["time_ns"] + duration_ns).max()) - first_ns
-    active, inside_ns = _active(counters.found, span_ns, _texts_by_entity(path))
+    active, inside_ns = _active(counters.found, span_ns, counted_texts)
     quiet_ns = quiet_starts(columns["time_ns"]) if synthesis is None else min(synthesis.quiet_ns, span_ns)
     untracked = [] if active is None or synthesis is None or not synthesis.closed else _untracked(counters.found)
     said += untracked
@@ -359,9 +362,7 @@ def read_load(
         asked=asked,
         image_bytes=image_bytes,
         fitted=fitted,
-        pool_bytes=pool_bytes
-        or manifest.buffer_pool_bytes
-        or fitted.frames * int(manifest.host.get("page_bytes", 8192)),
+        pool_bytes=pool_bytes or manifest.buffer_pool_bytes or fitted.frames * page_bytes,
         pages_read=None if files is None or files.by_statement else files.pages_read,
         span_ns=span_ns,
         commit_wait_ns=_commit_wait_ns(counters.found, queries, texts, columns),
@@ -459,20 +460,6 @@ def _untracked(found: Differences) -> list[str]:
 def is_checkpoint(text: str | None) -> bool:
     """Tell whether a statement is a CHECKPOINT."""
     return text is not None and next((word for _, word in tokens(text)), "").lower() == "checkpoint"
-
-
-def texts_of(path: Path) -> dict[str, str]:
-    """Return the texts of queries, where they are known."""
-    queries = read_queries(path)
-    pairs: Any = zip(queries.texts("query"), queries.texts("text"), strict=True)
-    return {query: text for query, text in pairs if query is not None and text is not None}
-
-
-def _texts_by_entity(path: Path) -> dict[str, str]:
-    """Return the texts of queries by what counters call them, where they are known."""
-    queries = read_queries(path)
-    pairs: Any = zip(queries.texts("entity"), queries.texts("text"), strict=True)
-    return {entity: text for entity, text in pairs if entity is not None and text is not None}
 
 
 #: Images of pages that statements which change nothing put into the log, for each of them: more are said.
@@ -734,12 +721,12 @@ def _recorded_means(load: StatementLoad) -> dict[str, RecordedMean]:
     if mean_ms:
         read_each = float(load.physical_reads.sum()) / load.transactions
         found[TRANSACTIONS] = RecordedMean(load.transactions, float(mean_ms) * NS_PER_MS, read_each)
-    durable = _making_durable(load)
-    if durable.any():
-        found[COMMIT] = RecordedMean(int(durable.sum()), float(load.duration_ns[durable].mean()), None)
-    others = load.query[~durable]
+    commits = _waiting_commits(load)
+    if commits.any():
+        found[COMMIT] = RecordedMean(int(commits.sum()), float(load.duration_ns[commits].mean()), None)
+    others = load.query[~commits]
     calls = np.bincount(others, minlength=len(load.queries))
-    took_ns, read = (np.bincount(others, of[~durable], len(calls)) for of in (load.duration_ns, load.physical_reads))
+    took_ns, read = (np.bincount(others, of[~commits], len(calls)) for of in (load.duration_ns, load.physical_reads))
     for code, query in enumerate(load.queries):
         if calls[code] and not is_checkpoint(load.texts.get(query)):  # whose work is the checkpointer's
             reads = None if load.pages_read is not None else float(read[code] / calls[code])
@@ -750,18 +737,20 @@ def _recorded_means(load: StatementLoad) -> dict[str, RecordedMean]:
 
 
 def _making_durable(load: StatementLoad) -> NDArray[np.bool_]:
+    """Tell which executions end a transaction that makes its log durable."""
+    durable = np.array([one.durable for one in load.asked])
+    return committing(load.session, load.transaction, durable[load.query])
+
+
+def _waiting_commits(load: StatementLoad) -> NDArray[np.bool_]:
     """Tell which executions are a COMMIT that waits for the log, which runs count apart from those that do not.
 
     None of PostgreSQL's: what it counts of a COMMIT ends before that.
     """
     found = np.zeros(len(load), np.bool_)
-    if load.logical_reads is None:
-        return found
-    first = np.flatnonzero(begins(load.session, load.transaction))
-    last = np.append(first[1:], len(load)) - 1
-    durable = np.array([one.durable for one in load.asked])[load.query]
-    commits = np.array([role_of(load.texts.get(query, "")) is Role.COMMITS for query in load.queries])
-    found[last] = np.logical_or.reduceat(durable, first) & commits[load.query[last]]
+    if load.logical_reads is not None:
+        commits = np.array([role_of(load.texts.get(query, "")) is Role.COMMITS for query in load.queries])
+        found |= _making_durable(load) & commits[load.query]
     return found
 
 

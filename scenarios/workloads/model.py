@@ -11,10 +11,9 @@ from tiersim.errors import did_you_mean
 from tiersim.scenarios.workloads.steps import VERBS, Change, Lookup, Scan, Step, Write, verb_of
 from tiersim.simulator.popularity import Hot
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
-from tiersim.traces.readers.mysql.settings import KEPT, PAGE_CLEANER_SECOND
+from tiersim.traces.readers.mysql.settings import INNODB_ENGINES, KEPT, PAGE_CLEANER_SECOND
 from tiersim.units import parse_bytes
 
-_INNODB = ("mysql", "mariadb")
 #: Steps that name a relation, and the key that does.
 _OF_RELATIONS: tuple[tuple[type[StrictModel], str], ...] = (
     (Scan, "scan"),
@@ -70,13 +69,13 @@ class DatabaseModel(StrictModel):
     @model_validator(mode="before")
     @classmethod
     def _pages_of_innodb_are_larger(cls, values: object) -> object:
-        if isinstance(values, dict) and values.get("engine") in _INNODB:
+        if isinstance(values, dict) and values.get("engine") in INNODB_ENGINES:
             return {"page": "16 KiB", **values}
         return values
 
     @model_validator(mode="after")
     def _variables_are_of_mysql(self) -> "DatabaseModel":
-        if self.variables and self.engine not in _INNODB:
+        if self.variables and self.engine not in INNODB_ENGINES:
             raise ValueError("variables: are of mysql and mariadb; write keys under [engine] of the scenario")
         unknown = next((name for name in self.variables if name not in KEPT | {PAGE_CLEANER_SECOND}), None)
         if unknown is not None:

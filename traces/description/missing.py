@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import Differences, EntityChange
+from tiersim.traces.readers.mysql.settings import INNODB_ENGINES
 from tiersim.traces.statistics import Table
 
 WORK_OF_QUERIES = "the work of each query"
@@ -59,7 +60,6 @@ _REMEDIES["mariadb"] = _REMEDIES["mysql"] | {
 }
 #: Engines that read and write their files past the operating system's cache.
 _PAST_THE_CACHE = ("sqlserver",)
-_INNODB = ("mysql", "mariadb")
 _NO_READS = {
     "mysql": (
         "the pages that each query reads, which MySQL does not count; Percona Server's slow log does"
@@ -98,12 +98,12 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
     if found.of("query") and _reads_without_time(found):
         yield "the time of reads, so the CPU time of queries cannot be separated from it", "timing"
     if (
-        engine in _INNODB
+        engine in INNODB_ENGINES
         and found.of("database")
         and not any(change.number("write_transactions") is not None for change in found.of("database").values())
     ):
         yield "transactions that write, other than by COMMIT", "transactions"
-    if engine in _INNODB and not any(change.number("pages_read") for change in found.of("query").values()):
+    if engine in INNODB_ENGINES and not any(change.number("pages_read") for change in found.of("query").values()):
         physical = statements.columns["physical_reads"] if len(statements) else None
         if physical is None or not (physical >= 0).any():
             yield _NO_READS[engine], ""
@@ -118,7 +118,7 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
         yield "bytes written to the log, other than by queries", "log"
     elif not log_files and _flushes_without_time([*logs, *_log_writers(found)]):
         binary = found.of("setting").get("log_bin")
-        if engine in _INNODB and binary is not None and binary.last.get("setting") == "OFF":
+        if engine in INNODB_ENGINES and binary is not None and binary.last.get("setting") == "OFF":
             yield "the time of log flushes: log_bin is OFF, and no file of the redo log was timed", ""
         else:
             yield "the time of log flushes", "log timing"

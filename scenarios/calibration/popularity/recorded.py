@@ -15,14 +15,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity.occupancy import MOST, AccessedTable, Pool, levels
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import UPKEEP_RUNS, Counters, Differences, EntityChange, of_upkeep
-from tiersim.traces.statistics import Values, read_queries
+from tiersim.traces.statistics import Values, texts_of_queries
 from tiersim.units import format_bytes
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def recorded_accesses(counters: Counters) -> Accesses:
     pool_bytes, page_bytes = host.get("shared_buffers_bytes"), host.get("page_bytes")
     if not isinstance(pool_bytes, int) or not isinstance(page_bytes, int):
         raise TraceError(f"{path}: does not say how large the buffer pool was; record the settings, too (pg_settings)")
-    texts = _texts(path)
+    texts = texts_of_queries(path, "entity")
     said = _complete_sizes(found, page_bytes)
     least = _MATTERS * sum(_count(change, "pages_read") for change in found.of("relation").values())
     indexes = _indexes(found)
@@ -128,12 +127,6 @@ def _complete_sizes(found: Differences, page_bytes: int) -> list[str]:
 
 def _count(change: EntityChange, counter: str) -> int:
     return int(change.number(counter) or 0)
-
-
-def _texts(path: Path) -> dict[str, str]:
-    queries = read_queries(path)
-    pairs = zip(queries.texts("entity"), queries.texts("text"), strict=True)
-    return {entity: text for entity, text in pairs if entity is not None and text is not None}
 
 
 def _table(

@@ -22,7 +22,7 @@ from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.popularity.occupancy import INNER_ENTRIES, AccessedTable, levels
 from tiersim.scenarios.calibration.popularity.recorded import Accesses
 from tiersim.traces.differences import Counters, Differences, EntityChange
-from tiersim.traces.statistics import Table, read_queries
+from tiersim.traces.statistics import Table, read_queries, texts_of_queries
 from tiersim.units import NS_PER_MS
 
 #: An execution that asks for so many pages or more is taken for a scan.
@@ -116,7 +116,7 @@ def recorded_files(
     databases = _databases(found, share_of_time, page_bytes, said)
     queries = executions.words["query"]
     weights = _weights(path, queries, databases, said)
-    texts = _texts(path)
+    texts = texts_of_queries(path)
     tables: list[AccessedTable] = []
     lookups: list[Amounts] = []
     scan_misses: list[float] = []
@@ -438,9 +438,3 @@ def names_in(text: str) -> list[str]:
 
 def _bare(name: str) -> str:
     return name.replace("[", "").replace("]", "").replace('"', "").rpartition(".")[2].lower()
-
-
-def _texts(path: Path) -> dict[str, str]:
-    table = read_queries(path)
-    pairs = zip(table.texts("query"), table.texts("text"), strict=True)
-    return {query: text for query, text in pairs if query is not None and text is not None}

@@ -1,0 +1,102 @@
+"""What clients cost the processors, by how long their sessions waited for them within transactions. PostgreSQL counts
+that (``idle_in_transaction_time`` of pg_stat_database, from 14 on).
+
+A session that waits for its client's next statement waits for no storage: the client works, or waits for a processor
+behind others. So clients cost what makes these waits as long on a model of the recorded hardware.
+"""
+
+from dataclasses import replace
+
+from tiersim.scenarios.calibration.cpu_and_waits import (
+    CHANGE_MESSAGES,
+    CLIENT_NS,
+    COMMIT_MESSAGES,
+    GAPS_RANGE,
+    LOG_RANGE,
+    READ_RANGE,
+    hot_share,
+    most_client_ns,
+)
+from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
+from tiersim.scenarios.calibration.self_replay import MEAN_TOLERANCE_PCT
+from tiersim.scenarios.statements.recorded_host import RecordedHost, assumed_costs, executed_ns_of, least_ns_of
+from tiersim.scenarios.statements.statement_load import StatementLoad
+from tiersim.units import NS_PER_S
+
+#: Sessions cannot wait for clients longer within transactions than they are idle in all. Both are counted by different
+#: clocks, which may be apart by this share of the time: a choice; in 48 cells none waits longer
+#: (benchmarks/real_postgres).
+_CLOCKS_APART = 0.02
+#: Hardware that carries so many times as many transactions as were recorded lacks what sessions waited for. A choice:
+#: that of 34 cells with a cap carries up to 1.3 times as many (benchmarks/real_postgres), one whose log was four times
+#: as slow as described 1.9 times.
+_TIMES_AS_MANY = 1.5
+_SAID = (
+    "CPU of a transaction: between {:,.0f} and {:,.0f} µs by how long sessions waited for their clients; what a"
+    " commit costs is assumed, and 25 µs for each read and each write of the log; record on the server's machine"
+)
+
+
+def costs_by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean_ns: float) -> ProcessorCosts | None:
+    """Return costs with which sessions wait as long for their clients within transactions as was counted. None where
+    nobody counted it, or that is not what sessions waited for.
+
+    *mean_ns* is what a statement takes to be executed, besides its pages.
+    """
+    gap_ns, rate_per_s = load.gap_ns, recorded.transactions_per_s
+    if gap_ns is None or rate_per_s is None or model.start.pause_ns is None:
+        return None
+    messages = _messages(load)
+    gaps_ns = gap_ns * messages / load.transactions
+    start = replace(model.start, costs=assumed_costs(model), client_ns=CLIENT_NS, least_ns=least_ns_of(load, recorded))
+    model.run(start)  # then it is known how long sessions wait for locked rows
+    found = calibrate_processor(Pace(None, None, recorded.pause_ns, gaps_ns=gaps_ns), start, model.run)
+    run = model.run(found)
+    cycle_ns = run.sessions * NS_PER_S / rate_per_s  # of a client, from one transaction to the next
+    idle_ns = cycle_ns - (load.active or 0.0) * load.span_ns / load.transactions
+    if (
+        # another session was left in a transaction (of one message a client waits outside)
+        gaps_ns - gap_ns > idle_ns + _CLOCKS_APART * cycle_ns
+        # sessions waited for what the described hardware does not have
+        or (run.pace.transactions_per_s or 0.0) > _TIMES_AS_MANY * rate_per_s
+        # no client works for so long
+        or abs((run.pace.gaps_ns or 0.0) / gaps_ns - 1) > MEAN_TOLERANCE_PCT / 100
+        or found.client_ns * len(load) > most_client_ns(mean_ns) * messages
+    ):
+        return None
+    return _on_busy_host(load, model, replace(found, recorded=recorded), run)
+
+
+def _messages(load: StatementLoad) -> int:
+    """Count the messages that clients send: statements, and two to begin and to commit each transaction."""
+    return len(load) + 2 * load.transactions
+
+
+def _on_busy_host(
+    load: StatementLoad, model: RecordedHost, found: ProcessorCosts, run: CalibrationRun
+) -> ProcessorCosts:
+    """Return the costs *found*, which a *run* had, as they are on a busy host, and between what they lie.
+
+    Commits and changes cost clients so many messages more; that is assumed, and what reads and writes of the log cost.
+    Executions may hold waits for others that wait for storage, beside what the fastest ones took: the geometric mean of
+    both is taken.
+    """
+    besides = COMMIT_MESSAGES * load.commits + CHANGE_MESSAGES * load.changing
+    client_ns = hot_share(run.cpu_ns, 0.0, run.busy) * found.client_ns * (1 + besides / _messages(load))
+    took_ns, fastest_ns = executed_ns_of(load, model, found)
+    share = (fastest_ns / took_ns) ** 0.5 if took_ns else 1.0
+    own_ns, clients_ns = share * took_ns, len(load) * client_ns
+    low, high = (
+        (executed_ns + times * clients_ns) / (own_ns + clients_ns)
+        for executed_ns, times in zip((fastest_ns, took_ns), GAPS_RANGE, strict=True)
+    )
+    least_us, most_us = ((one + clients_ns) / load.transactions / 1e3 for one in (fastest_ns, took_ns))
+    return replace(
+        found,
+        client_ns=round(client_ns),
+        assumed=(_SAID.format(least_us, most_us),),
+        cpu_range=(low, high),
+        read_range=READ_RANGE,
+        log_range=LOG_RANGE,
+        hot=share * found.hot,
+    )
