@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.drawn_streams import streams_of
-from tests.plants import hdd
+from tests.plants import bucket, hdd
 from tests.runs import Run, commands, needs_jit, poisson, run
 from tiersim.devices.array.array_kernels import column_part
 from tiersim.devices.array.volume import Layout, Volume, add_array, add_volume, unit_bytes, usable_bytes
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.station_records import RESOURCES
+from tiersim.devices.station_records import PASS_ON_NS, RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 from tiersim.scenarios.hardware import NamedScenario, place_files
@@ -226,6 +226,19 @@ def test_a_rebuild_in_a_scenario(tmp_path: Path) -> None:
     assert load_scenario(str(again)).model == scenario.model
     _, builder, _ = volume_of('count = 4\nlayout = "raid5"\nfailed = [2]\n', tmp_path)
     assert [one.name for one in builder.stations] == ["data.0", "data.1", "data.3", "data.stripes", "data"]
+
+
+@pytest.mark.parametrize(("layout", "count"), [("single", 1), ("jbod", 1), ("raid1", 2), ("raid5", 3)])
+@pytest.mark.parametrize("length", [8192, 3 * UNIT])
+def test_what_passes_in_the_controller_passes_before_a_single_drive_too(
+    layout: Layout, count: int, length: int
+) -> None:
+    def takes_ns(overhead_ns: int) -> int:
+        builder = PlantBuilder(1)
+        volume = Volume("data", bucket(latency=1_000_000), count, layout, UNIT, overhead_ns)
+        return int(run(builder, commands([0], add_volume(builder, volume), READ, 4096, length)).latency_ns[0])
+
+    assert takes_ns(300_000) - takes_ns(PASS_ON_NS) == pytest.approx(300_000, abs=PASS_ON_NS)
 
 
 @needs_jit

@@ -144,6 +144,16 @@ def test_an_array_has_the_fewest_buses_that_carry_its_mixed_ios() -> None:
     assert _mixed_per_s(one_bus, 0.5) < 0.8 * 750_000
 
 
+def test_arrays_have_the_room_and_the_spare_space_of_the_same_format() -> None:
+    """What a format leaves, and its spare space, are the flash less parity and spare modules, as many in each array."""
+    shares = []
+    for name, flash_bytes in (("violin-6264", 64 << 40), ("violin-6616", 16 << 40)):
+        drive = load_device(name)
+        assert isinstance(drive, Flash)
+        shares.append(drive.capacity * (1 + drive.over_provisioning) / flash_bytes)
+    assert shares[0] == pytest.approx(shares[1], rel=0.05)
+
+
 def test_there_are_enough_and_every_drive_is_looked_at() -> None:
     assert len(names()) >= 30
     flash = {name for name in names() if load_device(name).kind == "flash"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.examples import examples
 from tests.plants import hdd
 from tests.runs import Run, commands, run
-from tiersim.devices.array.volume import Layout, Volume, add_array
+from tiersim.devices.array.volume import Layout, Volume, add_array, unit_bytes
 from tiersim.devices.controller.lines_kernels import LINE_BYTES, LINE_SECTORS, SECTOR_BYTES
 from tiersim.devices.controller.links import LINKS, link_bytes_per_s
 from tiersim.devices.controller.raid_controller import (
@@ -69,7 +69,8 @@ def build(
     for index, (layout, count) in enumerate(layouts):
         own = [add_server(builder, f"v{index}.{n}", 1, service_ns, bytes_per_s=bytes_per_s) for n in range(count)]
         volumes.append(Volume(f"v{index}", hdd(), count, layout, UNIT))
-        below.append(own[0] if layout == "single" else add_array(builder, own, layout, UNIT, 1, f"v{index}"))
+        unit = unit_bytes(layout, hdd().capacity, UNIT)
+        below.append(own[0] if layout == "single" else add_array(builder, own, layout, unit, 1, f"v{index}"))
         members.append(own)
     entries = add_front(builder, controller, volumes, below)
     return Built(builder, list(entries.values()), members)
@@ -193,6 +194,16 @@ def test_a_sequential_stream_reaches_parity_arrays_as_whole_rows(layout: Layout,
                       np.append(np.arange(pieces) * 8192, 0), [8192] * pieces + [0])  # fmt: skip
     assert found.plant.write_caches[0]["used"] == 0
     assert found.plant.stations["finished"][built.members[0]].tolist() == [8] * count
+
+
+@pytest.mark.parametrize(("layout", "written"), [("raid0", [1, 1, 1, 1]), ("jbod", [4, 0, 0, 0])])
+def test_no_destage_is_longer_than_one_may_be_at_a_drive(layout: Layout, written: list[int]) -> None:
+    """Four times as much lies next to each other: on four striped drives, or on one of four that are not."""
+    built = build(cached(4096, flush_interval_ns=S), [(layout, 4)])
+    times, offsets = [0, 1, 2, 3, 60 * S], np.append(np.arange(4) * LONGEST_DESTAGE_BYTES, 0)
+    found = built.run(times, [WRITE] * 4 + [FLUSH], offsets, [LONGEST_DESTAGE_BYTES] * 4 + [0])
+    assert found.plant.write_caches[0]["used"] == 0
+    assert found.plant.stations["finished"][built.members[0]].tolist() == written
 
 
 def test_rows_that_are_not_whole_go_alone() -> None:

@@ -268,6 +268,7 @@ _CACHED: list[tuple[Layout, int, int, tuple[int, int, int]]] = [
     ("raid10", 4, 8192, (2, 0, 2)),
     ("raid5", 4, 8192, (3, 1, 1)),
     ("raid6", 6, 16384, (4, 2, 1)),
+    ("jbod", 3, 65536, (1, 0, 1)),
 ]
 
 
@@ -315,7 +316,7 @@ def test_write_cache(
         for route, station, (layout, count, unit, (columns, parities, copies)) in zip(
             entries, below, shapes, strict=True
         ):
-            unit = 1 << 20 if layout in ("single", "raid1") else unit
+            unit = 1 << 20 if layout in ("single", "raid1", "jbod") else unit
             behind[route] = Behind(station, depth * count, unit, columns, parities, copies)
         cache = next(place for place, station in enumerate(builder.stations) if station.name == "c.cache")
         return entry, {cache: WriteCache(cache, lines, marks, interval_ns, behind)}

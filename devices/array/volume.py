@@ -302,12 +302,17 @@ def add_hardware(
 ) -> int:
     """Put a volume's devices, each with what *wire* puts before it, and their queues into the plant.
 
-    Returns the station that takes its requests; *overhead_ns* passes in an array before its members get their parts.
+    Returns the station that takes its requests; *overhead_ns* passes before the drive, or the members of an array, get
+    their parts.
     """
     device = volume.device
     assert not isinstance(device, Measured), "it has a station for each file"
     if volume.layout == "single":
-        return wire(device.add_to(builder, volume.name, volume.credits))
+        drive = wire(device.add_to(builder, volume.name, volume.credits))
+        if overhead_ns == PASS_ON_NS:
+            return drive
+        unit = unit_bytes("jbod", device.capacity, volume.stripe_bytes)
+        return add_array(builder, [drive], "jbod", unit, overhead_ns, f"{volume.name}.controller")
     missing = volume.failed if volume.rebuild_bytes_per_s is None else ()
     there = [index for index in range(volume.count) if index not in missing]
     drives = [wire(device.add_to(builder, f"{volume.name}.{index}", volume.credits)) for index in there]

@@ -175,8 +175,9 @@ def _add_cache(
 
 def _add_cached(builder: PlantBuilder, controller: Controller, volume: Volume, below: int) -> int:
     copies, parities = copies_of(volume.layout, volume.count), PARITIES.get(volume.layout, 0)
-    columns = volume.count // copies - parities
     striped = volume.layout not in ("single", "jbod", "raid1")
+    # what is not striped lies on one drive, or on mirrors
+    columns = volume.count // copies - parities if striped else 1
     unit = volume.stripe_bytes if striped else LONGEST_DESTAGE_BYTES
     rows = max(1, LONGEST_DESTAGE_BYTES // unit)
     return builder.row(
