@@ -394,7 +394,7 @@ def run_tenants(
     if most_ns is None:
         return found
     alone = [runs[number,] for number in everybody]
-    minutes = _worst_minutes(
+    minutes = worst_minutes(
         runs[everybody], alone, most_ns, workers=workers, told=lambda arrived: told(sum(sizes) + arrived)
     )
     return [
@@ -419,7 +419,7 @@ def _with_shared(result: Result, more: Mapping[str, Any]) -> Result:
     return replace(result, summary=result.summary | {"shared": shared})
 
 
-def _worst_minutes(
+def worst_minutes(
     together: Played, alone: Sequence[Played], most_ns: int, *, workers: int, told: Callable[[int], None]
 ) -> list[dict[str, Any]]:
     """Return for each tenant its worst minute: alone, as the tenants are aligned, and in those runs in which each may
