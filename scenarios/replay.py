@@ -452,6 +452,7 @@ class Played:
             found.span_ns, described, scenario.to_toml(), sessions=sessions, tables=tables, own=own,
         )  # fmt: skip
         summary = result.summary | {"model_error": model_error_of(result.summary["verdict"])}
+        summary |= caveats.aged_queue(scenario, summary)
         return replace(result, summary=summary, requests=result.requests if requests is None else requests)
 
     def mean_ns(self, number: int) -> float:
