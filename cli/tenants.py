@@ -102,9 +102,13 @@ def _show_sweep(document: dict[str, Any]) -> None:
         cells = [f"{format_ns(one['mean_latency_ns'])}, {_beginnings(one['shifts_ns'])}" for one in worst]
         minutes.append([*said, *cells])
     title = f"{document['scenario']}: all tenants together"
-    note = "In brackets: against the first row. Falls behind: who is served less than it asks for."
-    terminal.show_table(f"{title}: mean latency of a request", [*columns, *names, "falls behind"], latencies, note,
-                        words=len(columns))  # fmt: skip
+    overlap = ((name, row["tenants"][name]["overlap"]) for row in rows for name in names)
+    notes = [
+        "In brackets: against the first row. Falls behind: who is served less than it asks for.",
+        *dict.fromkeys(note for name, shares in overlap for note in _notes_of_overlap(name, shares)),
+    ]
+    terminal.show_table(f"{title}: mean latency of a request", [*columns, *names, "falls behind"], latencies,
+                        "\n".join(notes), words=len(columns))  # fmt: skip
     terminal.show_table(f"{title}: requests/s", [*columns, *names], rates, words=len(columns))
     searched = [own["worst_minute"] for row in rows for own in row["tenants"].values() if "worst_minute" in own]
     if searched:
@@ -278,15 +282,18 @@ def volume_of(station: str) -> str:
     return f"{head}{_MEMBERS}" if dot and number.isdigit() else station
 
 
+def _notes_of_overlap(tenant: str, overlap: dict[str, float]) -> list[str]:
+    """Say whose times a tenant's hardly are."""
+    from tiersim.scenarios.tenants.shared_runs import seldom_there
+
+    return [f"{tenant}: {clause}." for clause in seldom_there(overlap)]
+
+
 def _notes(summaries: Sequence[dict[str, Any]], everything: bool) -> str:
     """Say what the numbers of *without* are, whose times fall apart, and what is not modelled."""
     notes = ["In brackets: together against alone, and without a tenant against together."]
     for summary in summaries:
-        for other, share in summary["shared"]["overlap"].items():
-            if share < 0.5:
-                notes.append(
-                    f"{summary['shared']['tenant']}: {other} is there for {100 * share:.0f} % of its time only."
-                )
+        notes += _notes_of_overlap(summary["shared"]["tenant"], summary["shared"]["overlap"])
     for summary in summaries:
         rates = summary["shared"].get("transactions_per_s")
         if rates is not None and rates["alone"] is not None:

@@ -216,6 +216,20 @@ def test_what_a_limit_on_one_tenant_takes_is_taken_of_nobody_else(folder: Path, 
     assert limited["filled"]["busiest part"] == pytest.approx(free["filled"]["busiest part"], rel=0.02)
 
 
+def test_a_target_beside_who_is_seldom_there_is_met_in_doubt(folder: Path, recordings: Any) -> None:
+    """Both recordings are of 5 s: the second that they have in common says little of what they do to each other."""
+    [flash] = [one for one in candidates(folder) if "micron" in one.name]
+    doubts = {}
+    for shift in ("0 s", "4 s"):
+        asked = PackingOptions(recordings(f'{TWO}shift = "{shift}"\n'), [], 0.0, False)
+        [array] = pack_tenants(asked, [flash])["arrays"]
+        doubts[shift] = [one for one in array["doubts"] if one["why"].endswith("% of its time only")]
+    assert doubts["0 s"] == []
+    assert [(one["tenants"], one["why"].partition(" for ")[0]) for one in doubts["4 s"]] == [
+        (["shop"], "bill is there"), (["bill"], "shop is there")
+    ]  # fmt: skip
+
+
 def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Path, recordings: Any) -> None:
     asked = PackingOptions(recordings(FOUR), [parse_target("p99(data read) < 1 us")], 0.0, False)
     document = pack_tenants(asked, candidates(folder))

@@ -118,6 +118,17 @@ def test_a_server_falls_behind_by_its_transactions(tenants: Path, tmp_path: Path
     assert row["tenants"]["one"]["throughput_per_s"] == one.together.summary["throughput_per_s"]
 
 
+def test_who_is_seldom_there_is_said(tenants: Path) -> None:
+    """The shop's 25 s have 5 in common with the other's 33."""
+    path = tenants.with_name("late.toml")
+    path.write_text(TENANTS + 'shift = "20 s"\n')
+    arguments = ["sweep", str(path), "--on", "seagate-cheetah-15k7-300", "--set", "tenants.bill.limit.iops=1000"]
+    shown = " ".join(CliRunner().invoke(app, arguments).output.split())
+    assert shown.count("shop: bill is there for ") == shown.count("bill: shop is there for ") == 1
+    rows = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)["rows"]
+    assert rows[0]["tenants"]["shop"]["overlap"] == {"bill": pytest.approx(0.2, abs=0.08)}
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [

@@ -37,7 +37,15 @@ from tiersim.scenarios.sizing.targets import Target, parse_target
 from tiersim.scenarios.survey import EXTENT_BYTES
 from tiersim.scenarios.tenants.demands import worked_ns
 from tiersim.scenarios.tenants.model import MOST_TENANTS
-from tiersim.scenarios.tenants.shared_runs import Recordings, Tenant, parts_on, places_of, rules_of
+from tiersim.scenarios.tenants.shared_runs import (
+    Recordings,
+    Tenant,
+    overlaps,
+    parts_on,
+    places_of,
+    rules_of,
+    seldom_there,
+)
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.toml_files import place_of
 from tiersim.units import NS_PER_S
@@ -209,6 +217,9 @@ class _Trial:
                         doubts[doubt] = [*dict.fromkeys([*doubts.get(doubt, ()), tenant.name])]
             if whys:
                 return _Together(whys[0], used), runs
+        for tenant in tenants:
+            for doubt in seldom_there(overlaps(tenant, tenants)):
+                doubts[doubt] = [*doubts.get(doubt, ()), tenant.name]
         return _Together(None, used, targets, doubts), len(scenarios)
 
     def _scenario(self, kind: int) -> NamedScenario:

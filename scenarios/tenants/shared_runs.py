@@ -50,6 +50,8 @@ NOT_MODELLED = (
 _NEAR = 0.01
 #: Few requests never come that near: one more or less tips others. The bench's servers take 3 to 5 rounds.
 _MOST_ROUNDS = 6
+#: Who is there for less than this share of another's time is named.
+_SELDOM = 0.5
 
 
 @dataclass(frozen=True)
@@ -483,12 +485,11 @@ def _shared(
         if other != number:
             rest = tuple(one for one in everybody if one != other)
             without[names[other]] = runs[rest].mean_ns(rest.index(number))
-    own = tenants[number].playback.found.span_ns
     shared: dict[str, Any] = {
         "tenant": name,
         "with": [other for other in names if other != name],
         "start_ns": tenants[number].shift_ns,
-        "overlap": {other.name: _overlap_ns(tenants[number], other) / own for other in tenants if other.name != name},
+        "overlap": overlaps(tenants[number], tenants),
         "mean_latency_ns": together.mean_ns(number),
         "alone": {
             "mean_latency_ns": by_itself.mean_ns(0),
@@ -541,6 +542,20 @@ def judged(result: Result, tenant: Tenant, ratio: float = 1.0) -> Result:
     if tenant.derived is None:
         return result
     return as_the_statements(result, tenant.derived, 1.0 if tenant.beside else ratio)
+
+
+def overlaps(own: Tenant, tenants: Sequence[Tenant]) -> dict[str, float]:
+    """Return the share of one tenant's time in which each of the others among *tenants* is there."""
+    span_ns = own.playback.found.span_ns
+    return {other.name: _overlap_ns(own, other) / span_ns for other in tenants if other.name != own.name}
+
+
+def seldom_there(overlap: Mapping[str, float]) -> list[str]:
+    """Return who is there for less than half of a tenant's time, a clause each: its figures are mostly those that it
+    has without them.
+    """
+    return [f"{name} is there for {100 * share:.0f} % of its time only" for name, share in overlap.items()
+            if share < _SELDOM]  # fmt: skip
 
 
 def _overlap_ns(one: Tenant, other: Tenant) -> int:

@@ -15,7 +15,15 @@ from tiersim.scenarios.replay import Played, PlayedRecording, play, workers_that
 from tiersim.scenarios.sweeps.axes import Axis
 from tiersim.scenarios.sweeps.grid import Grid
 from tiersim.scenarios.tenants.model import TenantsModel
-from tiersim.scenarios.tenants.shared_runs import Recordings, Tenant, judged, parts_on, ratio_to, worst_minutes
+from tiersim.scenarios.tenants.shared_runs import (
+    Recordings,
+    Tenant,
+    judged,
+    overlaps,
+    parts_on,
+    ratio_to,
+    worst_minutes,
+)
 from tiersim.scenarios.tenants.shifts import MOST_TRIED
 from tiersim.toml_files import parse_toml, validate
 
@@ -117,6 +125,7 @@ def _row(
             "latency_ns": summary["latency_ns"],
             "throughput_per_s": summary["throughput_per_s"],
             "load": summary["verdict"]["load"],
+            "overlap": overlaps(tenant, tenants),
         }
     if shifts_ns is not None:
         minutes = _worst_minutes(played, by_themselves, shifts_ns, note)
