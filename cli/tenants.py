@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace
-from tiersim.cli.verdicts import percent
+from tiersim.cli.verdicts import notes_of_rows, percent
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
 from tiersim.units import format_ns, format_per_s
@@ -102,15 +102,17 @@ def _show_sweep(document: dict[str, Any]) -> None:
         cells = [f"{format_ns(one['mean_latency_ns'])}, {_beginnings(one['shifts_ns'])}" for one in worst]
         minutes.append([*said, *cells])
     title = f"{document['scenario']}: all tenants together"
-    overlap = ((name, row["tenants"][name]["overlap"]) for row in rows for name in names)
+    results = [(name, row["tenants"][name]) for row in rows for name in names]
     notes = [
         "In brackets: against the first row. Falls behind: who is served less than it asks for.",
-        *dict.fromkeys(note for name, shares in overlap for note in _notes_of_overlap(name, shares)),
+        *dict.fromkeys(note for name, own in results for note in _notes_of_overlap(name, own["overlap"])),
+        *notes_of_rows(own for _, own in results),
+        *(f"Not modelled: {text}." for text in document["not_modelled"]),
     ]
     terminal.show_table(f"{title}: mean latency of a request", [*columns, *names, "falls behind"], latencies,
                         "\n".join(notes), words=len(columns))  # fmt: skip
     terminal.show_table(f"{title}: requests/s", [*columns, *names], rates, words=len(columns))
-    searched = [own["worst_minute"] for row in rows for own in row["tenants"].values() if "worst_minute" in own]
+    searched = [own["worst_minute"] for _, own in results if "worst_minute" in own]
     if searched:
         title = f"{document['scenario']}: the worst minute if clocks shift"
         terminal.show_table(title, [*columns, *names], minutes, _note_of_minutes(searched), words=len(columns))

@@ -153,6 +153,9 @@ def test_the_command_shows_what_each_tenant_gets(tenants: Path) -> None:
     capped = next(line for line in lines if line[:1] == ["50"])
     assert capped[-1] == "bill"  # falls behind
     assert sum(line[:4] == ["as", "the", "file", "says"] for line in lines) == 2  # latencies, and requests/s
+    assert "Expected error (not calibrated), measured against predicted: " in shown.output
+    assert "disk arms move little, and fuller disks are slower." in shown.output
+    assert "Not modelled: tenants share storage alone" in shown.output
     document = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
     assert document["tenants"] == ["shop", "bill"]
     refused = CliRunner().invoke(app, [*arguments, "--keep"])

@@ -521,12 +521,17 @@ def _shared(
             "together": result.summary["throughput_per_s"]["transactions"]["value"],
             "basis": f"alone: a run of its statements; together: {how}",
         }
-    used = {home.volume for one in together.parts for home in place_files(one.scenario, one.found.files)}
-    empty = tuple(f"volumes.{volume} has no effect here" for volume in used)
-    caveats = [text for text in result.summary["caveats"] if not text.startswith(empty)]
+    caveats = caveats_beside(together, result)
     return TenantResults(
         name, alone, _with_shared(replace(result, summary=result.summary | {"caveats": caveats}), shared)
     )
+
+
+def caveats_beside(together: Played, result: Result) -> list[str]:
+    """Return the caveats of a tenant's result: what it leaves empty, others may use."""
+    used = {home.volume for one in together.parts for home in place_files(one.scenario, one.found.files)}
+    empty = tuple(f"volumes.{volume} has no effect here" for volume in used)
+    return [text for text in result.summary["caveats"] if not text.startswith(empty)]
 
 
 def ratio_to(alone: Result, result: Result) -> float:

@@ -9,6 +9,7 @@ from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
 from tiersim.parallel import Note, side_by_side
 from tiersim.scenarios.causes import from_disk
+from tiersim.scenarios.caveats import in_doubt
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario, set_key
 from tiersim.scenarios.replay import Played, PlayedRecording, play, workers_that_fit
@@ -16,8 +17,10 @@ from tiersim.scenarios.sweeps.axes import Axis
 from tiersim.scenarios.sweeps.grid import Grid
 from tiersim.scenarios.tenants.model import TenantsModel
 from tiersim.scenarios.tenants.shared_runs import (
+    NOT_MODELLED,
     Recordings,
     Tenant,
+    caveats_beside,
     judged,
     overlaps,
     parts_on,
@@ -78,6 +81,7 @@ def sweep_document(
         "scenario": scenarios[0].name,
         "keys": [axis.key for axis in axes],
         "rows": rows,
+        "not_modelled": list(NOT_MODELLED),
     }
 
 
@@ -119,12 +123,16 @@ def _row(
         ratio = 1.0
         if tenant.derived is not None and not tenant.beside and len(parts) > 1:
             ratio = ratio_to(play([replace(part, shift_ns=0)]).result(0, scenario.name, tables=False), result)
-        summary = judged(result, tenant, ratio).summary
+        result = judged(result, tenant, ratio)
+        summary = result.summary
         found[part.name] = {
             "mean_latency_ns": played.mean_ns(number),
             "latency_ns": summary["latency_ns"],
             "throughput_per_s": summary["throughput_per_s"],
             "load": summary["verdict"]["load"],
+            "verdict": summary["verdict"],
+            "in_doubt": in_doubt(summary),
+            "caveats": caveats_beside(played, result),
             "overlap": overlaps(tenant, tenants),
         }
     if shifts_ns is not None:
