@@ -10,6 +10,7 @@ import typer
 from tiersim.cli import terminal
 from tiersim.cli.size import candidates_of
 from tiersim.cli.tenants import open_recordings
+from tiersim.cli.verdicts import caveats
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target
 
@@ -155,7 +156,7 @@ def _show_left_out(document: dict[str, Any]) -> None:
 
 
 def _notes(document: dict[str, Any], arrays: Sequence[dict[str, Any]]) -> str:
-    """Say how the targets of arrays may be missed, and what the search assumes."""
+    """Say how the targets of arrays may be missed, what is known to be wrong, and what the search assumes."""
     doubts: dict[str, list[str]] = {}
     for one in arrays:
         for doubt in one["doubts"]:
@@ -173,7 +174,7 @@ def _notes(document: dict[str, Any], arrays: Sequence[dict[str, Any]]) -> str:
             f"No placement costs less than {bound:,.0f} {document['currency']}, if sorting at most doubles what a disk"
             " serves."
         )
-    return "\n".join([*said, f"Assumed: {document['assumed']}."])
+    return "\n".join([*said, *caveats(arrays), f"Assumed: {document['assumed']}."])
 
 
 def _tightest(one: dict[str, Any]) -> str:

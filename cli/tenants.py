@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace
-from tiersim.cli.verdicts import percent
+from tiersim.cli.verdicts import notes_of_rows, percent
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, make_folder
 from tiersim.units import format_ns, format_per_s
@@ -82,12 +82,14 @@ def sweep_tenants(path: Path, on: str, axes: "Sequence[Axis]", workers: int, *, 
 
 
 def _show_sweep(document: dict[str, Any]) -> None:
-    """Print the mean latency of each tenant, and its requests a second, for each combination."""
+    """Print the mean latency of each tenant, its requests a second, and its worst minute over shifts, where they were
+    searched, for each combination.
+    """
     keys, names, rows = document["keys"], document["tenants"], document["rows"]
     columns = [key.removeprefix("tenants.") for key in keys]
     settings = [[row["settings"].get(key, "as the file says") for key in keys] for row in rows]
     first = rows[0]["tenants"]
-    latencies, rates = [], []
+    latencies, rates, minutes = [], [], []
     for said, row in zip(settings, rows, strict=True):
         own = row["tenants"]
         means_ns = {name: own[name]["mean_latency_ns"] for name in names}
@@ -96,11 +98,24 @@ def _show_sweep(document: dict[str, Any]) -> None:
         cells = [format_ns(means_ns[name]) + (changes[name] if row is not rows[0] else "") for name in names]
         latencies.append([*said, *cells, behind])
         rates.append([*said, *(format_per_s(own[name]["throughput_per_s"]["requests"]["value"]) for name in names)])
+        worst = [own[name]["worst_minute"]["worst"] for name in names if "worst_minute" in own[name]]
+        cells = [f"{format_ns(one['mean_latency_ns'])}, {_beginnings(one['shifts_ns'])}" for one in worst]
+        minutes.append([*said, *cells])
     title = f"{document['scenario']}: all tenants together"
-    note = "In brackets: against the first row. Falls behind: who is served less than it asks for."
-    terminal.show_table(f"{title}: mean latency of a request", [*columns, *names, "falls behind"], latencies, note,
-                        words=len(columns))  # fmt: skip
+    results = [(name, row["tenants"][name]) for row in rows for name in names]
+    notes = [
+        "In brackets: against the first row. Falls behind: who is served less than it asks for.",
+        *dict.fromkeys(note for name, own in results for note in _notes_of_overlap(name, own["overlap"])),
+        *notes_of_rows(own for _, own in results),
+        *(f"Not modelled: {text}." for text in document["not_modelled"]),
+    ]
+    terminal.show_table(f"{title}: mean latency of a request", [*columns, *names, "falls behind"], latencies,
+                        "\n".join(notes), words=len(columns))  # fmt: skip
     terminal.show_table(f"{title}: requests/s", [*columns, *names], rates, words=len(columns))
+    searched = [own["worst_minute"] for _, own in results if "worst_minute" in own]
+    if searched:
+        title = f"{document['scenario']}: the worst minute if clocks shift"
+        terminal.show_table(title, [*columns, *names], minutes, _note_of_minutes(searched), words=len(columns))
 
 
 def open_recordings(path: Path, stack: ExitStack, folder: Path) -> "Recordings":
@@ -146,7 +161,6 @@ def _show_worst_minutes(scenario: str, summaries: Sequence[dict[str, Any]]) -> N
     }
     if not found:
         return
-    any_of = next(iter(found.values()))
     rows = [
         [
             name,
@@ -158,12 +172,19 @@ def _show_worst_minutes(scenario: str, summaries: Sequence[dict[str, Any]]) -> N
         for name, one in found.items()
     ]
     columns = ["tenant", "alone", "as aligned", "worst", "of its time", "begins", "where demands add up"]
-    note = (
+    note = _note_of_minutes(list(found.values()))
+    terminal.show_table(f"{scenario}: the worst minute if clocks shift", columns, rows, note, words=2)
+
+
+def _note_of_minutes(minutes: Sequence[dict[str, Any]]) -> str:
+    """Say what worst minutes are, and how many ways to begin were tried to find them."""
+    any_of, tried = minutes[0], [one["simulated"] for one in minutes]
+    counts = f"{min(tried)}" if min(tried) == max(tried) else f"{min(tried)} to {max(tried)}"
+    return (
         f"Mean latency in the worst {format_ns(any_of['minute_ns'])} of each, or in all the time after the last"
         f" recording is over. Each may begin up to {format_ns(any_of['within_ns'])} sooner or later."
-        f" Simulated: the ways to begin at which most is asked for ({any_of['simulated']}). A worse one may exist."
+        f" Simulated: the ways to begin at which most is asked for ({counts}). A worse one may exist."
     )
-    terminal.show_table(f"{scenario}: the worst minute if clocks shift", columns, rows, note, words=2)
 
 
 def _beginnings(shifts_ns: dict[str, int]) -> str:
@@ -263,15 +284,18 @@ def volume_of(station: str) -> str:
     return f"{head}{_MEMBERS}" if dot and number.isdigit() else station
 
 
+def _notes_of_overlap(tenant: str, overlap: dict[str, float]) -> list[str]:
+    """Say whose times a tenant's hardly are."""
+    from tiersim.scenarios.tenants.shared_runs import seldom_there
+
+    return [f"{tenant}: {clause}." for clause in seldom_there(overlap)]
+
+
 def _notes(summaries: Sequence[dict[str, Any]], everything: bool) -> str:
     """Say what the numbers of *without* are, whose times fall apart, and what is not modelled."""
     notes = ["In brackets: together against alone, and without a tenant against together."]
     for summary in summaries:
-        for other, share in summary["shared"]["overlap"].items():
-            if share < 0.5:
-                notes.append(
-                    f"{summary['shared']['tenant']}: {other} is there for {100 * share:.0f} % of its time only."
-                )
+        notes += _notes_of_overlap(summary["shared"]["tenant"], summary["shared"]["overlap"])
     for summary in summaries:
         rates = summary["shared"].get("transactions_per_s")
         if rates is not None and rates["alone"] is not None:

@@ -98,6 +98,14 @@ _FIGURES = {
     "other": "other figures",
 }
 _NAMED = _FIGURES.keys() - {"other"}
+#: How what is asked for comes, by what a result says of its replay.
+_PACES = {
+    "open": "requests at their recorded times (open)",
+    "partly-open": "requests as sessions are answered and pause (partly open)",
+    "closed": "requests as fast as sessions are answered (closed)",
+    "rate": "transactions at the recorded rate",
+    "clients": "transactions as fast as clients are answered",
+}
 
 
 def sentence(summary: Summary) -> str | None:
@@ -139,6 +147,32 @@ def sentence(summary: Summary) -> str | None:
         parts.append("unknown for percentiles")
     more = " A range holds that, and what the recording leaves open." if summary.get("range") else ""
     return f"{_EXPECTED} ({_basis(summary)}), measured against predicted: {', '.join(parts)}.{more}"
+
+
+def incomparable(summary: Summary, baseline: Summary) -> str | None:
+    """Return why no ratio of two results means anything, as each was asked for something else; None if one may.
+
+    What comes by the clock has the recorded rate, and waits the longer the slower storage is; what waits for answers
+    asks slow storage for less, and waits behind no more than its sessions.
+    """
+    if summary["trace"]["hash"] != baseline["trace"]["hash"]:
+        return (
+            f"{summary['name']} and {baseline['name']} replayed different traces ({summary['trace']['name']} and "
+            f"{baseline['trace']['name']}), so a ratio would compare the loads and not the storage"
+        )
+    own, other = (_pace(one) for one in (summary, baseline))
+    if own is not None and other is not None and own != other:
+        return (
+            f"{summary['name']} ran {own} and {baseline['name']} {other}, so a ratio would compare what was asked for"
+            " and not the storage"
+        )
+    return None
+
+
+def _pace(summary: Summary) -> str | None:
+    """Return how what is asked for comes; None where a result does not say."""
+    replay = summary.get("replay") or {}
+    return _PACES.get(replay.get("keeps") or replay.get("played") or replay.get("mode") or "")
 
 
 def _said_of_reads(summary: Summary) -> str:

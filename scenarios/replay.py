@@ -430,7 +430,7 @@ class Played:
         """Make the result of one recording; what it says of stations is of the whole run, over the recording's time."""
         part = self.parts[number]
         found, scenario = part.found, part.scenario
-        described = _described(found, scenario)
+        described = _described(found, scenario, _used_bytes(number, self.parts))
         described["replay"] |= _played_open(found, scenario)
         requests = sessions = None
         own = self.outcome if len(self.parts) == 1 else self._outcome(number)
@@ -452,6 +452,7 @@ class Played:
             found.span_ns, described, scenario.to_toml(), sessions=sessions, tables=tables, own=own,
         )  # fmt: skip
         summary = result.summary | {"model_error": model_error_of(result.summary["verdict"])}
+        summary |= caveats.aged_queue(scenario, summary)
         return replace(result, summary=summary, requests=result.requests if requests is None else requests)
 
     def mean_ns(self, number: int) -> float:
@@ -612,8 +613,8 @@ def trace_of(found: TraceSurvey) -> dict[str, Any]:
     }
 
 
-def _described(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
-    """What a summary says besides figures of the run."""
+def _described(found: TraceSurvey, scenario: NamedScenario, used_bytes: Mapping[str, int]) -> dict[str, Any]:
+    """What a summary says besides figures of the run; *used_bytes* is how much of its volumes all recordings take."""
     volatile = [*caveats.volatile_buffers(scenario, found.files, found.stable_writes, found.requests)]
     is_coarse = any(one.startswith(COARSE_CLOCK) for one in found.manifest.warnings)
     return {
@@ -632,7 +633,7 @@ def _described(found: TraceSurvey, scenario: NamedScenario) -> dict[str, Any]:
             *volatile,
             *caveats.of_hardware(scenario),
             *caveats.empty_caches(scenario, statements=False),
-            *caveats.short_seeks(scenario, _used_bytes(found, scenario)),
+            *caveats.short_seeks(scenario, used_bytes),
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
             *([_REQUESTS_ALONE] if has_statements(found.path) else []),
             *_late_start(found),
@@ -657,11 +658,13 @@ def _holes(found: TraceSurvey) -> Iterator[str]:
         )
 
 
-def _used_bytes(found: TraceSurvey, scenario: NamedScenario) -> dict[str, int]:
-    """Return behind which byte of each volume nothing lies."""
-    ends: dict[str, int] = {}
-    for home, use in zip(place_files(scenario, found.files), found.files, strict=True):
-        ends[home.volume] = max(ends.get(home.volume, 0), home.end_bytes(use))
+def _used_bytes(number: int, parts: Sequence[PlayedRecording]) -> dict[str, int]:
+    """Return behind which byte of each volume that one of the *parts* is on nothing lies, of any of them."""
+    ends = {home.volume: 0 for home in place_files(parts[number].scenario, parts[number].found.files)}
+    for part in parts:
+        for home, use in zip(place_files(part.scenario, part.found.files), part.found.files, strict=True):
+            if home.volume in ends:
+                ends[home.volume] = max(ends[home.volume], home.end_bytes(use))
     return ends
 
 

@@ -273,7 +273,8 @@ class Summary(_Said):
     )
     in_doubt: bool | None = Field(
         default=None,
-        description="Of a tenant whose transactions come by the clock: whether the other verdict on load is possible.",
+        description="Of a tenant whose transactions come by the clock, and of requests to disks whose queues age: "
+        "whether the other verdict on load is possible.",
     )
     shared: dict[str, Any] | None = Field(
         default=None, description="Where other recordings ran beside it: [tenants](tenants.md)."

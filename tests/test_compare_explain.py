@@ -114,6 +114,10 @@ def test_intervals_decide() -> None:
         ({"trace": {"name": "other", "hash": "1"}}, "replayed different traces"),
         ({"level": "requests"}, "measure different things"),
         ({"replay": {"load": 2.0}}, "would compare the loads"),
+        ({"replay": {"mode": "open"}}, "ran requests at their recorded times (open) and "),
+        ({"replay": {"mode": "partly-open", "played": "open"}}, "what was asked for and not the storage"),
+        ({"replay": {"mode": "closed"}}, "what was asked for and not the storage"),
+        ({"replay": {"mode": "partly-open", "keeps": "rate"}}, "what was asked for and not the storage"),
         ({"verdict": {"load": "saturated", "calibration": "none"}}, "saturated"),
     ],
 )
@@ -122,6 +126,30 @@ def test_no_ratio_where_it_would_mean_nothing(changed: dict[str, Any], why: str)
     found = comparison([a, b], None, "")["results"][1]
     assert found["ratios"] is None
     assert why in found["no_ratios"]
+
+
+def test_more_clients_of_a_closed_loop_are_another_load() -> None:
+    a, b = statement_sample(DISKS).summary, statement_sample(CARD).summary
+    for one, sessions in ((a, 8), (b, 16)):
+        one["replay"] = {"keeps": "clients", "sessions": sessions}
+    assert "ran 16 clients and " in comparison([a, b], None, "")["results"][1]["no_ratios"]
+    b["replay"]["sessions"] = 8
+    assert comparison([a, b], None, "")["results"][1]["no_ratios"] is None
+
+
+def test_an_open_and_a_closed_replay_have_no_ratio(shell: Shell, replayed: Path) -> None:
+    """On the same storage sessions that wait are answered sooner: they ask for less."""
+    from tiersim.cli.replay import run_all
+    from tiersim.scenarios.library import load_scenario
+    from tiersim.traces.bundle import Bundle
+
+    ways = {"open": ["replay.mode=open"], "closed": ["replay.mode=closed", "replay.clients=4"]}
+    paths = [shell.folder / f"{name}.result" for name in ways]
+    for settings, target in zip(ways.values(), paths, strict=True):
+        trace, scenario = Bundle(replayed / "vda.trace"), load_scenario(DEVICES[1], settings)
+        run_all(trace, [scenario], [target], requests=False, force=False)
+    assert "No ratios: pcie-flash ran requests as fast as sessions are" in shell("compare", *paths).out
+    assert shell("compare", *paths, "--json").document()["results"][1]["ratios"] is None
 
 
 def test_different_traces_are_said(shell: Shell, replayed: Path) -> None:

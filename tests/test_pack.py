@@ -17,7 +17,7 @@ from tests.runs import needs_jit
 from tests.test_replay import write_trace
 from tiersim import parallel
 from tiersim.cli.main import app
-from tiersim.cli.pack import _why
+from tiersim.cli.pack import _show, _why
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.packing.boxes import Box
 from tiersim.scenarios.packing.pack import PackingOptions, _cost, _Trial, _usable, pack_tenants, without_a_drive
@@ -214,6 +214,33 @@ def test_what_a_limit_on_one_tenant_takes_is_taken_of_nobody_else(folder: Path, 
         pack_tenants(PackingOptions(recordings(one), [], 0.0, False), [flash])["arrays"][0] for one in (TWO, text)
     )
     assert limited["filled"]["busiest part"] == pytest.approx(free["filled"]["busiest part"], rel=0.02)
+
+
+def test_a_target_beside_who_is_seldom_there_is_met_in_doubt(folder: Path, recordings: Any) -> None:
+    """Both recordings are of 5 s: the second that they have in common says little of what they do to each other."""
+    [flash] = [one for one in candidates(folder) if "micron" in one.name]
+    doubts = {}
+    for shift in ("0 s", "4 s"):
+        asked = PackingOptions(recordings(f'{TWO}shift = "{shift}"\n'), [], 0.0, False)
+        [array] = pack_tenants(asked, [flash])["arrays"]
+        doubts[shift] = [one for one in array["doubts"] if one["why"].endswith("% of its time only")]
+    assert doubts["0 s"] == []
+    assert [(one["tenants"], one["why"].partition(" for ")[0]) for one in doubts["4 s"]] == [
+        (["shop"], "bill is there"), (["bill"], "shop is there")
+    ]  # fmt: skip
+
+
+def test_what_is_known_to_be_wrong_of_an_array_is_said(
+    folder: Path, recordings: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Databases of some GB lie at the outer edge of its disks: what each asks for is found by short seeks."""
+    text = '[tenants.shop]\nrecording = "shop.trace"\n[tenants.bill]\nrecording = "bill.trace"\n'
+    disks = [one for one in candidates(folder) if "8 × seagate" in one.name]
+    document = pack_tenants(PackingOptions(recordings(text), [], 0.0, False), disks)
+    [array] = document["arrays"]
+    [caveat] = [one for one in array["caveats"] if "disk arms move little" in one]
+    _show(document, "databases")
+    assert f"{caveat[0].upper()}{caveat[1:]}." in capsys.readouterr().out
 
 
 def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Path, recordings: Any) -> None:

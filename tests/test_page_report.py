@@ -96,6 +96,20 @@ def test_different_traces_are_not_compared() -> None:
     assert "0:1" not in page_payload([sample(CARD), other], "x")["ratios"]
 
 
+def in_other_modes() -> list[Result]:
+    results = [sample(CARD), sample(DISKS)]
+    for result, mode in zip(results, ("open", "closed"), strict=True):
+        result.summary["replay"] = {"mode": mode}
+    return results
+
+
+def test_an_open_and_a_closed_replay_are_not_compared() -> None:
+    payload = page_payload(in_other_modes(), "x")
+    assert set(payload["ratios"]) == {"r:0", "r:1"}
+    assert "(closed) and pcie-p3700 requests at their recorded times (open), so" in payload["no_ratios"]["0:1"]
+    assert page_payload([sample(CARD), sample(DISKS)], "x")["no_ratios"] == {}
+
+
 def test_latency_inside_and_outside_of_checkpoints() -> None:
     result = _with_checkpoint(sample(DISKS))
     found = page_payload([result], "x")["scenarios"][0]["checkpoints"]
@@ -241,6 +255,15 @@ def test_a_saturated_side_is_not_compared(html: str, open_page: Open) -> None:
     )  # data reads completed
     assert "a saturated system has no steady latency" in text(page, "#ratios-reading")
     assert "Less than recorded < 0.1 % 17 %" in text(page, "#pair-facts").replace("0 % 17", "< 0.1 % 17")
+
+
+@pytest.mark.long
+@pytest.mark.browser
+def test_what_cannot_be_compared_is_said_in_place_of_ratios(open_page: Open) -> None:
+    page = open_page(build_page(in_other_modes(), "x"), "#scenario=15k-raid10&compare=pcie-p3700")
+    assert set(page.locator("#pair-ratios td").all_inner_texts()) == {"not comparable"}
+    assert "No ratios: 15k-raid10 ran requests as fast as sessions are answered" in text(page, "#pair-note")
+    assert "not comparable" in text(page, "#ratios-reading")
 
 
 @pytest.mark.long

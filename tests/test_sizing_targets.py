@@ -239,6 +239,26 @@ def test_what_is_met_by_less_than_models_have_been_off_is_in_doubt(calibration: 
         )
 
 
+def test_a_latency_of_a_load_that_may_not_be_carried_is_in_doubt() -> None:
+    """A tenth of what is allowed, of a part that is busy for 93 % of the time: where it is full, there is no mean."""
+    run = summary(figure(10 * MS, 9 * MS, 11 * MS))
+    run["verdict"]["calibration"] = "none"
+    run["latency_ns"]["transaction"]["mean"] = run["latency_ns"]["transaction"]["p99"]
+    run["model_error"] = model_error_of(run["verdict"])
+    target = parse_target("mean(transaction) < 100 ms")
+
+    def doubts(utilisation: float, **more: Any) -> list[str]:
+        busiest = {"station": "data", "resource": "actuator", "utilisation": utilisation}
+        return list(doubts_of(target, run | {"bottleneck": busiest} | more, "transactions"))
+
+    assert doubts(0.3) == []
+    (doubt,) = doubts(0.93)
+    assert doubt == "disk arm of data is busy 93 % of the time; within the expected error it may be full"
+    assert doubts(0.93, replay={"keeps": "clients"}, throughput_shortfall_pct=0.0) == []  # these wait, and ask for less
+    (doubt,) = doubts(0.3, replay={"keeps": "rate", "recorded_connections": 8, "load": 1.0})  # 1,000/s of 10 ms each
+    assert doubt == "the load needs 10 sessions at a time, and the recording shows at most 8"
+
+
 @pytest.mark.parametrize("text", ["throughput >= 1x", "throughput >= 900/s", "mean(transaction) < 1 s"])
 def test_what_is_met_on_burst_credits_is_in_doubt(text: str) -> None:
     """A recording of ten minutes does not outlast the credits of a small volume; the load does."""

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from tests.runs import needs_jit
 from tests.test_replay import write_trace
+from tests.test_shifts import bursts
 from tests.test_tenants import server
 from tiersim.cli.main import app
 from tiersim.cli.tenants import open_recordings
@@ -79,6 +80,27 @@ def test_each_row_is_what_a_replay_of_such_a_file_says(tenants: Path, tmp_path: 
             assert own["throughput_per_s"] == one.together.summary["throughput_per_s"]
 
 
+def test_shifts_are_searched_in_each_row_as_in_a_replay(tmp_path: Path) -> None:
+    """Bursts that shifts bring together; a cap on one spares the other in its worst minute."""
+    bursts(tmp_path, "a", 30, 1)
+    bursts(tmp_path, "b", 80, 2)
+    path, work, disk = tmp_path / "tenants.toml", tmp_path / "work", "seagate-cheetah-15k7-300"
+    path.write_text('shifts = "30 s"\n[tenants.a]\nrecording = "a.trace"\n[tenants.b]\nrecording = "b.trace"\n')
+    work.mkdir()
+    free, capped = swept(path, work, "tenants.b.limit.iops=50")
+    with ExitStack() as stack:
+        for one in run_tenants(open_recordings(path, stack, work), load_scenario(disk), workers=1):
+            minute = free["tenants"][one.name]["worst_minute"]
+            assert minute == one.together.summary["shared"]["worst_minute"]
+            assert minute["worst"]["mean_latency_ns"] > minute["aligned"]["mean_latency_ns"]
+    spared, hurt = (row["tenants"]["a"]["worst_minute"]["worst"]["mean_latency_ns"] for row in (capped, free))
+    assert spared < hurt
+    arguments = ["sweep", str(path), "--on", disk, "--set", "tenants.b.limit.iops=50"]
+    shown = " ".join(CliRunner().invoke(app, arguments).output.split())
+    assert "the worst minute if clocks shift" in shown
+    assert "Each may begin up to 30 s sooner or later." in shown
+
+
 @needs_jit
 @pytest.mark.parametrize("shift", ["", 'shift = "1 s"\n'])
 def test_a_server_falls_behind_by_its_transactions(tenants: Path, tmp_path: Path, shift: str) -> None:
@@ -94,6 +116,17 @@ def test_a_server_falls_behind_by_its_transactions(tenants: Path, tmp_path: Path
         _, one = run_tenants(recordings, load_scenario("seagate-cheetah-15k7-300"), workers=1)
     assert row["tenants"]["one"]["load"] == one.together.summary["verdict"]["load"] == "behind"
     assert row["tenants"]["one"]["throughput_per_s"] == one.together.summary["throughput_per_s"]
+
+
+def test_who_is_seldom_there_is_said(tenants: Path) -> None:
+    """The shop's 25 s have 5 in common with the other's 33."""
+    path = tenants.with_name("late.toml")
+    path.write_text(TENANTS + 'shift = "20 s"\n')
+    arguments = ["sweep", str(path), "--on", "seagate-cheetah-15k7-300", "--set", "tenants.bill.limit.iops=1000"]
+    shown = " ".join(CliRunner().invoke(app, arguments).output.split())
+    assert shown.count("shop: bill is there for ") == shown.count("bill: shop is there for ") == 1
+    rows = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)["rows"]
+    assert rows[0]["tenants"]["shop"]["overlap"] == {"bill": pytest.approx(0.2, abs=0.08)}
 
 
 @pytest.mark.parametrize(
@@ -115,10 +148,14 @@ def test_the_command_shows_what_each_tenant_gets(tenants: Path) -> None:
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 0, shown.output
     assert "all tenants together: mean latency of a request" in " ".join(shown.output.split())
+    assert "worst minute" not in " ".join(shown.output.split())  # the file names no shifts
     lines = [line.split() for line in shown.output.splitlines()]
     capped = next(line for line in lines if line[:1] == ["50"])
     assert capped[-1] == "bill"  # falls behind
     assert sum(line[:4] == ["as", "the", "file", "says"] for line in lines) == 2  # latencies, and requests/s
+    assert "Expected error (not calibrated), measured against predicted: " in shown.output
+    assert "disk arms move little, and fuller disks are slower." in shown.output
+    assert "Not modelled: tenants share storage alone" in shown.output
     document = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
     assert document["tenants"] == ["shop", "bill"]
     refused = CliRunner().invoke(app, [*arguments, "--keep"])

@@ -170,6 +170,17 @@ def test_addresses_of_tenants_lie_behind_each_other_and_do_not_overlap(folder: P
         shared(folder, tenants + 'offset = "299 GB"\n', TWO_VOLUMES)
 
 
+def test_arms_that_move_between_tenants_are_not_said_to_move_little(folder: Path) -> None:
+    """Each takes a few GB of the disk, one at its begin and one 200 GB further."""
+    tenants = BOTH.replace("right", "left") + 'offset = "200 GB"\n'
+    (shop, _) = shared(folder, tenants, TWO_VOLUMES, ["replay.mode=open"])
+    said = [
+        [text for text in result.summary["caveats"] if "disk arms move little" in text]
+        for result in (shop.alone, shop.together)
+    ]
+    assert [len(one) for one in said] == [1, 0]
+
+
 def test_recordings_are_aligned_by_their_busiest_second_or_by_the_clock(folder: Path) -> None:
     found = shared(folder, 'align = "peak"\n' + BOTH.replace('shift = "3 s"', ""), TWO_VOLUMES)
     peaks = []

@@ -1,6 +1,7 @@
 """Steady, behind, saturated: the verdict on load, and what it withholds."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.runs import commands, poisson
+from tests.test_shifts import reads
 from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
 from tiersim.cli.verdicts import carries
@@ -20,13 +22,18 @@ from tiersim.devices.station_records import RESOURCES, SERVER
 from tiersim.errors import ScenarioError
 from tiersim.histogram import COARSE_EDGES_NS, FINE_EDGES_NS, quantile_ns
 from tiersim.operations import WRITE
+from tiersim.scenarios.caveats import aged_queue, in_doubt
+from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.replay import replay
+from tiersim.scenarios.survey import survey
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import new_metrics
 from tiersim.simulator.result import Clusters, Figure, Result, mean, percentile, summarise
 from tiersim.simulator.verdict import Sessions, judge_waiting, utilisation
-from tiersim.units import format_ns
+from tiersim.traces.bundle import Bundle
+from tiersim.units import NS_PER_S, format_ns
 
 
 def summary_of(times: Any, servers: int = 1, seed: int = 1, depth: int | None = None) -> dict[str, Any]:
@@ -92,6 +99,28 @@ def test_rows_of_an_array_that_are_always_locked_are_to_blame_for_the_queues_bef
     assert summary["load"]["sustainable_load"] == pytest.approx(0.5, rel=0.05)
     assert summary["bottleneck"]["station"] == "array.stripes"
     assert summary["conservation"]["busy"]
+
+
+def test_a_disk_that_takes_an_old_queue_in_order_is_said_and_the_verdict_is_in_doubt(tmp_path: Path) -> None:
+    """After a burst the disks take in order what waits for longer than they are assumed to let it, and fall behind a
+    rate that they carry where few wait at each.
+    """
+    generator = np.random.default_rng(1)
+    times_s = np.concatenate([np.zeros(2_000), np.sort(generator.uniform(0, 40, 17_600))])
+    places = generator.integers(0, 70_000_000, len(times_s))  # all over the disks
+    reads(tmp_path / "a.trace", (times_s * NS_PER_S).astype(np.int64), places)
+    path = tmp_path / "disks.toml"
+    path.write_text('[volumes.data]\ndevice = "seagate-cheetah-15k7-300"\ncount = 2\nlayout = "raid0"\n')
+    found = survey(Bundle(tmp_path / "a.trace"))
+    scenario, short_queues = (load_scenario(str(path), one) for one in ((), ("volumes.data.drive_queue_depth=32",)))
+    aged, short = (replay(found, one).summary for one in (scenario, short_queues))
+    assert (aged["verdict"]["load"], short["verdict"]["load"]) == ("saturated", "steady")
+    assert "beyond age_limit (500 ms, assumed: 200 ms .. 5000 ms)" in aged["load"]["explanation"]
+    assert aged["load"]["explanation"].endswith("set drive_queue_depth, such as 32")
+    assert "age_limit" not in short["load"]["explanation"]
+    assert in_doubt(aged)
+    far_too_much = {**aged, "load": {**aged["load"], "sustainable_load": 0.2}}
+    assert "in_doubt" not in aged_queue(scenario, far_too_much)  # no disk is so much faster for a choice
 
 
 def test_whoever_serves_names_what_is_busy_and_is_named_when_behind() -> None:

@@ -7,14 +7,14 @@ import json
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.numbers import finite
 from tiersim.cli.page.query_payload import commits, parts, query_payload, transaction_us, without_queries
 from tiersim.cli.page.series import curves, database_payload, intervals_to_merge, over_time, stations
-from tiersim.cli.verdicts import expected_multiples, loads_not_run, meaning
+from tiersim.cli.verdicts import expected_multiples, incomparable, loads_not_run, meaning
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES, is_of_too_few
 from tiersim.units import NS_PER_S, format_bytes
@@ -70,6 +70,7 @@ def page_payload(results: Sequence[Result], title: str, recorded: Sequence[Resul
             {"queries": found, "transaction_us": transaction_us(result), "commits": commits(result)} if found else {}
         )
     traces = _traces(recorded or results)
+    apart = _apart([one.summary | {"name": names[index]} for index, one in enumerate(results)])
     present = {purpose for result in results for purpose in _purposes(result.summary)}
     return {
         "schema": SCHEMA,
@@ -85,7 +86,17 @@ def page_payload(results: Sequence[Result], title: str, recorded: Sequence[Resul
         "parts": parts(),
         "wait_names": WAIT_NAMES,
         "meaning_of_error": meaning(result.summary for result in results),
-        "ratios": all_ratios(scenarios, {hashed["hash"]: hashed for hashed in traces}),
+        "ratios": all_ratios(scenarios, {hashed["hash"]: hashed for hashed in traces}, apart),
+        "no_ratios": apart,
+    }
+
+
+def _apart(summaries: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Return the pairs of which no ratio means anything, and why: ``"0:2"`` is scenario 2 ÷ scenario 0."""
+    return {
+        f"{i}:{j}": why
+        for (i, a), (j, b) in itertools.combinations(enumerate(summaries), 2)
+        if (why := incomparable(b, a)) is not None
     }
 
 
@@ -389,8 +400,10 @@ def throughput_ratios(a_per_s: dict[str, float], b_per_s: dict[str, float]) -> d
     return {purpose: ratio(a_per_s[purpose], b_per_s[purpose]) for purpose in sorted(a_per_s.keys() & b_per_s.keys())}
 
 
-def all_ratios(scenarios: Sequence[dict[str, Any]], recorded: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Every pair that replayed the same trace: ``"0:2"`` is scenario 2 ÷ scenario 0, ``"r:2"`` scenario 2 ÷ recorded.
+def all_ratios(
+    scenarios: Sequence[dict[str, Any]], recorded: dict[str, dict[str, Any]], apart: Collection[str]
+) -> dict[str, Any]:
+    """Every pair that is not *apart*: ``"0:2"`` is scenario 2 ÷ scenario 0, ``"r:2"`` scenario 2 ÷ recorded.
 
     Each has ``latency`` and ``throughput``.
     """
@@ -400,7 +413,7 @@ def all_ratios(scenarios: Sequence[dict[str, Any]], recorded: dict[str, dict[str
             "throughput": throughput_ratios(a["completed_per_s"], b["completed_per_s"]),
         }
         for (i, a), (j, b) in itertools.combinations(enumerate(scenarios), 2)
-        if a["trace"] == b["trace"]
+        if f"{i}:{j}" not in apart
     }
     return pairs | {
         f"r:{i}": {

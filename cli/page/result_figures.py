@@ -161,11 +161,11 @@ def comparison(a: Result, b: Result) -> Figure:
     """Latency of *a* divided by that of *b* for every purpose and statistic that is resolved on both, with its
     interval.
 
-    Raises ValueError when they replayed different traces.
+    Raises ValueError when they replayed different traces, or otherwise than each other.
     """
     payload, _ = _payload([b, a])
-    if "0:1" not in payload["ratios"]:
-        raise ValueError(f"{a.summary['name']} and {b.summary['name']} replayed different traces, which says nothing")
+    if "0:1" in payload["no_ratios"]:
+        raise ValueError(payload["no_ratios"]["0:1"])
     found = payload["ratios"]["0:1"]["latency"]
     purposes = [purpose for purpose in payload["purposes"] if purpose in found]
     traces = []

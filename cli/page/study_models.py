@@ -300,6 +300,7 @@ class ArrayModel(_Part):
     filled: dict[str, dict[str, FiniteFloat]] = {}
     targets: dict[str, list[UsedTargetModel]] = {}
     doubts: list[DoubtModel] = []
+    caveats: list[str] = []
 
 
 class HomelessModel(_Part):

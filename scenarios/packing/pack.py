@@ -37,8 +37,18 @@ from tiersim.scenarios.sizing.targets import Target, parse_target
 from tiersim.scenarios.survey import EXTENT_BYTES
 from tiersim.scenarios.tenants.demands import worked_ns
 from tiersim.scenarios.tenants.model import MOST_TENANTS
-from tiersim.scenarios.tenants.shared_runs import Recordings, Tenant, parts_on, places_of, rules_of
+from tiersim.scenarios.tenants.shared_runs import (
+    Recordings,
+    Tenant,
+    caveats_beside,
+    overlaps,
+    parts_on,
+    places_of,
+    rules_of,
+    seldom_there,
+)
 from tiersim.simulator.categories import CATEGORIES
+from tiersim.simulator.result import Result
 from tiersim.toml_files import place_of
 from tiersim.units import NS_PER_S
 
@@ -80,10 +90,11 @@ class _Alone:
 
 @dataclass(frozen=True)
 class _Together(TriedBox):
-    """Tenants that share an array: their targets with what is used of each, and doubts with whose they are."""
+    """Tenants that share an array: their targets with what is used of each, doubts with whose they are, and caveats."""
 
     targets: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     doubts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    caveats: Sequence[str] = ()
 
 
 class _Trial:
@@ -136,7 +147,7 @@ class _Trial:
             played = play([part], progress=note)
         except ScenarioError as error:
             return _Alone(str(error))
-        judged = self._judged(tenant.name, played, 0)
+        judged = self._judged(tenant.name, played.result(0, tenant.name, tables=False))
         why = next((one.why for one, _ in judged if not one.met), None)
         return (
             _Alone(why) if why else _Alone(None, max(one.high for one, _ in judged), room, self._busy(number, played))
@@ -192,6 +203,7 @@ class _Trial:
         used = dict.fromkeys(box.items, 0.0)
         targets: dict[str, list[dict[str, Any]]] = {tenant.name: [] for tenant in tenants}
         doubts: dict[str, list[str]] = {}
+        caveats: dict[str, None] = {}
         for runs, (how, scenario) in enumerate(scenarios, start=1):
             try:
                 played = play(parts_on(self.asked.recordings, tenants, scenario))
@@ -199,8 +211,10 @@ class _Trial:
                 return _Together(str(error), {}), runs
             whys = []
             for place, (item, tenant) in enumerate(zip(box.items, tenants, strict=True)):
+                result = played.result(place, tenant.name, tables=False)
+                caveats |= dict.fromkeys(caveats_beside(played, result))
                 for target, (one, own) in zip(
-                    self.targets[tenant.name], self._judged(tenant.name, played, place), strict=True
+                    self.targets[tenant.name], self._judged(tenant.name, result), strict=True
                 ):
                     used[item] = max(used[item], one.high if one.met else max(one.high, 1.0))
                     targets[tenant.name].append({"text": target.text + how, "used": one.high})
@@ -209,16 +223,19 @@ class _Trial:
                         doubts[doubt] = [*dict.fromkeys([*doubts.get(doubt, ()), tenant.name])]
             if whys:
                 return _Together(whys[0], used), runs
-        return _Together(None, used, targets, doubts), len(scenarios)
+        for tenant in tenants:
+            for doubt in seldom_there(overlaps(tenant, tenants)):
+                doubts[doubt] = [*doubts.get(doubt, ()), tenant.name]
+        return _Together(None, used, targets, doubts, [*caveats]), len(scenarios)
 
     def _scenario(self, kind: int) -> NamedScenario:
         scenario = self.kinds[kind].scenario
         assert scenario is not None
         return scenario
 
-    def _judged(self, name: str, played: Played, place: int) -> list[tuple[JudgedTarget, list[str]]]:
-        """Return for each target of a tenant whether it is met in a run, and what is in doubt of that."""
-        summary = played.result(place, name, tables=False).summary
+    def _judged(self, name: str, result: Result) -> list[tuple[JudgedTarget, list[str]]]:
+        """Return for each target of a tenant whether its *result* meets it, and what is in doubt of that."""
+        summary = result.summary
         return [
             (judge_run(target, summary, "requests", None), list(doubts_of(target, summary, "requests")))
             for target in self.targets[name]
@@ -483,6 +500,7 @@ def _document(
                 **_filled(packing.need[box.kind, list(box.items)], [names[item] for item in box.items]),
                 "targets": trial.tried(box).targets,
                 "doubts": [{"tenants": owners, "why": doubt} for doubt, owners in trial.tried(box).doubts.items()],
+                "caveats": list(trial.tried(box).caveats),
             }
             for box in boxes
         ],

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.errors import ScenarioError, did_you_mean
-from tiersim.scenarios.caveats import go_on_as_answered, in_doubt, model_error_of, multiples_of, tail_of
+from tiersim.scenarios.caveats import (
+    go_on_as_answered,
+    in_doubt,
+    model_error_of,
+    multiples_of,
+    sessions_lacking,
+    tail_of,
+)
 from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.subject import SizingSubject
 from tiersim.scenarios.sizing.targets import Target
@@ -175,6 +182,9 @@ def judge_hardware(target: Target, capacity_bytes: int, failures: int, data_byte
 
 def _doubt_of_load(summary: Mapping[str, Any], counted: str) -> str:
     """Say how a load that is carried may not be."""
+    if (lacking := sessions_lacking(summary)) is not None:
+        needed, shown = lacking
+        return f"the load needs {needed:.3g} sessions at a time, and the recording shows at most {shown:,}"
     found = summary["bottleneck"]
     if not go_on_as_answered(summary):
         return (
@@ -200,7 +210,9 @@ def doubts_of(target: Target, summary: Mapping[str, Any], counted: str) -> Itera
     """
     if target.kind in ("load", "throughput", "latency"):
         yield from explain_credits(summary.get("credits") or ())
-    if target.kind == "load" and in_doubt(summary):
+    # what comes by the clock has no steady latency where it is not carried
+    hangs_on_load = target.kind == "load" or (target.kind == "latency" and not go_on_as_answered(summary))
+    if hangs_on_load and in_doubt(summary):
         yield _doubt_of_load(summary, counted)
     if target.kind not in ("throughput", "latency"):
         return

@@ -50,6 +50,8 @@ NOT_MODELLED = (
 _NEAR = 0.01
 #: Few requests never come that near: one more or less tips others. The bench's servers take 3 to 5 rounds.
 _MOST_ROUNDS = 6
+#: Who is there for less than this share of another's time is named.
+_SELDOM = 0.5
 
 
 @dataclass(frozen=True)
@@ -394,7 +396,7 @@ def run_tenants(
     if most_ns is None:
         return found
     alone = [runs[number,] for number in everybody]
-    minutes = _worst_minutes(
+    minutes = worst_minutes(
         runs[everybody], alone, most_ns, workers=workers, told=lambda arrived: told(sum(sizes) + arrived)
     )
     return [
@@ -419,7 +421,7 @@ def _with_shared(result: Result, more: Mapping[str, Any]) -> Result:
     return replace(result, summary=result.summary | {"shared": shared})
 
 
-def _worst_minutes(
+def worst_minutes(
     together: Played, alone: Sequence[Played], most_ns: int, *, workers: int, told: Callable[[int], None]
 ) -> list[dict[str, Any]]:
     """Return for each tenant its worst minute: alone, as the tenants are aligned, and in those runs in which each may
@@ -483,12 +485,11 @@ def _shared(
         if other != number:
             rest = tuple(one for one in everybody if one != other)
             without[names[other]] = runs[rest].mean_ns(rest.index(number))
-    own = tenants[number].playback.found.span_ns
     shared: dict[str, Any] = {
         "tenant": name,
         "with": [other for other in names if other != name],
         "start_ns": tenants[number].shift_ns,
-        "overlap": {other.name: _overlap_ns(tenants[number], other) / own for other in tenants if other.name != name},
+        "overlap": overlaps(tenants[number], tenants),
         "mean_latency_ns": together.mean_ns(number),
         "alone": {
             "mean_latency_ns": by_itself.mean_ns(0),
@@ -520,12 +521,17 @@ def _shared(
             "together": result.summary["throughput_per_s"]["transactions"]["value"],
             "basis": f"alone: a run of its statements; together: {how}",
         }
-    used = {home.volume for one in together.parts for home in place_files(one.scenario, one.found.files)}
-    empty = tuple(f"volumes.{volume} has no effect here" for volume in used)
-    caveats = [text for text in result.summary["caveats"] if not text.startswith(empty)]
+    caveats = caveats_beside(together, result)
     return TenantResults(
         name, alone, _with_shared(replace(result, summary=result.summary | {"caveats": caveats}), shared)
     )
+
+
+def caveats_beside(together: Played, result: Result) -> list[str]:
+    """Return the caveats of a tenant's result: what it leaves empty, others may use."""
+    used = {home.volume for one in together.parts for home in place_files(one.scenario, one.found.files)}
+    empty = tuple(f"volumes.{volume} has no effect here" for volume in used)
+    return [text for text in result.summary["caveats"] if not text.startswith(empty)]
 
 
 def ratio_to(alone: Result, result: Result) -> float:
@@ -541,6 +547,20 @@ def judged(result: Result, tenant: Tenant, ratio: float = 1.0) -> Result:
     if tenant.derived is None:
         return result
     return as_the_statements(result, tenant.derived, 1.0 if tenant.beside else ratio)
+
+
+def overlaps(own: Tenant, tenants: Sequence[Tenant]) -> dict[str, float]:
+    """Return the share of one tenant's time in which each of the others among *tenants* is there."""
+    span_ns = own.playback.found.span_ns
+    return {other.name: _overlap_ns(own, other) / span_ns for other in tenants if other.name != own.name}
+
+
+def seldom_there(overlap: Mapping[str, float]) -> list[str]:
+    """Return who is there for less than half of a tenant's time, a clause each: its figures are mostly those that it
+    has without them.
+    """
+    return [f"{name} is there for {100 * share:.0f} % of its time only" for name, share in overlap.items()
+            if share < _SELDOM]  # fmt: skip
 
 
 def _overlap_ns(one: Tenant, other: Tenant) -> int:

@@ -36,6 +36,7 @@ def as_the_statements(result: Result, run: Result, ratio: float = 1.0) -> Result
         },
         "measured_latency_ns": {},  # nobody recorded these requests
     }
+    summary.pop("in_doubt", None)  # of its requests
     if said["replay"]["keeps"] == "rate":  # the doubt hangs on processors, and on how long transactions take
         summary["in_doubt"] = in_doubt(said)
     return replace(result, summary=summary)

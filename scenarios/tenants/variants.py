@@ -9,13 +9,25 @@ from tiersim.errors import ScenarioError
 from tiersim.operating_system import available_bytes
 from tiersim.parallel import Note, side_by_side
 from tiersim.scenarios.causes import from_disk
+from tiersim.scenarios.caveats import in_doubt
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario, set_key
-from tiersim.scenarios.replay import PlayedRecording, play, workers_that_fit
+from tiersim.scenarios.replay import Played, PlayedRecording, play, workers_that_fit
 from tiersim.scenarios.sweeps.axes import Axis
 from tiersim.scenarios.sweeps.grid import Grid
 from tiersim.scenarios.tenants.model import TenantsModel
-from tiersim.scenarios.tenants.shared_runs import Recordings, Tenant, judged, parts_on, ratio_to
+from tiersim.scenarios.tenants.shared_runs import (
+    NOT_MODELLED,
+    Recordings,
+    Tenant,
+    caveats_beside,
+    judged,
+    overlaps,
+    parts_on,
+    ratio_to,
+    worst_minutes,
+)
+from tiersim.scenarios.tenants.shifts import MOST_TRIED
 from tiersim.toml_files import parse_toml, validate
 
 SCHEMA = "tiersim.tenant-sweep/1"
@@ -33,7 +45,8 @@ def sweep_document(
 ) -> dict[str, Any]:
     """Run all tenants together as the file says, and with each combination of the values of *axes*: keys of the file
     (``tenants.NAME.KEY``, ``shares.KEY``) or of the scenario *on*. A key with one value has it in all runs, if others
-    vary. Raises ScenarioError.
+    vary. Where the file has ``shifts``, each combination has the worst minute of each tenant over them. Raises
+    ScenarioError.
     """
     grid = Grid.of(on, axes)
     points = [grid.point(number).settings for number in range(len(grid))]
@@ -47,17 +60,19 @@ def sweep_document(
         own = recordings.as_said(_model_with(recordings, settings), str(number))
         scenarios.append(scenario)
         tenants = own.on(scenario)
-        runs.append(own.beside_each_other(scenario, tenants, parts_on(own, tenants, scenario), workers))
-    most = sum(part.found.requests for part in runs[0][1])
-    if not all(from_disk(part.found, part.scenario) for _, parts in runs for part in parts):
-        load = max(max(part.scenario.model.replay.load for part in parts) for _, parts in runs)
+        alone = parts_on(own, tenants, scenario)
+        runs.append((alone, *own.beside_each_other(scenario, tenants, alone, workers)))
+    shifts_ns = recordings.model.shifts if len(runs[0][0]) > 1 else None
+    most = sum(part.found.requests for part in runs[0][2])
+    if not all(from_disk(part.found, part.scenario) for *_, parts in runs for part in parts):
+        load = max(max(part.scenario.model.replay.load for part in parts) for *_, parts in runs)
         workers = workers_that_fit(int(most * max(load, 1.0)), workers, available_bytes())
 
     def told(arrived: int) -> None:
         if progress is not None:
-            progress(arrived, most * len(runs))
+            progress(arrived, most * len(runs) * (1 if shifts_ns is None else 2 + MOST_TRIED))
 
-    rows = side_by_side([partial(_row, settings, scenario, *run)
+    rows = side_by_side([partial(_row, settings, scenario, shifts_ns, *run)
                          for settings, scenario, run in zip(chosen, scenarios, runs, strict=True)], told,
                         workers=workers)  # fmt: skip
     return {
@@ -66,6 +81,7 @@ def sweep_document(
         "scenario": scenarios[0].name,
         "keys": [axis.key for axis in axes],
         "rows": rows,
+        "not_modelled": list(NOT_MODELLED),
     }
 
 
@@ -91,11 +107,15 @@ def _model_with(recordings: Recordings, settings: Mapping[str, str]) -> TenantsM
 def _row(
     settings: Mapping[str, str],
     scenario: NamedScenario,
+    shifts_ns: int | None,
+    by_themselves: Sequence[PlayedRecording],
     tenants: Sequence[Tenant],
     parts: Sequence[PlayedRecording],
     note: Note,
 ) -> dict[str, Any]:
-    """Run one combination; returns its settings and what each tenant gets."""
+    """Run one combination; returns its settings and what each tenant gets, within *shifts_ns* also in its worst
+    minute.
+    """
     played = play(parts, progress=note)
     found = {}
     for number, part in enumerate(parts):
@@ -103,11 +123,34 @@ def _row(
         ratio = 1.0
         if tenant.derived is not None and not tenant.beside and len(parts) > 1:
             ratio = ratio_to(play([replace(part, shift_ns=0)]).result(0, scenario.name, tables=False), result)
-        summary = judged(result, tenant, ratio).summary
+        result = judged(result, tenant, ratio)
+        summary = result.summary
         found[part.name] = {
             "mean_latency_ns": played.mean_ns(number),
             "latency_ns": summary["latency_ns"],
             "throughput_per_s": summary["throughput_per_s"],
             "load": summary["verdict"]["load"],
+            "verdict": summary["verdict"],
+            "in_doubt": in_doubt(summary),
+            "caveats": caveats_beside(played, result),
+            "overlap": overlaps(tenant, tenants),
         }
+    if shifts_ns is not None:
+        minutes = _worst_minutes(played, by_themselves, shifts_ns, note)
+        found = {name: own | {"worst_minute": one} for (name, own), one in zip(found.items(), minutes, strict=True)}
     return {"settings": dict(settings), "tenants": found}
+
+
+def _worst_minutes(
+    together: Played, by_themselves: Sequence[PlayedRecording], shifts_ns: int, note: Note
+) -> list[dict[str, Any]]:
+    """Return the worst minute of each tenant over shifts, as a replay has it; other combinations run meanwhile."""
+    done = sum(part.found.requests for part in together.parts)
+    alone = side_by_side(
+        [partial(_alone, part) for part in by_themselves], lambda arrived: note(done + arrived), workers=1
+    )
+    return worst_minutes(together, alone, shifts_ns, workers=1, told=lambda arrived: note(2 * done + arrived))
+
+
+def _alone(part: PlayedRecording, note: Note) -> Played:
+    return play([replace(part, shift_ns=0)], progress=note)

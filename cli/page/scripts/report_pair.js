@@ -1,6 +1,10 @@
 // One scenario (X) against another one or the recorded hardware (Y): facts, ratios of latencies, what is busiest in each.
 const otherName = () => (state.compare === RECORDED ? 'recorded hardware' : compared()?.name);
-const sameTrace = () => state.compare === RECORDED || compared().trace === selected().trace;
+/** Why nothing of X and Y can be compared; empty where something can. */
+function apart() {
+  const [a, b] = [selected().index, compared()?.index];
+  return data.no_ratios[`${b}:${a}`] ?? data.no_ratios[`${a}:${b}`] ?? '';
+}
 const otherLatency = () => (state.compare === RECORDED ? traceOf(selected()).measured_latency_ns : compared().latency_ns);
 
 const THROUGHPUT = 'completed';
@@ -44,7 +48,7 @@ function ratioCell(purpose, statistic) {
   if (!found) {
     if (isUnknownOnASide(statistic)) return element('td', { className: 'word' }, 'unknown');
     const both = [selected().latency_ns, otherLatency()].every(figures => purpose in figures);
-    const why = isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'saturated' : both ? 'not resolved' : 'not on both';
+    const why = apart() ? 'not comparable' : isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'saturated' : both ? 'not resolved' : 'not on both';
     return element('td', { className: 'word' }, why);
   }
   const beside = text => element('small', {}, text);
@@ -55,7 +59,7 @@ function ratioCell(purpose, statistic) {
 
 function throughputCell(purpose) {
   const found = ratioOf(purpose, THROUGHPUT);
-  if (!found || !known(found.value)) return element('td', { className: 'word' }, compared() ? 'not on both' : 'not recorded');
+  if (!found || !known(found.value)) return element('td', { className: 'word' }, apart() ? 'not comparable' : compared() ? 'not on both' : 'not recorded');
   const [a, b] = completedPerS(purpose);
   return element('td', {}, times(found.value), element('small', {}, `${count(a)}/s against ${count(b)}/s`));
 }
@@ -113,7 +117,7 @@ function pairReading() {
   const said = [];
   if (found && known(found.value)) said.push(`${capital(name)} of ${what}: ${times(found.value)} that of ${otherName()}${undecided(found) ? ', no clear difference' : ''}.`);
   else if (found) said.push(`${capital(name)} of ${what}: ${timesRange(found)}${NBSP}× that of ${otherName()} (not known well enough for one value).`);
-  else said.push(`${capital(name)} of ${what}: ${isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : isUnknownOnASide(state.statistic) ? 'unknown' : 'one side has none'}.`);
+  else said.push(`${capital(name)} of ${what}: ${apart() ? 'not comparable' : isSaturated(selected()) || (compared() && isSaturated(compared())) ? 'a saturated system has no steady latency' : isUnknownOnASide(state.statistic) ? 'unknown' : 'one side has none'}.`);
   if (all.length) said.push(`Of ${all.length} figures, ${selected().name} is slower in ${above} and faster in ${below}${above + below < all.length ? `; for ${all.length - above - below} it is not clear` : ''}.`);
   return [...said, medianReading()].filter(Boolean).join(' ');
 }
@@ -173,7 +177,7 @@ function drawRatios() {
       xaxis: axis({ type: 'log', range: shown, ...logTicks(shown, value => `${trimmed(value)} ×`), fixedrange: true }),
       yaxis: axis({ tickvals: purposes.map((_, i) => i), ticktext: purposes.map(purpose => capital(plain(plural(purpose))) + ' '), range: [purposes.length - 0.5, -0.5], automargin: true, showgrid: false, fixedrange: true }),
       shapes: [{ type: 'line', x0: 1, x1: 1, yref: 'paper', y0: 0, y1: 1, line: { color: css('--soft'), width: 1.5, dash: 'dot' } }],
-    }) : nothing('Nothing can be compared: no figure is resolved on both.'),
+    }) : nothing(apart() ? 'These two cannot be compared.' : 'Nothing can be compared: no figure is resolved on both.'),
   });
 }
 
@@ -214,7 +218,7 @@ function drawPair() {
   $('pair-ratios').replaceChildren(ratioTable());
   $('pair-note').textContent = [
     `X ÷ Y. Latency: above 1, X (${selected().name}) is slower. Completed/s: below 1, X does less. Small figures: X against Y.`,
-    sameTrace() ? '' : 'These two replayed different traces: nothing here can be compared.',
+    apart() ? `No ratios: ${apart()}.` : '',
     ...wordsOfRanges($('pair-ratios')),
   ].filter(Boolean).join('\n');
   drawRatios();

@@ -56,6 +56,7 @@ function drawStudyKnown() {
     ...loads.map(one => [`Load ${one.name} on ${one.scenario || 'one scenario'}: ${one.points.length} loads.${one.largest_basis ? ` Largest sustainable load: ${one.largest_basis}.` : ''}`, of(one)]),
     ...sizes.map(one => [`Search ${one.name}: ${one.candidates.length} candidates${known(one.simulated) ? `, ${whole.format(one.simulated)} simulated` : ''}.`, of(one)]),
     ...packs.map(one => [`Placement ${one.name}${one.growth ? `, with ${percent(one.growth)} more load and data` : ''}${one.failed_drive ? ', also with a failed drive' : ''}. Assumed: ${one.assumed}.`, 'tiersim pack']),
+    ...packs.flatMap(one => [...new Set(one.arrays.flatMap(array => array.caveats))].map(text => [`${capital(text)}.`, `of the placement ${one.name}`])),
   ];
   entries.push(...[...new Set(sweeps.flatMap(one => one.points).filter(point => point.not_run).map(ranInstead))].map(text => [`${text}.`, 'the points of the sweep']));
   const calibrations = [...new Set([...sweeps, ...loads].flatMap(one => one.points).map(point => point.verdict?.calibration).filter(Boolean))];
