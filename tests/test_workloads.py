@@ -365,6 +365,20 @@ rate = 3000.0
     assert summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(2000, rel=0.1)
 
 
+def test_statements_of_a_pass_are_due_when_it_comes(tmp_path: Path) -> None:
+    """Eight cores, 4 ms each, 2,000 a second; two in each pass, each a transaction by itself."""
+    text = """
+[statements.work]
+does = [{ compute = "4 ms" }]
+[streams.users]
+statements = ["work", "work"]
+rate = 1500.0
+"""
+    summary = run(tmp_path, text, more='duration = "3 s"')
+    assert summary["verdict"]["load"] == "saturated"
+    assert summary["load"]["sustainable_load"] == pytest.approx(2 / 3, rel=0.1)
+
+
 def test_a_full_disk_is_to_blame_not_the_pool_where_lookups_wait_for_it(tmp_path: Path) -> None:
     text = LOOKUPS.format(rows=6_000_000, users="rate = 2000.0")
     disk = ("volumes.data.device=seagate-cheetah-15k7-300",)
