@@ -29,6 +29,9 @@ FEWEST_BEYOND = 10
 
 CURVE_POINTS_PER_DECADE = 24
 
+#: Whose latency in an interval is that of what ends in it; of all other classes, of what arrives in it.
+MEASURED_AT_END = "transaction"
+
 #: Percentiles that a summary holds, as 1/(1-p).
 RANKS = {key: float(round(1 / (1 - share))) for key, share in PERCENTILES.items()}
 
@@ -153,17 +156,18 @@ def over_time(result: Result, merged: int, *, with_percentiles: bool, as_backlog
     for name in sorted(set(classes)):
         mask = classes == name
         arrivals, completions = column("arrivals", mask, 0.0), column("completions", mask, 0.0)
+        measured = completions if name == MEASURED_AT_END else arrivals
         series = {
             "arrivals": whole(np.add.reduceat(arrivals, groups)),
             "completions": whole(np.add.reduceat(completions, groups)),
-            "mean_us": rounded(average(column("mean_ns", mask, np.nan) / 1e3, arrivals), 3),
+            "mean_us": rounded(average(column("mean_ns", mask, np.nan) / 1e3, measured), 3),
         }
         if name in counted:
-            area_ns += np.add.reduceat(np.nan_to_num(column("mean_ns", mask, np.nan)) * arrivals, groups)
+            area_ns += np.add.reduceat(np.nan_to_num(column("mean_ns", mask, np.nan)) * measured, groups)
             backlog += np.cumsum(np.add.reduceat(arrivals - completions, groups))
         if with_percentiles:
             p99 = np.fmax.reduceat(column("p99_ns", mask, np.nan), groups)
-            series["p50_us"] = rounded(average(column("p50_ns", mask, np.nan) / 1e3, arrivals), 3)
+            series["p50_us"] = rounded(average(column("p50_ns", mask, np.nan) / 1e3, measured), 3)
             series["p99_us"] = rounded(p99 / 1e3, 3)
         by_class[name] = series
     return {
