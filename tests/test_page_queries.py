@@ -135,6 +135,15 @@ def test_a_loop_that_was_over_early_completes_what_it_says() -> None:
     assert early["data read"] == pytest.approx(1.5 * usual["data read"])
 
 
+def test_what_can_be_sustained_changes_no_rate_of_requests() -> None:
+    """Of long transactions that saturate few end in time, and all of their requests until then are done."""
+    result, plain = statement_sample(TOO_FEW_DISKS), statement_sample(TOO_FEW_DISKS)
+    result.summary["throughput_per_s"]["transactions"]["value"] *= 5
+    found, usual = (page_payload([one], "x")["scenarios"][0]["completed_per_s"] for one in (result, plain))
+    assert found["transaction"] == pytest.approx(result.summary["throughput_per_s"]["transactions"]["value"])
+    assert found["data read"] == usual["data read"] > 0
+
+
 def test_texts_are_cut_and_fit_into_a_page() -> None:
     payload = page_payload([statement_sample(CARD, texts=HOSTILE_TEXTS)], "x")
     embedded_json(payload).encode("utf-8")

@@ -301,13 +301,16 @@ def _load(summary: dict[str, Any]) -> float:
 
 def _completed_per_s(summary: dict[str, Any], time: dict[str, Any]) -> dict[str, float]:
     """Mean rate at which each class was done: while the run lasted, where a closed loop was over before the recording
-    was.
+    was. Of transactions that saturate, the rate that can be sustained, as few may end in the recording's time.
     """
     seconds = (time["end_s"][-1] - time["start_s"][0]) if time["start_s"] else 0.0
     rates = {name: sum(one["completions"]) / seconds for name, one in time["by_class"].items()} if seconds > 0 else {}
     stated = (summary["throughput_per_s"].get("transactions") or {}).get("value")
-    scale = stated / rates["transaction"] if stated and rates.get("transaction") else 1.0
-    return {name: rate * scale for name, rate in rates.items()}
+    if not stated or not rates.get("transaction"):
+        return rates
+    if summary["verdict"]["load"] == "saturated":
+        return rates | {"transaction": stated}
+    return {name: rate * stated / rates["transaction"] for name, rate in rates.items()}
 
 
 def _without_numbers(latency_ns: dict[str, Any]) -> dict[str, Any]:
