@@ -199,8 +199,9 @@ def _doubt(summary: Summary) -> str:
 
 def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:
     """Return ``low`` and ``high``, multiples of a predicted figure, between which 80 % of the measured ones are
-    expected: of ``throughput``, ``mean`` latency and ``tail`` (percentiles). A kind that nobody measured is left out;
-    a range of a result whose error is unknown is none of that.
+    expected: of ``throughput``, ``mean`` latency, ``tail`` (percentiles), and ``transaction``, their mean, where a
+    result has a range of it. A kind that nobody measured is left out; a range of a result whose error is unknown is
+    none of that.
     """
     from tiersim.scenarios.caveats import multiples_of
 
@@ -212,6 +213,9 @@ def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:
     if wide and rate and rate["value"]:  # which holds that error, and more
         drawn = wide["transactions_per_s"]
         kinds["throughput"] = (drawn["low"] / rate["value"], drawn["high"] / rate["value"])
+    if wide and (drawn := wide.get("transaction_mean_ns")) and kinds["mean"] is not None:
+        mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
+        kinds["transaction"] = (drawn["low"] / mean_ns, drawn["high"] / mean_ns)
     return {kind: one for kind, one in kinds.items() if one is not None}
 
 

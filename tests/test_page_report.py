@@ -179,6 +179,29 @@ def test_how_sure_a_result_is_begins_with_its_calibration(open_page: Open) -> No
     assert sure.first.locator("svg").count() == 0  # no warning
 
 
+def _left_open(rate: float, mean_ns: float) -> dict[str, object]:
+    """What a recording leaves open that tells a figure to a factor of four."""
+    return {
+        "transactions_per_s": {"low": rate / 4, "high": 4 * rate},
+        "transaction_mean_ns": {"low": mean_ns / 4, "high": 4 * mean_ns},
+        "verdict": "underdetermined",
+        "mostly": "the CPU cost of a read",
+        "remedy": "record on the server itself",
+    }
+
+
+@pytest.mark.browser
+def test_what_the_recording_leaves_open_is_in_the_expected_mean_of_transactions(open_page: Open) -> None:
+    result = checked(statement_sample(DISKS))
+    rate, mean = result.summary["throughput_per_s"]["transactions"], result.summary["latency_ns"]["transaction"]["mean"]
+    result.summary["range"] = _left_open(rate["value"], mean["value"])
+    card = text(open_page(build_page([result], "left open")), ".card")
+    found = re.search(r"mean of transactions ([\d.]+)\s*ms\s*expected ([\d.]+)–([\d.]+)", card)
+    assert found is not None
+    value, low, high = map(float, found.groups())
+    assert (low, high) == (pytest.approx(value / 4, rel=0.05), pytest.approx(4 * value, rel=0.05))
+
+
 AGAINST_DISKS = "#scenario=sas-ssd-x4&compare=15k-raid10&purpose=data+read"
 
 
