@@ -219,6 +219,18 @@ def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:
     return {kind: one for kind, one in kinds.items() if one is not None}
 
 
+def undetermined(summary: Summary) -> str | None:
+    """Say why a range is too wide to decide by, and what would narrow it; None where it is not."""
+    found = summary.get("range")
+    if not found or found["verdict"] != "underdetermined":
+        return None
+    low, high = (format_per_s(found["transactions_per_s"][end]) for end in ("low", "high"))
+    return (
+        f"underdetermined: the range of transactions/s ({low} – {high}) is too wide to decide by, mostly because of"
+        f" {found['mostly']}; {found['remedy']}"
+    )
+
+
 def notes(summaries: Sequence[Summary]) -> list[str]:
     """Return that sentence for all results, each once and with the names of its results where they differ, after what
     became of their calibration: that none was made of one of them, or what holds for all, unless a result itself has

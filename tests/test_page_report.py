@@ -202,6 +202,20 @@ def test_what_the_recording_leaves_open_is_in_the_expected_mean_of_transactions(
     assert (low, high) == (pytest.approx(value / 4, rel=0.05), pytest.approx(4 * value, rel=0.05))
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize("verdict", ["underdetermined", "determined"])
+def test_a_range_too_wide_to_decide_by_is_said_with_what_narrows_it(open_page: Open, verdict: str) -> None:
+    result = checked(statement_sample(DISKS))
+    result.summary["range"] = _left_open(1000, 1e6) | {"verdict": verdict}
+    page = open_page(build_page([result], "left open"))
+    said = (
+        "15k-raid10: underdetermined: the range of transactions/s (250 – 4,000) is too wide to decide by, mostly"
+        " because of the CPU cost of a read; record on the server itself."
+    )
+    assert (said in text(page, "#lead")) == (verdict == "underdetermined")
+    assert ("expected 250–4,000, underdetermined" in text(page, ".card")) == (verdict == "underdetermined")
+
+
 AGAINST_DISKS = "#scenario=sas-ssd-x4&compare=15k-raid10&purpose=data+read"
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.cli.page.numbers import finite
 from tiersim.cli.page.query_payload import commits, parts, query_payload, transaction_us, without_queries
 from tiersim.cli.page.series import curves, database_payload, intervals_to_merge, over_time, stations
-from tiersim.cli.verdicts import expected_multiples, loads_not_run, meaning
+from tiersim.cli.verdicts import expected_multiples, loads_not_run, meaning, undetermined
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES, is_of_too_few
 from tiersim.units import NS_PER_S, format_bytes
@@ -235,6 +235,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "latency_ns": finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
         "model_error": error_sentence(summary),
         "expected": expected_multiples(summary) if summary.get("model_error") else None,
+        "undetermined": undetermined(summary),
         "recorded_on": {key: summary.get("calibration", {}).get(key) for key in ("baseline", "described")},
         "in_doubt": in_doubt(summary),
         "has_tails": bool(summary.get("tails")),

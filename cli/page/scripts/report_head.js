@@ -153,13 +153,14 @@ function sentencesOfBlame() {
   ].filter(known).map(text => element('span', { className: 'doubt' }, text));
 }
 
-/** What is assumed of transactions beyond their arrivals. */
+/** What is assumed of transactions beyond their arrivals, and what the recording leaves open. */
 function doubtsOfStatements() {
   const extrapolated = scenarios().filter(one => one.extrapolated).map(one => one.name);
   const locks = scenarios().filter(one => ofStatements(one) && one.verdict.locks === 'not modelled').map(one => meaning(one, 'locks'));
   return [
     extrapolated.length ? `Extrapolated: the buffer pool${POOLS.length ? '' : ` of ${list(extrapolated)}`} is more than four times as large or small as the recorded one.` : null,
     ...new Set(locks),
+    ...scenarios().filter(one => one.undetermined).map(one => `${one.name}: ${one.undetermined}.`),
   ].filter(known);
 }
 
@@ -232,10 +233,10 @@ function expectedLatency(scenario, figure, us, statistic, purpose, before = '') 
 }
 
 /** The same of transactions, or requests, a second. */
-function expectedRate({ expected, replay }, { value }) {
+function expectedRate({ expected, undetermined, replay }, { value }) {
   if (!expected?.throughput || replay?.keeps === 'rate') return '';
   const [low, high] = expected.throughput;
-  return ` expected ${count(value * low)}–${count(value * high)}`;
+  return ` expected ${count(value * low)}–${count(value * high)}${undetermined ? ', underdetermined' : ''}`;
 }
 
 function headlineFigure(scenario, [purpose, statistic], big) {
