@@ -368,6 +368,21 @@ def test_candidates_stand_at_their_price_and_latency(html: str, files: list[Path
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("every", first(1, False, True))
+def test_what_should_be_bought_is_in_doubt_where_its_targets_are(open_page: Open, tmp_path: Path, every: bool) -> None:
+    document = size_document()
+    good = [one for one in document["candidates"] if one["status"] in ("chosen", "meets")]
+    doubtful = good if every else [one for one in good if one["status"] == "chosen"]
+    for one in doubtful:
+        one["doubts"] = ["without a calibration, the error of p99 is unknown; measure before you decide"]
+    sure = next((one["name"] for one in good if one not in doubtful), None)
+    html = page_of([write_document(tmp_path, "shop", document)])
+    instead = f"The cheapest simulated candidate without a doubt: {sure}." if sure else "No simulated candidate is"
+    assert f"In doubt (why, in the table). {instead}" in text(open_page(html), "#lead")
+    assert f"{document['chosen']} is the cheapest that meets the targets, in doubt." in html
+
+
+@pytest.mark.browser
 def test_a_point_whose_load_was_not_run_says_which_one_was(open_page: Open, tmp_path: Path) -> None:
     sweep = write_sweep(tmp_path, pools=POOLS[:1], loads=(1.3, 2.0))
     for path in (sweep / "points").iterdir():
@@ -624,7 +639,9 @@ def test_a_placement_is_a_card_for_each_array_with_a_bar_of_what_each_database_t
     assert "87 %" in said.replace("\u00a0", " ")
     assert "p99(data read) < 12 ms: at 83 %" in said.replace("\u00a0", " ")
     assert "In doubt: shop, bill: without a calibration" in said
-    assert "On 2 arrays for 2,280 USD" in text(page, "#lead").replace("\u00a0", " ")
+    lead = text(page, "#lead").replace("\u00a0", " ")
+    assert "On 2 arrays for 2,280 USD" in lead
+    assert "raid1. In doubt (why, below the databases)." in lead
     homeless = [{"tenant": "shop", "why": {"raid10": "its data do not fit"}}]
     none = pack_document(fits=False, cost=None, arrays=[], does_not_fit=homeless)
     page = open_page(page_of([write_document(tmp_path, "none", none)]))

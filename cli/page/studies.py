@@ -271,7 +271,9 @@ def spoken(payload: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         yield load["name"], f"{len(load['points'])} loads; {said}."
     for size in payload["sizes"]:
         chosen = size["chosen"]
+        doubt = any(one["in_doubt"] for one in size["candidates"] if one["name"] == chosen)
         met = "none meets the targets" if chosen is None else f"{chosen} is the cheapest that meets the targets"
+        met += ", in doubt" if doubt else ""
         yield size["name"], f"{len(size['candidates'])} candidates; {met}."
     for pack in payload["packs"]:
         for one in pack["arrays"]:

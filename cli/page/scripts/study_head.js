@@ -1,11 +1,18 @@
 // What the studies answer, in sentences, and what they are of.
+/** That models have been off by more than the chosen candidate has to spare, and the cheapest of which that is not so. */
+function doubtOf(one) {
+  if (!one.in_doubt) return '';
+  const sure = size().candidates.find(each => ['chosen', 'meets'].includes(each.status) && !each.in_doubt);
+  return ` In doubt (why, in the table). ${sure ? `The cheapest simulated candidate without a doubt: ${sure.name}.` : 'No simulated candidate is without a doubt.'}`;
+}
+
 function leadOfStudies() {
   const answers = [];
   if (sizes.length) {
     const { chosen: best, candidates, targets } = size();
     const one = candidates.find(each => each.name === best);
     const others = candidates.filter(each => each.status === 'meets').length;
-    answers.push(['What should be bought?', one ? `${one.name}, ${money(one.cost)}: the cheapest of ${candidates.length} candidates that meets ${targets.join(' and ')}. ${others ? `${others === 1 ? 'One other meets' : `${others} others meet`} it too.` : 'No other that was simulated meets it.'}` : `None of ${candidates.length} candidates meets ${targets.join(' and ')}.`]);
+    answers.push(['What should be bought?', one ? `${one.name}, ${money(one.cost)}: the cheapest of ${candidates.length} candidates that meets ${targets.join(' and ')}. ${others ? `${others === 1 ? 'One other meets' : `${others} others meet`} it too.` : 'No other that was simulated meets it.'}${doubtOf(one)}` : `None of ${candidates.length} candidates meets ${targets.join(' and ')}.`]);
   }
   for (const pack of packs) answers.push(['Where does each database go?', packSaid(pack)]);
   if (loads.length) {
