@@ -34,6 +34,7 @@ from tiersim.cli.page.query_payload import MOST_TEXT
 from tiersim.cli.page.study_models import RowModel
 from tiersim.cli.page.study_points import point_of
 from tiersim.errors import TraceError
+from tiersim.scenarios.sizing.load_limit import SPENT
 
 
 def page_of(paths: list[Path]) -> str:
@@ -413,6 +414,25 @@ def test_a_largest_load_that_is_not_known_is_a_bound(
     html = page_of([write_document(tmp_path, "shop", document)])
     assert said in text(open_page(html), "#lead").replace("\u00a0", " ")
     assert "not known" not in html.split("<noscript>")[1].split("</noscript>")[0]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"value": 3.2, "low": 3.2, "high": 3.25}, ["3.20 × the recorded load", "sustained is 3.20 × (3.20 to 3.25)"]),
+        ({"value": None, "low": 4.0, "high": None}, ["more than 4.00 × the recorded load", "4.00 × is sustained"]),
+    ],
+)
+def test_a_load_that_lives_on_burst_credits_is_sustained_until_they_are_spent(
+    known: dict[str, Any], said: list[str], open_page: Open, tmp_path: Path
+) -> None:
+    figure = {**known, "resolved": known["value"] is not None, "basis": f"every run; {SPENT}"}
+    html = page_of([write_document(tmp_path, "shop", load_document() | {"largest_sustainable": figure})])
+    page = open_page(html)
+    for place, words in zip(("#lead", "#load-reading"), said, strict=True):
+        assert f"{words} ({SPENT})" in text(page, place)
+    assert SPENT in html.split("<noscript>")[1].split("</noscript>")[0]
 
 
 @pytest.mark.browser

@@ -21,7 +21,7 @@ function leadOfStudies() {
       if (!load.largest) return `${name}: its clients wait for answers, so no load is too much`;
       const [value, low, high] = load.largest;
       const limit = known(value) ? `${significant(value)}${NBSP}×` : known(low) ? `more than ${significant(low)}${NBSP}×` : `less than ${significant(high)}${NBSP}×`;
-      return `${name} sustains ${limit} the recorded load${load.limited_by ? `; ${load.limited_by} is its limit` : ''}`;
+      return `${name} sustains ${limit} the recorded load${onCredits(load)}${load.limited_by ? `; ${load.limited_by} is its limit` : ''}`;
     });
     answers.push(['How much more can it carry?', `${said.join('; ')}.`]);
   }
