@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.cli import terminal
-from tiersim.units import NS_PER_MS, format_bytes, format_ns
+from tiersim.units import NS_PER_MS, format_bytes, format_ns, format_times
 
 Row = Mapping[str, Any]
 
@@ -199,7 +199,8 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "background writer", f"{_count(found.get('pages_written'))} pages{sessions}"
     if found := document["sessions"]:
         most = [(name, mean) for name, mean in found["mean"].items() if name.startswith(_OF_CLIENTS)][:4]
-        waits = ", ".join(f"{mean:.2g} {' '.join(name.replace('/', ' ').split()) or _HIDDEN}" for name, mean in most)
+        states = [(" ".join(name.replace("/", " ").split()) or _HIDDEN, mean) for name, mean in most]
+        waits = ", ".join(f"{format_times(mean, 2)} {state}" for state, mean in states)
         yield "sessions", f"{waits or 'none'} on average ({found['samples']:,} samples)"
     if found := document["client"]:
         clients, count, rate = (_count(found.get(name)) for name in ("clients", "transactions", "transactions_per_s"))

@@ -90,7 +90,7 @@ def _show_stations(document: dict[str, Any]) -> None:
             [
                 part_name(one["station"], one["resource"]),
                 f"{one['utilisation']:.1%}",
-                "" if one["queue_mean"] is None else f"{one['queue_mean']:.3g}",
+                "" if one["queue_mean"] is None else format_times(one["queue_mean"]),
                 "" if one["time_there_ns"] is None else format_ns(one["time_there_ns"]),
                 "" if one["waiting_share"] is None else f"{one['waiting_share']:.0%}",
             ]
@@ -161,7 +161,7 @@ def _show_tenants(tenants: dict[str, Any]) -> None:
 def _reads(reads: dict[str, Any]) -> str:
     said = []
     if reads["per_call"] is not None:
-        said.append(f"{reads['per_call']:.3g} pages are read a call")
+        said.append(f"{format_times(reads['per_call'])} pages are read a call")
     if reads["mean_ns"] is not None:
         said.append(f"a read takes {format_ns(reads['mean_ns'])} on average")
     if reads["pool_hit_ratio"] is not None:

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tiersim.scenarios.load_steps import whole_loads
-from tiersim.units import format_per_s
+from tiersim.units import format_per_s, format_times
 
 Summary = Mapping[str, Any]
 
@@ -21,7 +21,7 @@ _DOUBT_OF_CLIENTS = (
     " In doubt: the load needs {} transactions/s ({:.0f} % of the recorded rate); these lie inside the expected range."
 )
 _DOUBT_OF_SESSIONS = (
-    " In doubt: the predicted transactions need {:.3g} sessions at a time, the recording shows at most {:,}. If clients"
+    " In doubt: the predicted transactions need {} sessions at a time, the recording shows at most {:,}. If clients"
     " wait for answers, fewer transactions end; import the load generator's output, too."
 )
 _DOUBT_UNKNOWN = " In doubt: whether the load is carried, as the expected error is unknown."
@@ -187,7 +187,8 @@ def _doubt(summary: Summary) -> str:
     from tiersim.simulator.verdict import BEHIND_THROUGHPUT
 
     if (lacking := sessions_lacking(summary)) is not None:
-        return _DOUBT_OF_SESSIONS.format(*lacking)
+        needed, shown = lacking
+        return _DOUBT_OF_SESSIONS.format(format_times(needed), shown)
     if not _known_error(summary, "throughput"):
         return _DOUBT_UNKNOWN
     rate = (summary.get("throughput_per_s") or {}).get("transactions")

@@ -391,6 +391,18 @@ def test_the_text_says_what_the_document_says(shell: Shell) -> None:
     assert "a larger buffer pool" in said
 
 
+def test_many_pages_and_requests_are_no_powers_of_ten(shell: Shell) -> None:
+    result = statement_sample(DISKS)
+    result.summary["queries"]["7123"]["physical_reads_per_call"] = 25_000.0
+    for station in result.summary["stations"].values():
+        station["queue_mean"] = 1234.5
+    (path,) = saved(shell.folder, disks=result)
+    said = shell("explain", path, "--query", "7123").out
+    assert "25,000 pages are read a call" in said
+    assert "1,234" in said
+    assert "e+0" not in said + shell("explain", path).out
+
+
 def test_a_p99_that_is_not_resolved_is_a_range_in_both(shell: Shell) -> None:
     wide = {"value": 10e6, "low": 5e6, "high": 12e6, "verdict": "not resolved", "of": "processors"}
     known = statement_sample(DISKS)

@@ -137,6 +137,11 @@ def test_sessions_are_those_of_clients_by_what_they_do(tmp_path: Path, capsys: p
     assert "1 active Writing to net, 1 active IO WalSync, 1 idle on average" in shown(document, capsys)
 
 
+def test_many_sessions_are_no_power_of_ten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = described(tmp_path, {("session", "idle//"): numbers(sessions=150)})
+    assert "150 idle on average" in shown(document, capsys)
+
+
 def test_sessions_that_a_role_may_not_see_have_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = described(tmp_path, {("session", "//"): numbers(sessions=8)})
     assert "8 in states that the role may not see on average" in shown(document, capsys)
