@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.numbers import finite, rounded, whole
+from tiersim.cli.page.numbers import finite, five_digits, rounded, whole
 from tiersim.simulator.categories import PERCENTILES, REQUEST_CATEGORIES
 
 if TYPE_CHECKING:
@@ -230,8 +230,8 @@ def stations(result: Result, merged: int) -> dict[str, Any]:
 
 
 def database_payload(result: Result, merged: int) -> dict[str, Any] | None:
-    """Dirty pages (the most of the merged intervals) and bytes of the log a second, over the time that is counted; None
-    where nobody ran any.
+    """Dirty pages (the most of the merged intervals), bytes of the log a second, and its flushes a second on average,
+    over the time that is counted; None where nobody ran any.
     """
     import numpy as np
 
@@ -244,11 +244,14 @@ def database_payload(result: Result, merged: int) -> dict[str, Any] | None:
         return None
     start_ns, end_ns = start_ns[chosen], end_ns[chosen]
     groups = np.arange(0, len(start_ns), merged)
-    dirty, log_bytes = (result.database[name].to_numpy()[chosen] for name in ("dirty_pages", "log_bytes"))
+    dirty, log_bytes, flushes = (
+        result.database[name].to_numpy()[chosen] for name in ("dirty_pages", "log_bytes", "log_flushes")
+    )
     widths_s = np.add.reduceat(end_ns - start_ns, groups) / 1e9
     return {
         "start_s": rounded(start_ns[groups] / 1e9, 7),
         "end_s": rounded(np.maximum.reduceat(end_ns, groups) / 1e9, 7),
         "dirty_pages": whole(np.maximum.reduceat(dirty, groups)),
         "log_bytes_per_s": whole(np.rint(np.add.reduceat(log_bytes, groups) / widths_s)),
+        "flushes_per_s": five_digits(flushes.sum() / widths_s.sum()),
     }
