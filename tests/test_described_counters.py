@@ -63,6 +63,11 @@ def test_rates_are_over_the_time_that_counters_cover(tmp_path: Path, capsys: pyt
     assert "100 KiB/s" in said
 
 
+def test_a_rate_below_one_a_second_is_not_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = described(tmp_path, *({SHOP: numbers(commits=commits)} for commits in (0, 2)))
+    assert "2 commits (0.2/s)" in shown(document, capsys)
+
+
 def test_rates_of_counters_that_were_reset_are_said_to_be_too_low(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
