@@ -427,6 +427,14 @@ def test_the_narrow_comparison_is_stacked(html: str, read_page: Open) -> None:
 
 
 @pytest.mark.browser
+def test_a_pool_that_is_not_warmed_is_so_when_the_run_begins(open_page: Open) -> None:
+    result = statement_sample(DISKS)
+    result.summary["verdict"]["cache"] = "not warmed"
+    said = unfolded(open_page(build_page([result], "x")))
+    assert "The buffer pool is not warm when the run begins: it may answer less than in the long run." in said
+
+
+@pytest.mark.browser
 def test_caveats_caches_and_burst_credits_are_said(open_page: Open) -> None:
     cache = {
         "read_hit_ratio": 0.25, "read_hit_ratio_since_full": 0.5, "write_hit_ratio": 0.75, "used_bytes": 1 << 30,
