@@ -365,7 +365,7 @@ def test_candidates_stand_at_their_price_and_latency(html: str, files: list[Path
     assert "p99(transaction) is" in text(page, "#candidates tr.selected")
     page.locator("#size-cost summary").click()
     costs = [row.split("\t") for row in page.locator("#size-cost tbody").inner_text().splitlines()]
-    assert ["energy, kWh", "90", "0.15", "every month", "[power]"] in costs
+    assert ["energy, kWh", "90", "0.125", "every month", "[power]"] in costs
 
 
 @pytest.mark.browser

@@ -84,11 +84,14 @@ function addSize() {
   tables.candidates.key = 2; // the cheapest first
 }
 
+/** The price of one, with the digits that it takes for a line of the bill to be what it is. */
+const priceOfOne = new Intl.NumberFormat('en', { maximumSignificantDigits: 6 });
+
 function costTable() {
   const { cost } = candidate();
   if (!cost.parts.length) return null;
   return element('details', {}, element('summary', {}, `What ${candidate().name} costs${cost.price_date ? `, prices of ${cost.price_date}` : ''}`),
-    element('div', { className: 'scroll', tabIndex: 0 }, table(['What', 'Count', `Each (${cost.currency})`, 'Paid', 'Source'], cost.parts.map(part => [part.what, known(part.count) ? count(part.count) : null, known(part.each) ? count(part.each) : null, part.per === 'month' ? 'every month' : part.per, part.source]))));
+    element('div', { className: 'scroll', tabIndex: 0 }, table(['What', 'Count', `Each (${cost.currency})`, 'Paid', 'Source'], cost.parts.map(part => [part.what, known(part.count) ? count(part.count) : null, known(part.each) ? priceOfOne.format(part.each) : null, part.per === 'month' ? 'every month' : part.per, part.source]))));
 }
 
 function drawSizes() {
