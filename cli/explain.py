@@ -47,6 +47,8 @@ def _show(document: dict[str, Any]) -> None:
 
     mean = terminal.figure_text(document["latency_ns"].get("mean"))
     p99 = range_of_tail(document["p99_interval_ns"]) or terminal.figure_text(document["latency_ns"].get("p99"))
+    if document["p99_error_unknown"] and (document["latency_ns"].get("p99") or {}).get("low") is not None:
+        p99 += f" ({verdicts.ERROR_UNKNOWN})"
     text = terminal.one_line(document["text"] or "", 100)
     print(f"{document['of']} on {document['name']}: mean {mean or 'not known'}, p99 {p99 or 'not known'}")
     if text:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, sample
+from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, checked, sample
 from tests.page_statements import statement_sample
 from tests.test_cli import CAPTURE, Shell, shell
 from tests.test_page_tenants import tenant
@@ -389,6 +389,14 @@ def test_the_text_says_what_the_document_says(shell: Shell) -> None:
     for part in document["parts"]:
         assert f"{part['share']:.1%}" in said
     assert "a larger buffer pool" in said
+
+
+def test_a_p99_whose_error_nobody_knows_says_so(shell: Shell) -> None:
+    paths = saved(shell.folder, guess=statement_sample(DISKS), known=checked(statement_sample(DISKS)))
+    first, known = (shell("explain", path).out.splitlines()[0] for path in paths)
+    assert first.endswith(" (error unknown)")
+    assert "p99 " in known
+    assert "unknown" not in known
 
 
 def test_many_pages_and_requests_are_no_powers_of_ten(shell: Shell) -> None:
