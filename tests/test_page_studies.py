@@ -384,6 +384,22 @@ def test_what_should_be_bought_is_in_doubt_where_its_targets_are(open_page: Open
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(
+    ("calibration", "said"), first(1, ("none", "Not calibrated."), ("uncalibrated", "Calibration failed"))
+)
+def test_a_search_says_what_became_of_its_calibration(
+    open_page: Open, tmp_path: Path, calibration: str, said: str
+) -> None:
+    document = size_document(6)
+    for one in document["candidates"]:
+        if one["row"]:
+            one["row"]["summary"]["verdict"]["calibration"] = calibration
+    known = text(open_page(page_of([write_document(tmp_path, "shop", document)])), "#study-known")
+    assert [words in known for words in ("Not calibrated.", "Calibration failed")].count(True) == 1
+    assert said in known
+
+
+@pytest.mark.browser
 def test_a_point_whose_load_was_not_run_says_which_one_was(open_page: Open, tmp_path: Path) -> None:
     sweep = write_sweep(tmp_path, pools=POOLS[:1], loads=(1.3, 2.0))
     for path in (sweep / "points").iterdir():

@@ -65,9 +65,11 @@ function drawStudyKnown() {
     ...packs.map(one => [`Placement ${one.name}${one.growth ? `, with ${percent(one.growth)} more load and data` : ''}${one.failed_drive ? ', also with a failed drive' : ''}. Assumed: ${one.assumed}.`, 'tiersim pack']),
   ];
   entries.push(...[...new Set(sweeps.flatMap(one => one.points).filter(point => point.not_run).map(ranInstead))].map(text => [`${text}.`, 'the points of the sweep']));
-  const calibrations = [...new Set([...sweeps, ...loads].flatMap(one => one.points).map(point => point.verdict?.calibration).filter(Boolean))];
-  if (calibrations.some(one => one !== 'calibrated')) entries.push([[verdictIcon('behind', 'warning'), ' Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.'], 'the verdict of the points']);
-  if ([...sweeps, ...loads].flatMap(one => one.points).some(point => point.in_doubt)) entries.push(['In doubt: the expected error of throughput is unknown, or so large that the other verdict on load may be true.', 'the verdict of the points']);
+  const points = [...[...sweeps, ...loads].flatMap(one => one.points), ...sizes.flatMap(one => one.candidates.map(each => each.point)).filter(known)];
+  const calibrations = new Set(points.map(point => point.verdict?.calibration));
+  const warnings = { none: 'Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.', uncalibrated: 'Calibration failed: the model of the recorded hardware does not give the recorded latencies.' };
+  entries.push(...Object.entries(warnings).filter(([of]) => calibrations.has(of)).map(([, text]) => [[verdictIcon('behind', 'warning'), ` ${text}`], 'the verdict of the points']));
+  if (points.some(point => point.in_doubt)) entries.push(['In doubt: the expected error of throughput is unknown, or so large that the other verdict on load may be true.', 'the verdict of the points']);
   entries.push(['Every latency, rate and utilisation here is simulated. 80 % intervals show only the random variation of a run; the model error is not in them.', 'tiersim']);
   $('study-known').replaceChildren(...entries.map(([text, where]) => element('li', {}, text, element('small', { className: 'source' }, where))));
 }
