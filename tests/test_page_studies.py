@@ -369,6 +369,22 @@ def test_candidates_stand_at_their_price_and_latency(html: str, files: list[Path
 
 
 @pytest.mark.browser
+def test_what_was_chosen_by_its_value_is_not_called_the_cheapest(open_page: Open, tmp_path: Path) -> None:
+    document = size_document()
+    good = [one for one in document["candidates"] if one["status"] in ("chosen", "meets")]
+    dearest = max(good, key=lambda one: float(one["cost"]["capex"]))
+    for one in good:
+        one["status"] = "chosen" if one is dearest else "meets"
+    html = page_of([write_document(tmp_path, "shop", document | {"chosen": dearest["name"]})])
+    page = open_page(html)
+    assert ": most throughput for its cost of those of 24 candidates that meet p99(transaction)" in text(page, "#lead")
+    assert f"{dearest['name']} has most throughput for its cost of those that meet the t" in text(
+        page, "#price-reading"
+    )
+    assert f"{dearest['name']} has most throughput for its cost of those that meet the targets." in html
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("every", first(1, False, True))
 def test_what_should_be_bought_is_in_doubt_where_its_targets_are(open_page: Open, tmp_path: Path, every: bool) -> None:
     document = size_document()

@@ -218,14 +218,18 @@ def _load_of(row: RowModel) -> float:
 
 
 def _size(name: str, document: SizeModel, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
+    candidates = [_candidate(candidate, places, parts) for candidate in document.candidates]
+    price = next((one["cost"]["price"] for one in candidates if one["name"] == document.chosen), None)
+    met = [one["cost"]["price"] for one in candidates if one["status"] == "meets"]
     return {
         "name": name,
         "trace": document.trace.model_dump(),
         "targets": [target.text for target in document.targets],
         "chosen": document.chosen,
+        "cheapest": price is None or all(other is None or other >= price for other in met),  # else of the best value
         "simulated": document.simulated,
         "pareto_of": document.pareto_of,
-        "candidates": [_candidate(candidate, places, parts) for candidate in document.candidates],
+        "candidates": candidates,
     }
 
 
@@ -277,7 +281,10 @@ def spoken(payload: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     for size in payload["sizes"]:
         chosen = size["chosen"]
         doubt = any(one["in_doubt"] for one in size["candidates"] if one["name"] == chosen)
-        met = "none meets the targets" if chosen is None else f"{chosen} is the cheapest that meets the targets"
+        best = "is the cheapest that meets"
+        if not size["cheapest"]:
+            best = "has most throughput for its cost of those that meet"
+        met = "none meets the targets" if chosen is None else f"{chosen} {best} the targets"
         met += ", in doubt" if doubt else ""
         yield size["name"], f"{len(size['candidates'])} candidates; {met}."
     for pack in payload["packs"]:

@@ -12,7 +12,7 @@ function leadOfStudies() {
     const { chosen: best, candidates, targets } = size();
     const one = candidates.find(each => each.name === best);
     const others = candidates.filter(each => each.status === 'meets').length;
-    answers.push(['What should be bought?', one ? `${one.name}, ${money(one.cost)}: the cheapest of ${candidates.length} candidates that meets ${targets.join(' and ')}. ${others ? `${others === 1 ? 'One other meets' : `${others} others meet`} it too.` : 'No other that was simulated meets it.'}${doubtOf(one)}` : `None of ${candidates.length} candidates meets ${targets.join(' and ')}.`]);
+    answers.push(['What should be bought?', one ? `${one.name}, ${money(one.cost)}: ${size().cheapest ? `the cheapest of ${candidates.length} candidates that meets` : `most throughput for its cost of those of ${candidates.length} candidates that meet`} ${targets.join(' and ')}. ${others ? `${others === 1 ? 'One other meets' : `${others} others meet`} it too.` : 'No other that was simulated meets it.'}${doubtOf(one)}` : `None of ${candidates.length} candidates meets ${targets.join(' and ')}.`]);
   }
   for (const pack of packs) answers.push(['Where does each database go?', packSaid(pack)]);
   if (loads.length) {

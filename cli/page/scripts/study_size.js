@@ -49,10 +49,10 @@ function drawPrice() {
 const priceWord = candidates => { const { currency, years, total } = candidates.find(one => known(one.cost.price))?.cost ?? {}; return `${known(total) && years ? `cost over ${count(years)} years` : 'price'}${currency ? ` (${currency})` : ''}`; };
 
 function priceReading(left) {
-  const { chosen: best, candidates, targets, simulated } = size();
+  const { chosen: best, cheapest, candidates, targets, simulated } = size();
   const one = candidates.find(each => each.name === best);
   return [
-    one ? `${one.name} is the cheapest that meets ${targets.length > 1 ? 'all targets' : 'the target'}: ${money(one.cost)}.${one.in_doubt ? ' In doubt (why, in the table).' : ''}` : 'No candidate meets the targets.',
+    one ? `${one.name} ${cheapest ? 'is the cheapest that meets' : 'has most throughput for its cost of those that meet'} ${targets.length > 1 ? 'all targets' : 'the target'}: ${money(one.cost)}.${one.in_doubt ? ' In doubt (why, in the table).' : ''}` : 'No candidate meets the targets.',
     known(simulated) ? ` ${whole.format(simulated)} of ${whole.format(candidates.length)} candidates were simulated.` : '', left ? ` ${whole.format(left)} have no latency or no price and are in the table only.` : '',
   ].join('');
 }
