@@ -20,9 +20,10 @@ from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
 from tiersim.cli.measured import MeasuredFigure, read_measured
 from tiersim.cli.statements import show_statements
-from tiersim.cli.time_by_part import faster_outside
+from tiersim.cli.time_by_part import faster_outside, time_of_transaction
 from tiersim.errors import TraceError
 from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE
+from tiersim.simulator.categories import ELSEWHERE
 from tiersim.simulator.result import load_result, save_result
 
 DEVICES = ("15k-raid10", "pcie-flash")
@@ -462,6 +463,15 @@ def test_what_measures_nothing_is_refused(tmp_path: Path) -> None:
     file.write_text("[]")
     with pytest.raises(TraceError, match="holds no measured latency"):
         read_measured(file)
+
+
+def test_time_outside_of_queries_is_a_part_of_a_mean_that_is_not_resolved() -> None:
+    mean = {"value": None, "low": 600_000, "high": 1_400_000}
+    summary = {
+        "latency_ns": {"transaction": {"count": 20, "mean": mean}},
+        "queries": {"q": {"count": 20, "breakdown_ns": {"cpu": 400_000.0}}},
+    }
+    assert time_of_transaction(summary) == {"cpu": 400_000, ELSEWHERE: 600_000}
 
 
 def test_a_slower_query_in_a_faster_transaction_is_explained() -> None:
