@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiersim.cli import terminal
-from tiersim.units import NS_PER_MS, format_bytes, format_ns
+from tiersim.units import NS_PER_MS, format_bytes, format_ns, format_per_s, format_times
 
 Row = Mapping[str, Any]
 
@@ -199,21 +199,23 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "background writer", f"{_count(found.get('pages_written'))} pages{sessions}"
     if found := document["sessions"]:
         most = [(name, mean) for name, mean in found["mean"].items() if name.startswith(_OF_CLIENTS)][:4]
-        waits = ", ".join(f"{mean:.2g} {' '.join(name.replace('/', ' ').split()) or _HIDDEN}" for name, mean in most)
+        states = [(" ".join(name.replace("/", " ").split()) or _HIDDEN, mean) for name, mean in most]
+        waits = ", ".join(f"{format_times(mean, 2)} {state}" for state, mean in states)
         yield "sessions", f"{waits or 'none'} on average ({found['samples']:,} samples)"
     if found := document["client"]:
-        clients, count, rate = (_count(found.get(name)) for name in ("clients", "transactions", "transactions_per_s"))
+        clients, count = (_count(found.get(name)) for name in ("clients", "transactions"))
+        rate = "?" if (per_s := found.get("transactions_per_s")) is None else format_per_s(per_s)
         yield "load", f"{clients} clients, {count} transactions, {rate}/s, mean {_ms(found.get('mean_ms'))}"
 
 
 def _database(row: Row, span_s: float, least: str) -> Iterator[tuple[str, str]]:
     name = f"database {row['name']}"
     if row["commits"]:
-        rate = f" ({least}{row['commits'] / span_s:,.0f}/s)" if span_s else ""
+        rate = f" ({least}{format_per_s(row['commits'] / span_s)}/s)" if span_s else ""
         hits = f", {_count(row['pages_read'])} pages read, hit ratio {_share(row['hit_ratio'])}"
         yield name, f"{_count(row['commits'])} commits{rate}, {_count(row['rollbacks'])} rollbacks{hits}"
     asked = [
-        f"{least}{row[what] / span_s:,.0f} {what.replace('_', ' ')}/s"
+        f"{least}{format_per_s(row[what] / span_s)} {what.replace('_', ' ')}/s"
         for what in ("batches", "transactions", "statements", "write_transactions")
         if row[what] is not None and span_s
     ]

@@ -11,7 +11,7 @@ from tiersim.cli.counted_tables import show_counted
 from tiersim.cli.import_trace import open_trace
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, whole_file
-from tiersim.units import format_bytes, format_ns, format_per_s
+from tiersim.units import format_bytes, format_ns, format_per_s, format_times
 
 #: Rows of the tables by file and by stream; the JSON document has more.
 SHOWN = 10
@@ -173,14 +173,15 @@ def _whole(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
             else f", {depth['max']:,} at most, none {_percent(depth['share'][0][1])} of the time"
         )
         part = "" if document["measured"] == 1 else f" (of the {_percent(document['measured'])} that were measured)"
-        yield "requests in flight", f"{depth['mean']:.3g} on average{most}{part}"
+        yield "requests in flight", f"{format_times(depth['mean'])} on average{most}{part}"
     bursts = document["burstiness"]
     variation = bursts["interarrival_cv"]
     yield (
         "time between requests",
-        "not known" if variation is None else f"variation {variation:.3g} (periodic 0, Poisson 1)",
+        "not known" if variation is None else f"variation {format_times(variation)} (periodic 0, Poisson 1)",
     )
-    counts = [f"{index:.3g} in {format_ns(window)}" for window, index in bursts["dispersion"] if index is not None]
+    known = [(index, window) for window, index in bursts["dispersion"] if index is not None]
+    counts = [f"{format_times(index)} in {format_ns(window)}" for index, window in known]
     yield "burstiness (variance ÷ mean)", ", ".join(counts) or "not known"
 
 

@@ -47,6 +47,8 @@ def _show(document: dict[str, Any]) -> None:
 
     mean = terminal.figure_text(document["latency_ns"].get("mean"))
     p99 = range_of_tail(document["p99_interval_ns"]) or terminal.figure_text(document["latency_ns"].get("p99"))
+    if document["p99_error_unknown"] and (document["latency_ns"].get("p99") or {}).get("low") is not None:
+        p99 += f" ({verdicts.ERROR_UNKNOWN})"
     text = terminal.one_line(document["text"] or "", 100)
     print(f"{document['of']} on {document['name']}: mean {mean or 'not known'}, p99 {p99 or 'not known'}")
     if text:
@@ -90,7 +92,7 @@ def _show_stations(document: dict[str, Any]) -> None:
             [
                 part_name(one["station"], one["resource"]),
                 f"{one['utilisation']:.1%}",
-                "" if one["queue_mean"] is None else f"{one['queue_mean']:.3g}",
+                "" if one["queue_mean"] is None else format_times(one["queue_mean"]),
                 "" if one["time_there_ns"] is None else format_ns(one["time_there_ns"]),
                 "" if one["waiting_share"] is None else f"{one['waiting_share']:.0%}",
             ]
@@ -161,7 +163,7 @@ def _show_tenants(tenants: dict[str, Any]) -> None:
 def _reads(reads: dict[str, Any]) -> str:
     said = []
     if reads["per_call"] is not None:
-        said.append(f"{reads['per_call']:.3g} pages are read a call")
+        said.append(f"{format_times(reads['per_call'])} pages are read a call")
     if reads["mean_ns"] is not None:
         said.append(f"a read takes {format_ns(reads['mean_ns'])} on average")
     if reads["pool_hit_ratio"] is not None:

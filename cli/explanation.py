@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tiersim.cli.tails import is_unknown
 from tiersim.cli.tenants import volume_of
 from tiersim.cli.time_by_part import known_parts, time_of_transaction
 from tiersim.cli.verdicts import Summary, sentence
@@ -126,6 +127,7 @@ def explanation(summary: Summary, query: str | None) -> dict[str, Any]:
         "count": figures.get("count"),
         "latency_ns": {key: figures[key] for key in STATISTICS if key in figures},
         "p99_interval_ns": tail_of(summary, name),
+        "p99_error_unknown": is_unknown(summary),
         "expected_error": sentence(summary),
         "verdict": summary["verdict"],
         "parts": parts,

@@ -16,7 +16,7 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
         notes.append(verdicts.calibration_note(summaries[0]["calibration"], queries))
     notes += verdicts.notes(summaries)
     notes += notes_of_tails(summaries)
-    notes += _ranges(summaries)
+    notes += [f"{s['name']}: {said}." for s in summaries if (said := verdicts.undetermined(s))]
     notes += notes_of_rest(summaries)
     notes += verdicts.caveats(summaries)
     if any(s["verdict"]["arrivals"] == "synthetic" for s in summaries):
@@ -35,16 +35,6 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
 def _says_more(summary: Summary) -> bool:
     """Tell whether the verdict on load needs its reason."""
     return summary["verdict"]["load"] != "steady" or "grows_from_ns" in summary["load"]
-
-
-def _ranges(summaries: Sequence[Summary]) -> list[str]:
-    """Say why a range is too wide to decide by, and what would narrow it."""
-    return [
-        f"{s['name']}: the range of transactions/s is too wide to decide by, mostly because of {s['range']['mostly']};"
-        f" {s['range']['remedy']}."
-        for s in summaries
-        if s.get("range") and s["range"]["verdict"] == "underdetermined"
-    ]
 
 
 def _assumed(summaries: Sequence[Summary]) -> list[str]:

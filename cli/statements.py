@@ -23,7 +23,7 @@ from tiersim.cli.time_by_part import (
 )
 from tiersim.cli.verdicts import Summary
 from tiersim.simulator.categories import WAIT_NAMES
-from tiersim.units import NS_PER_S, format_bytes, format_ns, format_per_s
+from tiersim.units import NS_PER_S, format_bytes, format_ns, format_per_s, format_times
 
 #: So many queries are shown, those that take most time of all their calls.
 _MOST_SHOWN = 5
@@ -94,7 +94,8 @@ def _all_rows(summaries: Sequence[Summary], queries: Mapping[str, str]) -> list[
         found = [summary["queries"].get(query) for summary in summaries]
         rows += rows_of_latency(name, found)
         rows.append([f"{name}, time goes to", *map(breakdown_of, found)])
-        rows.append([f"{name}, reads a call", *(f"{q['physical_reads_per_call']:.3g}" if q else "" for q in found)])
+        reads = (format_times(query["physical_reads_per_call"]) if query else "" for query in found)
+        rows.append([f"{name}, reads a call", *reads])
     tails = {"transaction": "transaction", "commit": "commit"}
     rows += rows_of_tails(summaries, tails | {f"query {query}": name for query, name in queries.items()})
     if recorded_rest_ns(summaries[0]) is not None:

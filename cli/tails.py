@@ -25,7 +25,7 @@ def with_ranges(row: list[str], summaries: Sequence[Summary], key: str) -> list[
 
     found = [tail_of(summary, key) for summary in summaries]
     ranges = [
-        verdicts.ERROR_UNKNOWN if _is_unchecked(one) or _is_unknown(summary) else range_of_tail(one)
+        verdicts.ERROR_UNKNOWN if _is_unchecked(one) or is_unknown(summary) else range_of_tail(one)
         for summary, one in zip(summaries, found, strict=True)
     ]
     label = f"{row[0]} or its range" if set(ranges) - {"", verdicts.ERROR_UNKNOWN} else row[0]
@@ -52,12 +52,12 @@ def rows_of_tails(summaries: Sequence[Summary], names: Mapping[str, str]) -> lis
 def notes_of_tails(summaries: Sequence[Summary]) -> list[str]:
     """Say what ranges in place of percentiles hold, or that there are none."""
     tails = [one for summary in summaries for one in (summary.get("tails") or {}).get("p99_ns", {}).values()]
-    if any(map(_is_unchecked, tails)) or any(map(_is_unknown, summaries)):
+    if any(map(_is_unchecked, tails)) or any(map(is_unknown, summaries)):
         return [verdicts.WHY_UNKNOWN.format("", "p99")]
     return [_CHECKED] if any(map(range_of_tail, tails)) else []
 
 
-def _is_unknown(summary: Summary) -> bool:
+def is_unknown(summary: Summary) -> bool:
     """Tell whether nobody compared percentiles of such a result with measurements."""
     return bool(summary.get("model_error")) and "tail" not in verdicts.expected_multiples(summary)
 

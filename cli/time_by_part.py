@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tiersim.cli.verdicts import Summary
-from tiersim.simulator.categories import ELSEWHERE
+from tiersim.simulator.categories import ELSEWHERE, middle_of
 from tiersim.units import NS_PER_S, format_ns
 
+#: A figure of which nothing is known.
+_NOT_KNOWN = dict.fromkeys(("value", "low", "high"))
 #: A smaller share of a transaction's time is none.
 LEAST_SHARE = 0.05
 
@@ -34,7 +36,7 @@ def time_of_transaction(summary: Summary) -> dict[str, float]:
     for calls, breakdown in [*each, (commits, summary.get("commit_breakdown_ns") or {})]:
         for part, ns in known_parts(breakdown).items():
             found[part] = found.get(part, 0.0) + calls * ns / count
-    mean = (summary["latency_ns"]["transaction"].get("mean") or {}).get("value")
+    mean = middle_of(summary["latency_ns"]["transaction"].get("mean") or _NOT_KNOWN)
     if mean is not None and mean > sum(found.values()):
         found[ELSEWHERE] = mean - sum(found.values())
     return found

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tiersim.scenarios.load_steps import whole_loads
-from tiersim.units import format_per_s
+from tiersim.units import format_per_s, format_times
 
 Summary = Mapping[str, Any]
 
@@ -21,7 +21,7 @@ _DOUBT_OF_CLIENTS = (
     " In doubt: the load needs {} transactions/s ({:.0f} % of the recorded rate); these lie inside the expected range."
 )
 _DOUBT_OF_SESSIONS = (
-    " In doubt: the predicted transactions need {:.3g} sessions at a time, the recording shows at most {:,}. If clients"
+    " In doubt: the predicted transactions need {} sessions at a time, the recording shows at most {:,}. If clients"
     " wait for answers, fewer transactions end; import the load generator's output, too."
 )
 _DOUBT_UNKNOWN = " In doubt: whether the load is carried, as the expected error is unknown."
@@ -221,7 +221,8 @@ def _doubt(summary: Summary) -> str:
     from tiersim.simulator.verdict import BEHIND_THROUGHPUT
 
     if (lacking := sessions_lacking(summary)) is not None:
-        return _DOUBT_OF_SESSIONS.format(*lacking)
+        needed, shown = lacking
+        return _DOUBT_OF_SESSIONS.format(format_times(needed), shown)
     if not _known_error(summary, "throughput"):
         return _DOUBT_UNKNOWN
     rate = (summary.get("throughput_per_s") or {}).get("transactions")
@@ -233,8 +234,9 @@ def _doubt(summary: Summary) -> str:
 
 def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:
     """Return ``low`` and ``high``, multiples of a predicted figure, between which 80 % of the measured ones are
-    expected: of ``throughput``, ``mean`` latency and ``tail`` (percentiles). A kind that nobody measured is left out;
-    a range of a result whose error is unknown is none of that.
+    expected: of ``throughput``, ``mean`` latency, ``tail`` (percentiles), and ``transaction``, their mean, where a
+    result has a range of it. A kind that nobody measured is left out; a range of a result whose error is unknown is
+    none of that.
     """
     from tiersim.scenarios.caveats import multiples_of
 
@@ -246,7 +248,22 @@ def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:
     if wide and rate and rate["value"]:  # which holds that error, and more
         drawn = wide["transactions_per_s"]
         kinds["throughput"] = (drawn["low"] / rate["value"], drawn["high"] / rate["value"])
+    if wide and (drawn := wide.get("transaction_mean_ns")) and kinds["mean"] is not None:
+        mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
+        kinds["transaction"] = (drawn["low"] / mean_ns, drawn["high"] / mean_ns)
     return {kind: one for kind, one in kinds.items() if one is not None}
+
+
+def undetermined(summary: Summary) -> str | None:
+    """Say why a range is too wide to decide by, and what would narrow it; None where it is not."""
+    found = summary.get("range")
+    if not found or found["verdict"] != "underdetermined":
+        return None
+    low, high = (format_per_s(found["transactions_per_s"][end]) for end in ("low", "high"))
+    return (
+        f"underdetermined: the range of transactions/s ({low} – {high}) is too wide to decide by, mostly because of"
+        f" {found['mostly']}; {found['remedy']}"
+    )
 
 
 def notes(summaries: Sequence[Summary]) -> list[str]:

@@ -2,7 +2,7 @@
 scenario.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tiersim.cli import terminal
@@ -17,8 +17,13 @@ from tiersim.cli.run_rows import (
 )
 from tiersim.cli.verdicts import Summary
 from tiersim.simulator.categories import STATISTICS
-from tiersim.units import format_ns
+from tiersim.units import format_ns, format_times
 
+#: What is counted of a statement: its key, what it is called, and how it is written.
+_COUNTS: Sequence[tuple[str, str, Callable[[float], str]]] = (
+    ("bulk_mb_per_s", "MB/s", "{:,.0f}".format),
+    ("physical_reads_per_call", "reads a call", format_times),
+)
 #: Streams and statements, the longest, in a short table.
 _MOST_STREAMS, _MOST_STATEMENTS = 4, 5
 
@@ -89,12 +94,9 @@ def _all_rows(summaries: Sequence[Summary]) -> list[list[str]]:
         if any(query and query["count"] > 1 for query in found):
             rows += rows_of_latency(name, found, ["p50", "p95"])
         rows.append([f"{name}, time goes to", *map(breakdown_of, found)])
-        for key, label, digits in (
-            ("bulk_mb_per_s", "MB/s", ".0f"),
-            ("physical_reads_per_call", "reads a call", ".3g"),
-        ):
+        for key, label, written in _COUNTS:
             if any(query and query[key] for query in found):
-                cells = [f"{query[key]:,{digits}}" if query else "" for query in found]
+                cells = [written(query[key]) if query else "" for query in found]
                 rows.append([f"{name}, {label}", *cells])
     rows += _rows_of_commits(summaries, tuple(STATISTICS))
     return [*rows, *rows_of_checkpoints(summaries), *rows_of_host(summaries)]
@@ -106,4 +108,4 @@ def _statements(summaries: Sequence[Summary]) -> list[str]:
 
 def _rate(stream: Mapping[str, Any]) -> str:
     rate = stream["transactions_per_s"]
-    return "" if rate is None else f"{rate:,.3g}"
+    return "" if rate is None else format_times(rate)

@@ -4,7 +4,8 @@ statistics.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from tiersim.operations import DISCARD, FLUSH
 from tiersim.traces.schema import LOG_WRITE, PURPOSES
@@ -59,6 +60,17 @@ WAIT_NAMES = {
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 #: What tables and pages call the figures of a latency, by their key.
 STATISTICS = {"mean": "mean"} | {key: f"p{100 * share:g}" for key, share in PERCENTILES.items()}
+
+
+def middle_of(figure: Mapping[str, Any]) -> float | None:
+    """Return the value of a figure; of one that is not resolved, the middle of where it lies.
+
+    >>> middle_of({"value": None, "low": 1.0, "high": 3.0}), middle_of({"value": None, "low": 1.0, "high": None})
+    (2.0, None)
+    """
+    if figure["value"] is not None:
+        return float(figure["value"])
+    return None if figure["low"] is None or figure["high"] is None else (figure["low"] + figure["high"]) / 2
 
 
 def is_of_too_few(statistic: str, count: int) -> bool:

@@ -227,7 +227,7 @@ def size_document(count: int = 24) -> dict[str, Any]:
                             "per": "once",
                             "source": "list price",
                         },
-                        {"what": "energy, kWh", "count": 90.4, "each": 0.15, "per": "month", "source": "[power]"},
+                        {"what": "energy, kWh", "count": 90.4, "each": 0.125, "per": "month", "source": "[power]"},
                     ],
                 },
                 "power_w": 9.0 * drives,

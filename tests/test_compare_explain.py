@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, sample
+from tests.page_samples import CARD, DISKS, SSDS, TOO_FEW_DISKS, checked, sample
 from tests.page_statements import statement_sample
 from tests.test_cli import CAPTURE, Shell, shell
 from tests.test_page_tenants import tenant
@@ -20,9 +20,10 @@ from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
 from tiersim.cli.measured import MeasuredFigure, read_measured
 from tiersim.cli.statements import show_statements
-from tiersim.cli.time_by_part import faster_outside
+from tiersim.cli.time_by_part import faster_outside, time_of_transaction
 from tiersim.errors import TraceError
 from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE
+from tiersim.simulator.categories import ELSEWHERE
 from tiersim.simulator.result import load_result, save_result
 
 DEVICES = ("15k-raid10", "pcie-flash")
@@ -419,6 +420,26 @@ def test_the_text_says_what_the_document_says(shell: Shell) -> None:
     assert "a larger buffer pool" in said
 
 
+def test_a_p99_whose_error_nobody_knows_says_so(shell: Shell) -> None:
+    paths = saved(shell.folder, guess=statement_sample(DISKS), known=checked(statement_sample(DISKS)))
+    first, known = (shell("explain", path).out.splitlines()[0] for path in paths)
+    assert first.endswith(" (error unknown)")
+    assert "p99 " in known
+    assert "unknown" not in known
+
+
+def test_many_pages_and_requests_are_no_powers_of_ten(shell: Shell) -> None:
+    result = statement_sample(DISKS)
+    result.summary["queries"]["7123"]["physical_reads_per_call"] = 25_000.0
+    for station in result.summary["stations"].values():
+        station["queue_mean"] = 1234.5
+    (path,) = saved(shell.folder, disks=result)
+    said = shell("explain", path, "--query", "7123").out
+    assert "25,000 pages are read a call" in said
+    assert "1,234" in said
+    assert "e+0" not in said + shell("explain", path).out
+
+
 def test_a_p99_that_is_not_resolved_is_a_range_in_both(shell: Shell) -> None:
     wide = {"value": 10e6, "low": 5e6, "high": 12e6, "verdict": "not resolved", "of": "processors"}
     known = statement_sample(DISKS)
@@ -470,6 +491,15 @@ def test_what_measures_nothing_is_refused(tmp_path: Path) -> None:
     file.write_text("[]")
     with pytest.raises(TraceError, match="holds no measured latency"):
         read_measured(file)
+
+
+def test_time_outside_of_queries_is_a_part_of_a_mean_that_is_not_resolved() -> None:
+    mean = {"value": None, "low": 600_000, "high": 1_400_000}
+    summary = {
+        "latency_ns": {"transaction": {"count": 20, "mean": mean}},
+        "queries": {"q": {"count": 20, "breakdown_ns": {"cpu": 400_000.0}}},
+    }
+    assert time_of_transaction(summary) == {"cpu": 400_000, ELSEWHERE: 600_000}
 
 
 def test_a_slower_query_in_a_faster_transaction_is_explained() -> None:

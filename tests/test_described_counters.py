@@ -63,6 +63,11 @@ def test_rates_are_over_the_time_that_counters_cover(tmp_path: Path, capsys: pyt
     assert "100 KiB/s" in said
 
 
+def test_a_rate_below_one_a_second_is_not_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = described(tmp_path, *({SHOP: numbers(commits=commits)} for commits in (0, 2)))
+    assert "2 commits (0.2/s)" in shown(document, capsys)
+
+
 def test_rates_of_counters_that_were_reset_are_said_to_be_too_low(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,6 +140,11 @@ def test_sessions_are_those_of_clients_by_what_they_do(tmp_path: Path, capsys: p
     entities = ("active//Writing to net", "active/IO/WalSync", "idle//", "checkpointer/Timeout/CheckpointWriteDelay")
     document = described(tmp_path, {("session", entity): numbers(sessions=1) for entity in entities})
     assert "1 active Writing to net, 1 active IO WalSync, 1 idle on average" in shown(document, capsys)
+
+
+def test_many_sessions_are_no_power_of_ten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = described(tmp_path, {("session", "idle//"): numbers(sessions=150)})
+    assert "150 idle on average" in shown(document, capsys)
 
 
 def test_sessions_that_a_role_may_not_see_have_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -217,6 +217,11 @@ def test_the_cheapest_hardware_is_found_in_few_actions(tab: Tab) -> None:
     tab.page.locator("#target").fill("p95(unknown) < 2 ms")
     tab.page.keyboard.press("Enter")
     tab.page.locator("#found table").wait_for()
+    search = tab.server.view.explorer.state.search
+    assert search is not None
+    (doubts,) = (one["doubts"] for one in search["document"]["candidates"] if one["status"] == "chosen")
+    assert doubts  # of a p95 without a calibration nobody knows the error
+    assert f"In doubt: {'; '.join(doubts)}." in text(tab.page, "#found")
     before = tab.version
     tab.page.locator("#found button").first.click()
     tab.settle(before)

@@ -296,6 +296,10 @@ def test_what_goes_beyond_its_recording_is_farther_off_than_what_does_not() -> N
     wide = {"transactions_per_s": {"low": 50.0, "high": 400.0}}
     ranged = {"model_error": far, "range": wide, "throughput_per_s": {"transactions": {"value": 100.0}}}
     assert said.expected_multiples(ranged) == {"throughput": (0.5, 4.0)}  # it holds the error of the model
+    means = {"transaction_mean_ns": {"low": 1e6, "high": 9e6}}
+    known = {"range": wide | means, "latency_ns": {"transaction": {"mean": {"value": 2e6}}}}
+    assert said.expected_multiples(ranged | known | {"model_error": near})["transaction"] == (0.5, 4.5)
+    assert "transaction" not in said.expected_multiples(ranged | known)  # whose error of means nobody knows
     assert said.expected_multiples({}) == {}
     met = model_error_of({"calibration": "uncalibrated", "transactions": MET})
     assert list(said.expected_multiples({"model_error": met})) == ["throughput", "mean"]

@@ -14,6 +14,7 @@ import pytest
 from tests.examples import first
 from tests.page_browser import Open, drawn, numbers, reload, text, unfolded
 from tests.page_samples import CARD, DISKS, SPAN_NS, SSDS, TOO_FEW_DISKS, Hardware, checked, sample, samples
+from tests.page_statements import statement_sample
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import embedded_json, page_payload
 from tiersim.cli.page.series import MOST_STATIONS, over_time
@@ -407,6 +408,12 @@ def test_clients_that_wait_have_no_chart_of_what_is_outstanding(open_page: Open,
     page = open_page(build_page([result], "x"))
     assert page.locator("figure:has(> #outstanding)").is_hidden() == (keeps == "clients")
     assert ("arrivals" in {trace["name"] for trace in drawn(page, "requests")}) == (keeps == "rate")
+
+
+@pytest.mark.browser
+def test_what_is_open_at_the_end_is_called_what_comes(open_page: Open) -> None:
+    page = open_page(build_page([statement_sample(DISKS)], "x"))
+    assert re.search(r" has (1 transaction|[0-9]+ transactions) open at the recording", text(page, "#requests-reading"))
 
 
 @pytest.mark.parametrize(

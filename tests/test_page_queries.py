@@ -97,6 +97,17 @@ def test_a_query_keeps_its_sums(results: list[Result]) -> None:
     assert sum(scenario["transaction_us"]) == pytest.approx(max(mean_us, spent_ns / count / 1e3), rel=1e-3)
 
 
+def test_the_client_has_its_part_of_a_mean_that_is_not_resolved() -> None:
+    found = []
+    for result in (statement_sample(CARD), statement_sample(CARD)):
+        mean = result.summary["latency_ns"]["transaction"]["mean"]
+        mean |= {"low": 0.5 * mean["value"], "high": 1.5 * mean["value"]}
+        mean |= {} if not found else {"value": None, "resolved": False}
+        found.append(page_payload([result], "x")["scenarios"][0]["transaction_us"])
+    assert found[1] == pytest.approx(found[0], rel=1e-4)
+    assert found[0][-1] > 0
+
+
 def test_a_saturated_scenario_has_no_time_of_queries() -> None:
     scenario = page_payload([statement_sample(TOO_FEW_DISKS)], "x")["scenarios"][0]
     assert scenario["transaction_us"] is None
@@ -133,6 +144,15 @@ def test_a_loop_that_was_over_early_completes_what_it_says() -> None:
     early, usual = (page_payload([one], "x")["scenarios"][0]["completed_per_s"] for one in (result, plain))
     assert early["transaction"] == pytest.approx(result.summary["throughput_per_s"]["transactions"]["value"])
     assert early["data read"] == pytest.approx(1.5 * usual["data read"])
+
+
+def test_what_can_be_sustained_changes_no_rate_of_requests() -> None:
+    """Of long transactions that saturate few end in time, and all of their requests until then are done."""
+    result, plain = statement_sample(TOO_FEW_DISKS), statement_sample(TOO_FEW_DISKS)
+    result.summary["throughput_per_s"]["transactions"]["value"] *= 5
+    found, usual = (page_payload([one], "x")["scenarios"][0]["completed_per_s"] for one in (result, plain))
+    assert found["transaction"] == pytest.approx(result.summary["throughput_per_s"]["transactions"]["value"])
+    assert found["data read"] == usual["data read"] > 0
 
 
 def test_texts_are_cut_and_fit_into_a_page() -> None:

@@ -193,6 +193,43 @@ def test_how_sure_a_result_is_begins_with_its_calibration(open_page: Open) -> No
     assert sure.first.locator("svg").count() == 0  # no warning
 
 
+def _left_open(rate: float, mean_ns: float) -> dict[str, object]:
+    """What a recording leaves open that tells a figure to a factor of four."""
+    return {
+        "transactions_per_s": {"low": rate / 4, "high": 4 * rate},
+        "transaction_mean_ns": {"low": mean_ns / 4, "high": 4 * mean_ns},
+        "verdict": "underdetermined",
+        "mostly": "the CPU cost of a read",
+        "remedy": "record on the server itself",
+    }
+
+
+@pytest.mark.browser
+def test_what_the_recording_leaves_open_is_in_the_expected_mean_of_transactions(open_page: Open) -> None:
+    result = checked(statement_sample(DISKS))
+    rate, mean = result.summary["throughput_per_s"]["transactions"], result.summary["latency_ns"]["transaction"]["mean"]
+    result.summary["range"] = _left_open(rate["value"], mean["value"])
+    card = text(open_page(build_page([result], "left open")), ".card")
+    found = re.search(r"mean of transactions ([\d.]+)\s*ms\s*expected ([\d.]+)–([\d.]+)", card)
+    assert found is not None
+    value, low, high = map(float, found.groups())
+    assert (low, high) == (pytest.approx(value / 4, rel=0.05), pytest.approx(4 * value, rel=0.05))
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("verdict", ["underdetermined", "determined"])
+def test_a_range_too_wide_to_decide_by_is_said_with_what_narrows_it(open_page: Open, verdict: str) -> None:
+    result = checked(statement_sample(DISKS))
+    result.summary["range"] = _left_open(1000, 1e6) | {"verdict": verdict}
+    page = open_page(build_page([result], "left open"))
+    said = (
+        "15k-raid10: underdetermined: the range of transactions/s (250 – 4,000) is too wide to decide by, mostly"
+        " because of the CPU cost of a read; record on the server itself."
+    )
+    assert (said in text(page, "#lead")) == (verdict == "underdetermined")
+    assert ("expected 250–4,000, underdetermined" in text(page, ".card")) == (verdict == "underdetermined")
+
+
 AGAINST_DISKS = "#scenario=sas-ssd-x4&compare=15k-raid10&purpose=data+read"
 
 
@@ -410,6 +447,14 @@ def test_the_narrow_comparison_is_stacked(html: str, read_page: Open) -> None:
         assert page.eval_on_selector(table, "e => e.scrollWidth <= e.parentElement.clientWidth"), table
     label = "e => getComputedStyle(e, '::before').content"
     assert page.locator("#comparison tbody tr >> nth=1 >> td >> nth=1").evaluate(label) == '"Log writes"'
+
+
+@pytest.mark.browser
+def test_a_pool_that_is_not_warmed_is_so_when_the_run_begins(open_page: Open) -> None:
+    result = statement_sample(DISKS)
+    result.summary["verdict"]["cache"] = "not warmed"
+    said = unfolded(open_page(build_page([result], "x")))
+    assert "The buffer pool is not warm when the run begins: it may answer less than in the long run." in said
 
 
 @pytest.mark.browser

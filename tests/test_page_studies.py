@@ -34,6 +34,7 @@ from tiersim.cli.page.query_payload import MOST_TEXT
 from tiersim.cli.page.study_models import RowModel
 from tiersim.cli.page.study_points import point_of
 from tiersim.errors import TraceError
+from tiersim.scenarios.sizing.load_limit import SPENT
 
 
 def page_of(paths: list[Path]) -> str:
@@ -364,7 +365,54 @@ def test_candidates_stand_at_their_price_and_latency(html: str, files: list[Path
     assert "p99(transaction) is" in text(page, "#candidates tr.selected")
     page.locator("#size-cost summary").click()
     costs = [row.split("\t") for row in page.locator("#size-cost tbody").inner_text().splitlines()]
-    assert ["energy, kWh", "90", "0.15", "every month", "[power]"] in costs
+    assert ["energy, kWh", "90", "0.125", "every month", "[power]"] in costs
+
+
+@pytest.mark.browser
+def test_what_was_chosen_by_its_value_is_not_called_the_cheapest(open_page: Open, tmp_path: Path) -> None:
+    document = size_document()
+    good = [one for one in document["candidates"] if one["status"] in ("chosen", "meets")]
+    dearest = max(good, key=lambda one: float(one["cost"]["capex"]))
+    for one in good:
+        one["status"] = "chosen" if one is dearest else "meets"
+    html = page_of([write_document(tmp_path, "shop", document | {"chosen": dearest["name"]})])
+    page = open_page(html)
+    assert ": most throughput for its cost of those of 24 candidates that meet p99(transaction)" in text(page, "#lead")
+    assert f"{dearest['name']} has most throughput for its cost of those that meet the t" in text(
+        page, "#price-reading"
+    )
+    assert f"{dearest['name']} has most throughput for its cost of those that meet the targets." in html
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("every", first(1, False, True))
+def test_what_should_be_bought_is_in_doubt_where_its_targets_are(open_page: Open, tmp_path: Path, every: bool) -> None:
+    document = size_document()
+    good = [one for one in document["candidates"] if one["status"] in ("chosen", "meets")]
+    doubtful = good if every else [one for one in good if one["status"] == "chosen"]
+    for one in doubtful:
+        one["doubts"] = ["without a calibration, the error of p99 is unknown; measure before you decide"]
+    sure = next((one["name"] for one in good if one not in doubtful), None)
+    html = page_of([write_document(tmp_path, "shop", document)])
+    instead = f"The cheapest simulated candidate without a doubt: {sure}." if sure else "No simulated candidate is"
+    assert f"In doubt (why, in the table). {instead}" in text(open_page(html), "#lead")
+    assert f"{document['chosen']} is the cheapest that meets the targets, in doubt." in html
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("calibration", "said"), first(1, ("none", "Not calibrated."), ("uncalibrated", "Calibration failed"))
+)
+def test_a_search_says_what_became_of_its_calibration(
+    open_page: Open, tmp_path: Path, calibration: str, said: str
+) -> None:
+    document = size_document(6)
+    for one in document["candidates"]:
+        if one["row"]:
+            one["row"]["summary"]["verdict"]["calibration"] = calibration
+    known = text(open_page(page_of([write_document(tmp_path, "shop", document)])), "#study-known")
+    assert [words in known for words in ("Not calibrated.", "Calibration failed")].count(True) == 1
+    assert said in known
 
 
 @pytest.mark.browser
@@ -398,6 +446,25 @@ def test_a_largest_load_that_is_not_known_is_a_bound(
     html = page_of([write_document(tmp_path, "shop", document)])
     assert said in text(open_page(html), "#lead").replace("\u00a0", " ")
     assert "not known" not in html.split("<noscript>")[1].split("</noscript>")[0]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"value": 3.2, "low": 3.2, "high": 3.25}, ["3.20 × the recorded load", "sustained is 3.20 × (3.20 to 3.25)"]),
+        ({"value": None, "low": 4.0, "high": None}, ["more than 4.00 × the recorded load", "4.00 × is sustained"]),
+    ],
+)
+def test_a_load_that_lives_on_burst_credits_is_sustained_until_they_are_spent(
+    known: dict[str, Any], said: list[str], open_page: Open, tmp_path: Path
+) -> None:
+    figure = {**known, "resolved": known["value"] is not None, "basis": f"every run; {SPENT}"}
+    html = page_of([write_document(tmp_path, "shop", load_document() | {"largest_sustainable": figure})])
+    page = open_page(html)
+    for place, words in zip(("#lead", "#load-reading"), said, strict=True):
+        assert f"{words} ({SPENT})" in text(page, place)
+    assert SPENT in html.split("<noscript>")[1].split("</noscript>")[0]
 
 
 @pytest.mark.browser
@@ -624,7 +691,9 @@ def test_a_placement_is_a_card_for_each_array_with_a_bar_of_what_each_database_t
     assert "87 %" in said.replace("\u00a0", " ")
     assert "p99(data read) < 12 ms: at 83 %" in said.replace("\u00a0", " ")
     assert "In doubt: shop, bill: without a calibration" in said
-    assert "On 2 arrays for 2,280 USD" in text(page, "#lead").replace("\u00a0", " ")
+    lead = text(page, "#lead").replace("\u00a0", " ")
+    assert "On 2 arrays for 2,280 USD" in lead
+    assert "raid1. In doubt (why, below the databases)." in lead
     homeless = [{"tenant": "shop", "why": {"raid10": "its data do not fit"}}]
     none = pack_document(fits=False, cost=None, arrays=[], does_not_fit=homeless)
     page = open_page(page_of([write_document(tmp_path, "none", none)]))

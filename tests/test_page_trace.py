@@ -96,6 +96,12 @@ def test_any_part_of_a_description_may_be_absent(key: str) -> None:
         assert len(payload["charts"]) + len(payload["absent"]) == len(CHARTS)
 
 
+def test_many_requests_in_flight_are_no_power_of_ten() -> None:
+    deep = description()
+    deep["depth"] |= {"mean": 123.4}
+    assert "; 123 requests are in flight on average" in dict(trace_payload(deep, "x")["lead"])["How hard does it push?"]
+
+
 def test_estimates_are_called_estimates() -> None:
     sampled = description()
     sampled["working_set"] |= {"estimated": True, "sampled_share": 0.125}

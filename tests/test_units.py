@@ -78,3 +78,4 @@ def test_a_large_multiple_is_no_power_of_ten() -> None:
     assert [format_times(one) for one in (0.0512, 1.0, 12.34, 999.4, 999.6, 5123.4)] == [
         "0.0512", "1", "12.3", "999", "1,000", "5,123"
     ]  # fmt: skip
+    assert [format_times(one, 2) for one in (0.512, 99.4, 99.6, 123.4)] == ["0.51", "99", "100", "123"]

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from tests.made_up_devices import token_bucket
 from tiersim.cli import verdicts
 from tiersim.cli.main import app
+from tiersim.cli.page.series import over_time
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import library
@@ -84,7 +85,7 @@ def run(
     capacity: str = "100 GB",
     settings: tuple[str, ...] = (),
 ) -> Mapping[str, Any]:
-    """Run a workload on a volume that takes 3 ms and another of *other_ms*."""
+    """Run a workload on a volume that takes 3 ms and another of *other_ms*, whose scenario is ``two.toml``."""
     (folder / "data.toml").write_text(token_bucket(latency="3 ms"))
     (folder / "other.toml").write_text(token_bucket(latency=f"{other_ms} ms", capacity=capacity))
     (folder / "two.toml").write_text(SCENARIO.format(placement=placement))
@@ -365,6 +366,20 @@ rate = 3000.0
     assert summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(2000, rel=0.1)
 
 
+def test_statements_of_a_pass_are_due_when_it_comes(tmp_path: Path) -> None:
+    """Eight cores, 4 ms each, 2,000 a second; two in each pass, each a transaction by itself."""
+    text = """
+[statements.work]
+does = [{ compute = "4 ms" }]
+[streams.users]
+statements = ["work", "work"]
+rate = 1500.0
+"""
+    summary = run(tmp_path, text, more='duration = "3 s"')
+    assert summary["verdict"]["load"] == "saturated"
+    assert summary["load"]["sustainable_load"] == pytest.approx(2 / 3, rel=0.1)
+
+
 def test_a_full_disk_is_to_blame_not_the_pool_where_lookups_wait_for_it(tmp_path: Path) -> None:
     text = LOOKUPS.format(rows=6_000_000, users="rate = 2000.0")
     disk = ("volumes.data.device=seagate-cheetah-15k7-300",)
@@ -430,6 +445,18 @@ def test_a_described_rate_has_the_errors_of_a_load_by_the_clock(
     assert "transactions/s, expected" not in rows
     assert (summary["verdict"]["error"], summary["replay"]["keeps"]) == ("arrivals", "rate")
     assert summary["model_error"] == {"basis": "unknown", "figures": {}}
+
+
+@pytest.mark.parametrize("rate", [400, 3000])
+def test_transactions_by_the_clock_arrive_when_they_are_due(tmp_path: Path, rate: int) -> None:
+    """What 8 cores do not get through in time is a backlog on the page."""
+    came = run(tmp_path, WORK.format(users=f"rate = {rate}"), more='duration = "3 s"')["streams"]["users"]["clients"]
+    result = run_workload(load_workload(tmp_path / "load.toml"), load_scenario(str(tmp_path / "two.toml")))
+    time = over_time(result, 1, with_percentiles=False, as_backlog=True)
+    arrived, ended = (sum(time["by_class"]["transaction"][key]) for key in ("arrivals", "completions"))
+    assert arrived == came
+    assert ended == pytest.approx(3 * min(rate, 2000), rel=0.1)
+    assert time["outstanding"][-1] == pytest.approx(arrived - ended, rel=0.01)
 
 
 def test_throughput_of_arrivals_is_looked_at_for_stalls(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.numbers import finite
-from tiersim.cli.page.series import counted_ns
+from tiersim.cli.page.series import MEASURED_AT_END, counted_ns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,13 +44,14 @@ def checkpoint_payload(summary: dict[str, Any], timeline: pa.Table) -> dict[str,
     for start, end in spans_ns:
         inside |= (middle >= start) & (middle < end)
     in_recording = (timeline["start_ns"].to_numpy() >= from_ns) & (timeline["start_ns"].to_numpy() < until_ns)
-    arrivals = timeline["arrivals"].to_numpy()
     mean_us = np.nan_to_num(timeline["mean_ns"].to_numpy(zero_copy_only=False)) / 1e3
     classes = np.asarray(timeline["class"].to_pylist(), dtype=object)
+    arrivals, completions = timeline["arrivals"].to_numpy(), timeline["completions"].to_numpy()
+    measured = np.where(classes == MEASURED_AT_END, completions, arrivals)
 
     def weighted(chosen: np.ndarray) -> float | None:
-        requests = int(arrivals[chosen].sum())
-        return float((mean_us[chosen] * arrivals[chosen]).sum() / requests) if requests else None
+        requests = int(measured[chosen].sum())
+        return float((mean_us[chosen] * measured[chosen]).sum() / requests) if requests else None
 
     for name in sorted(set(classes)):
         own = (classes == name) & in_recording

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.cli.page.numbers import finite
 from tiersim.cli.page.query_payload import commits, parts, query_payload, transaction_us, without_queries
 from tiersim.cli.page.series import curves, database_payload, intervals_to_merge, over_time, stations
-from tiersim.cli.verdicts import expected_multiples, incomparable, loads_not_run, meaning
+from tiersim.cli.verdicts import expected_multiples, incomparable, loads_not_run, meaning, undetermined
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES, is_of_too_few
 from tiersim.units import NS_PER_S, format_bytes
@@ -246,6 +246,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "latency_ns": finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
         "model_error": error_sentence(summary),
         "expected": expected_multiples(summary) if summary.get("model_error") else None,
+        "undetermined": undetermined(summary),
         "recorded_on": {key: summary.get("calibration", {}).get(key) for key in ("baseline", "described")},
         "in_doubt": in_doubt(summary),
         "has_tails": bool(summary.get("tails")),
@@ -312,13 +313,16 @@ def _load(summary: dict[str, Any]) -> float:
 
 def _completed_per_s(summary: dict[str, Any], time: dict[str, Any]) -> dict[str, float]:
     """Mean rate at which each class was done: while the run lasted, where a closed loop was over before the recording
-    was.
+    was. Of transactions that saturate, the rate that can be sustained, as few may end in the recording's time.
     """
     seconds = (time["end_s"][-1] - time["start_s"][0]) if time["start_s"] else 0.0
     rates = {name: sum(one["completions"]) / seconds for name, one in time["by_class"].items()} if seconds > 0 else {}
     stated = (summary["throughput_per_s"].get("transactions") or {}).get("value")
-    scale = stated / rates["transaction"] if stated and rates.get("transaction") else 1.0
-    return {name: rate * scale for name, rate in rates.items()}
+    if not stated or not rates.get("transaction"):
+        return rates
+    if summary["verdict"]["load"] == "saturated":
+        return rates | {"transaction": stated}
+    return {name: rate * stated / rates["transaction"] for name, rate in rates.items()}
 
 
 def _without_numbers(latency_ns: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.cli.page.numbers import finite, five_digits, short_us
 from tiersim.cli.terminal import shortened
 from tiersim.cli.time_by_part import spent_ns
-from tiersim.simulator.categories import ELSEWHERE, STATISTICS
+from tiersim.simulator.categories import ELSEWHERE, STATISTICS, middle_of
 
 if TYPE_CHECKING:
     from tiersim.simulator.result import Result
@@ -62,7 +62,7 @@ def transaction_us(result: Result) -> list[float] | None:
         sum((one["breakdown_ns"].get(part) or 0.0) * one["count"] for one in counted) / figures["count"]
         for part in parts()[:-1]
     ]
-    mean = figures["mean"]["value"]
+    mean = middle_of(figures["mean"])
     return short_us([*each, 0.0 if mean is None else max(mean - sum(each), 0.0)])
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.numbers import finite, rounded, whole
+from tiersim.cli.page.numbers import finite, five_digits, rounded, whole
 from tiersim.simulator.categories import PERCENTILES, REQUEST_CATEGORIES
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ MOST_STATIONS = 64
 FEWEST_BEYOND = 10
 
 CURVE_POINTS_PER_DECADE = 24
+
+#: Whose latency in an interval is that of what ends in it; of all other classes, of what arrives in it.
+MEASURED_AT_END = "transaction"
 
 #: Percentiles that a summary holds, as 1/(1-p).
 RANKS = {key: float(round(1 / (1 - share))) for key, share in PERCENTILES.items()}
@@ -153,17 +156,18 @@ def over_time(result: Result, merged: int, *, with_percentiles: bool, as_backlog
     for name in sorted(set(classes)):
         mask = classes == name
         arrivals, completions = column("arrivals", mask, 0.0), column("completions", mask, 0.0)
+        measured = completions if name == MEASURED_AT_END else arrivals
         series = {
             "arrivals": whole(np.add.reduceat(arrivals, groups)),
             "completions": whole(np.add.reduceat(completions, groups)),
-            "mean_us": rounded(average(column("mean_ns", mask, np.nan) / 1e3, arrivals), 3),
+            "mean_us": rounded(average(column("mean_ns", mask, np.nan) / 1e3, measured), 3),
         }
         if name in counted:
-            area_ns += np.add.reduceat(np.nan_to_num(column("mean_ns", mask, np.nan)) * arrivals, groups)
+            area_ns += np.add.reduceat(np.nan_to_num(column("mean_ns", mask, np.nan)) * measured, groups)
             backlog += np.cumsum(np.add.reduceat(arrivals - completions, groups))
         if with_percentiles:
             p99 = np.fmax.reduceat(column("p99_ns", mask, np.nan), groups)
-            series["p50_us"] = rounded(average(column("p50_ns", mask, np.nan) / 1e3, arrivals), 3)
+            series["p50_us"] = rounded(average(column("p50_ns", mask, np.nan) / 1e3, measured), 3)
             series["p99_us"] = rounded(p99 / 1e3, 3)
         by_class[name] = series
     return {
@@ -226,8 +230,8 @@ def stations(result: Result, merged: int) -> dict[str, Any]:
 
 
 def database_payload(result: Result, merged: int) -> dict[str, Any] | None:
-    """Dirty pages (the most of the merged intervals) and bytes of the log a second, over the time that is counted; None
-    where nobody ran any.
+    """Dirty pages (the most of the merged intervals), bytes of the log a second, and its flushes a second on average,
+    over the time that is counted; None where nobody ran any.
     """
     import numpy as np
 
@@ -240,11 +244,14 @@ def database_payload(result: Result, merged: int) -> dict[str, Any] | None:
         return None
     start_ns, end_ns = start_ns[chosen], end_ns[chosen]
     groups = np.arange(0, len(start_ns), merged)
-    dirty, log_bytes = (result.database[name].to_numpy()[chosen] for name in ("dirty_pages", "log_bytes"))
+    dirty, log_bytes, flushes = (
+        result.database[name].to_numpy()[chosen] for name in ("dirty_pages", "log_bytes", "log_flushes")
+    )
     widths_s = np.add.reduceat(end_ns - start_ns, groups) / 1e9
     return {
         "start_s": rounded(start_ns[groups] / 1e9, 7),
         "end_s": rounded(np.maximum.reduceat(end_ns, groups) / 1e9, 7),
         "dirty_pages": whole(np.maximum.reduceat(dirty, groups)),
         "log_bytes_per_s": whole(np.rint(np.add.reduceat(log_bytes, groups) / widths_s)),
+        "flushes_per_s": five_digits(flushes.sum() / widths_s.sum()),
     }

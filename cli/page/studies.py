@@ -187,6 +187,9 @@ def _curve(points: Sequence[CurvePointModel]) -> dict[str, list[float | None]]:
 
 
 def _load(name: str, document: LoadModel, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
+    from tiersim.scenarios.sizing.load_limit import SPENT
+
+    largest = document.largest_sustainable
     by_load: dict[float, list[RowModel]] = {}
     for row in document.points:
         by_load.setdefault(_load_of(row), []).append(row)
@@ -197,8 +200,9 @@ def _load(name: str, document: LoadModel, places: Mapping[str, int], parts: Sequ
         "loads": sorted(by_load),
         "points": [point_of(rows, places, parts) for _, rows in sorted(by_load.items())],
         "knee": document.knee.model_dump() if document.knee else None,
-        "largest": figure_of(document.largest_sustainable) if document.largest_sustainable else None,
-        "largest_basis": document.largest_sustainable.basis if document.largest_sustainable else None,
+        "largest": figure_of(largest) if largest else None,
+        "largest_basis": largest.basis if largest else None,
+        "spent": SPENT if largest and largest.basis.endswith(SPENT) else None,
         "limited_by": document.limited_by,
     }
 
@@ -214,14 +218,18 @@ def _load_of(row: RowModel) -> float:
 
 
 def _size(name: str, document: SizeModel, places: Mapping[str, int], parts: Sequence[str]) -> dict[str, Any]:
+    candidates = [_candidate(candidate, places, parts) for candidate in document.candidates]
+    price = next((one["cost"]["price"] for one in candidates if one["name"] == document.chosen), None)
+    met = [one["cost"]["price"] for one in candidates if one["status"] == "meets"]
     return {
         "name": name,
         "trace": document.trace.model_dump(),
         "targets": [target.text for target in document.targets],
         "chosen": document.chosen,
+        "cheapest": price is None or all(other is None or other >= price for other in met),  # else of the best value
         "simulated": document.simulated,
         "pareto_of": document.pareto_of,
-        "candidates": [_candidate(candidate, places, parts) for candidate in document.candidates],
+        "candidates": candidates,
     }
 
 
@@ -267,11 +275,17 @@ def spoken(payload: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         largest = (load["largest"] or [None])[0]
         said = load["largest_basis"] or "no load is too much for clients that wait"
         if largest is not None:
-            said = f"the largest sustainable one is {largest:g} times the recorded"
+            spent = f" ({load['spent']})" if load["spent"] else ""
+            said = f"the largest sustainable one is {largest:g} times the recorded{spent}"
         yield load["name"], f"{len(load['points'])} loads; {said}."
     for size in payload["sizes"]:
         chosen = size["chosen"]
-        met = "none meets the targets" if chosen is None else f"{chosen} is the cheapest that meets the targets"
+        doubt = any(one["in_doubt"] for one in size["candidates"] if one["name"] == chosen)
+        best = "is the cheapest that meets"
+        if not size["cheapest"]:
+            best = "has most throughput for its cost of those that meet"
+        met = "none meets the targets" if chosen is None else f"{chosen} {best} the targets"
+        met += ", in doubt" if doubt else ""
         yield size["name"], f"{len(size['candidates'])} candidates; {met}."
     for pack in payload["packs"]:
         for one in pack["arrays"]:

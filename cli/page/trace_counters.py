@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tiersim.cli.page.figure_style import colour, figure, plain
 from tiersim.cli.page.trace_tables import Columns, Table, column_table
 from tiersim.cli.terminal import shortened
-from tiersim.units import NS_PER_MS, format_bytes, format_ns
+from tiersim.units import NS_PER_MS, format_bytes, format_ns, format_per_s
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -241,7 +241,7 @@ def _runs(found: dict[str, Any]) -> str:
     calls, span_ns = sum(query["calls"] for query in queries), found["spans_ns"].get("query")
     said = []
     if queries:
-        rate = f" ({calls * 1e9 / span_ns:,.0f}/s)" if span_ns else ""
+        rate = f" ({format_per_s(calls * 1e9 / span_ns)}/s)" if span_ns else ""
         said.append(
             f"{len(queries):,} queries, {calls:,} calls{rate}; the first takes {_share(queries[0]['share_of_time'])} of"
             " the time."

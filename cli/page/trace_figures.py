@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.figure_style import SOFT, colour, figure, line, plain, series
-from tiersim.units import format_bytes, format_ns
+from tiersim.units import format_bytes, format_ns, format_times
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -226,7 +226,7 @@ def burstiness(description: dict[str, Any]) -> Figure:
         "name": "this trace",
         "x": windows,
         "y": [one for _, one in found],
-        "text": [f"windows of {format_ns(window)}: {one:.3g}" for window, one in found],
+        "text": [f"windows of {format_ns(window)}: {format_times(one)}" for window, one in found],
         "hovertemplate": "%{text}",
         "marker": {"color": colour(0), "size": 8},
     }

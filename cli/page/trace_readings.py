@@ -7,7 +7,7 @@ from typing import Any
 
 from tiersim.cli.page import trace_counters
 from tiersim.cli.page.trace_figures import intervals, sized
-from tiersim.units import format_bytes, format_ns
+from tiersim.units import format_bytes, format_ns, format_times
 
 __all__ = ["READINGS", "facts", "known", "lead"]
 
@@ -73,7 +73,7 @@ def _pushes(description: dict[str, Any]) -> str:
     depth = description.get("depth")
     if depth:
         most = f", and at most {depth['max']:,}" if depth.get("max") is not None else ""
-        said += f"; {depth['mean']:.2g} requests are in flight on average{most}"
+        said += f"; {format_times(depth['mean'], 2)} requests are in flight on average{most}"
     return said + "."
 
 

@@ -11,7 +11,7 @@ from tiersim.scenarios.sizing.judging import check_targets, judge_run
 from tiersim.scenarios.sizing.targets import Target
 from tiersim.scenarios.sweeps.rows import Row
 from tiersim.scenarios.sweeps.sources import Note
-from tiersim.simulator.categories import REQUEST_CATEGORIES
+from tiersim.simulator.categories import REQUEST_CATEGORIES, middle_of
 from tiersim.simulator.verdict import ALWAYS_BUSY, BUSY
 
 SCHEMA = "tiersim.load/1"
@@ -199,18 +199,11 @@ def _mean_ns(summary: Mapping[str, Any]) -> float | None:
     """Return the mean latency of transactions, or of all requests where there are none."""
     latency = summary["latency_ns"]
     names = ["transaction"] if "transaction" in latency else [name for name in REQUEST_CATEGORIES if name in latency]
-    found = [(latency[name]["count"], _middle(latency[name]["mean"])) for name in names]
+    found = [(latency[name]["count"], middle_of(latency[name]["mean"])) for name in names]
     if not found or any(mean is None for _, mean in found):
         return None
     total = sum(count for count, _ in found)
     return sum(count * mean for count, mean in found if mean is not None) / total if total else None
-
-
-def _middle(figure: Mapping[str, Any]) -> float | None:
-    """Return a mean; of one that is not resolved, the middle of where it lies."""
-    if figure["value"] is not None:
-        return float(figure["value"])
-    return None if figure["low"] is None or figure["high"] is None else (figure["low"] + figure["high"]) / 2
 
 
 def _knee(runs: _Runs, counted: str) -> dict[str, Any] | None:

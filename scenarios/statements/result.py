@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiersim import __version__
 from tiersim.devices.station import balances
@@ -208,7 +209,7 @@ def summarise_statements(
     return Result(
         summary=summary,
         latency=latency_table(metrics, [*names, *own]),
-        timeline=timeline(metrics, [*names, *own]),
+        timeline=timeline(_when_due(assembled, metrics, from_ns) if keeps_rate else metrics, [*names, *own]),
         stations=station_timeline(metrics, stations),
         scenario_toml=scenario.to_toml(),
         database=database_table(course, outcome.end_ns),
@@ -245,18 +246,38 @@ def _course(assembled: Assembled, metrics: Metrics, from_ns: int, until_ns: int)
 
 def _flow(assembled: Assembled, metrics: Metrics, from_ns: int) -> Flow:
     """Return when transactions come, and when those that end behind *from_ns* are done; some may never have begun."""
-    intervals, interval_ns = len(metrics.arrivals) - 1, int(metrics.interval_ns[0])
-    statements, done_ns = assembled.program.statements, assembled.database.done_ns
+    begins, ends = _clocked(assembled)
+    due_ns, done_ns = assembled.program.statements.start_ns[begins], assembled.database.done_ns[ends]
+    came, done = (_by_interval(metrics, times_ns)[:-1] for times_ns in (due_ns, done_ns[done_ns > from_ns]))
+    return Flow("transactions", came, done)
 
-    def by_interval(times_ns: Column) -> Column:
-        return np.bincount(np.minimum(times_ns // interval_ns, intervals), minlength=intervals + 1)[:intervals]
 
-    begins, ends = statements.begins == 1, (statements.ends == 1) & (done_ns > from_ns)
+def _when_due(assembled: Assembled, metrics: Metrics, from_ns: int) -> Metrics:
+    """Return the same, in which transactions by the clock arrive when they are due: sessions note them as they end."""
+    begins, ends = _clocked(assembled)
+    due_ns, done_ns = assembled.program.statements.start_ns[begins], assembled.database.done_ns[ends]
+    counted = due_ns >= from_ns
+    arrivals = metrics.arrivals.copy()
+    arrivals[:, TRANSACTION] += _by_interval(metrics, due_ns[counted])
+    arrivals[:, TRANSACTION] -= _by_interval(metrics, done_ns[counted & (done_ns > 0)])
+    return metrics._replace(arrivals=arrivals)
+
+
+def _clocked(assembled: Assembled) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Tell which statements begin a transaction, and which end one; of a described workload, of those by the clock."""
+    statements = assembled.program.statements
+    begins, ends = statements.begins == 1, statements.ends == 1
     if assembled.load.described:  # clients that go round come and go as they like
         owner = np.searchsorted(statements.session_ends, np.arange(len(begins)), "right")
         clocked = np.isin(owner, owner[statements.waits_for == CLOCK])
         begins, ends = begins & clocked, ends & clocked
-    return Flow("transactions", by_interval(statements.start_ns[begins]), by_interval(done_ns[ends]))
+    return begins, ends
+
+
+def _by_interval(metrics: Metrics, times_ns: Column) -> Column:
+    """Count *times_ns* by interval; the last one is open."""
+    last, interval_ns = len(metrics.arrivals) - 1, int(metrics.interval_ns[0])
+    return np.bincount(np.minimum(times_ns // interval_ns, last), minlength=last + 1)
 
 
 def _late_ns(assembled: Assembled) -> Column:

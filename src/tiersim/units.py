@@ -86,9 +86,9 @@ def format_per_s(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.3g}"
 
 
-def format_times(multiple: float) -> str:
-    """Write a multiple for a person: ``12.34`` becomes ``"12.3"``, ``5123.4`` ``"5,123"``."""
-    return f"{multiple:,.0f}" if multiple >= 999.5 else f"{multiple:.3g}"
+def format_times(multiple: float, digits: int = 3) -> str:
+    """Write a multiple, or a mean count, for a person: ``12.34`` becomes ``"12.3"``, ``5123.4`` ``"5,123"``."""
+    return f"{multiple:,.0f}" if multiple >= 10**digits - 0.5 else f"{multiple:.{digits}g}"
 
 
 def format_ns(duration_ns: float) -> str:

@@ -29,7 +29,8 @@ function showSearch(search) {
     'The others fail for sure, or cost more than one that meets it.',
     failed.length > MOST_CANDIDATES ? `Of ${failed.length} that failed, the last ${MOST_CANDIDATES} are listed.` : null,
   ].filter(known);
-  const said = found.chosen ? `${found.chosen} is the cheapest that meets ${search.target}; ${found.simulated} of ${found.candidates.length} candidates were simulated.`
+  const doubts = found.candidates.find(one => one.name === found.chosen)?.doubts ?? [];
+  const said = found.chosen ? `${found.chosen} is the cheapest that meets ${search.target}; ${found.simulated} of ${found.candidates.length} candidates were simulated.${doubts.length ? ` In doubt: ${doubts.join('; ')}.` : ''}`
     : `No candidate meets ${search.target}; ${found.simulated} of ${found.candidates.length} were simulated.`;
   $('found').replaceChildren(
     element('p', { className: 'hint' }, [said, ...notes].join(' ')),

@@ -47,16 +47,15 @@ function databaseLanes() {
   });
 }
 
-const ranSeconds = ({ replay: { counted_ns: { until } } }) => until / 1e9; // with the warm-up, as the log is counted
 /** How much of the time a write or flush of the log is under way, where they come one after the other. */
-function busyWithLog(one) {
-  const busy = one.log.flushes * one.log.sync_mean_ns / 1e9 / ranSeconds(one);
+function busyWithLog({ database, log }) {
+  const busy = database.flushes_per_s * log.sync_mean_ns / 1e9;
   return busy <= 1 ? ` (a flush is under way ${percent(busy)} of the time)` : '';
 }
 const meanOf = values => (values.length ? values.reduce((a, b) => a + b, 0) / values.length : null);
 
 function databaseReading() {
-  const { name, log, checkpoints } = selected();
+  const { name, log, checkpoints, database } = selected();
   const rows = checkpoints?.rows ?? [];
   const wrote = rows.filter(one => known(one.write_ns));
   const synced = rows.filter(one => known(one.sync_ns));
@@ -70,7 +69,7 @@ function databaseReading() {
     rows.length ? `${capital(ran)} on ${name}.${took.length ? ` ${capital(took.join(', '))}${wrote.length > 1 ? ' on average' : ''}.` : ''}` : `No checkpoint runs on ${name} in this time.`,
     rows.length && !known(rows.at(-1).end_ns) ? `${rows.length > 1 ? 'The last' : 'It'} has not finished when the run ends.` : '',
     dips.length ? dipSentence(Math.max(...dips)) : '',
-    log?.flushes ? `${selected().replay.counted_ns.from ? 'Warm-up included, the' : 'The'} WAL is written and flushed ${count(log.flushes / ranSeconds(selected()))} times a second. A flush, with its write, takes ${duration(log.sync_mean_ns / 1e3)} on average${busyWithLog(selected())} and makes ${count(log.commits_per_flush)} commits durable. A commit that comes during a flush waits for the next one, so a commit takes longer than a flush.` : '',
+    log?.flushes ? `The WAL is written and flushed ${count(database.flushes_per_s)} times a second. A flush, with its write, takes ${duration(log.sync_mean_ns / 1e3)} on average${busyWithLog(selected())} and makes ${count(log.commits_per_flush)} commits durable. A commit that comes during a flush waits for the next one, so a commit takes longer than a flush.` : '',
     known(log?.bytes_per_transaction) ? `A transaction writes ${bytes(log.bytes_per_transaction)} of log.` : '',
   ].filter(Boolean).join(' ');
 }

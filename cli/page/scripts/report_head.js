@@ -153,13 +153,14 @@ function sentencesOfBlame() {
   ].filter(known).map(text => element('span', { className: 'doubt' }, text));
 }
 
-/** What is assumed of transactions beyond their arrivals. */
+/** What is assumed of transactions beyond their arrivals, and what the recording leaves open. */
 function doubtsOfStatements() {
   const extrapolated = scenarios().filter(one => one.extrapolated).map(one => one.name);
   const locks = scenarios().filter(one => ofStatements(one) && one.verdict.locks === 'not modelled').map(one => meaning(one, 'locks'));
   return [
     extrapolated.length ? `Extrapolated: the buffer pool${POOLS.length ? '' : ` of ${list(extrapolated)}`} is more than four times as large or small as the recorded one.` : null,
     ...new Set(locks),
+    ...scenarios().filter(one => one.undetermined).map(one => `${one.name}: ${one.undetermined}.`),
   ].filter(known);
 }
 
@@ -214,34 +215,35 @@ function drawHead() {
 
 const isMean = statistic => statistic === 'mean';
 
-const errorOf = ({ expected }, statistic) => expected[isMean(statistic) ? 'mean' : 'tail'];
+/** The error of a kind of figure. That of the mean of transactions holds what the recording leaves open, too, where the result says it. */
+const errorOf = ({ expected }, statistic, purpose) => (isMean(statistic) && purpose === 'transaction' && expected.transaction) || expected[isMean(statistic) ? 'mean' : 'tail'];
 
 /** A figure whose ends hold the error of the model, and the scatter of the simulation; it has none where nobody knows that error. */
-function expectedFigure(scenario, figure, us, statistic) {
+function expectedFigure(scenario, figure, us, statistic, purpose) {
   if (!scenario.expected || !known(us)) return figure;
-  const error = errorOf(scenario, statistic);
+  const error = errorOf(scenario, statistic, purpose);
   return { ...figure, low: error ? (figure.low ?? us * 1e3) * error[0] : null, high: error ? (figure.high ?? us * 1e3) * error[1] : null };
 }
 
 /** The limits between which a measured latency is expected, or a word where nobody knows the error of the model. */
-function expectedLatency(scenario, figure, us, statistic, before = '') {
+function expectedLatency(scenario, figure, us, statistic, purpose, before = '') {
   if (!scenario.expected) return spread(figure, us);
   if (!errorOf(scenario, statistic)) return 'error unknown';
-  return before + spread(expectedFigure(scenario, figure, us, statistic), us);
+  return before + spread(expectedFigure(scenario, figure, us, statistic, purpose), us);
 }
 
 /** The same of transactions, or requests, a second. */
-function expectedRate({ expected, replay }, { value }) {
+function expectedRate({ expected, undetermined, replay }, { value }) {
   if (!expected?.throughput || replay?.keeps === 'rate') return '';
   const [low, high] = expected.throughput;
-  return ` expected ${count(value * low)}–${count(value * high)}`;
+  return ` expected ${count(value * low)}–${count(value * high)}${undetermined ? ', underdetermined' : ''}`;
 }
 
 function headlineFigure(scenario, [purpose, statistic], big) {
   const { us, figure, range, word, why } = latency(scenario, purpose, statistic);
   const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
   const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
-  const shown = known(us) ? [value(duration(us), ''), beside(` ${expectedLatency(scenario, figure, us, statistic, 'expected ')}`)]
+  const shown = known(us) ? [value(duration(us), ''), beside(` ${expectedLatency(scenario, figure, us, statistic, purpose, 'expected ')}`)]
     : range ? [value(range, 'range'), beside(why ?? word)] : [value(word, 'word')];
   return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `${statistic} of ${plural(purpose)}`), element('dd', {}, shown));
 }
@@ -303,7 +305,7 @@ const rateHead = () => (ALL_STATEMENTS ? 'Transactions/s' : data.scenarios.some(
 
 function comparisonCell(scenario, purpose) {
   const { us, figure, range, word, why } = latency(scenario, purpose, state.statistic);
-  if (known(us)) return element('td', {}, duration(us), element('small', {}, expectedLatency(scenario, figure, us, state.statistic)));
+  if (known(us)) return element('td', {}, duration(us), element('small', {}, expectedLatency(scenario, figure, us, state.statistic, purpose)));
   if (range) return element('td', { className: 'range' }, range, element('small', {}, why ?? word));
   return element('td', { className: 'word' }, word);
 }

@@ -7,7 +7,7 @@ const MEANINGS = {
   },
   cache: {
     'not modelled': 'The server’s caches are not simulated: the trace holds only the requests that missed them.',
-    'not warmed': 'The buffer pool was not warm when the run ended.', warm: 'The buffer pool starts warm.', cold: 'The buffer pool starts cold.',
+    'not warmed': 'The buffer pool is not warm when the run begins: it may answer less than in the long run.', warm: 'The buffer pool starts warm.', cold: 'The buffer pool starts cold.',
     'as recorded': 'The buffer pool starts as full as in the recording.',
   },
   arrivals: {

@@ -42,7 +42,7 @@ function requestsReading() {
   const peak = arrivals.indexOf(Math.max(...arrivals));
   const left = Math.max(sum('arrivals') - sum('completions'), 0);
   const queues = isSaturated(scenario) || left > 0.05 * sum('arrivals');
-  const ending = queues ? `completes only ${count(sum('completions') / seconds)}/s; the rest wait` : `${left ? `has ${whole.format(left)} request${left === 1 ? '' : 's'} open` : 'has completed all of them'} at the recording’s end (${span(traceOf(scenario).span_ns / 1e9)})`;
+  const ending = queues ? `completes only ${count(sum('completions') / seconds)}/s; the rest wait` : `${left ? `has ${whole.format(left)} ${left === 1 ? time.of.slice(0, -1) : time.of} open` : 'has completed all of them'} at the recording’s end (${span(traceOf(scenario).span_ns / 1e9)})`;
   const short = isShort(scenario) ? ` Throughput is ${percent(scenario.throughput_shortfall_pct / 100)} below the recording.` : '';
   const late = hasLag(scenario) ? ` Requests start later than recorded: ${lag(scenario).join(', ')}.` : '';
   const most = `at most ${count(arrivals[peak])}/s (at ${moment(middles(time)[peak])})`;

@@ -28,7 +28,7 @@ function syncPool() {
 const withPool = tier => tier.filter(scenario => known(poolOf(scenario)));
 function pointOf(scenario) {
   const found = queryLatency(scenario, state.query, state.statistic);
-  return { scenario, size: poolOf(scenario), ...found, figure: expectedFigure(scenario, found.figure, found.us, state.statistic) };
+  return { scenario, size: poolOf(scenario), ...found, figure: expectedFigure(scenario, found.figure, found.us, state.statistic, purposeOf(state.query)) };
 }
 
 function poolText({ scenario, size, us, figure, range, word }) {

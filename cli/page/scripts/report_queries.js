@@ -27,7 +27,7 @@ const COLUMNS = {
 function latencyLine(scenario, query, statistic) {
   const { us, figure, range, word, why } = queryLatency(scenario, query, statistic);
   const small = text => (text ? element('small', {}, text) : null);
-  if (known(us)) return [duration(us), small(expectedLatency(scenario, figure, us, statistic))];
+  if (known(us)) return [duration(us), small(expectedLatency(scenario, figure, us, statistic, purposeOf(query)))];
   return range ? [element('span', { className: 'range' }, range), small(why ?? word)] : [element('span', { className: 'word' }, word)];
 }
 

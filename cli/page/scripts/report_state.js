@@ -100,9 +100,12 @@ const WHY_UNKNOWN = 'for replays like this (another kind of storage, or not cali
 const latency = (scenario, purpose, statistic) => checkedFigure(scenario, scenario.latency_ns[purpose], statistic);
 const checkedFigure = (scenario, figures, statistic) => (figures && isUnknown(scenario, statistic) ? { word: 'unknown' } : figureAt(scenario, figures, statistic));
 
+/** What latencies are of that are no query's; undefined of a query. */
+const purposeOf = query => ({ [ALL]: 'transaction', [COMMITS]: 'commit' }[query]);
+
 /** The same of a query, of transactions, or of commits. */
 function queryLatency(scenario, query, statistic) {
-  if (query === ALL || query === COMMITS) return latency(scenario, query === ALL ? 'transaction' : 'commit', statistic);
+  if (purposeOf(query)) return latency(scenario, purposeOf(query), statistic);
   const found = scenario.queries?.[query]?.ns;
   const figures = found && Object.fromEntries(Object.entries(found).map(([key, [value, low, high, why]]) => [key, { value, low, high, why, resolved: known(value) }]));
   return checkedFigure(scenario, figures ?? (scenario.queries?.[query] && {}), statistic);

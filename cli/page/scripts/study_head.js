@@ -1,11 +1,18 @@
 // What the studies answer, in sentences, and what they are of.
+/** That models have been off by more than the chosen candidate has to spare, and the cheapest of which that is not so. */
+function doubtOf(one) {
+  if (!one.in_doubt) return '';
+  const sure = size().candidates.find(each => ['chosen', 'meets'].includes(each.status) && !each.in_doubt);
+  return ` In doubt (why, in the table). ${sure ? `The cheapest simulated candidate without a doubt: ${sure.name}.` : 'No simulated candidate is without a doubt.'}`;
+}
+
 function leadOfStudies() {
   const answers = [];
   if (sizes.length) {
     const { chosen: best, candidates, targets } = size();
     const one = candidates.find(each => each.name === best);
     const others = candidates.filter(each => each.status === 'meets').length;
-    answers.push(['What should be bought?', one ? `${one.name}, ${money(one.cost)}: the cheapest of ${candidates.length} candidates that meets ${targets.join(' and ')}. ${others ? `${others === 1 ? 'One other meets' : `${others} others meet`} it too.` : 'No other that was simulated meets it.'}` : `None of ${candidates.length} candidates meets ${targets.join(' and ')}.`]);
+    answers.push(['What should be bought?', one ? `${one.name}, ${money(one.cost)}: ${size().cheapest ? `the cheapest of ${candidates.length} candidates that meets` : `most throughput for its cost of those of ${candidates.length} candidates that meet`} ${targets.join(' and ')}. ${others ? `${others === 1 ? 'One other meets' : `${others} others meet`} it too.` : 'No other that was simulated meets it.'}${doubtOf(one)}` : `None of ${candidates.length} candidates meets ${targets.join(' and ')}.`]);
   }
   for (const pack of packs) answers.push(['Where does each database go?', packSaid(pack)]);
   if (loads.length) {
@@ -14,7 +21,7 @@ function leadOfStudies() {
       if (!load.largest) return `${name}: its clients wait for answers, so no load is too much`;
       const [value, low, high] = load.largest;
       const limit = known(value) ? `${significant(value)}${NBSP}×` : known(low) ? `more than ${significant(low)}${NBSP}×` : `less than ${significant(high)}${NBSP}×`;
-      return `${name} sustains ${limit} the recorded load${load.limited_by ? `; ${load.limited_by} is its limit` : ''}`;
+      return `${name} sustains ${limit} the recorded load${onCredits(load)}${load.limited_by ? `; ${load.limited_by} is its limit` : ''}`;
     });
     answers.push(['How much more can it carry?', `${said.join('; ')}.`]);
   }
@@ -59,9 +66,11 @@ function drawStudyKnown() {
     ...packs.flatMap(one => [...new Set(one.arrays.flatMap(array => array.caveats))].map(text => [`${capital(text)}.`, `of the placement ${one.name}`])),
   ];
   entries.push(...[...new Set(sweeps.flatMap(one => one.points).filter(point => point.not_run).map(ranInstead))].map(text => [`${text}.`, 'the points of the sweep']));
-  const calibrations = [...new Set([...sweeps, ...loads].flatMap(one => one.points).map(point => point.verdict?.calibration).filter(Boolean))];
-  if (calibrations.some(one => one !== 'calibrated')) entries.push([[verdictIcon('behind', 'warning'), ' Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.'], 'the verdict of the points']);
-  if ([...sweeps, ...loads].flatMap(one => one.points).some(point => point.in_doubt)) entries.push(['In doubt: the expected error of throughput is unknown, or so large that the other verdict on load may be true.', 'the verdict of the points']);
+  const points = [...[...sweeps, ...loads].flatMap(one => one.points), ...sizes.flatMap(one => one.candidates.map(each => each.point)).filter(known)];
+  const calibrations = new Set(points.map(point => point.verdict?.calibration));
+  const warnings = { none: 'Not calibrated. Describe the recorded hardware (--recorded-on) to check the model against the recording.', uncalibrated: 'Calibration failed: the model of the recorded hardware does not give the recorded latencies.' };
+  entries.push(...Object.entries(warnings).filter(([of]) => calibrations.has(of)).map(([, text]) => [[verdictIcon('behind', 'warning'), ` ${text}`], 'the verdict of the points']));
+  if (points.some(point => point.in_doubt)) entries.push(['In doubt: the expected error of throughput is unknown, or so large that the other verdict on load may be true.', 'the verdict of the points']);
   entries.push(['Every latency, rate and utilisation here is simulated. 80 % intervals show only the random variation of a run; the model error is not in them.', 'tiersim']);
   $('study-known').replaceChildren(...entries.map(([text, where]) => element('li', {}, text, element('small', { className: 'source' }, where))));
 }

@@ -1,6 +1,9 @@
 // Load curves: latency and throughput by load, the knee, the largest load that is sustained.
 const loadPoints = load => load.loads.map((x, i) => ({ x, i, point: load.points[i], ...latencyAt(load.points[i]) }));
 
+/** That a load is sustained only as long as burst credits last, if it is. */
+const onCredits = ({ spent }) => (spent ? ` (${spent})` : '');
+
 function loadReading() {
   return loads.map(load => {
     const [value, low, high] = load.largest ?? [];
@@ -8,7 +11,7 @@ function loadReading() {
     return [
       `${loads.length > 1 ? `${load.name}: ` : ''}${loads.length > 1 ? 'at' : 'At'} ${times(now.x)} the recorded load the ${STATISTICS[chosen.statistic]} of ${ofWord(chosen.of)} is ${textOf(now)}.`,
       load.knee ? ` Latency begins to climb at ${times(load.knee.load)}${load.knee.basis ? ` (${load.knee.basis})` : ''}.` : ' No knee was found.',
-      known(value) ? ` The largest load that is sustained is ${significant(value)}${NBSP}×${known(low) && known(high) && low !== high ? ` (${significant(low)} to ${significant(high)})` : ''}${load.limited_by ? `, limited by ${load.limited_by}` : ''}.` : known(low) ? ` More than ${significant(low)}${NBSP}× is sustained.` : known(high) ? ` Already ${significant(high)}${NBSP}× is too much.` : '',
+      known(value) ? ` The largest load that is sustained is ${significant(value)}${NBSP}×${known(low) && known(high) && low !== high ? ` (${significant(low)} to ${significant(high)})` : ''}${onCredits(load)}${load.limited_by ? `, limited by ${load.limited_by}` : ''}.` : known(low) ? ` More than ${significant(low)}${NBSP}× is sustained${onCredits(load)}.` : known(high) ? ` Already ${significant(high)}${NBSP}× is too much.` : '',
     ].join('');
   }).join(' ');
 }

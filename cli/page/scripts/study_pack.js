@@ -9,7 +9,8 @@ function packSaid(pack) {
   if (!pack.arrays.length) return 'No candidate carries all databases.';
   const kinds = new Map();
   for (const one of pack.arrays) kinds.set(one.candidate, (kinds.get(one.candidate) ?? 0) + 1);
-  return `On ${arraysOf(pack)} for ${costOf(pack)}: ${list([...kinds].map(([name, number]) => (number > 1 ? `${number} of ${name}` : name)))}.`;
+  const doubt = pack.arrays.some(one => one.doubts.length) ? ' In doubt (why, below the databases).' : '';
+  return `On ${arraysOf(pack)} for ${costOf(pack)}: ${list([...kinds].map(([name, number]) => (number > 1 ? `${number} of ${name}` : name)))}.${doubt}`;
 }
 
 function fillBar(one, of) {

@@ -49,10 +49,10 @@ function drawPrice() {
 const priceWord = candidates => { const { currency, years, total } = candidates.find(one => known(one.cost.price))?.cost ?? {}; return `${known(total) && years ? `cost over ${count(years)} years` : 'price'}${currency ? ` (${currency})` : ''}`; };
 
 function priceReading(left) {
-  const { chosen: best, candidates, targets, simulated } = size();
+  const { chosen: best, cheapest, candidates, targets, simulated } = size();
   const one = candidates.find(each => each.name === best);
   return [
-    one ? `${one.name} is the cheapest that meets ${targets.length > 1 ? 'all targets' : 'the target'}: ${money(one.cost)}.${one.in_doubt ? ' In doubt (why, in the table).' : ''}` : 'No candidate meets the targets.',
+    one ? `${one.name} ${cheapest ? 'is the cheapest that meets' : 'has most throughput for its cost of those that meet'} ${targets.length > 1 ? 'all targets' : 'the target'}: ${money(one.cost)}.${one.in_doubt ? ' In doubt (why, in the table).' : ''}` : 'No candidate meets the targets.',
     known(simulated) ? ` ${whole.format(simulated)} of ${whole.format(candidates.length)} candidates were simulated.` : '', left ? ` ${whole.format(left)} have no latency or no price and are in the table only.` : '',
   ].join('');
 }
@@ -84,11 +84,14 @@ function addSize() {
   tables.candidates.key = 2; // the cheapest first
 }
 
+/** The price of one, with the digits that it takes for a line of the bill to be what it is. */
+const priceOfOne = new Intl.NumberFormat('en', { maximumSignificantDigits: 6 });
+
 function costTable() {
   const { cost } = candidate();
   if (!cost.parts.length) return null;
   return element('details', {}, element('summary', {}, `What ${candidate().name} costs${cost.price_date ? `, prices of ${cost.price_date}` : ''}`),
-    element('div', { className: 'scroll', tabIndex: 0 }, table(['What', 'Count', `Each (${cost.currency})`, 'Paid', 'Source'], cost.parts.map(part => [part.what, known(part.count) ? count(part.count) : null, known(part.each) ? count(part.each) : null, part.per === 'month' ? 'every month' : part.per, part.source]))));
+    element('div', { className: 'scroll', tabIndex: 0 }, table(['What', 'Count', `Each (${cost.currency})`, 'Paid', 'Source'], cost.parts.map(part => [part.what, known(part.count) ? count(part.count) : null, known(part.each) ? priceOfOne.format(part.each) : null, part.per === 'month' ? 'every month' : part.per, part.source]))));
 }
 
 function drawSizes() {
