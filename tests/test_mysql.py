@@ -42,6 +42,7 @@ from tiersim.traces.readers import import_trace
 from tiersim.traces.readers.importing import MARKS, detect_format
 from tiersim.traces.readers.mysql.query_text import without_literals
 from tiersim.traces.readers.mysql.views import COUNTED, STATUS, VARIABLES, VIEWS
+from tiersim.traces.readers.recorded import spread
 from tiersim.traces.statistics import read_snapshots, read_statements
 
 DATA = Path(__file__).parent / "data" / "mysql"
@@ -171,6 +172,53 @@ def test_pages_redo_and_processors_are_divided_among_digests(with_rows: Path) ->
     assert [table.name for table in accesses.tables] == ["shop.items", "shop.orders"]
     assert [table.heap_pages for table in accesses.tables] == [8220, 2101]
     assert policy.old_accesses == pytest.approx(sum(table.accesses for table in accesses.tables) / 31)
+
+
+def pages_read(path: Path) -> dict[str, Decimal]:
+    relations = read_counters(path, prepare=InnoDBCounters(path).with_pages).found.of("relation")
+    read = [(name.rpartition(".")[2], change.number("pages_read")) for name, change in relations.items()]
+    return {name: pages for name, pages in read if pages is not None}
+
+
+@pytest.mark.parametrize(
+    ("of_files", "of_statistics"),
+    [
+        pytest.param(("/shop/items.ibd", "/shop/items#P#p0.ibd"), ("items\t", "items#P#p0\t"), id="partition"),
+        pytest.param(("/shop/", "/shop@002d1/"), ("shop\t", "shop-1\t"), id="schema with a hyphen"),
+    ],
+)
+def test_pages_are_divided_by_reads_of_files_whatever_these_are_called(
+    with_rows: Path, tmp_path: Path, of_files: tuple[str, str], of_statistics: tuple[str, str]
+) -> None:
+    """Without its reads a table has none of the pages, and where none has any each has as many."""
+    renamed = {
+        "file_summary_by_instance": of_files,
+        "innodb_index_stats": of_statistics,
+        "innodb_table_stats": of_statistics,
+    }
+    for moment in ("before", "after"):
+        shutil.copytree(with_rows.parent / moment, tmp_path / moment)
+        for table, (old, new) in renamed.items():
+            file = tmp_path / moment / f"{table}.tsv"
+            text = file.read_text()
+            assert old in text
+            file.write_text(text.replace(old, new))
+    path = tmp_path / "mariadb.trace"
+    import_trace([tmp_path / "before", tmp_path / "after"], path)
+    assert pages_read(path) == pages_read(with_rows)
+
+
+def test_partitions_of_a_table_are_added_up(tmp_path: Path) -> None:
+    kind = "wait/io/file/innodb/innodb_data_file"
+    text = f"FILE_NAME\tEVENT_NAME\tCOUNT_READ\n./shop/t#p#a.ibd\t{kind}\t3\n./shop/t#P#b#SP#c.ibd\t{kind}\t4\n"
+    text += "database_name\ttable_name\tn_rows\tclustered_index_size\nshop\tt#p#a\t30\t5\nshop\tt#P#b#SP#c\t40\t6\n"
+    text += "SPACE\tNAME\tPAGE_SIZE\tFILE_SIZE\n7\tshop/t#p#a\t16384\t65536\n8\tshop/t#P#b#SP#c\t16384\t131072\n"
+    pieces = read_text(tmp_path, text, key="mysql").pieces
+    said = spread([(key, values) for piece in pieces for key, values in piece.values.items()])
+    assert said == {
+        ("relation", "shop.t"): {"rows": 70, "pages": 11, "kind": "table"},
+        ("file", "shop/t.ibd"): {"reads": 7, "kind": "data", "path": "./shop/t#p#a.ibd", "size_bytes": 3 << 16},
+    }
 
 
 @pytest.mark.parametrize(
