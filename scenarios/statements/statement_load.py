@@ -307,7 +307,7 @@ def read_load(
     page_bytes = int(manifest.host.get("page_bytes", 8192))
     entries: tuple[IndexEntries, ...] = ()
     upkeep, upkeep_log_bytes = None, 0.0
-    parallel = None if files is None else said_of_parallel(queries, columns)
+    parallel = None if synthesis is None else synthesis.parallel
     if files is None:
         record_bytes, image_bytes = log_volume(counters, page_bytes)
         entries = index_entries(counters.found, fitted, _texts_by_entity(path))
@@ -322,6 +322,7 @@ def read_load(
         asked, said = asked_of_executions(
             queries, texts, columns, files, fitted, files.share_of_time * log_file_bytes(counters.found)
         )
+        parallel = said_of_parallel(queries, columns)
         said += _spread_processor_time(columns, len(queries))
     first_ns = int(columns["time_ns"].min())
     duration_ns = np.maximum(columns["duration_ns"], 0)

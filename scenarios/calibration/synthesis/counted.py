@@ -378,6 +378,8 @@ _OUTSIDE = "ClientRead"
 _COMMITTING = frozenset(["commit", "updating status", "waiting for handler commit", "query end"])
 #: States of sessions that have a statement or a transaction.
 _WORKING = ("active", "idle in transaction", "fastpath")
+#: State of processes that help a session with its query.
+_HELPING = "parallel worker"
 #: Fewer samples, such as one of each snapshot, or of a wait, say nothing of the time in between.
 _FEW = 10
 #: Setting of pg_wait_sampling, and its default in ms.
@@ -393,11 +395,17 @@ class Samples:
     busy: Decimal = Decimal(0)  # active, or in a transaction
     busy_most: Decimal = Decimal(0)
     connected_most: Decimal = Decimal(0)  # those of clients, idle ones too
+    workers: Decimal = Decimal(0)  # no sessions: they help these
 
     @property
     def enough(self) -> bool:
         """Say whether they tell of the recording."""
         return self.count >= _FEW
+
+    @property
+    def helping(self) -> float:
+        """Return which share of all that was at work helped sessions; 0 where hardly anything was seen to."""
+        return float(self.workers / (self.busy + self.workers)) if self.enough and self.workers >= _FEW else 0.0
 
     def add(self, snapshot: Snapshot) -> None:
         """Add the sessions of a snapshot, if it counted them."""
@@ -408,6 +416,7 @@ class Samples:
             number = values.get("sessions")
             if not isinstance(number, Decimal):
                 continue
+            self.workers += number if state == _HELPING else 0
             connected += number if state.startswith((*_WORKING, "idle")) else 0
             if not state.startswith(_WORKING):
                 continue
