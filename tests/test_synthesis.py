@@ -330,6 +330,33 @@ def test_waits_that_were_hardly_sampled_and_those_for_the_next_statement_say_not
     assert columns["cpu_ns"].sum() == pytest.approx((100 - 60 * 30 / 59) * S, rel=1e-6)
 
 
+def test_waits_for_a_replica_are_no_part_of_statements_and_are_said(tmp_path: Path) -> None:
+    """A commit waits for it behind its statement, as for the log: 5 of 6 active sessions did, for 300 s of 60."""
+    snapshots: list[tuple[int | None, dict[tuple[str, str], Values]]] = [(0, {TWO: simple(1)})]
+    waits: dict[tuple[str, str], Values] = {
+        ("session", "active/IPC/SyncRep"): {"sessions": Decimal(5)},
+        ("session", "active//"): {"sessions": Decimal(1)},
+    }
+    snapshots += [(second * S, waits) for second in range(1, 60)]
+    snapshots.append((60 * S, {TWO: simple(1001, "60010")}))
+    made = synthesised(bundle(tmp_path / "a.trace", snapshots), 1)
+    assert made.executions.columns["cpu_ns"].sum() == 60 * S
+    assert any(
+        one.startswith("83% of the active sessions in samples waited for a synchronous") for one in made.inferred
+    )
+
+
+def test_waits_of_the_servers_own_processes_are_none_of_statements(tmp_path: Path) -> None:
+    """pg_wait_sampling counts them, too: where it does not tell queries apart, beside the waits of sessions."""
+    idle: dict[tuple[str, str], Values] = {
+        ("wait", "Activity/WalWriterMain"): {"samples": Decimal(1000)},
+        ("wait", "Timeout/CheckpointWriteDelay"): {"samples": Decimal(900)},
+        ("wait", "Lock/tuple"): {"samples": Decimal(100)},  # of 10 ms each
+    }
+    made = synthesised(pair(tmp_path, {ONE: simple(100, "10000"), **idle}), 1)
+    assert made.executions.columns["cpu_ns"].sum() == pytest.approx(9 * S, abs=2)
+
+
 def test_transactions_of_others_are_not_taken_for_single_statements(tmp_path: Path) -> None:
     values = counted(
         {BEGIN: 500, END: 499, FIRST: 499, SECOND: 501}, 520

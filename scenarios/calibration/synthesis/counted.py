@@ -368,10 +368,12 @@ def _check(path: Path, kept: Sequence[Interval]) -> None:
 
 #: What a session waits for, by the class of the wait; what begins with _OF_THE_LOG is the log's, whatever its class.
 LOCK, LOG, CLIENT, IO, OTHER = "lock", "log", "client", "io", "other"
-_KINDS = {"": "", "Lock": LOCK, "LWLock": LOCK, "BufferPin": LOCK, "IO": IO, "Client": CLIENT}
+_KINDS = {"": "", "Activity": "", "Lock": LOCK, "LWLock": LOCK, "BufferPin": LOCK, "IO": IO, "Client": CLIENT}
 _OF_THE_LOG = "WAL"
-#: Of an active session, but before and after its statement is executed.
-_OUTSIDE = "ClientRead"
+#: A commit's wait for a synchronous replica, after its statement was executed, as that for the log.
+_OF_A_REPLICA = "SyncRep"
+#: Of an active session, but before and after its statement is executed; of no session.
+_OUTSIDE = ("ClientRead", "CheckpointWriteDelay")
 #: What sessions of MySQL and MariaDB are said to do while they commit, most of which is a wait for the log: with
 #: flushes of 2 s, sessions of MariaDB 10.11 were in one of the first two whenever they were seen. MySQL 8.0 Reference
 #: Manual, 10.14.3, has the others.
@@ -396,6 +398,7 @@ class Samples:
     busy_most: Decimal = Decimal(0)
     connected_most: Decimal = Decimal(0)  # those of clients, idle ones too
     workers: Decimal = Decimal(0)  # no sessions: they help these
+    replicating: Decimal = Decimal(0)  # active ones that waited for a replica
 
     @property
     def enough(self) -> bool:
@@ -423,6 +426,7 @@ class Samples:
             busy += number
             if state == "active":
                 kind = _kind(wait_class, wait)
+                self.replicating += number if wait == _OF_A_REPLICA else 0
                 self.waiting[kind] = self.waiting.get(kind, Decimal(0)) + number
         if sessions:
             self.count += 1
@@ -462,11 +466,11 @@ def sampled_waits(found: Differences, samples: Samples, span_ns: int) -> Waits:
 
 
 def _kind(wait_class: str, wait: str) -> str:
-    if wait == _OUTSIDE:
+    if wait in _OUTSIDE:
         return ""
     if not wait_class and wait.lower() in _COMMITTING:
         return LOG
-    return LOG if wait.startswith(_OF_THE_LOG) else _KINDS.get(wait_class, OTHER)
+    return LOG if wait.startswith((_OF_THE_LOG, _OF_A_REPLICA)) else _KINDS.get(wait_class, OTHER)
 
 
 MEASURED = "measured (user and system time)"

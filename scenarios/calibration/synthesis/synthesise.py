@@ -96,7 +96,7 @@ class SnapshotEvidence:
 
 #: An interval is said that is so many times as long as the mean of all: nobody looked for so long.
 _LONG = 2
-#: Parallel workers are said that helped for more of the time.
+#: Parallel workers that helped, and replicas that were waited for, are said where they did for more of the time.
 _MATTERS = 0.01
 #: Of PostgreSQL, unless its settings were recorded.
 _PAGE_BYTES = 8192
@@ -184,6 +184,7 @@ def synthesise(
             *_processor(queries),
             *_spread(queries),
             *left_out,
+            *_replicating(samples),
             *_sampled(logged.others),
             *found.findings(),
         ),
@@ -265,6 +266,18 @@ def _sampled(statements: int) -> list[str]:
     return (
         [f"{statements:,} statements recorded one by one are not used: the counters include them"] if statements else []
     )
+
+
+def _replicating(samples: Samples) -> list[str]:
+    share = float(samples.replicating / (sum(samples.waiting.values()) or 1))
+    if not samples.enough or share <= _MATTERS:
+        return []
+    return [
+        (
+            f"{share:.0%} of the active sessions in samples waited for a synchronous replica; commits wait for none"
+            " here, unless engine.replica describes one"
+        )
+    ]
 
 
 def _processor(queries: Sequence[QuerySynthesis]) -> list[str]:
