@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -236,3 +237,18 @@ def test_a_setting_that_was_changed_between_snapshots_is_said() -> None:
         [Snapshot(place * 10**9, values) for place, values in enumerate([looks[2], looks[1], looks[2]])]
     )
     assert not alike.findings()
+
+
+@pytest.mark.parametrize(
+    ("track", "version", "said"), [("all", 130_014, True), ("all", 140_000, False), ("top", 130_014, False)]
+)
+def test_statements_inside_functions_that_nothing_tells_from_others_are_said(
+    track: str, version: int, said: bool
+) -> None:
+    settings: dict[tuple[str, str], Values] = {
+        ("setting", "pg_stat_statements.track"): {"setting": track},
+        ("setting", "server_version_num"): {"setting": Decimal(version)},
+    }
+    found = differences([Snapshot(0, settings), Snapshot(10**9, settings)])
+    assert any("count twice" in sentence for sentence in found.findings()) == said
+    assert len(found.counted_twice()) == said

@@ -23,6 +23,8 @@ _STORE = "query store"  # where queries are kept
 _FEW = Decimal("0.01")
 #: Of settings that changed so many are named.
 _NAMED = 3
+#: The first version whose pg_stat_statements tells statements inside functions from others (release notes of 14).
+_TELLS_NESTED = 140_000
 
 
 @dataclass
@@ -65,6 +67,7 @@ class Differences:
         return [
             *self.lost_counts(),
             *self.changed_settings(),
+            *self.counted_twice(),
             *self.replayed(),
             *(
                 f"{subject}: {_named(entities)} left the view between snapshots (evicted or reset): their counts since"
@@ -103,6 +106,21 @@ class Differences:
                 f"settings were changed between snapshots ({', '.join(changed[:_NAMED])}{more}): counts and times are"
                 " of both, and what was counted or timed in a part of the time is too low; record again without a"
                 " change"
+            )
+        ]
+
+    def counted_twice(self) -> list[str]:
+        """Say that statements inside functions count beside those that call them, where nothing tells them apart."""
+        track, version = (
+            self.of("setting").get(name, EntityChange()).last.get("setting")
+            for name in ("pg_stat_statements.track", "server_version_num")
+        )
+        if track != "all" or not isinstance(version, Decimal) or version >= _TELLS_NESTED:
+            return []
+        return [
+            (
+                "pg_stat_statements.track is all: before version 14 nothing tells statements inside functions from"
+                " others, so that their calls, time and pages count twice if there are any; record with track = top"
             )
         ]
 
