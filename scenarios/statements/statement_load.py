@@ -26,7 +26,7 @@ from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded import PageCache
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES, FileAccesses
 from tiersim.scenarios.calibration.synthesis import Synthesis
-from tiersim.scenarios.calibration.synthesis.counted import Role, is_nested, is_of_the_recording, role_of
+from tiersim.scenarios.calibration.synthesis.counted import Role, is_of_the_recording, role_of
 from tiersim.scenarios.calibration.synthesis.synthesise import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.load_steps import LoadSteps, steps_of_clients, steps_of_sessions, taken
@@ -44,6 +44,7 @@ from tiersim.scenarios.statements.queries import (
 )
 from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
+from tiersim.traces.counters import is_nested
 from tiersim.traces.differences import Counters, Differences, of_log, of_upkeep
 from tiersim.traces.holes import quiet_starts
 from tiersim.traces.query_text import tokens

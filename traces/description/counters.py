@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tiersim.grouping import rows_of_each
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.counters import SUBJECTS
+from tiersim.traces.counters import SUBJECTS, is_nested
 from tiersim.traces.description.missing import missing
 from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, differences, of_log, steps
 from tiersim.traces.holes import quiet_intervals, quiet_starts
@@ -39,7 +39,11 @@ def counted(bundle: Bundle) -> dict[str, Any] | None:
         (span for subject, span in known.items() if subject in SUBJECTS and SUBJECTS[subject].counters), default=None
     )
     queries = [_query(entity, change, texts, known.get("query")) for entity, change in found.of("query").items()]
-    total_ms = sum(query["exec_ms"] or 0 for query in queries)
+    # functions hold the time of statements inside them, where they were counted themselves
+    total_ms = max(
+        sum(query["exec_ms"] or 0 for query in queries if is_nested(query["entity"]) == nested)
+        for nested in (False, True)
+    )
     for query in queries:
         query["share_of_time"] = (query["exec_ms"] or 0) / total_ms if total_ms else None
     return {

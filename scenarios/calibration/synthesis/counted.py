@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from tiersim.errors import TraceError
+from tiersim.traces.counters import is_nested
 from tiersim.traces.differences import Differences, SnapshotStep, Stepping
 from tiersim.traces.query_text import Kind, tokens
 from tiersim.traces.recorders.processes import BACKENDS
@@ -341,12 +342,6 @@ def select(path: Path, intervals: Iterable[Interval], names: QueryNames) -> tupl
         )
     _check(path, kept)
     return kept, said
-
-
-def is_nested(entity: str) -> bool:
-    """Say whether a query of database/user/toplevel/identifier runs inside functions."""
-    parts = entity.split("/")
-    return len(parts) == 4 and parts[2] in ("f", "false")
 
 
 def _check(path: Path, kept: Sequence[Interval]) -> None:
