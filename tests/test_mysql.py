@@ -41,6 +41,7 @@ from tiersim.traces.differences import Differences, EntityChange, differences, r
 from tiersim.traces.readers import import_trace
 from tiersim.traces.readers.importing import MARKS, detect_format
 from tiersim.traces.readers.mysql.query_text import without_literals
+from tiersim.traces.readers.mysql.settings import KEPT
 from tiersim.traces.readers.mysql.views import COUNTED, STATUS, VARIABLES, VIEWS
 from tiersim.traces.readers.recorded import spread
 from tiersim.traces.statistics import read_snapshots, read_statements
@@ -295,6 +296,30 @@ def test_the_redo_log_is_as_large_as_the_server_says() -> None:
     recorded = with_variables(Manifest(host={"engine": "mysql"}), Differences({"setting": settings, "log": log}))
     sources = EngineSources(EngineModel(), recorded.host, "8.0.36", 16384, 1 << 30, None, 1 << 30, 0)
     assert mysql(sources, {}).described["redo_log_capacity_bytes"] == 64 << 20
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"innodb_flush_method": "O_DSYNC"}, "innodb_flush_method is O_DSYNC"),  # of the log alone
+        ({"innodb_flush_method": "fsync"}, "innodb_flush_method is fsync"),
+        ({}, "innodb_flush_method is fsync"),
+        ({"innodb_flush_method": "O_DIRECT_NO_FSYNC"}, None),
+        (
+            {"innodb_flush_method": "O_DIRECT", "innodb_data_file_buffering": "ON"},
+            "innodb_data_file_buffering is ON",
+        ),
+    ],
+)
+def test_a_result_says_that_the_recorded_server_read_through_the_page_cache(
+    variables: dict[str, str], said: str | None
+) -> None:
+    assert set(variables) <= KEPT
+    settings = {name: EntityChange({}, {"setting": value}) for name, value in variables.items()}
+    recorded = with_variables(Manifest(host={"engine": "mysql"}), Differences({"setting": settings}))
+    sources = EngineSources(EngineModel(), recorded.host, "8.0.36", 16384, 1 << 30, None, 1 << 30, 0)
+    found = [one for one in mysql(sources, {}).caveats if "past the page cache" in one]
+    assert [one.rpartition(" though ")[2] for one in found] == ([said] if said else [])
 
 
 VALUES = {"Uptime": "100", "Innodb_pages_read": "7", "Innodb_page_size": "16384", "Innodb_buffer_pool_reads": "6"}
