@@ -222,6 +222,22 @@ def test_partitions_of_a_table_are_added_up(tmp_path: Path) -> None:
     }
 
 
+def test_redo_that_nobody_counted_is_said_to_be_none(with_rows: Path, tmp_path: Path) -> None:
+    """Before 8.0.30 MySQL's status has no place in the log, and its metric is off."""
+    for moment in ("before", "after"):
+        shutil.copytree(with_rows.parent / moment, tmp_path / moment)
+        for table in ("global_status", "innodb_metrics"):
+            file = tmp_path / moment / f"{table}.tsv"
+            lines = file.read_text().splitlines(keepends=True)
+            file.write_text("".join(line for line in lines if "lsn" not in line.lower()))
+    path = tmp_path / "older.trace"
+    import_trace([tmp_path / "before", tmp_path / "after"], path)
+    for recorded, said in ((path, True), (with_rows, False)):
+        counted = InnoDBCounters(recorded)
+        accesses, _ = innodb_accesses(read_counters(recorded, prepare=counted.with_pages), counted)
+        assert any("redo of changed rows was not counted" in one for one in accesses.inferred) == said
+
+
 @pytest.mark.parametrize(
     ("text", "changes"),
     [

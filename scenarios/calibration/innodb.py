@@ -59,6 +59,7 @@ class InnoDBCounters:
     tables: dict[str, "_Table"] = field(default_factory=dict)
     changed_rows: float = 0.0  # by statements
     changed_by_server: float = 0.0
+    redo_bytes: float = 0.0
     _stepping: Stepping = field(default_factory=Stepping)
     _subjects: set[str] = field(default_factory=set)  # of those that are divided, which there were
     _since_ns: int | None = None  # when the last snapshot that was divided was taken
@@ -164,6 +165,7 @@ class InnoDBCounters:
         by_server = sum(self._growth("database", "*", name) for name in _CHANGED)
         self.changed_rows += whole
         self.changed_by_server += by_server
+        self.redo_bytes += grown
         whole = by_server if by_server > _MORE * whole else whole  # the redo of others is not theirs
         for entity, rows in changed.items():
             self._add("query", entity, "log_bytes", grown * rows / whole if whole else 0.0)
@@ -336,7 +338,7 @@ def innodb_accesses(counters: Counters, counted: InnoDBCounters) -> tuple[Access
     old_ms = float(str(old_time.last.get("setting", 1000))) if old_time is not None else 1000.0
     accesses = sum(table.accesses for table in tables)
     old_accesses = accesses * old_ms * 1e6 / span_ns if span_ns else 0.0
-    said = (SAID, *_said_of_others(counted))
+    said = (SAID, *_said_of_others(counted), *_said_of_redo(counted))
     return Accesses(tuple(tables), frames, said), MidpointPool(old_accesses)
 
 
@@ -349,5 +351,18 @@ def _said_of_others(counted: InnoDBCounters) -> list[str]:
         (
             f"{share:.0%} of the changed rows were changed by no statement that was counted, as on a replica: their"
             " reads, writes and redo are not simulated, and what they missed counts as missed by the statements"
+        )
+    ]
+
+
+def _said_of_redo(counted: InnoDBCounters) -> list[str]:
+    """Say that no redo is simulated where nobody counted it: before MySQL 8.0.30 only a metric that is off does."""
+    if counted.redo_bytes or not counted.changed_rows:
+        return []
+    return [
+        (
+            "the redo of changed rows was not counted, and 0 B are simulated: writes of the log are too short, and no"
+            " page is flushed for the age of the checkpoint; SET GLOBAL innodb_monitor_enable = 'log_lsn_current', and"
+            " record again"
         )
     ]
