@@ -222,6 +222,28 @@ def test_partitions_of_a_table_are_added_up(tmp_path: Path) -> None:
     }
 
 
+def test_reads_of_tables_that_nobody_knows_are_said_to_count_as_those_of_others(
+    with_rows: Path, tmp_path: Path
+) -> None:
+    for moment in ("before", "after"):
+        shutil.copytree(with_rows.parent / moment, tmp_path / moment)
+        for table in ("innodb_index_stats", "innodb_table_stats"):
+            file = tmp_path / moment / f"{table}.tsv"
+            lines = file.read_text().splitlines(keepends=True)
+            file.write_text("".join(line for line in lines if "items" not in line))
+    path = tmp_path / "less.trace"
+    import_trace([tmp_path / "before", tmp_path / "after"], path)
+    sentences = []
+    for recorded in (path, with_rows):
+        counted = InnoDBCounters(recorded)
+        accesses, _ = innodb_accesses(read_counters(recorded, prepare=counted.with_pages), counted)
+        sentences.append([one for one in accesses.inferred if "of the reads of data files" in one])
+    (said,), none = sentences
+    assert said.startswith("90% of the reads of data files were of tables that no statement names")
+    assert "most of shop/items.ibd" in said
+    assert not none
+
+
 def test_redo_that_nobody_counted_is_said_to_be_none(with_rows: Path, tmp_path: Path) -> None:
     """Before 8.0.30 MySQL's status has no place in the log, and its metric is off."""
     for moment in ("before", "after"):
