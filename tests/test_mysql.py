@@ -5,6 +5,7 @@
 import json
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.test_sysbench import PRINTED
 from tiersim.cli import verdicts
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
+from tiersim.scenarios.calibration.popularity.recorded import Accesses
 from tiersim.scenarios.calibration.synthesis.counted import FASTEST_CHANGE
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.database_models import EngineModel
@@ -181,6 +183,22 @@ def pages_read(path: Path) -> dict[str, Decimal]:
     return {name: pages for name, pages in read if pages is not None}
 
 
+def edited(with_rows: Path, folder: Path, **tables: Callable[[str], str]) -> Path:
+    """Import the recording anew with some of its *tables* changed, each line by itself."""
+    for moment in ("before", "after"):
+        shutil.copytree(with_rows.parent / moment, folder / moment)
+        for table, edit in tables.items():
+            file = folder / moment / f"{table}.tsv"
+            file.write_text("".join(map(edit, file.read_text().splitlines(keepends=True))))
+    import_trace([folder / "before", folder / "after"], folder / "edited.trace")
+    return folder / "edited.trace"
+
+
+def accesses_of(path: Path) -> Accesses:
+    counted = InnoDBCounters(path)
+    return innodb_accesses(read_counters(path, prepare=counted.with_pages), counted)[0]
+
+
 @pytest.mark.parametrize(
     ("of_files", "of_statistics"),
     [
@@ -192,20 +210,13 @@ def test_pages_are_divided_by_reads_of_files_whatever_these_are_called(
     with_rows: Path, tmp_path: Path, of_files: tuple[str, str], of_statistics: tuple[str, str]
 ) -> None:
     """Without its reads a table has none of the pages, and where none has any each has as many."""
-    renamed = {
-        "file_summary_by_instance": of_files,
-        "innodb_index_stats": of_statistics,
-        "innodb_table_stats": of_statistics,
-    }
-    for moment in ("before", "after"):
-        shutil.copytree(with_rows.parent / moment, tmp_path / moment)
-        for table, (old, new) in renamed.items():
-            file = tmp_path / moment / f"{table}.tsv"
-            text = file.read_text()
-            assert old in text
-            file.write_text(text.replace(old, new))
-    path = tmp_path / "mariadb.trace"
-    import_trace([tmp_path / "before", tmp_path / "after"], path)
+    path = edited(
+        with_rows,
+        tmp_path,
+        file_summary_by_instance=lambda line: line.replace(*of_files),
+        innodb_index_stats=lambda line: line.replace(*of_statistics),
+        innodb_table_stats=lambda line: line.replace(*of_statistics),
+    )
     assert pages_read(path) == pages_read(with_rows)
 
 
@@ -225,20 +236,14 @@ def test_partitions_of_a_table_are_added_up(tmp_path: Path) -> None:
 def test_reads_of_tables_that_nobody_knows_are_said_to_count_as_those_of_others(
     with_rows: Path, tmp_path: Path
 ) -> None:
-    for moment in ("before", "after"):
-        shutil.copytree(with_rows.parent / moment, tmp_path / moment)
-        for table in ("innodb_index_stats", "innodb_table_stats"):
-            file = tmp_path / moment / f"{table}.tsv"
-            lines = file.read_text().splitlines(keepends=True)
-            file.write_text("".join(line for line in lines if "items" not in line))
-    path = tmp_path / "less.trace"
-    import_trace([tmp_path / "before", tmp_path / "after"], path)
-    sentences = []
-    for recorded in (path, with_rows):
-        counted = InnoDBCounters(recorded)
-        accesses, _ = innodb_accesses(read_counters(recorded, prepare=counted.with_pages), counted)
-        sentences.append([one for one in accesses.inferred if "of the reads of data files" in one])
-    (said,), none = sentences
+    def known(line: str) -> str:
+        return "" if "items" in line else line
+
+    path = edited(with_rows, tmp_path, innodb_index_stats=known, innodb_table_stats=known)
+    (said,), none = (
+        [one for one in accesses_of(recorded).inferred if "of the reads of data files" in one]
+        for recorded in (path, with_rows)
+    )
     assert said.startswith("90% of the reads of data files were of tables that no statement names")
     assert "most of shop/items.ibd" in said
     assert not none
@@ -246,18 +251,26 @@ def test_reads_of_tables_that_nobody_knows_are_said_to_count_as_those_of_others(
 
 def test_redo_that_nobody_counted_is_said_to_be_none(with_rows: Path, tmp_path: Path) -> None:
     """Before 8.0.30 MySQL's status has no place in the log, and its metric is off."""
-    for moment in ("before", "after"):
-        shutil.copytree(with_rows.parent / moment, tmp_path / moment)
-        for table in ("global_status", "innodb_metrics"):
-            file = tmp_path / moment / f"{table}.tsv"
-            lines = file.read_text().splitlines(keepends=True)
-            file.write_text("".join(line for line in lines if "lsn" not in line.lower()))
-    path = tmp_path / "older.trace"
-    import_trace([tmp_path / "before", tmp_path / "after"], path)
+
+    def older(line: str) -> str:
+        return "" if "lsn" in line.lower() else line
+
+    path = edited(with_rows, tmp_path, global_status=older, innodb_metrics=older)
     for recorded, said in ((path, True), (with_rows, False)):
-        counted = InnoDBCounters(recorded)
-        accesses, _ = innodb_accesses(read_counters(recorded, prepare=counted.with_pages), counted)
-        assert any("redo of changed rows was not counted" in one for one in accesses.inferred) == said
+        inferred = accesses_of(recorded).inferred
+        assert any("redo of changed rows was not counted" in one for one in inferred) == said
+
+
+def test_compressed_pages_make_the_pool_no_larger(with_rows: Path, tmp_path: Path) -> None:
+    """Both forms of a page count as data, of which a server may hold more than its pool has pages."""
+
+    def compressed(line: str) -> str:
+        name, tab, _ = line.partition("\t")
+        return f"{name}{tab}9999\n" if name == "Innodb_buffer_pool_pages_data" else line
+
+    path = edited(with_rows, tmp_path, global_status=compressed)
+    pool = int(rows_of("global_variables", "after")["innodb_buffer_pool_size"]) // 16384
+    assert accesses_of(with_rows).frames < accesses_of(path).frames == pool < 9999
 
 
 @pytest.mark.parametrize(

@@ -342,7 +342,8 @@ def innodb_accesses(counters: Counters, counted: InnoDBCounters) -> tuple[Access
         )
     pool = found.of("pool").get("*")
     held = 0 if pool is None else int(pool.number("pages") or 0)
-    frames = held or pool_bytes // page_bytes
+    # compressed pages count beside their copies, so that more are held than there are (MySQL Reference Manual, 7.1.10)
+    frames = min(held or pool_bytes // page_bytes, pool_bytes // page_bytes)
     span_ns = found.span_ns.get("query") or 0
     old_time = found.of("setting").get("innodb_old_blocks_time")
     old_ms = float(str(old_time.last.get("setting", 1000))) if old_time is not None else 1000.0
