@@ -3,10 +3,14 @@
 import pytest
 
 from tiersim.errors import ScenarioError
+from tiersim.scenarios.database_models import EngineModel
+from tiersim.scenarios.statements.engines import EngineSources
+from tiersim.scenarios.statements.postgresql import postgresql
 from tiersim.simulator.database.checkpoint.checkpointer import (
     CHECKPOINT_TIMEOUT_NS,
     MAX_WAL_BYTES,
     SEGMENT_BYTES,
+    Checkpoints,
     completion_target,
     distance_segments,
     log_buffer_bytes,
@@ -24,6 +28,17 @@ GIB, MIB, KIB = 1 << 30, 1 << 20, 1 << 10
 )
 def test_versions_are_numbered_as_the_server_does(version: str, number: int) -> None:
     assert version_number(version) == number
+
+
+@pytest.mark.parametrize("page_bytes", [4 * KIB, 8 * KIB, 32 * KIB])
+def test_checkpoints_flush_after_as_many_pages_as_set_whatever_their_size(page_bytes: int) -> None:
+    """pg_settings counts them in pages of the server, 32 by default."""
+    hosts: dict[int, dict[str, int]] = {32: {}, 48: {"checkpoint_flush_after_bytes": 48 * page_bytes}}
+    for pages, host in hosts.items():
+        sources = EngineSources(EngineModel(), host, "17", page_bytes, 1 << 30, None, 1 << 30, 0)
+        checkpoints = postgresql(sources, {}).checkpoints
+        assert isinstance(checkpoints, Checkpoints)
+        assert checkpoints.flush_after_pages == pages
 
 
 def test_what_is_no_version_is_refused() -> None:

@@ -51,6 +51,14 @@ def shown(document: dict[str, Any], capsys: pytest.CaptureFixture[str], *, every
     return " ".join([*capsys.readouterr().out.split(), *notes])
 
 
+@pytest.mark.parametrize(("function_ms", "shares"), [("10000", [1.0, 0.9]), ("3000", [1.0, 1 / 3])])
+def test_shares_of_time_are_of_the_time_of_clients(tmp_path: Path, function_ms: str, shares: list[float]) -> None:
+    """A function of 10 s and a statement of 9 s in it are no 19 s; nobody counted who called that in another of 3 s."""
+    took = {("query", "1/10/t/1"): function_ms, ("query", "1/10/f/2"): "9000"}
+    moments = [{entity: simple(1, "0") for entity in took}, {entity: simple(2, ms) for entity, ms in took.items()}]
+    assert [query["share_of_time"] for query in described(tmp_path, *moments)["queries"]] == pytest.approx(shares)
+
+
 def test_rates_are_over_the_time_that_counters_cover(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A server that is killed is sampled after its last counters."""
     sessions = {("session", "active//"): numbers(sessions=1)}

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from decimal import Decimal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tiersim.traces.differences import Differences, differences
-from tiersim.traces.statistics import Snapshot
+from tiersim.traces.statistics import Snapshot, Values
 
 QUERY = ("query", "1/10/t/42")
 
@@ -217,3 +218,37 @@ def test_times_of_a_device_come_to_the_end_of_32_bits_while_its_counts_go_on() -
     assert not found.findings()
     again = step_to("device", "nvme0n1", before, {"reads": 500, "read_ms": 150, "busy_ms": 59})
     assert [again.of("device")["nvme0n1"].number(name) for name in before] == [500, 150, 59]
+
+
+def test_a_setting_that_was_changed_between_snapshots_is_said() -> None:
+    """Reads that were timed in a part of the time look faster than they were."""
+    timing, pool = ("setting", "track_io_timing"), ("setting", "shared_buffers")
+    size: Values = {"setting": Decimal("16384.000"), "unit": "8kB"}
+    looks: list[dict[tuple[str, str], Values]] = [
+        {timing: {"setting": "off"}, pool: size},
+        {QUERY: {"calls": Decimal(1)}},
+        {timing: {"setting": "on"}, pool: {**size, "setting": Decimal(32768)}},
+    ]
+    found = differences([Snapshot(place * 10**9, values) for place, values in enumerate(looks)])
+    (said,) = found.changed_settings()
+    assert "(shared_buffers from 16384 8kB to 32768 8kB, track_io_timing from off to on)" in said
+    assert said in found.findings()
+    alike = differences(
+        [Snapshot(place * 10**9, values) for place, values in enumerate([looks[2], looks[1], looks[2]])]
+    )
+    assert not alike.findings()
+
+
+@pytest.mark.parametrize(
+    ("track", "version", "said"), [("all", 130_014, True), ("all", 140_000, False), ("top", 130_014, False)]
+)
+def test_statements_inside_functions_that_nothing_tells_from_others_are_said(
+    track: str, version: int, said: bool
+) -> None:
+    settings: dict[tuple[str, str], Values] = {
+        ("setting", "pg_stat_statements.track"): {"setting": track},
+        ("setting", "server_version_num"): {"setting": Decimal(version)},
+    }
+    found = differences([Snapshot(0, settings), Snapshot(10**9, settings)])
+    assert any("count twice" in sentence for sentence in found.findings()) == said
+    assert len(found.counted_twice()) == said

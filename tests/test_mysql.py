@@ -5,6 +5,7 @@
 import json
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.test_sysbench import PRINTED
 from tiersim.cli import verdicts
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
+from tiersim.scenarios.calibration.popularity.recorded import Accesses
 from tiersim.scenarios.calibration.synthesis.counted import FASTEST_CHANGE
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.database_models import EngineModel
@@ -41,7 +43,9 @@ from tiersim.traces.differences import Differences, EntityChange, differences, r
 from tiersim.traces.readers import import_trace
 from tiersim.traces.readers.importing import MARKS, detect_format
 from tiersim.traces.readers.mysql.query_text import without_literals
+from tiersim.traces.readers.mysql.settings import KEPT
 from tiersim.traces.readers.mysql.views import COUNTED, STATUS, VARIABLES, VIEWS
+from tiersim.traces.readers.recorded import spread
 from tiersim.traces.statistics import read_snapshots, read_statements
 
 DATA = Path(__file__).parent / "data" / "mysql"
@@ -173,6 +177,102 @@ def test_pages_redo_and_processors_are_divided_among_digests(with_rows: Path) ->
     assert policy.old_accesses == pytest.approx(sum(table.accesses for table in accesses.tables) / 31)
 
 
+def pages_read(path: Path) -> dict[str, Decimal]:
+    relations = read_counters(path, prepare=InnoDBCounters(path).with_pages).found.of("relation")
+    read = [(name.rpartition(".")[2], change.number("pages_read")) for name, change in relations.items()]
+    return {name: pages for name, pages in read if pages is not None}
+
+
+def edited(with_rows: Path, folder: Path, **tables: Callable[[str], str]) -> Path:
+    """Import the recording anew with some of its *tables* changed, each line by itself."""
+    for moment in ("before", "after"):
+        shutil.copytree(with_rows.parent / moment, folder / moment)
+        for table, edit in tables.items():
+            file = folder / moment / f"{table}.tsv"
+            file.write_text("".join(map(edit, file.read_text().splitlines(keepends=True))))
+    import_trace([folder / "before", folder / "after"], folder / "edited.trace")
+    return folder / "edited.trace"
+
+
+def accesses_of(path: Path) -> Accesses:
+    counted = InnoDBCounters(path)
+    return innodb_accesses(read_counters(path, prepare=counted.with_pages), counted)[0]
+
+
+@pytest.mark.parametrize(
+    ("of_files", "of_statistics"),
+    [
+        pytest.param(("/shop/items.ibd", "/shop/items#P#p0.ibd"), ("items\t", "items#P#p0\t"), id="partition"),
+        pytest.param(("/shop/", "/shop@002d1/"), ("shop\t", "shop-1\t"), id="schema with a hyphen"),
+    ],
+)
+def test_pages_are_divided_by_reads_of_files_whatever_these_are_called(
+    with_rows: Path, tmp_path: Path, of_files: tuple[str, str], of_statistics: tuple[str, str]
+) -> None:
+    """Without its reads a table has none of the pages, and where none has any each has as many."""
+    path = edited(
+        with_rows,
+        tmp_path,
+        file_summary_by_instance=lambda line: line.replace(*of_files),
+        innodb_index_stats=lambda line: line.replace(*of_statistics),
+        innodb_table_stats=lambda line: line.replace(*of_statistics),
+    )
+    assert pages_read(path) == pages_read(with_rows)
+
+
+def test_partitions_of_a_table_are_added_up(tmp_path: Path) -> None:
+    kind = "wait/io/file/innodb/innodb_data_file"
+    text = f"FILE_NAME\tEVENT_NAME\tCOUNT_READ\n./shop/t#p#a.ibd\t{kind}\t3\n./shop/t#P#b#SP#c.ibd\t{kind}\t4\n"
+    text += "database_name\ttable_name\tn_rows\tclustered_index_size\nshop\tt#p#a\t30\t5\nshop\tt#P#b#SP#c\t40\t6\n"
+    text += "SPACE\tNAME\tPAGE_SIZE\tFILE_SIZE\n7\tshop/t#p#a\t16384\t65536\n8\tshop/t#P#b#SP#c\t16384\t131072\n"
+    pieces = read_text(tmp_path, text, key="mysql").pieces
+    said = spread([(key, values) for piece in pieces for key, values in piece.values.items()])
+    assert said == {
+        ("relation", "shop.t"): {"rows": 70, "pages": 11, "kind": "table"},
+        ("file", "shop/t.ibd"): {"reads": 7, "kind": "data", "path": "./shop/t#p#a.ibd", "size_bytes": 3 << 16},
+    }
+
+
+def test_reads_of_tables_that_nobody_knows_are_said_to_count_as_those_of_others(
+    with_rows: Path, tmp_path: Path
+) -> None:
+    def known(line: str) -> str:
+        return "" if "items" in line else line
+
+    path = edited(with_rows, tmp_path, innodb_index_stats=known, innodb_table_stats=known)
+    (said,), none = (
+        [one for one in accesses_of(recorded).inferred if "of the reads of data files" in one]
+        for recorded in (path, with_rows)
+    )
+    assert said.startswith("90% of the reads of data files were of tables that no statement names")
+    assert "most of shop/items.ibd" in said
+    assert not none
+
+
+def test_redo_that_nobody_counted_is_said_to_be_none(with_rows: Path, tmp_path: Path) -> None:
+    """Before 8.0.30 MySQL's status has no place in the log, and its metric is off."""
+
+    def older(line: str) -> str:
+        return "" if "lsn" in line.lower() else line
+
+    path = edited(with_rows, tmp_path, global_status=older, innodb_metrics=older)
+    for recorded, said in ((path, True), (with_rows, False)):
+        inferred = accesses_of(recorded).inferred
+        assert any("redo of changed rows was not counted" in one for one in inferred) == said
+
+
+def test_compressed_pages_make_the_pool_no_larger(with_rows: Path, tmp_path: Path) -> None:
+    """Both forms of a page count as data, of which a server may hold more than its pool has pages."""
+
+    def compressed(line: str) -> str:
+        name, tab, _ = line.partition("\t")
+        return f"{name}{tab}9999\n" if name == "Innodb_buffer_pool_pages_data" else line
+
+    path = edited(with_rows, tmp_path, global_status=compressed)
+    pool = int(rows_of("global_variables", "after")["innodb_buffer_pool_size"]) // 16384
+    assert accesses_of(with_rows).frames < accesses_of(path).frames == pool < 9999
+
+
 @pytest.mark.parametrize(
     ("text", "changes"),
     [
@@ -247,6 +347,30 @@ def test_the_redo_log_is_as_large_as_the_server_says() -> None:
     recorded = with_variables(Manifest(host={"engine": "mysql"}), Differences({"setting": settings, "log": log}))
     sources = EngineSources(EngineModel(), recorded.host, "8.0.36", 16384, 1 << 30, None, 1 << 30, 0)
     assert mysql(sources, {}).described["redo_log_capacity_bytes"] == 64 << 20
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"innodb_flush_method": "O_DSYNC"}, "innodb_flush_method is O_DSYNC"),  # of the log alone
+        ({"innodb_flush_method": "fsync"}, "innodb_flush_method is fsync"),
+        ({}, "innodb_flush_method is fsync"),
+        ({"innodb_flush_method": "O_DIRECT_NO_FSYNC"}, None),
+        (
+            {"innodb_flush_method": "O_DIRECT", "innodb_data_file_buffering": "ON"},
+            "innodb_data_file_buffering is ON",
+        ),
+    ],
+)
+def test_a_result_says_that_the_recorded_server_read_through_the_page_cache(
+    variables: dict[str, str], said: str | None
+) -> None:
+    assert set(variables) <= KEPT
+    settings = {name: EntityChange({}, {"setting": value}) for name, value in variables.items()}
+    recorded = with_variables(Manifest(host={"engine": "mysql"}), Differences({"setting": settings}))
+    sources = EngineSources(EngineModel(), recorded.host, "8.0.36", 16384, 1 << 30, None, 1 << 30, 0)
+    found = [one for one in mysql(sources, {}).caveats if "past the page cache" in one]
+    assert [one.rpartition(" though ")[2] for one in found] == ([said] if said else [])
 
 
 VALUES = {"Uptime": "100", "Innodb_pages_read": "7", "Innodb_page_size": "16384", "Innodb_buffer_pool_reads": "6"}

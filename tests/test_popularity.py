@@ -714,6 +714,18 @@ def test_frames_that_held_nothing_at_first_are_counted(tmp_path: Path) -> None:
     assert full.unused == 0
 
 
+def test_pages_of_other_databases_are_no_frames_for_the_recorded_one(tmp_path: Path) -> None:
+    """They have no name there; so few as dropped relations leave behind are none of theirs."""
+    relations = {"public.accounts": ACCOUNTS, "public.accounts_pkey": PRIMARY}
+    pools = {"several": {"/5/clean": 20, "/1/dirty": 6, "//unused": 0}, "alone": {"/5/clean": 4, "//unused": 0}}
+    several, alone = (
+        accesses_of(counted(tmp_path / name, relations, {}, pool=pool, host=POOL)) for name, pool in pools.items()
+    )
+    assert (several.frames, alone.frames) == (50 - 26, 50)
+    assert any("26 of the pool's 80 pages are of other databases" in line for line in several.inferred)
+    assert not any("other databases" in line for line in alone.inferred)
+
+
 def test_statements_that_find_what_others_missed_are_one_access(tmp_path: Path) -> None:
     relations = {"public.accounts": ACCOUNTS, "public.accounts_pkey": PRIMARY}
     queries = {

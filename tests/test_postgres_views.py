@@ -158,12 +158,15 @@ def test_sessions_are_counted_by_what_they_wait_for() -> None:
             backend_type="walwriter",
         )
     )
+    rows.append(numbered(columns, state="active", wait_event_type="IO", wait_event="DataFileRead", xact_start=None,
+                         backend_type="parallel worker"))  # fmt: skip
     found = {entity: values for (_, entity), values in values_of("pg_stat_activity", rows).items()}
     assert found == {
         "active/IO/DataFileRead": {"sessions": 2, "in_transaction": 1},
         "idle/Client/ClientRead": {"sessions": 1, "in_transaction": 0},
         "active//": {"sessions": 1, "in_transaction": 0},
         "walwriter/Activity/WalWriterMain": {"sessions": 1, "in_transaction": 0},
+        "parallel worker/IO/DataFileRead": {"sessions": 1, "in_transaction": 0},  # it helps a session, and is none
     }
 
 

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.counted_bundles import synthesised
+from tests.counted_databases import counted_database, law
 from tiersim.cli import verdicts
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.recorded_reads import told_reads
 from tiersim.scenarios.statements.replay import load_of, replay_statements
+from tiersim.scenarios.statements.statement_load import read_load
+from tiersim.traces.differences import read_counters
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import reads
 
@@ -73,6 +77,18 @@ def test_pages_of_toast_are_said_to_be_left_out_and_the_error_is_unknown(recorde
     assert "statements read 223,472 pages in the recording, and 73% as many here" in said
     assert "60,000 of TOAST of public.pgbench_accounts" in said
     assert "in doubt" in verdicts.carries(summary)
+
+
+@pytest.mark.parametrize(("engine", "said"), [("mysql", True), ("mariadb", True), ("sqlserver", False)])
+def test_pages_that_scans_of_innodb_read_ahead_are_none_that_statements_missed(
+    engine: str, said: bool, tmp_path: Path
+) -> None:
+    """A million pages came by read-ahead, 60 by lookups, and a run reads the latter; SQL Server's are in its reads."""
+    ahead: dict[tuple[str, str], dict[str, int | str]] = {("database", "*"): {"pages_read_ahead": 10**6}}
+    path = counted_database(tmp_path / "a.trace", host={"engine": engine}, more=ahead)
+    found = told_reads(read_load(read_counters(path), synthesised(path, 1), law()))
+    assert (found is not None and "statements read 1,000,060 pages in the recording" in found) == said
+    assert (found is not None and "1,000,000 of scans that read ahead" in found) == said
 
 
 def test_a_table_that_nobody_analyzed_has_its_live_rows_and_the_pages_of_its_file(

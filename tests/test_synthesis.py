@@ -1,6 +1,7 @@
 """Executions synthesised from counters: what was counted comes out exactly, and sessions do one thing at a time."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.counted_bundles import Row, Truth, bundle, executions, simple, synthesised
+from tests.counted_databases import counted_database, law
 from tests.examples import examples
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.synthesis import Synthesis
+from tiersim.scenarios.statements.statement_load import read_load
+from tiersim.traces.differences import read_counters
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS
 from tiersim.traces.statistics import Values
 from tiersim.units import NS_PER_MS, NS_PER_S
@@ -282,6 +286,32 @@ def test_sessions_as_sampled(tmp_path: Path) -> None:
     assert any("59 samples" in sentence for sentence in made.inferred)
 
 
+def test_parallel_workers_are_no_sessions_and_leave_the_error_unknown(tmp_path: Path) -> None:
+    """Nobody counts what they take of the processors; samples show them, and from PostgreSQL 18 on counters do."""
+
+    def made(name: str, workers: int, **launched: str) -> Synthesis:
+        seen: dict[tuple[str, str], Values] = {
+            ("session", "active//"): {"sessions": Decimal(8)},
+            ("session", "parallel worker/IO/DataFileRead"): {"sessions": Decimal(workers)},
+        }
+        snapshots: list[tuple[int | None, dict[tuple[str, str], Values]]] = [(0, {TWO: simple(1, **launched)})]
+        snapshots += [(second * S, seen) for second in range(1, 60)]
+        counts = {counter: str(int(count) + 500) for counter, count in launched.items()}
+        snapshots.append((60 * S, {TWO: simple(1001, "60010", **counts)}))
+        return synthesised(bundle(tmp_path / name, snapshots), 1)
+
+    sampled, counted = made("sampled.trace", 4), made("counted.trace", 0, workers_launched="7")
+    assert (sampled.sessions, counted.sessions) == (8, 8)
+    assert sampled.parallel is not None
+    assert sampled.parallel.startswith("4 parallel workers were at work on average beside 8 sessions")
+    assert counted.parallel is not None
+    assert counted.parallel.startswith("50% of the time of queries was that of queries with parallel workers")
+    assert made("none.trace", 0).parallel is None
+    path = counted_database(tmp_path / "load.trace")
+    load = read_load(read_counters(path), replace(synthesised(path, 1), parallel=sampled.parallel), law())
+    assert load.parallel == sampled.parallel
+
+
 def test_waits_that_were_hardly_sampled_and_those_for_the_next_statement_say_nothing(tmp_path: Path) -> None:
     snapshots: list[tuple[int | None, dict[tuple[str, str], Values]]] = [(0, {TWO: simple(1)})]
     for second in range(1, 60):
@@ -298,6 +328,33 @@ def test_waits_that_were_hardly_sampled_and_those_for_the_next_statement_say_not
     columns = synthesised(bundle(tmp_path / "a.trace", snapshots), 1).executions.columns
     assert columns["lock_wait_ns"].sum() == columns["client_wait_ns"].sum() == 0
     assert columns["cpu_ns"].sum() == pytest.approx((100 - 60 * 30 / 59) * S, rel=1e-6)
+
+
+def test_waits_for_a_replica_are_no_part_of_statements_and_are_said(tmp_path: Path) -> None:
+    """A commit waits for it behind its statement, as for the log: 5 of 6 active sessions did, for 300 s of 60."""
+    snapshots: list[tuple[int | None, dict[tuple[str, str], Values]]] = [(0, {TWO: simple(1)})]
+    waits: dict[tuple[str, str], Values] = {
+        ("session", "active/IPC/SyncRep"): {"sessions": Decimal(5)},
+        ("session", "active//"): {"sessions": Decimal(1)},
+    }
+    snapshots += [(second * S, waits) for second in range(1, 60)]
+    snapshots.append((60 * S, {TWO: simple(1001, "60010")}))
+    made = synthesised(bundle(tmp_path / "a.trace", snapshots), 1)
+    assert made.executions.columns["cpu_ns"].sum() == 60 * S
+    assert any(
+        one.startswith("83% of the active sessions in samples waited for a synchronous") for one in made.inferred
+    )
+
+
+def test_waits_of_the_servers_own_processes_are_none_of_statements(tmp_path: Path) -> None:
+    """pg_wait_sampling counts them, too: where it does not tell queries apart, beside the waits of sessions."""
+    idle: dict[tuple[str, str], Values] = {
+        ("wait", "Activity/WalWriterMain"): {"samples": Decimal(1000)},
+        ("wait", "Timeout/CheckpointWriteDelay"): {"samples": Decimal(900)},
+        ("wait", "Lock/tuple"): {"samples": Decimal(100)},  # of 10 ms each
+    }
+    made = synthesised(pair(tmp_path, {ONE: simple(100, "10000"), **idle}), 1)
+    assert made.executions.columns["cpu_ns"].sum() == pytest.approx(9 * S, abs=2)
 
 
 def test_transactions_of_others_are_not_taken_for_single_statements(tmp_path: Path) -> None:

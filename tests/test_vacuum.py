@@ -52,6 +52,13 @@ def test_describe_counts_runs_and_pages_of_autovacuum(tmp_path: Path, shell: She
     assert "autovacuum read 105 pages and wrote 40" in said
 
 
+def test_pages_of_autovacuum_are_told_by_bytes_where_a_read_may_have_several(tmp_path: Path) -> None:
+    """PostgreSQL 18 reads up to io_combine_limit at a time, and counts that as one."""
+    path = recorded(tmp_path / "v.trace", reads=100, read_bytes=1600 * 8192, writes=40, written_bytes=40 * 8192)
+    found = describe(Bundle(path))["counted"]["vacuum"]
+    assert (found["pages_read"], found["pages_written"]) == (1600 + 5, 40)
+
+
 def test_flushes_of_the_log_are_described_wherever_they_are_counted(tmp_path: Path, shell: Shell) -> None:  # noqa: F811
     """PostgreSQL 18 counts them with all other IO, by process: in a second 20 flushes take 0.6 s."""
     more: dict[tuple[str, str], dict[str, int | str]] = {

@@ -191,3 +191,11 @@ SUBJECTS: Mapping[str, Subject] = {
         ),
     ),
 }
+
+
+def is_nested(entity: str) -> bool:
+    """Say whether a query of database/user/toplevel/identifier runs inside functions: it counts in those that call
+    these, too.
+    """
+    parts = entity.split("/")
+    return len(parts) == 4 and parts[2] in ("f", "false")

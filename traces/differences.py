@@ -21,6 +21,10 @@ _ZERO, _OF_32_BITS = Decimal(0), Decimal(1 << 32)
 _STORE = "query store"  # where queries are kept
 #: Executions that are not told apart are said from this share of all on.
 _FEW = Decimal("0.01")
+#: Of settings that changed so many are named.
+_NAMED = 3
+#: The first version whose pg_stat_statements tells statements inside functions from others (release notes of 14).
+_TELLS_NESTED = 140_000
 
 
 @dataclass
@@ -62,6 +66,8 @@ class Differences:
         """Say what happened to the counters, a sentence each."""
         return [
             *self.lost_counts(),
+            *self.changed_settings(),
+            *self.counted_twice(),
             *self.replayed(),
             *(
                 f"{subject}: {_named(entities)} left the view between snapshots (evicted or reset): their counts since"
@@ -82,6 +88,39 @@ class Differences:
             (
                 f"a replica: it read {format_bytes(read)} and wrote {format_bytes(written)} to replay the WAL of its"
                 " primary, beside its queries; that is not simulated, and leaves the volumes to these"
+            )
+        ]
+
+    def changed_settings(self) -> list[str]:
+        """Say which settings ended as others than they began: what was counted is of both."""
+        changed = [
+            f"{name} from {_shown(change.first)} to {_shown(change.last)}"
+            for name, change in sorted(self.of("setting").items())
+            if "setting" in change.first and change.first["setting"] != change.last["setting"]
+        ]
+        if not changed:
+            return []
+        more = f" and {len(changed) - _NAMED:,} more" if len(changed) > _NAMED else ""
+        return [
+            (
+                f"settings were changed between snapshots ({', '.join(changed[:_NAMED])}{more}): counts and times are"
+                " of both, and what was counted or timed in a part of the time is too low; record again without a"
+                " change"
+            )
+        ]
+
+    def counted_twice(self) -> list[str]:
+        """Say that statements inside functions count beside those that call them, where nothing tells them apart."""
+        track, version = (
+            self.of("setting").get(name, EntityChange()).last.get("setting")
+            for name in ("pg_stat_statements.track", "server_version_num")
+        )
+        if track != "all" or not isinstance(version, Decimal) or version >= _TELLS_NESTED:
+            return []
+        return [
+            (
+                "pg_stat_statements.track is all: before version 14 nothing tells statements inside functions from"
+                " others, so that their calls, time and pages count twice if there are any; record with track = top"
             )
         ]
 
@@ -113,6 +152,12 @@ class Differences:
                 " place for more: what they did is not told apart; raise performance_schema_digests_size"
             )
         return said
+
+
+def _shown(setting: Values) -> str:
+    value = setting["setting"]
+    text = f"{value.normalize():f}" if isinstance(value, Decimal) else value or "nothing"
+    return f"{text} {setting.get('unit', '')}".strip()
 
 
 def _named(entities: list[str]) -> str:

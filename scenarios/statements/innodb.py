@@ -40,6 +40,8 @@ _MOST_INSTANCES = 8
 _SINGLES = 8
 #: Stand among the variables of a recording that counted its binary log, or told how large its redo log was.
 COMMIT_BYTES_IN_BINARY_LOG, REDO_CAPACITY = "binary log bytes of a commit", "capacity of the redo log"
+#: Methods that read and write data through the page cache of the operating system; "0" is the first by number.
+_THROUGH_CACHE = ("fsync", "0", "o_dsync", "littlesync", "nosync")
 #: What says that a switch is on; of neighbours, too, that all of an extent go along.
 _ON = ("on", "1", "2", "yes", "detect_and_recover")
 
@@ -243,11 +245,14 @@ def _caveats(host: Mapping[str, Any], form: int, version: tuple[int, int], read:
         "mean latency was up to 9 % off in the four runs of MariaDB 10.11 that InnoDB's model was compared with;"
         " measure before you decide"
     )
-    method = read.text("innodb_flush_method").lower()
-    if method in ("fsync", "0") or (not method and form == MYSQL and version < _8_4):
-        yield (
-            "pages are read past the page cache of the operating system (O_DIRECT), though innodb_flush_method is fsync"
-        )
+    method = read.text("innodb_flush_method")
+    cached = ""
+    if read.text("innodb_data_file_buffering").lower() in _ON:  # in place of the method, from MariaDB 11.0 on
+        cached = "innodb_data_file_buffering is ON"
+    elif method.lower() in _THROUGH_CACHE or (not method and form == MYSQL and version < _8_4):
+        cached = f"innodb_flush_method is {method if method not in ('', '0') else 'fsync'}"
+    if cached:
+        yield f"pages are read past the page cache of the operating system (O_DIRECT), though {cached}"
     if read.text("innodb_change_buffering") not in ("", "none", "NONE"):
         yield "the change buffer is not simulated: pages of secondary indexes are read at once; set it to none"
     if "adaptive_hash_index" in str(host) and read.text("innodb_adaptive_hash_index") == "ON":

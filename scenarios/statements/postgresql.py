@@ -43,7 +43,7 @@ def postgresql(sources: EngineSources, basis: dict[str, str]) -> EngineSettings:
     """Return PostgreSQL's settings, and note in *basis* where they come from."""
     engine, host, version = sources.engine, sources.host, sources.version
     log = _log(sources, basis)
-    checkpoints = _checkpoints(engine, host, version, sources.since_checkpoint_ns, basis)
+    checkpoints = _checkpoints(sources, basis)
     os_cache_bytes = _os_cache_bytes(sources, basis)
     return EngineSettings(
         cpu_order=OLDER_OF_TWO,
@@ -174,9 +174,8 @@ def _buffer_bytes(engine: EngineModel, host: Mapping[str, Any], pool_bytes: int,
     return log_buffer_bytes(pool_bytes, segment_bytes)
 
 
-def _checkpoints(
-    engine: EngineModel, host: Mapping[str, Any], version: str | None, since_ns: int, basis: dict[str, str]
-) -> Checkpoints:
+def _checkpoints(sources: EngineSources, basis: dict[str, str]) -> Checkpoints:
+    engine, host, version = sources.engine, sources.host, sources.version
     number = version_number(version or _VERSION)
     target = engine.checkpoint_completion_target
     if target is None:
@@ -188,7 +187,7 @@ def _checkpoints(
     size = _max_wal_bytes(engine, host)
     flush_bytes = engine.checkpoint_flush_after
     if flush_bytes is None:
-        flush_bytes = int(host.get("checkpoint_flush_after_bytes", _FLUSH_AFTER_PAGES * 8192))
+        flush_bytes = int(host.get("checkpoint_flush_after_bytes", _FLUSH_AFTER_PAGES * sources.page_bytes))
     for key, name in (
         ("checkpoint_timeout", "checkpoint_timeout_s"),
         ("checkpoint_completion_target", "checkpoint_completion_target"),
@@ -206,9 +205,9 @@ def _checkpoints(
             segment_bytes=segment_bytes,
             checkpoint_segments=engine.checkpoint_segments or CHECKPOINT_SEGMENTS,
         ),
-        flush_after_pages=flush_bytes // 8192 if _hands_on(version) else 0,
+        flush_after_pages=flush_bytes // sources.page_bytes if _hands_on(version) else 0,
         in_file_order=_hands_on(version),
-        since_ns=min(since_ns, timeout_ns),
+        since_ns=min(sources.since_checkpoint_ns, timeout_ns),
     )
 
 

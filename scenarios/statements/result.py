@@ -485,7 +485,8 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
             f" {format_ns(load.span_ns)}, and rates and busy shares are of all that time; record while the load runs"
         )
     counted = load.counters.found
-    found += [*counted.lost_counts(), *counted.replayed(), *load.fitted.contradicted, *load.counters.drift.said]
+    found += [*counted.lost_counts(), *counted.changed_settings(), *counted.counted_twice(), *counted.replayed()]
+    found += [*load.fitted.contradicted, *load.counters.drift.said]
     bounded = load.fitted.bounded
     if bounded:
         found.append(

@@ -25,7 +25,7 @@ from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.recorded import PageCache
 from tiersim.scenarios.calibration.popularity.recorded_files import OWN_DATABASES, FileAccesses
 from tiersim.scenarios.calibration.synthesis import Synthesis
-from tiersim.scenarios.calibration.synthesis.counted import Role, is_nested, is_of_the_recording, role_of
+from tiersim.scenarios.calibration.synthesis.counted import Role, is_of_the_recording, role_of
 from tiersim.scenarios.calibration.synthesis.synthesise import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.load_steps import LoadSteps, steps_of_clients, steps_of_sessions, taken
@@ -43,6 +43,7 @@ from tiersim.scenarios.statements.queries import (
 )
 from tiersim.simulator.database.database_state import CLOCK, OWN
 from tiersim.traces.bundle import Bundle, Manifest
+from tiersim.traces.counters import is_nested
 from tiersim.traces.differences import Counters, Differences, of_log, of_upkeep
 from tiersim.traces.holes import quiet_starts
 from tiersim.traces.query_text import tokens
@@ -310,7 +311,7 @@ def read_load(
     page_bytes = int(manifest.host.get("page_bytes", 8192))
     entries: tuple[IndexEntries, ...] = ()
     upkeep, upkeep_log_bytes = None, 0.0
-    parallel = None if files is None else said_of_parallel(queries, columns)
+    parallel = None if synthesis is None else synthesis.parallel
     if files is None:
         record_bytes, image_bytes = log_volume(counters, page_bytes)
         entries = index_entries(counters.found, fitted, counted_texts)
@@ -325,6 +326,7 @@ def read_load(
         asked, said = asked_of_executions(
             queries, texts, columns, files, fitted, files.share_of_time * log_file_bytes(counters.found)
         )
+        parallel = said_of_parallel(queries, columns)
         said += _spread_processor_time(columns, len(queries))
     first_ns = int(columns["time_ns"].min())
     duration_ns = np.maximum(columns["duration_ns"], 0)

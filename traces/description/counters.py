@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tiersim.grouping import rows_of_each
 from tiersim.traces.bundle import Bundle
-from tiersim.traces.counters import SUBJECTS
+from tiersim.traces.counters import SUBJECTS, is_nested
 from tiersim.traces.description.missing import missing
 from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, differences, of_log, steps
 from tiersim.traces.holes import quiet_intervals, quiet_starts
@@ -19,6 +19,8 @@ from tiersim.traces.recorders.own_queries import is_of_recorder
 from tiersim.traces.statistics import Table, read_queries, read_snapshots, read_statements
 from tiersim.units import NS_PER_S, format_ns
 
+#: Of PostgreSQL, unless its settings were recorded.
+_PAGE_BYTES = Decimal(8192)
 #: Quantiles of logged executions.
 _QUANTILES = {"p50_ns": 0.5, "p95_ns": 0.95, "p99_ns": 0.99}
 
@@ -39,7 +41,11 @@ def counted(bundle: Bundle) -> dict[str, Any] | None:
         (span for subject, span in known.items() if subject in SUBJECTS and SUBJECTS[subject].counters), default=None
     )
     queries = [_query(entity, change, texts, known.get("query")) for entity, change in found.of("query").items()]
-    total_ms = sum(query["exec_ms"] or 0 for query in queries)
+    # functions hold the time of statements inside them, where they were counted themselves
+    total_ms = max(
+        sum(query["exec_ms"] or 0 for query in queries if is_nested(query["entity"]) == nested)
+        for nested in (False, True)
+    )
     for query in queries:
         query["share_of_time"] = (query["exec_ms"] or 0) / total_ms if total_ms else None
     return {
@@ -318,13 +324,21 @@ def _vacuum(found: Differences) -> dict[str, Any] | None:
         if any(runs.values()):
             tables.append({"name": name, **runs, "rows_dead": number(change.number("rows_dead"))})
     workers = [change for entity, change in found.of("io").items() if entity.startswith("autovacuum worker/relation/")]
+    block = found.of("setting").get("block_size")
+    page_bytes = (None if block is None else block.number("setting")) or _PAGE_BYTES
     pages = {
-        f"pages_{what}": number(sum((change.number(counter) or Decimal(0) for change in workers), Decimal(0)))
+        f"pages_{what}": number(sum((_pages(change, counted, what, page_bytes) for change in workers), Decimal(0)))
         if workers
         else None
-        for what, counter in (("read", "reads"), ("written", "writes"))
+        for what, counted in (("read", "reads"), ("written", "writes"))
     }
     return {"tables": tables, **pages} if tables or pages["pages_read"] or pages["pages_written"] else None
+
+
+def _pages(change: EntityChange, counted: str, what: str, page_bytes: Decimal) -> Decimal:
+    """Return the pages of reads or writes, by their bytes: from PostgreSQL 18 on one of them may have several pages."""
+    of_bytes = change.number(f"{what}_bytes")
+    return (change.number(counted) or Decimal(0)) if of_bytes is None else of_bytes / page_bytes
 
 
 def _io(found: Differences) -> list[dict[str, Any]]:

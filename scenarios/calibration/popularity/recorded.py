@@ -83,6 +83,13 @@ def recorded_accesses(counters: Counters) -> Accesses:
     tables = [_with_pages_held(table, indexes.get(table.name), found, page_bytes) for table in tables]
     tables += _changed(found, indexes, {table.name for table in tables}, said)
     others = _pages_of_others(found, {table.name for table in tables})
+    nameless = _pages_without_name(found)
+    if nameless >= _FILLING * pool_bytes / page_bytes:
+        others += nameless
+        said.append(
+            f"{nameless:,} of the pool's {pool_bytes // page_bytes:,} pages are of other databases, and stay theirs in"
+            " a pool of another size; what their tables are asked for was not recorded"
+        )
     frames = max(pool_bytes // page_bytes - others, 1)
     unused = min(unused_frames(counters.pool), frames)
     if unused < _FILLING * frames:
@@ -316,6 +323,17 @@ def _pages_of_others(found: Differences, names: set[str]) -> int:
         _count(change, "pages")
         for entity, change in found.of("pool").items()
         if (relation := entity.split("/")[0]) not in bare and relation not in ("*", "")
+    )
+
+
+def _pages_without_name(found: Differences) -> int:
+    """Return how many pages of the pool are of relations that the recorded database has no name for: those of other
+    databases, and a few of relations that were dropped.
+    """
+    return sum(
+        _count(change, "pages")
+        for entity, change in found.of("pool").items()
+        if entity.startswith("/") and entity.split("/")[1].isdigit()
     )
 
 

@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from tiersim.errors import TraceError
+from tiersim.traces.counters import is_nested
 from tiersim.traces.differences import Differences, SnapshotStep, Stepping
 from tiersim.traces.query_text import Kind, tokens
 from tiersim.traces.recorders.processes import BACKENDS
@@ -343,12 +344,6 @@ def select(path: Path, intervals: Iterable[Interval], names: QueryNames) -> tupl
     return kept, said
 
 
-def is_nested(entity: str) -> bool:
-    """Say whether a query of database/user/toplevel/identifier runs inside functions."""
-    parts = entity.split("/")
-    return len(parts) == 4 and parts[2] in ("f", "false")
-
-
 def _check(path: Path, kept: Sequence[Interval]) -> None:
     queries = [query for interval in kept for query in interval.queries]
     calls = sum(query.calls for query in queries)
@@ -368,16 +363,20 @@ def _check(path: Path, kept: Sequence[Interval]) -> None:
 
 #: What a session waits for, by the class of the wait; what begins with _OF_THE_LOG is the log's, whatever its class.
 LOCK, LOG, CLIENT, IO, OTHER = "lock", "log", "client", "io", "other"
-_KINDS = {"": "", "Lock": LOCK, "LWLock": LOCK, "BufferPin": LOCK, "IO": IO, "Client": CLIENT}
+_KINDS = {"": "", "Activity": "", "Lock": LOCK, "LWLock": LOCK, "BufferPin": LOCK, "IO": IO, "Client": CLIENT}
 _OF_THE_LOG = "WAL"
-#: Of an active session, but before and after its statement is executed.
-_OUTSIDE = "ClientRead"
+#: A commit's wait for a synchronous replica, after its statement was executed, as that for the log.
+_OF_A_REPLICA = "SyncRep"
+#: Of an active session, but before and after its statement is executed; of no session.
+_OUTSIDE = ("ClientRead", "CheckpointWriteDelay")
 #: What sessions of MySQL and MariaDB are said to do while they commit, most of which is a wait for the log: with
 #: flushes of 2 s, sessions of MariaDB 10.11 were in one of the first two whenever they were seen. MySQL 8.0 Reference
 #: Manual, 10.14.3, has the others.
 _COMMITTING = frozenset(["commit", "updating status", "waiting for handler commit", "query end"])
 #: States of sessions that have a statement or a transaction.
 _WORKING = ("active", "idle in transaction", "fastpath")
+#: State of processes that help a session with its query.
+_HELPING = "parallel worker"
 #: Fewer samples, such as one of each snapshot, or of a wait, say nothing of the time in between.
 _FEW = 10
 #: Setting of pg_wait_sampling, and its default in ms.
@@ -393,11 +392,18 @@ class Samples:
     busy: Decimal = Decimal(0)  # active, or in a transaction
     busy_most: Decimal = Decimal(0)
     connected_most: Decimal = Decimal(0)  # those of clients, idle ones too
+    workers: Decimal = Decimal(0)  # no sessions: they help these
+    replicating: Decimal = Decimal(0)  # active ones that waited for a replica
 
     @property
     def enough(self) -> bool:
         """Say whether they tell of the recording."""
         return self.count >= _FEW
+
+    @property
+    def helping(self) -> float:
+        """Return which share of all that was at work helped sessions; 0 where hardly anything was seen to."""
+        return float(self.workers / (self.busy + self.workers)) if self.enough and self.workers >= _FEW else 0.0
 
     def add(self, snapshot: Snapshot) -> None:
         """Add the sessions of a snapshot, if it counted them."""
@@ -408,12 +414,14 @@ class Samples:
             number = values.get("sessions")
             if not isinstance(number, Decimal):
                 continue
+            self.workers += number if state == _HELPING else 0
             connected += number if state.startswith((*_WORKING, "idle")) else 0
             if not state.startswith(_WORKING):
                 continue
             busy += number
             if state == "active":
                 kind = _kind(wait_class, wait)
+                self.replicating += number if wait == _OF_A_REPLICA else 0
                 self.waiting[kind] = self.waiting.get(kind, Decimal(0)) + number
         if sessions:
             self.count += 1
@@ -453,11 +461,11 @@ def sampled_waits(found: Differences, samples: Samples, span_ns: int) -> Waits:
 
 
 def _kind(wait_class: str, wait: str) -> str:
-    if wait == _OUTSIDE:
+    if wait in _OUTSIDE:
         return ""
     if not wait_class and wait.lower() in _COMMITTING:
         return LOG
-    return LOG if wait.startswith(_OF_THE_LOG) else _KINDS.get(wait_class, OTHER)
+    return LOG if wait.startswith((_OF_THE_LOG, _OF_A_REPLICA)) else _KINDS.get(wait_class, OTHER)
 
 
 MEASURED = "measured (user and system time)"

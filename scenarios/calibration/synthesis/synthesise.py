@@ -76,6 +76,7 @@ class Synthesis:
     inferred: tuple[str, ...]
     connections: int | None = None  # the most sessions of clients that a sample shows, idle ones too
     quiet_ns: int = 0  # of the time from the first execution to the last, in holes
+    parallel: str | None = None  # that several processes worked on queries, in a sentence
 
 
 class SnapshotEvidence:
@@ -95,6 +96,8 @@ class SnapshotEvidence:
 
 #: An interval is said that is so many times as long as the mean of all: nobody looked for so long.
 _LONG = 2
+#: Parallel workers that helped, and replicas that were waited for, are said where they did for more of the time.
+_MATTERS = 0.01
 #: Of PostgreSQL, unless its settings were recorded.
 _PAGE_BYTES = 8192
 
@@ -171,6 +174,7 @@ def synthesise(
         think_ns=0.0 if who.closed else schedule.pauses_ns / schedule.transactions,
         overhead_ns=schedule.spare_ns / schedule.executions if who.closed else 0.0,
         quiet_ns=_quiet_ns(kept),
+        parallel=_parallel(kept, samples),
         queries=queries,
         inferred=(
             _arrivals(lengths_ns, schedule),
@@ -180,6 +184,7 @@ def synthesise(
             *_processor(queries),
             *_spread(queries),
             *left_out,
+            *_replicating(samples),
             *_sampled(logged.others),
             *found.findings(),
         ),
@@ -190,6 +195,22 @@ def _quiet_ns(intervals: Sequence[Interval]) -> int:
     """Return how much of the time from the first execution to the last was in holes, as far as all were counted."""
     counted = [(one.end_ns - one.start_ns, sum(q.calls for q in one.queries)) for one in intervals if one.whole]
     return quiet_intervals(from_first_to_last(counted))
+
+
+def _parallel(intervals: Sequence[Interval], samples: Samples) -> str | None:
+    """Say that several processes worked on queries, where it matters: PostgreSQL counts from version 18 on how many it
+    launched, and samples show them.
+    """
+    queries = [query for interval in intervals for query in interval.queries]
+    helped_ns = sum(query.exec_ns * min((query.workers or 0) / query.calls, 1.0) for query in queries)
+    helped = helped_ns / max(sum(query.exec_ns for query in queries), 1)
+    if max(helped, samples.helping) <= _MATTERS:
+        return None
+    seen = f"{helped:.0%} of the time of queries was that of queries with parallel workers"
+    if helped <= _MATTERS:
+        workers, sessions = (float(count / samples.count) for count in (samples.workers, samples.busy))
+        seen = f"{workers:.2g} parallel workers were at work on average beside {sessions:.2g} sessions"
+    return f"{seen}, whose CPU no query's time holds; one process works on each query here, so these take another time"
 
 
 def _page_bytes(found: Differences) -> int:
@@ -245,6 +266,18 @@ def _sampled(statements: int) -> list[str]:
     return (
         [f"{statements:,} statements recorded one by one are not used: the counters include them"] if statements else []
     )
+
+
+def _replicating(samples: Samples) -> list[str]:
+    share = float(samples.replicating / (sum(samples.waiting.values()) or 1))
+    if not samples.enough or share <= _MATTERS:
+        return []
+    return [
+        (
+            f"{share:.0%} of the active sessions in samples waited for a synchronous replica; commits wait for none"
+            " here, unless engine.replica describes one"
+        )
+    ]
 
 
 def _processor(queries: Sequence[QuerySynthesis]) -> list[str]:

@@ -1,5 +1,6 @@
 """Columns that the tables of :mod:`tiersim.traces.readers.mysql.views` need and MySQL's have not."""
 
+import re
 from collections.abc import Mapping
 
 from tiersim.traces.counters import OTHERS
@@ -18,6 +19,10 @@ _KINDS = {
     "binlog_cache": "temporary",
     "relaylog": "relay log",
 }
+#: A character that names of files do not have, by its number (MySQL Reference Manual 8.4, 11.2.4).
+_ENCODED = re.compile(r"@(?!00[01]|d[89a-f])([0-9a-f]{4})")
+#: What stands behind a table's name in that of a partition, up to the ending of its file.
+_PARTITION = re.compile(r"#p#.*?(?=\.ibd$|$)", re.IGNORECASE | re.DOTALL)
 
 
 def status(row: Row) -> Row:
@@ -72,15 +77,20 @@ def file(row: Row) -> Row:
     event = (row.get("event_name") or "").rpartition("/")[2]
     return row | {
         "path": path or None,
-        "entity": "/".join(path.replace("\\", "/").split("/")[-2:]) or None,
+        "entity": _named("/".join(path.replace("\\", "/").split("/")[-2:])) or None,
         "kind": _KINDS.get(event, event or None),
     }
+
+
+def _named(file: str) -> str:
+    """Return the name of a file with those of schema and table as statements have them, all partitions alike."""
+    return _ENCODED.sub(lambda found: chr(int(found[1], 16)), _PARTITION.sub("", file))
 
 
 def tablespace(row: Row) -> Row:
     """Name the file of a tablespace as performance_schema does; of an undo or temporary one nothing is said."""
     name = row.get("name") or ""
-    return row | {"entity": f"{name}.ibd" if name.count("/") == 1 else None}
+    return row | {"entity": f"{_named(name)}.ibd" if name.count("/") == 1 else None}
 
 
 def index_use(row: Row) -> Row:
@@ -92,11 +102,12 @@ def index_use(row: Row) -> Row:
 
 
 def index(row: Row) -> Row:
-    """Name an index ``schema.table.index``; the clustered one is its table."""
+    """Name an index ``schema.table.index``; the clustered one is its table, and so is a partition."""
     schema = row.get("object_schema") or row.get("table_schema") or row.get("database_name")
     table = row.get("object_name") or row.get("table_name") or row.get("name")
     if schema is None and table is not None and table.count("/") == 1:  # innodb_sys_tablestats
-        schema, table = table.split("/")
+        schema, table = map(_named, table.split("/"))
+    table = _PARTITION.sub("", table) if table else table
     name = row.get("index_name")
     full = f"{schema}.{table}" if schema and table else table
     secondary = name is not None and name not in _CLUSTERED

@@ -25,7 +25,8 @@ _OTHERS = """
     binlog_commit_wait_count binlog_commit_wait_usec binlog_format binlog_group_commit_sync_delay
     binlog_group_commit_sync_no_delay_count binlog_order_commits binlog_row_image innodb_adaptive_flushing
     innodb_adaptive_flushing_lwm innodb_adaptive_hash_index innodb_buffer_pool_instances innodb_checksum_algorithm
-    innodb_doublewrite_batch_size innodb_doublewrite_files innodb_doublewrite_pages innodb_file_per_table
+    innodb_data_file_buffering innodb_doublewrite_batch_size innodb_doublewrite_files innodb_doublewrite_pages
+    innodb_file_per_table
     innodb_flush_log_at_timeout innodb_flush_neighbors innodb_flush_sync innodb_flushing_avg_loops
     innodb_idle_flush_pct innodb_io_capacity innodb_io_capacity_max innodb_log_buffer_size innodb_log_file_buffering
     innodb_log_file_size innodb_log_files_in_group innodb_log_write_ahead_size innodb_log_writer_threads

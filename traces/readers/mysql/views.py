@@ -76,6 +76,7 @@ VIEWS: tuple[View, ...] = (
         (RowPart("file", "{entity}", {"size_bytes": "file_size"}),),
         derived.tablespace,
         needs="entity",
+        adds_up=True,  # partitions
     ),
     View(
         "index use",
@@ -154,6 +155,7 @@ VIEWS: tuple[View, ...] = (
         ),
         derived.index,
         needs="entity",
+        adds_up=True,  # partitions
     ),
     View(
         "tables",

@@ -194,7 +194,7 @@ def _number(row: Row) -> str:
 def session(row: Row) -> Row:
     """Say what a session does; a process that serves no client is its own kind, in place of a state."""
     kind = row.get("backend_type")
-    client = kind in (None, "client backend", "parallel worker")
+    client = kind in (None, "client backend")
     locked = (row.get("waiting") or "f").lower() in _TRUE  # to 9.5: for a lock, which is all that these tell
     return row | {
         "state": (row.get("state") if client else kind) or "",
