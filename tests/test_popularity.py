@@ -603,9 +603,10 @@ def counted(
     *,
     pool: Mapping[str, int] = {},
     host: Mapping[str, int] = {},
+    sessions: Mapping[str, int] = {},
 ) -> Path:
-    """Make a bundle whose relations and queries (calls, pages read) grew from nothing to what is given, and whose
-    *pool* holds pages.
+    """Make a bundle whose relations and queries (calls, pages read) grew from nothing to what is given, as did the IO
+    of *sessions*, and whose *pool* holds pages.
     """
 
     def values(found: dict[str, int | str], share: int) -> Values:
@@ -619,6 +620,8 @@ def counted(
             ("query", text): {"calls": Decimal(calls * share), "pages_read": Decimal(read * share)}
             for text, (calls, read) in queries.items()
         }
+        if sessions:
+            of["io", "client backend/relation/normal"] = {k: Decimal(v * share) for k, v in sessions.items()}
         of["pool", "public.other/5/clean"] = {"pages": Decimal(30)}
         of |= {("pool", entity): {"pages": Decimal(pages)} for entity, pages in pool.items()}
         snapshots.append((share * 10**9, of))
@@ -703,6 +706,13 @@ def test_pages_of_files_and_pages_that_were_added_are_taken(tmp_path: Path) -> N
         ("public.accounts", 110),
         ("public.grown", 0),
     ]
+
+
+def test_pages_that_sessions_added_are_counted_and_not_how_often_they_did(tmp_path: Path) -> None:
+    """PostgreSQL 18 adds several at a time."""
+    sessions = {"extends": 3, "extended_bytes": 10 * 8192}
+    path = counted(tmp_path, {"public.accounts": ACCOUNTS}, {}, host=POOL, sessions=sessions)
+    assert accesses_of(path).added == 10
 
 
 def test_frames_that_held_nothing_at_first_are_counted(tmp_path: Path) -> None:
