@@ -172,9 +172,10 @@ class ModelErrorSaid(_Said):
 
     basis: Literal["calibrated", "extrapolated", "storage", "assumed", "clients", "counted", "innodb", "unknown"] = (
         Field(
-            description="`extrapolated`: beyond the recording; `storage`: of another kind; `assumed`: data sheets and "
-            "guesses; `clients`, `counted`: CPU and clients decide; `innodb`: of MySQL and MariaDB; "
-            "`unknown`: the same in results of older versions."
+            description="`calibrated`: the calibration passed, of transactions at least; `extrapolated`: beyond the "
+            "recording; `storage`: of another kind; `assumed`: data sheets and guesses; `clients`, `counted`: CPU and "
+            "clients decide; `innodb`: of MySQL and MariaDB; `unknown`: nobody measured such predictions "
+            "(`verdict.error` says why), so there are no `figures`."
         )
     )
     figures: dict[str, dict[str, float]] = Field(
@@ -220,7 +221,7 @@ class Summary(_Said):
         "statements: what the mode `keeps` (`clients` or `rate`), `transactions`, `transactions_done`, `counted_ns`, "
         "`recorded_connections` (the most sessions of clients that a sample shows). "
         "Clients of a closed loop start anew, up to 2 million statements, and stop when the time of the recording is "
-        "over."
+        "over; with `replay.duration` up to 40 million, and when that is over."
     )
     checkpoints: list[dict[str, Any]] = Field(
         description="Of requests: `start`, `end`, `writes`, and `basis`: what a checkpoint was recognised by. Of "
