@@ -53,7 +53,11 @@ def list_devices(
         bool, typer.Option("--protected", help="Only drives whose write buffer survives a loss of power.")
     ] = False,
     sort: Annotated[
-        _Order, typer.Option("--sort", help="What to sort by: names, fast and cheap first, otherwise most first.")
+        _Order,
+        typer.Option(
+            "--sort",
+            help="id, capacity, latency, reads, writes, price or released. Fast and cheap ones first, else large ones.",
+        ),
     ] = _Order.ID,
     json: _Json = False,
 ) -> None:
