@@ -430,7 +430,10 @@ class ReplayModel(StrictModel):
         ),
     )
     clients: int | None = Field(
-        default=None, ge=1, le=1024, description="So many sessions in place of those that were recorded or inferred."
+        default=None,
+        ge=1,
+        le=1024,
+        description="Sessions for requests of an unknown process; in closed mode, for all requests or transactions.",
     )
     think: Nanoseconds | None = Field(
         default=None, description="Think time in place of the recorded ones; closed only."
