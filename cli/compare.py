@@ -25,7 +25,7 @@ def compare(
     results: Annotated[list[Path], typer.Argument(help="Result bundles; the others are compared with the first.")],
     measured: Annotated[
         Path | None,
-        typer.Option(help="A recording of the same work on the real thing, or a table: class,statistic,value,unit."),
+        typer.Option(help="A recording of the same load on the real hardware, or a table: class,statistic,value,unit."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
 ) -> None:

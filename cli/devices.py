@@ -53,7 +53,11 @@ def list_devices(
         bool, typer.Option("--protected", help="Only drives whose write buffer survives a loss of power.")
     ] = False,
     sort: Annotated[
-        _Order, typer.Option("--sort", help="What to sort by: names, fast and cheap first, otherwise most first.")
+        _Order,
+        typer.Option(
+            "--sort",
+            help="id, capacity, latency, reads, writes, price or released. Fast and cheap ones first, else large ones.",
+        ),
     ] = _Order.ID,
     json: _Json = False,
 ) -> None:
@@ -99,7 +103,7 @@ def show_device(
     load: Annotated[
         bool, typer.Option("--load", help="Simulate it alone: latency of random 8 KiB requests against load.")
     ] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Page to draw that on (.html).")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Draw it on this page (.html).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the page if it is there.")] = False,
     json: _Json = False,
 ) -> None:
@@ -149,8 +153,8 @@ def show_schema(
         ),
     ],
 ) -> None:
-    """Print the JSON schema of device files of a kind, or of scenarios or workloads, by which an editor completes and
-    checks them; or that of what results say.
+    """Print a JSON schema: of device files of one kind, of scenarios, of workloads, or of the summary of a result. An
+    editor completes and checks files by it.
 
     Example: tiersim devices schema flash
     """

@@ -27,7 +27,7 @@ def explore(
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for scenarios and pages that are saved; nothing else.")
+        Path, typer.Option("--output", "-o", help="Folder for saved scenarios and pages. Nothing else is written.")
     ] = Path(),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on the loopback interface; 0: any free one.")] = 0,
     idle: Annotated[float, typer.Option(min=0.01, help="End after so many minutes without a change.")] = 60.0,

@@ -63,7 +63,7 @@ def fit(
 
     Says how far off the fit is, and which numbers the measurement cannot tell.
 
-    tiersim devices fit --job fio > fit.fio, which says how to run it, gives all that is needed.
+    --job prints a job file that measures all that a fit needs, and that says how to run it.
 
     Example: tiersim devices fit fit.json --capacity '800 GB' -o drive.toml
     """

@@ -39,7 +39,9 @@ def load(
     recorded_on: Annotated[
         str | None, typer.Option("--recorded-on", help="A scenario of the recorded hardware, to calibrate by.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the document here (.load.json).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Also write the JSON document (.load.json).")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an output that is already there.")] = False,
 ) -> None:

@@ -28,7 +28,7 @@ def pack(
         typer.Option("--slo", help="A target of every tenant, besides its own: 'p99(data read) < 5 ms'. Repeat it."),
     ] = None,
     growth: Annotated[
-        float, typer.Option("--growth", min=0, max=9, help="More load and data than now, as a share: 0.3.")
+        float, typer.Option("--growth", min=0, max=9, help="0.3: 30 % more load and data than now.")
     ] = 0.0,
     failed_drive: Annotated[
         bool, typer.Option("--failed-drive", help="Targets hold with a failed drive in each array, too.")
@@ -37,7 +37,8 @@ def pack(
         str | None, typer.Option("--on", help="Scenario that candidates differ from, as in tiersim size.")
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Change a key of every candidate: --set replay.mode=open.")
+        list[str] | None,
+        typer.Option("--set", help="Change a key of every candidate: --set replay.mode=open. Repeat it."),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write the JSON document.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the tables.")] = False,

@@ -118,9 +118,14 @@ def mysql(
 @app.command("sqlserver")
 def sqlserver(
     minutes: Annotated[int, typer.Option("--minutes", min=1, max=1439, help="How long.")] = 15,
-    max_size: Annotated[str, typer.Option("--max-size", help="Of event files; beyond, the oldest goes.")] = "1 GiB",
+    max_size: Annotated[
+        str, typer.Option("--max-size", help="Size of all event files; beyond it, the oldest is removed.")
+    ] = "1 GiB",
     folder: Annotated[
-        str, typer.Option("--folder", help="For event files, on the server, such as D:\\traces; else its LOG folder.")
+        str,
+        typer.Option(
+            "--folder", help="Folder of event files on the server, such as D:\\traces; default: its LOG folder."
+        ),
     ] = "",
     statements: Annotated[
         bool, typer.Option("--statements", help="Record statements inside batches and calls, too.")
@@ -162,7 +167,7 @@ def blktrace(
     device: Annotated[Path, typer.Argument(help="The block device, such as /dev/sdb.")],
     output: Output = None,
     minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=1440, help="How long.")] = 5,
-    max_size: Annotated[str, typer.Option("--max-size", help="End when the raw recording is as large.")] = "1 GiB",
+    max_size: Annotated[str, typer.Option("--max-size", help="End when the raw recording has this size.")] = "1 GiB",
     dry_run: DryRun = False,
     json: Json = False,
     force: Force = False,

@@ -69,7 +69,10 @@ def size(
         bool,
         typer.Option(
             "--best-value",
-            help="Choose the most throughput for the cost instead of the lowest cost. Runs every candidate.",
+            help=(
+                "Choose the most throughput for the cost instead of the lowest cost. Runs every candidate that"
+                " arithmetic does not exclude."
+            ),
         ),
     ] = False,
     runners_up: Annotated[
@@ -79,7 +82,11 @@ def size(
         ),
     ] = _RUNNERS_UP,
     exhaustive: Annotated[
-        bool, typer.Option("--exhaustive", help="Run every candidate, also those that cost more than the choice.")
+        bool,
+        typer.Option(
+            "--exhaustive",
+            help="Run every candidate that arithmetic does not exclude, also those that cost more than the choice.",
+        ),
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write the JSON document to this file (.size.json).")
@@ -89,9 +96,10 @@ def size(
 ) -> None:
     """Find the cheapest hardware that meets every target.
 
-    Also names the next cheapest candidates (runners-up), and says why each cheaper candidate fails. Repeated
-    simulations decide whether a target is met. A target that is met, but not over the whole expected range, is met
-    in doubt. If no candidate meets the targets, the exit code is 0, too: "chosen" is null in the JSON document.
+    Also names the next cheapest candidates (runners-up), and says why each cheaper candidate fails. A simulation
+    decides whether a candidate meets the targets, unless arithmetic excludes it. A target that is met, but not over the
+    whole expected range, is met in doubt. If no candidate meets the targets, the exit code is 0, too: "chosen" is null
+    in the JSON document.
 
     Example: tiersim size prod.trace --slo 'mean(transaction) < 5 ms' --candidates candidates.toml
     """

@@ -69,8 +69,8 @@ def sweep(
             min=0,
             max=1,
             help=(
-                "Skip buffer-pool sizes that hardly help. 0.01: skip a size that saves less than 1 % of the"
-                " misses of the size before."
+                "Skip buffer-pool sizes that hardly help. 0.01: skip a size whose misses are within 1 % of those of the"
+                " last smaller size that is simulated."
             ),
         ),
     ] = None,

@@ -18,7 +18,8 @@ def validate(
     traces: Annotated[
         Path | None,
         typer.Option(
-            "--traces", help="Folder with recordings that are not part of this: DiskSim's validation traces, others."
+            "--traces",
+            help="Folder with recordings that are not part of tiersim, such as DiskSim's validation traces.",
         ),
     ] = None,
     markdown: Annotated[
@@ -34,7 +35,7 @@ def validate(
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Leave out what takes long and is no founding document's: under 10 minutes.")
+        bool, typer.Option("--quick", help="Leave out slow experiments, except founding claims: under 10 minutes.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the tables.")] = False,
 ) -> None:

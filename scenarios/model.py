@@ -67,7 +67,8 @@ class HardwareModel(StrictModel):
         default=parse_bytes("64 KiB"), description="Length of a stripe unit, a multiple of 512 bytes."
     )
     controller_overhead: Nanoseconds | None = Field(
-        default=None, description="Passes before the members get their parts."
+        default=None,
+        description="Time of a command in the controller, before the drive or the members get it; left out: none.",
     )
     read_balance: ReadBalance | None = Field(
         default=None,
@@ -429,7 +430,10 @@ class ReplayModel(StrictModel):
         ),
     )
     clients: int | None = Field(
-        default=None, ge=1, le=1024, description="So many sessions in place of those that were recorded or inferred."
+        default=None,
+        ge=1,
+        le=1024,
+        description="Sessions for requests of an unknown process; in closed mode, for all requests or transactions.",
     )
     think: Nanoseconds | None = Field(
         default=None, description="Think time in place of the recorded ones; closed only."
@@ -500,8 +504,8 @@ class Scenario(StrictModel):
     placement: dict[str, str] = Field(
         default_factory=dict,
         description=(
-            'What lies on which volume: `default`, `log`, `temp` (or `tempdb`), `backup`, `extension`, `"file:NAME"`,'
-            ' `"relation:NAME"`.'
+            'What lies on which volume: `default`, `log`, `temp` (or `tempdb`), `backup`, `"file:NAME"`,'
+            ' `"relation:NAME"`; SQL Server: `extension`; InnoDB: `doublewrite`, `binary_log`.'
         ),
     )
     replay: ReplayModel = Field(default=ReplayModel(), description="How the recording is played.")

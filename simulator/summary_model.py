@@ -62,17 +62,16 @@ class VerdictSaid(_Said):
         | None
     ) = Field(
         default=None,
-        description="`innodb`: of MySQL and MariaDB, whose predictions have errors of their own; `waits`: clients "
-        "waited for the recorded storage, or may have, so the error is unknown; `flushes`: so it is where clients "
-        "mostly wait for the WAL and CPU was not recorded; `arrivals`: so it is where transactions come by the clock; "
-        "`commits`: so it is of InnoDB whose changes commit by themselves, unsampled; "
-        "`clients`: CPU and clients decide, neither recorded, so "
-        "the error is their own; `counted`: CPU is what the recorded processors were counted to do; "
-        "`contradicted`, `reads`, `parallel`, `sample`, `clock`: unknown, as transactions take another time on the "
-        "described hardware, as the model reads another number of pages than was recorded, as several processors "
-        "worked on one query, of a sample, or as the clock is coarse; `volatile buffer`: so it is of FUA writes to a "
-        "drive without power-loss protection; `unknown`: that of InnoDB in "
-        "results of older versions.",
+        description="Why the error is not that of `calibration`. Known: `innodb` (MySQL and MariaDB), "
+        "`clients` (CPU and clients decide, and neither was recorded), `counted` (CPU is what the recorded "
+        "processors were counted to do). Unknown: `waits` (clients waited for the recorded storage, or may "
+        "have), `flushes` (clients mostly wait for the WAL, and CPU was not recorded), `arrivals` "
+        "(transactions come by the clock), `commits` (changes of InnoDB commit by themselves, and sessions "
+        "were not sampled), `contradicted` (transactions take another time on the described hardware than "
+        "recorded), `reads` (the model reads another number of pages than recorded), `parallel` (several "
+        "processors worked on one query), `sample` (a part of the recording), `clock` (the recording's "
+        "clock is coarse), `volatile buffer` (FUA writes to a drive without power-loss protection), "
+        "`unknown` (InnoDB, in results of older versions).",
     )
     reach: str | None = Field(
         default=None,
@@ -172,9 +171,10 @@ class ModelErrorSaid(_Said):
 
     basis: Literal["calibrated", "extrapolated", "storage", "assumed", "clients", "counted", "innodb", "unknown"] = (
         Field(
-            description="`extrapolated`: beyond the recording; `storage`: of another kind; `assumed`: data sheets and "
-            "guesses; `clients`, `counted`: CPU and clients decide; `innodb`: of MySQL and MariaDB; "
-            "`unknown`: the same in results of older versions."
+            description="`calibrated`: the calibration passed, of transactions at least; `extrapolated`: beyond the "
+            "recording; `storage`: of another kind; `assumed`: data sheets and guesses; `clients`, `counted`: CPU and "
+            "clients decide; `innodb`: of MySQL and MariaDB; `unknown`: nobody measured such predictions "
+            "(`verdict.error` says why), so there are no `figures`."
         )
     )
     figures: dict[str, dict[str, float]] = Field(
@@ -220,7 +220,7 @@ class Summary(_Said):
         "statements: what the mode `keeps` (`clients` or `rate`), `transactions`, `transactions_done`, `counted_ns`, "
         "`recorded_connections` (the most sessions of clients that a sample shows). "
         "Clients of a closed loop start anew, up to 2 million statements, and stop when the time of the recording is "
-        "over."
+        "over; with `replay.duration` up to 40 million, and when that is over."
     )
     checkpoints: list[dict[str, Any]] = Field(
         description="Of requests: `start`, `end`, `writes`, and `basis`: what a checkpoint was recognised by. Of "

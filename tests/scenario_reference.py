@@ -15,7 +15,7 @@ _TABLES = {
     "CostsModel": ("[host.costs]", "[processors](processors.md)"),
     "EngineModel": (
         "[engine]",
-        "[statements](statements.md), [pool](pool.md), [WAL](wal.md), [SQL Server](sqlserver.md)",
+        "[statements](statements.md), [pool](pool.md), [WAL](wal.md), [SQL Server](sqlserver.md), [InnoDB](innodb.md)",
     ),
     "ReplicaModel": ("[engine.replica]", "[WAL](wal.md)"),
     "VolumeModel": (

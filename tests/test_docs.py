@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import fields
+from math import ceil
 from pathlib import Path
 from types import ModuleType
 
@@ -206,6 +207,34 @@ def _errors(
     ]
 
 
+def test_the_figures_of_innodb_are_those_of_the_accuracy_document() -> None:
+    """How far the predicted figures lie from the measured ones."""
+
+    def off(title: str, figure: str, claims: str = "") -> list[float]:
+        return [10_000 / (100 + error) - 100 for error in _errors(title, figure, claims=claims)]
+
+    accuracy = (ROOT / "docs" / "accuracy.md").read_text()
+    means, pairs = off("InnoDB of MariaDB 10.11: one", "mean"), off("InnoDB of MariaDB 10.11 from", "throughput")
+    small = off("InnoDB on an NVMe", "throughput", "mariadb .*, 10 GiB")
+    others = [one for one in off("InnoDB on an NVMe", "throughput") if one not in small]
+    reads = off("InnoDB on a SATA", "throughput", "read-only.* (2|12) GB, (32|64) clients")
+    writes, gp2 = off("InnoDB on a SATA", "throughput", "read-write"), off("InnoDB on gp2", "throughput")
+    median = re.search(r"\| median error of 46 cells \| +\| % \| 12 \| ([\d.]+) ", accuracy)
+    ebs = re.search(r"\| mean absolute error of 21 cells \| +\| % \| 7 \| ([\d.]+) ", accuracy)
+    assert median
+    assert ebs
+    said = {
+        f"mean latency {min(means):+.0f} to {max(means):+.0f} %",
+        f"{sum(abs(one) <= 25 for one in pairs)} of {len(pairs)} predictions are within 25 %",
+        (f"within {ceil(max(map(abs, others)))} %, MariaDB in a small pool {min(small):+.0f} to {max(small):+.0f} %"),
+        f"reads at the limit within {ceil(max(map(abs, reads)))} %, writes {min(writes):+.0f} to {max(writes):+.0f} %",
+        f"median {float(median[1]):.0f} %, up to {max(off('InnoDB on two drives', 'throughput')):+.0f} %",
+        f"EBS {float(ebs[1]):.0f} % in the mean; gp2 {min(gp2):+.0f} to {max(gp2):+.0f} %",
+    }
+    text = (ROOT / "docs" / "innodb.md").read_text()
+    assert not {part for part in said if part not in text}
+
+
 def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     nvme, sata = "pgbench on an NVMe", "pgbench on six SATA"
     small = _errors(nvme, "throughput") + _errors(sata, "throughput", claims="select-only")
@@ -278,7 +307,13 @@ def test_the_figures_of_the_readme_are_those_of_the_accuracy_document() -> None:
     other_latency = re.search(r"\| assumed \| other \| ([\d.]+) \.\. ([\d.]+) \|", accuracy)
     assert other_latency
     low, high = (100 * (float(end) - 1) for end in other_latency.groups())
-    said.add(f"block traces | any | mean latency: {low:+.0f}/{high:+.0f} % in the same checks")
+    said.add(f"block traces | anything else | mean latency: {low:+.0f}/{high:+.0f} % in the same checks")
+    known = [re.search(rf"\| calibrated \| {kind} \| ([\d.]+) \.\. ([\d.]+) \|", accuracy) for kind in ("mean", "tail")]
+    mean, tail = ([100 * (float(end) - 1) for end in found.groups()] for found in known if found)
+    said.add(
+        f"calibration passed | mean latency: {mean[0]:+.0f}/{mean[1]:+.0f} %; p95 and above:"
+        f" {tail[0]:+.0f}/{tail[1]:+.0f} % |"
+    )
     assert not {part for part in said if part not in text}
     assert "pairs within 25%, of 359 | % | 100 | 99.7 |" in accuracy
     assert "pairs within 25%, of 64 | % | 100 | 100 |" in accuracy  # 423 in all

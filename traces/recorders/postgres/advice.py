@@ -33,8 +33,9 @@ WISHES = (
 )
 #: How far predictions from a recording reach without a part of it (docs/reach.md).
 _NO_HOST = (
-    "the server is on another machine: what its processors did is not recorded, which tells waits from work; faster"
-    " storage than the recorded one is then predicted to within 20 to 50 %. Record on the server's machine"
+    "the server is on another machine: what its processors did is not recorded, which tells waits from work;"
+    " transactions/s on faster storage than the recorded one are then 10 to 17 % off in the median, 40 % at worst"
+    " (docs/reach.md). Record on the server's machine"
 )
 _NO_PAGES = "{}: pools more than 4 times as large as the recorded one are a guess"
 _SETTINGS = "SELECT name, setting FROM pg_settings WHERE name = ANY ('{%s}'::text[])"
