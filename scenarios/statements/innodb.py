@@ -83,6 +83,7 @@ def _innodb(sources: EngineSources, basis: dict[str, str], form: int) -> EngineS
         threads=threads,
         fsync=_uses_fsync(read, form, version),
         writer_delay_ns=NS_PER_S * max(read.variable("innodb_flush_log_at_timeout", 1), 1),
+        writer_flush_bytes=0,
     )
     is_on = read.is_on(engine.binary_log, "binary_log", "log_bin", form == MYSQL and version >= _8_0)
     binary_log = None
