@@ -206,7 +206,7 @@ def _cleaner(read: _Read, form: int, version: tuple[int, int], pool_bytes: int) 
         engine.io_capacity_max,
         "io_capacity_max",
         "innodb_io_capacity_max",
-        2 * io_capacity if modern or form == MARIADB else 2000,
+        2 * io_capacity if form == MARIADB else max(2 * io_capacity, 2000),  # ha_innodb.cc
     )
     method = read.text("innodb_flush_method").upper() or "O_DIRECT"
     flushes = "NO_FSYNC" not in method
