@@ -316,6 +316,7 @@ logs = st.builds(
     synchronous_commit=st.booleans(),
     flushed_later=st.booleans(),
     writer_delay_ns=st.integers(1, 100),
+    writer_flush_bytes=st.sampled_from((0, 512, 20_000)),
     replica=st.one_of(st.none(), st.builds(Replica, round_trip_ns=st.integers(0, 20), flush_ns=st.integers(0, 30))),
 )
 #: Of MySQL 8, whose threads flush it.

@@ -217,6 +217,38 @@ def test_wal(
     assert written(database) == (wal.inserted, wal.flushed, wal.flushes, wal.written_bytes)
 
 
+@settings(max_examples=examples(30), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 8),
+    length=pick(100, 3000, 20_000),
+    segment=pick(16384, 1 << 20),
+    think_ns=pick(20_000, 400_000),
+    delay_ns=pick(500_009, 5_000_011, 200_000_000),
+    flush_bytes=pick(0, 8192, 100_000),
+)
+@example(
+    seed=1, sessions=8, length=20_000, segment=1 << 20, think_ns=400_000, delay_ns=200_000_000, flush_bytes=100_000
+)  # only the bytes make the log writer flush
+def test_log_writer(
+    seed: int, sessions: int, length: int, segment: int, think_ns: int, delay_ns: int, flush_bytes: int
+) -> None:
+    load = statements(sessions, 12, seed, 50_000, think_ns)
+    log = Log(segment_bytes=segment, synchronous_commit=False, writer_delay_ns=delay_ns, writer_flush_bytes=flush_bytes)
+    host = {"cores": sessions, "frames": 8, "log": log}
+    database = both(host, (10, (1,), 0.0), [Demand(COMPUTE), Demand(LOG, log_bytes=length)], load, seed)
+    clock = Clock()
+    processors = Processors(clock, sessions, [1000] * sessions)
+    wal = Wal(clock, log, LOG_NS, processors)
+
+    def body(_: int, row: int) -> Process:
+        yield from processors.use(work_ns(load, row))
+        yield from wal.commit_later(length)
+
+    assert database.done_ns.tolist() == run_sessions(clock, load, body)
+    assert written(database) == (wal.inserted, wal.flushed, wal.flushes, wal.written_bytes)
+
+
 def written(database: Database) -> tuple[int, ...]:
     """What became of the log: inserted and flushed bytes, flushes, written bytes."""
     return tuple(int(database.log[0][name]) for name in ("inserted", "flushed", "flushes", "written_bytes"))

@@ -257,6 +257,24 @@ def test_so_many_sessions_write_a_page_at_once(most: int, at_once: float) -> Non
     assert took_ms == pytest.approx(int(c["single_pages"]) * 4 / at_once, rel=0.1)
 
 
+def test_a_page_that_a_session_writes_is_flushed_where_it_lies() -> None:
+    """The doublewrite file lies on another volume, which is flushed behind its own write alone."""
+    builder = PlantBuilder(1)
+    disk, volume, apart = (add_server(builder, name, 16, _MS) for name in ("disk", "log volume", "other volume"))
+    cleaner = PageCleaner(MYSQL, interval_ns=10_000 * _MS, scan_depth=0, io_capacity=1, io_capacity_max=1)
+    host = DatabaseHost(
+        8, 400, log_station=volume, log=Log(full_page_writes=False, segment_bytes=1 << 40), policy=MIDPOINT,
+        page_cleaner=cleaner, doublewrite_station=apart, page_bytes=16384,
+    )  # fmt: skip
+    relation = Relation(1000, (1000,), station=disk)
+    d = add_database(builder, host, [relation], [CHANGE], statements_of(8, 200, cpu_ns=1000))
+    plant, _, _ = run_database(builder, d, progress=goes_on())
+    singles = int(d.page_cleaner[0]["single_pages"])
+    assert singles > 300
+    assert int(plant.stations[apart]["finished"]) == pytest.approx(2 * singles, abs=16)  # the last are under way
+    assert int(plant.stations[disk]["finished"]) == pytest.approx(int(d.pages_read.sum()) + 2 * singles, abs=24)
+
+
 @pytest.mark.parametrize(("tables", "batch_pages", "least"), [(1, 16, 1), (20, 1, 1), (20, 16, 9), (20, 100, 17)])
 def test_each_data_file_of_a_batch_is_flushed_by_itself(tables: int, batch_pages: int, least: float) -> None:
     """Of 20 files 16 pages that are drawn evenly lie in 11; the last batch of a round is shorter."""

@@ -164,6 +164,17 @@ def test_without_synchronous_commit_nobody_waits_and_the_log_writer_flushes() ->
     assert database.log[0]["flushes"] == pytest.approx(1.0 / 0.2, abs=1)  # each 200 ms of the second that it took
 
 
+@pytest.mark.parametrize(("flush_bytes", "least", "most"), [(1 << 20, 38, 48), (0, 5, 8)])
+def test_the_log_writer_flushes_each_mib_before_its_time(flush_bytes: int, least: int, most: int) -> None:
+    """40 MB in a second. Each of the two segments that end is flushed once more, and so is what has come when 200 ms
+    are over.
+    """
+    log = Log(synchronous_commit=False, writer_flush_bytes=flush_bytes)
+    database, metrics, _ = run(2, 1000, cpu_ns=1_000_000, log_bytes=20_000, log=log)
+    assert int(metrics.latency_max_ns[LOG_SYNC]) <= 2
+    assert least <= int(database.log[0]["flushes"]) <= most
+
+
 def test_a_replica_confirms_after_the_flush_here() -> None:
     """It is sent what is durable here: a message there and back and its flush come on top; its flushes share, too."""
     replica = Replica(round_trip_ns=600_000, flush_ns=300_000)

@@ -339,6 +339,18 @@ def test_the_error_is_unknown_where_nobody_saw_how_long_changes_waited_for_the_l
     assert "nobody saw how long they waited for the log" in verdicts.notes([summary])[-1]
 
 
+@pytest.mark.parametrize(
+    ("version", "io_capacity", "most"),
+    [("5.7.44", None, 2000), ("8.0.36", 5000, 10_000), ("8.4.3", None, 20_000), ("8.4.3", 500, 2000)],
+)
+def test_mysqls_io_capacity_max_follows_io_capacity(version: str, io_capacity: int | None, most: int) -> None:
+    engine = EngineModel(io_capacity=io_capacity)
+    sources = EngineSources(engine, {"engine": "mysql"}, version, 16384, 1 << 30, None, 1 << 30, 0)
+    cleaner = mysql(sources, {}).page_cleaner
+    assert cleaner is not None
+    assert cleaner.io_capacity_max == most
+
+
 def test_the_redo_log_is_as_large_as_the_server_says() -> None:
     """From 8.0.30 on older variables have their defaults, 2 x 48 MiB, whatever innodb_redo_log_capacity is."""
     variables = {"innodb_log_file_size": 48 << 20, "innodb_log_files_in_group": 2, "innodb_redo_log_capacity": 64 << 20}

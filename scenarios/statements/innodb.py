@@ -83,6 +83,7 @@ def _innodb(sources: EngineSources, basis: dict[str, str], form: int) -> EngineS
         threads=threads,
         fsync=_uses_fsync(read, form, version),
         writer_delay_ns=NS_PER_S * max(read.variable("innodb_flush_log_at_timeout", 1), 1),
+        writer_flush_bytes=0,
     )
     is_on = read.is_on(engine.binary_log, "binary_log", "log_bin", form == MYSQL and version >= _8_0)
     binary_log = None
@@ -205,7 +206,7 @@ def _cleaner(read: _Read, form: int, version: tuple[int, int], pool_bytes: int) 
         engine.io_capacity_max,
         "io_capacity_max",
         "innodb_io_capacity_max",
-        2 * io_capacity if modern or form == MARIADB else 2000,
+        2 * io_capacity if form == MARIADB else max(2 * io_capacity, 2000),  # ha_innodb.cc
     )
     method = read.text("innodb_flush_method").upper() or "O_DIRECT"
     flushes = "NO_FSYNC" not in method

@@ -214,7 +214,8 @@ HOLD = record(
     "phase",  # what the request does: each station has its own numbers
     # up to where the page cache and the pool have come; the block that the log writes; the first page that a copy holds
     "position",
-    "start_bytes",  # of what the page cache reads, and where a copy is in its file
+    # of what the page cache reads, and where a copy is in its file; the page that a session has written to make room
+    "start_bytes",
     "end_bytes",
     "chain",  # next that waits for the same page of the pool
     "level",  # whose pages a copy holds; of a batch of the page cleaner: the file that it looks at next

@@ -268,6 +268,14 @@ ENGINE = (
         ("tests/test_page_cache.py::test_more_than_a_tenth_of_dirty_pages_is_written_back",),
     ),
     Fault(
+        "single-page-flush",
+        "simulator/database/buffer_pool/pool.py",
+        'volume_of(d, d.holds[slot]["start_bytes"] // d.page_bytes[0])',
+        'd.page_cleaner[0]["doublewrite_station"]',
+        "Behind a page that a session writes the volume of the doublewrite file is flushed.",
+        ("tests/test_innodb_engine.py::test_a_page_that_a_session_writes_is_flushed_where_it_lies",),
+    ),
+    Fault(
         "processes-by-lot",
         "simulator/database/sessions/processors.py",
         "return int(min((drawn & 0xFFFF) * waiting, (drawn >> 16) * waiting) >> 16)",

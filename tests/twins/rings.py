@@ -43,7 +43,8 @@ class RingPool(Pool):
         return took + self.read_ns
 
     def _own(self) -> int:
-        """Take the oldest frame out of the ring; it stays in the pool if somebody else used or changed its page."""
+        """Take the oldest frame out of the ring; it stays in the pool if somebody else used its page. (Changes have no
+        records here that a flush of the log has to precede.)
+        """
         frame = self.ring.pop(0)
-        is_used = self.sweep.counts[frame] > 1 or self.page_of[frame] in self.dirty
-        return -1 if is_used else frame
+        return -1 if self.sweep.counts[frame] > 1 else frame

@@ -26,6 +26,7 @@ class Wal:
         self.processors, self.log_io_ns, self.file = processors, log_io_ns, file
         self.inserted = self.flushed = self.flushes = self.written_bytes = 0
         self.flushing = False
+        self.awake = False  # the log writer comes when its time is over
         kept = -(-settings.most_kept_bytes // settings.segment_bytes)
         self.files = None if settings.most_kept_bytes == 0 else set(range(kept))
         self.waiting: list[Signal] = []
@@ -54,6 +55,31 @@ class Wal:
     def commit(self, length: int) -> Process:
         """Insert a commit record and wait until it is durable."""
         yield from self.flush(self.insert(length))
+
+    def commit_later(self, length: int) -> Process:
+        """Insert a commit record that the log writer makes durable, at once if enough whole blocks wait for it."""
+        self.insert(length)
+        yield self.clock.now + 1
+        block, enough = self.settings.block_bytes, self.settings.writer_flush_bytes
+        if not self.awake:
+            self._call_writer()
+        elif enough and not self.flushing and (self.inserted // block - self.flushed // block) * block >= enough:
+            self.clock.at(self.clock.now + 1, self._write_later(timed=False))
+
+    def _call_writer(self) -> None:
+        self.awake = True
+        delay = self.settings.writer_delay_ns
+        self.clock.at((self.clock.now // delay + 1) * delay, self._write_later(timed=True))
+
+    def _write_later(self, timed: bool) -> Process:
+        if timed:
+            self.awake = False
+        if self.flushed < self.inserted and not self.flushing:
+            self.flushing = True
+            yield from self._write()
+            self.flushing = False
+        if self.flushed < self.inserted and not self.awake:
+            self._call_writer()
 
     def flush(self, position: int) -> Process:
         """Wait until the log is durable up to a position."""

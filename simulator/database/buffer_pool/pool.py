@@ -34,7 +34,7 @@ from tiersim.simulator.database.buffer_pool.lazy_writer import (
     wanted_frames,
 )
 from tiersim.simulator.database.buffer_pool.page_cleaner import tell_pool, wake_cleaner
-from tiersim.simulator.database.buffer_pool.pages import clean, frame_for, is_extended, loaded, station_of
+from tiersim.simulator.database.buffer_pool.pages import clean, frame_for, is_extended, loaded, station_of, volume_of
 from tiersim.simulator.database.buffer_pool.readers import has_room, read_ahead_ns
 from tiersim.simulator.database.database_state import (
     AT_EXTENSION,
@@ -311,6 +311,7 @@ def _write_or_read(p: Plant, d: Database, slot: int, made: int) -> int:
             if d.leaving[frame] > 0:
                 old = d.leaving[frame] - 1
                 d.leaving[frame] = 0
+                hold["start_bytes"] = old * size
                 made = add_child(p, made, station_of(d, old), WRITE, old * size, size)
     if made > posted:
         hold["phase"] = _WRITING
@@ -366,7 +367,7 @@ def resume_pool(p: Plant, d: Database, slot: int, now: int) -> int:
         return _write_or_read(p, d, slot, 0)
     if phase == _WRITING and d.page_cleaner.size > 0 and d.page_cleaner[0]["flush_data"]:
         d.holds[slot]["phase"] = _SYNCING
-        return add_child(p, 0, d.page_cleaner[0]["doublewrite_station"], FLUSH, 0, 0)
+        return add_child(p, 0, volume_of(d, d.holds[slot]["start_bytes"] // d.page_bytes[0]), FLUSH, 0, 0)
     if phase in (_WRITING, _SYNCING):
         root = _root(p, slot)
         if not is_background(p, root):  # a session waits: until here for pages that had to go

@@ -8,6 +8,7 @@ stays in the pool and the ring gets another. Each session has one ring, empty un
 from tiersim.kernel import kernel
 from tiersim.simulator.database.buffer_pool.frame_lists import _push, _unlink
 from tiersim.simulator.database.database_state import VALID, Database
+from tiersim.simulator.database.wal.log import must_flush_for
 
 #: Size of a ring of a bulk read (freelist.c, GetAccessStrategy). PostgreSQL 18 adds io_combine_limit x
 #: effective_io_concurrency pages.
@@ -29,14 +30,14 @@ def choose(d: Database, session: int) -> int:
     """Take the oldest frame out of a session's ring and return it if it may be used again; -1: the pool has to give
     one.
 
-    A frame stays in the pool when somebody else used its page (a count above 1), and when its page was changed: its log
-    may not be flushed (bufmgr.c, StrategyRejectBuffer). How far the log is flushed is not compared.
+    A frame stays in the pool when somebody else used its page (a count above 1), and when its page was changed and the
+    log must be flushed before it can be written (bufmgr.c, GetVictimBuffer; freelist.c, StrategyRejectBuffer).
     """
     if d.ring_length[session] == 0 or d.ring_length[session] < d.ring_pages[d.sessions[session]["ring"]]:
         return -1
     frame = int(d.ring_newer[len(d.page_of) + session])
     leave(d, frame)
-    if d.state[frame] != VALID or d.used[frame] > 1 or d.dirty[frame]:
+    if d.state[frame] != VALID or d.used[frame] > 1 or (d.dirty[frame] and must_flush_for(d, d.page_of[frame])):
         return -1
     return frame
 

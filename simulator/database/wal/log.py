@@ -21,7 +21,8 @@ any other file. A server gives a segment's back that nobody is going to read (XL
 
 Requests: FLUSH up to a position (their offset); WRITE, so that buffers have room up to a position; AWAIT, a FLUSH that
 a synchronous replica or a binary log confirms, too; PREFETCH, which waits for nothing: the log writer's next round will
-flush it (synchronous_commit = off). The log writer's rounds are background requests of the station to itself.
+flush it (synchronous_commit = off). The log writer's rounds are background requests of the station to itself: FLUSH,
+when its time comes; PREFETCH, at once, as much is not durable (xlog.c, XLogSetAsyncXactLSN, XLogBackgroundFlush).
 
 A synchronous replica is sent what is durable here (replication/walsender.c, XLogSendPhysical), so its flush comes after
 ours. It flushes what has come, one flush at a time, each as long as the others.
@@ -82,7 +83,7 @@ class Replica:
 @dataclass(frozen=True)
 class Log:
     """Settings of the log; by default PostgreSQL's: wal_segment_size, wal_block_size, wal_buffers, full_page_writes,
-    commit_delay, commit_siblings, wal_writer_delay.
+    commit_delay, commit_siblings, wal_writer_delay, wal_writer_flush_after.
 
     ``image_bytes`` is how long the image of a page is in the log (with wal_compression shorter than a page).
     ``file_bytes`` is where the log goes round on its volume. ``most_kept_bytes`` is max_wal_size of a server that
@@ -102,6 +103,7 @@ class Log:
     flushed_later: bool = False  # a commit waits for the write alone, and the log writer flushes it
     threads: bool = False  # make it durable, no commit does: see tiersim.simulator.database.wal.log_threads
     writer_delay_ns: int = 200_000_000
+    writer_flush_bytes: int = 1 << 20  # so many whole blocks are flushed before that; 0: none are
     most_kept_bytes: int = 0
     cached: bool = True  # what is written stays in the operating system's page cache, if the tables have one
     fsync: bool = False  # it is flushed by fsync, not fdatasync: see tiersim.simulator.database.journal
@@ -215,7 +217,7 @@ def accept_log(p: Plant, d: Database, slot: int, now: int) -> int:
     hold = d.holds[slot]
     if is_background(p, slot):
         hold["phase"] = _BEGINS
-        return int((now // log["writer_delay_ns"] + 1) * log["writer_delay_ns"])
+        return _round_ns(d, request["op"], now)
     op = request["op"]
     if op in (PREFETCH, AWAIT):
         hold["phase"] = _ASKS
@@ -225,6 +227,21 @@ def accept_log(p: Plant, d: Database, slot: int, now: int) -> int:
         return _answered_ns(p, d, slot, now)
     requests.append(p, log["waiting"], slot)
     return WAIT if log["busy"] else CALL
+
+
+@kernel
+def _round_ns(d: Database, op: int, now: int) -> int:
+    """Return when the log writer begins a round that is asked for now."""
+    delay_ns = d.log[0]["writer_delay_ns"]
+    return now + PASS_ON_NS if op == PREFETCH else int((now // delay_ns + 1) * delay_ns)
+
+
+@kernel
+def _has_much(d: Database) -> bool:
+    """Tell whether the log writer does not wait for its time, though nobody flushes."""
+    log = d.log[0]
+    blocks = log["inserted"] // log["block_bytes"] - log["flushed"] // log["block_bytes"]
+    return bool(log["busy"] == 0 and 0 < log["writer_flush_bytes"] <= blocks * log["block_bytes"])
 
 
 @kernel
@@ -295,6 +312,8 @@ def finish_log(p: Plant, d: Database, slot: int) -> int:
         if log["writer_awake"] == 0:
             log["writer_awake"] = 1
             made = add_background(p, made, d.stations[AT_LOG], FLUSH, 0, 0)
+        elif _has_much(d):
+            made = add_background(p, made, d.stations[AT_LOG], PREFETCH, 0, 0)
         if p.requests[slot]["op"] == AWAIT:
             hold["phase"] = _SENT
             made = add_child(p, made, d.stations[AT_BINARY_LOG], FLUSH, 0, 0)
@@ -302,15 +321,15 @@ def finish_log(p: Plant, d: Database, slot: int) -> int:
     if hold["phase"] == _FOLLOWS:
         return made
     if is_background(p, slot):  # the log writer
-        log["writer_awake"] = 0
-        if log["flushed"] >= log["inserted"]:
+        if p.requests[slot]["op"] == FLUSH:
+            log["writer_awake"] = 0
+        if log["flushed"] >= log["inserted"] or (log["busy"] and log["writer_awake"]):
             return made
         if log["busy"]:  # whoever flushes may not come as far as this; look again
             log["writer_awake"] = 1
             return add_background(p, made, d.stations[AT_LOG], FLUSH, 0, 0)
         log["busy"] = 1
-        delay_ns = log["writer_delay_ns"]
-        log["began_ns"] = (p.requests[slot]["accepted_ns"] // delay_ns + 1) * delay_ns
+        log["began_ns"] = _round_ns(d, p.requests[slot]["op"], p.requests[slot]["accepted_ns"])
     log["target"] = log["inserted"]
     return _write(p, d, slot, made, log["began_ns"])
 
@@ -433,11 +452,8 @@ def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
     if log["written"] < log["target"]:
         return _write(p, d, slot, made, now)
     log["busy"] = 0
-    if is_background(p, slot):
-        is_left = log["flushed"] < log["inserted"]
-    else:
-        is_left = log["flushed_later"] != 0 and log["writer_awake"] == 0
-    if is_left:
+    is_left = log["flushed"] < log["inserted"] if is_background(p, slot) else log["flushed_later"] != 0
+    if is_left and log["writer_awake"] == 0:
         log["writer_awake"] = 1
         return add_background(p, made, d.stations[AT_LOG], FLUSH, 0, 0)
     return made
