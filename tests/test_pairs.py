@@ -11,12 +11,14 @@ from tests.accuracy_document import DOCUMENT
 from tests.runs import needs_jit
 from tests.test_real_postgres_matrix import cell
 from tiersim.cli.page.validation import build_validation_page
+from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.validation import interval_report, report, uncalibrated
 from tiersim.scenarios.validation.claims import Experiment
-from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
+from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, cells_of
 from tiersim.scenarios.validation.pair_figures import Pair, Predicted, pairs_of
-from tiersim.scenarios.validation.pairs import judged, others_of, predict
+from tiersim.scenarios.validation.pairs import judged, others_of, predict, results_of
 from tiersim.traces.samples import matrix, second_host, unseen
+from tiersim.units import NS_PER_S
 
 
 def named(name: str, one: Cell, load: str = "reads") -> Cell:
@@ -63,6 +65,26 @@ def test_errors_are_shares_of_what_was_measured() -> None:
 def test_cells_that_are_alike_are_no_pair() -> None:
     alike = named("alike", cell(1100))
     assert pairs_of((FREE, alike), {("alike", "free"): predicted(1000)}) == []
+
+
+def test_how_long_targets_run_is_not_asked_of_the_recorded_hardware(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That runs the recorded load, and refuses another time."""
+    (tmp_path / COUNTERS).mkdir()
+    asked_ns: list[int | None] = []
+
+    def replayed(
+        bundle: object, scenarios: Sequence[NamedScenario], *, recorded_on: NamedScenario, ranges: bool
+    ) -> list[None]:
+        asked_ns.extend(one.model.replay.duration for one in (recorded_on, *scenarios))
+        return [None] * len(scenarios)
+
+    monkeypatch.setattr("tiersim.scenarios.validation.pairs.import_trace", lambda sources, target: None)
+    monkeypatch.setattr("tiersim.scenarios.validation.pairs.Bundle", str)
+    monkeypatch.setattr("tiersim.scenarios.validation.pairs.replay_statements_all", replayed)
+    results_of(replace(SLOW, folder=tmp_path), [FREE], ranges=False, asked=["replay.duration=1800 s"])
+    assert asked_ns == [None, 1800 * NS_PER_S]
 
 
 def test_an_interval_that_holds_what_was_measured() -> None:

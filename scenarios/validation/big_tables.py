@@ -62,12 +62,11 @@ def experiment() -> Experiment:
     )
 
 
-def results_from(source: Cell, targets: Sequence[Cell], *changes: str) -> Iterator[tuple[Cell, Result]]:
-    """Yield *targets* with what is predicted of each, with *changes* of its scenario; the page cache is as large as in
-    *source*.
-    """
+def results_from(source: Cell, targets: Sequence[Cell], *asked: str) -> Iterator[tuple[Cell, Result]]:
+    """Yield *targets* with what is predicted of each as it is *asked*; the page cache is as large as in *source*."""
     cached_mb = mean(repeats_of(source)[0]["device"]["page_cache_mb"])
-    found = results_of(source, targets, ranges=False, changes=[f"engine.os_cache={cached_mb:.0f} MB", *changes])
+    changes = [f"engine.os_cache={cached_mb:.0f} MB"]
+    found = results_of(source, targets, ranges=False, changes=changes, asked=asked)
     for target in targets:
         yield target, found[target.name]
 

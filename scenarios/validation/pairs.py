@@ -57,16 +57,18 @@ def results_of(
     calibrated: bool = True,
     left_out: Sequence[str] = (),
     changes: Sequence[str] = (),
+    asked: Sequence[str] = (),
 ) -> dict[str, Result]:
     """Return the results of *targets* by name, predicted from *source*, whose hardware is described unless they are not
-    to be *calibrated*; files of its counters with names like those *left_out* are not read; *changes* of all scenarios.
+    to be *calibrated*; files of its counters with names like those *left_out* are not read; *changes* of all scenarios,
+    and what else is *asked* of the targets alone.
     """
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
         folder = Path(name)
         shutil.copytree(source.folder / COUNTERS, folder / "recorded", ignore=shutil.ignore_patterns(*left_out))
         import_trace([folder / "recorded"], folder / "recorded.trace")
         recorded_on = _scenario(folder / "source", source, source, changes) if calibrated else None
-        scenarios = [_scenario(folder / target.name, source, target, changes) for target in targets]
+        scenarios = [_scenario(folder / target.name, source, target, (*changes, *asked)) for target in targets]
         bundle = Bundle(folder / "recorded.trace")
         results = replay_statements_all(bundle, scenarios, recorded_on=recorded_on, ranges=ranges)
     return {target.name: result for target, result in zip(targets, results, strict=True)}
