@@ -150,7 +150,9 @@ def summarise_statements(
         "bottleneck": verdict.describe_busiest(metrics, stations, ran - 1, outcome.end_ns),
         "commands": int((program.executed & done).sum()),
         "throughput_per_s": rates,
-        "throughput_over_time": curve(None if load.described else load.path, assembled.database, assembled.span_ns),
+        "throughput_over_time": curve(
+            None if load.described else load.path, assembled.database, assembled.span_ns, load.span_ns
+        ),
         "throughput_shortfall_pct": judged.shortfall_pct,
         "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": _os_hit_ratio(assembled)},
         "latency_ns": figures,
@@ -516,9 +518,9 @@ def _waits_without_pauses(assembled: Assembled) -> Iterator[str]:
 _STEPS_S, _MOST_STEPS = (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600), 10
 
 
-def curve(path: Path | None, database: Database, span_ns: int) -> dict[str, Any]:
-    """Return transactions a second in each whole step of *span_ns*, of a run and of the bundle at *path*, None where
-    there is none and where no load generator logged when they ended.
+def curve(path: Path | None, database: Database, span_ns: int, recorded_ns: int) -> dict[str, Any]:
+    """Return transactions a second in each whole step of *span_ns*, of a run and of the bundle at *path*, which holds
+    no more than *recorded_ns*; None where there is none and where no load generator logged when they ended.
     """
     step_ns = NS_PER_S * next(
         (step for step in _STEPS_S if span_ns < (_MOST_STEPS + 1) * step * NS_PER_S), _STEPS_S[-1]
@@ -529,7 +531,9 @@ def curve(path: Path | None, database: Database, span_ns: int) -> dict[str, Any]
     return {
         "step_ns": step_ns,
         "transactions_per_s": _rates(done_ns, step_ns, span_ns),
-        "recorded_transactions_per_s": None if recorded is None else _rates(recorded, step_ns, span_ns),
+        "recorded_transactions_per_s": (
+            None if recorded is None else _rates(recorded, step_ns, min(span_ns, recorded_ns))
+        ),
     }
 
 
