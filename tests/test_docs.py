@@ -126,7 +126,7 @@ def test_every_key_of_a_host_and_an_engine_is_documented() -> None:
         for key in model.model_fields:
             assert f"`{key}`" in text, key
     text = (ROOT / "docs" / "statements.md").read_text()
-    for key in ("cache_state", "warmup", "since_checkpoint"):
+    for key in ("cache_state", "warmup", "duration", "since_checkpoint"):
         assert f"\n{key} = " in text, key
 
 

@@ -422,7 +422,8 @@ def test_clients_go_on_for_the_time_that_is_asked_at_the_pace_that_they_have(
     """Checkpoints by time come as often as in that time."""
     settings = ["replay.mode=closed", "engine.checkpoint_timeout=30s", "replay.since_checkpoint=29s"]
     once, long = (run(load, tmp_path, *settings, *more).summary for more in ([], ["replay.duration=100s"]))
-    assert long["replay"]["counted_ns"] == {"from": 0, "until": 100 * NS_PER_S}
+    until_ns = long["replay"]["counted_ns"]["until"]  # the last of them may pause then
+    assert 0.99 * 100 * NS_PER_S < until_ns <= 100 * NS_PER_S
     assert long["trace"]["span_ns"] == load.span_ns  # what was recorded is as long as it was
     rates = [one["throughput_per_s"]["transactions"]["value"] for one in (once, long)]
     assert rates[1] == pytest.approx(rates[0], rel=0.2)
