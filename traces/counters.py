@@ -192,6 +192,9 @@ SUBJECTS: Mapping[str, Subject] = {
     ),
 }
 
+#: Engines whose pages InnoDB holds, as a manifest's ``host`` names them.
+INNODB_ENGINES = ("mysql", "mariadb")
+
 
 def is_nested(entity: str) -> bool:
     """Say whether a query of database/user/toplevel/identifier runs inside functions: it counts in those that call

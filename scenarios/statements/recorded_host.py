@@ -37,7 +37,7 @@ from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import new_metrics
-from tiersim.traces.readers.mysql.settings import INNODB_ENGINES
+from tiersim.traces.counters import INNODB_ENGINES
 from tiersim.traces.schema import DATA_READ
 
 #: So many executions of all sessions tell how fast a load runs; of 8 sessions 10,000 each.

@@ -11,6 +11,7 @@ from math import sqrt
 import numpy as np
 
 from tiersim.scenarios.statements.statement_load import StatementLoad
+from tiersim.traces.counters import INNODB_ENGINES
 from tiersim.traces.differences import EntityChange
 
 #: Another number of pages that differs by this share, twice what a calibration allows, by fewer pages a statement, or
@@ -19,8 +20,6 @@ from tiersim.traces.differences import EntityChange
 _OFF, _NO_PAGES, _CHANCE = 0.1, 0.001, 3.0
 #: What reads most of what is left out is named, by so many.
 _NAMED = 3
-#: What reads ahead by itself, and counts that apart from the pages that were missed.
-_AHEAD_APART = ("mysql", "mariadb")
 
 
 def told_reads(load: StatementLoad) -> str | None:
@@ -50,7 +49,7 @@ def told_reads(load: StatementLoad) -> str | None:
 
 def _read_ahead(load: StatementLoad) -> float:
     """Return the pages that scans of InnoDB read ahead, which no statement is counted for."""
-    if load.manifest.host.get("engine") not in _AHEAD_APART:
+    if load.manifest.host.get("engine") not in INNODB_ENGINES:
         return 0.0
     return sum(_missed(change, "pages_read_ahead") for change in load.counters.found.of("database").values())
 

@@ -58,8 +58,8 @@ from tiersim.simulator.result import Result
 from tiersim.simulator.streams import NO_STREAMS, Streams
 from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle, Manifest
+from tiersim.traces.counters import INNODB_ENGINES
 from tiersim.traces.differences import of_log, read_counters
-from tiersim.traces.readers.mysql.settings import INNODB_ENGINES
 from tiersim.traces.statistics import texts_of_queries
 from tiersim.units import NS_PER_US, format_ns
 

@@ -31,8 +31,8 @@ from tiersim.simulator.database.sessions.processors import (
     slowdown,
 )
 from tiersim.traces.bundle import Manifest
+from tiersim.traces.counters import INNODB_ENGINES
 from tiersim.traces.differences import Differences
-from tiersim.traces.readers.mysql.settings import INNODB_ENGINES
 from tiersim.units import NS_PER_US, format_bytes
 
 #: Cores of a host of which neither scenario nor recording say anything: those of a small server.

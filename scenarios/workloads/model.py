@@ -11,7 +11,8 @@ from tiersim.errors import did_you_mean
 from tiersim.scenarios.workloads.steps import VERBS, Change, Lookup, Scan, Step, Write, verb_of
 from tiersim.simulator.popularity import Hot
 from tiersim.toml_files import Bytes, Nanoseconds, StrictModel, read_model
-from tiersim.traces.readers.mysql.settings import INNODB_ENGINES, KEPT, PAGE_CLEANER_SECOND
+from tiersim.traces.counters import INNODB_ENGINES
+from tiersim.traces.readers.mysql.settings import KEPT, PAGE_CLEANER_SECOND
 from tiersim.units import parse_bytes
 
 #: Steps that name a relation, and the key that does.

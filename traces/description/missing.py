@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.counters import INNODB_ENGINES
 from tiersim.traces.differences import Differences, EntityChange
-from tiersim.traces.readers.mysql.settings import INNODB_ENGINES
 from tiersim.traces.statistics import Table
 
 WORK_OF_QUERIES = "the work of each query"

@@ -42,9 +42,6 @@ KEPT = frozenset(_HOST) | frozenset(_OTHERS.split())
 PAGE_CLEANER_SECOND = "page_cleaner_second_us"
 _LONGEST = 100
 
-#: Engines whose pages InnoDB holds, as a manifest's ``host`` names them.
-INNODB_ENGINES = ("mysql", "mariadb")
-
 
 def engine_of(version: str) -> str:
     """Return ``mysql`` (Percona Server, too) or ``mariadb``."""
