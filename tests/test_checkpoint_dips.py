@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.real_postgres import checkpoints
+from benchmarks.real_postgres.commits import commits_of
 from benchmarks.real_postgres.counters import counted
 from benchmarks.real_postgres.dips import Span, dips, scatter, throughput
 from benchmarks.real_postgres.plan import cells, read_plan
@@ -70,6 +71,20 @@ def test_the_measurement_meets_what_it_is_for() -> None:
     assert capped.run_s > 2 * 300 + 0.9 * 300
     assert capped.settings["debug_io_direct"] == "data,wal"
     assert cells(plan)[2][1].settings["debug_io_direct"] == ""
+
+
+def test_commits_take_what_the_log_says_of_those_that_ended_in_the_run() -> None:
+    """Not how long they took to be parsed, and no other statements."""
+    lines = [
+        "1795319967.900 LOG:  duration: 90.000 ms  execute P_6: END;",
+        "1795319968.100 LOG:  duration: 0.005 ms  parse P_6: END;",
+        "1795319968.200 LOG:  duration: 1.000 ms  execute P_6: END;",
+        "1795319968.300 LOG:  duration: 50.000 ms  execute P_5: UPDATE pgbench_accounts SET abalance = 1;",
+        "1795319968.400 LOG:  duration: 4.000 ms  execute P_6: END;",
+    ]
+    found = commits_of(lines, 1795319968.0, (0.5,))
+    assert found == {"timed": 2, "mean_ms": 2.5, "quantiles_ms": {"0.5": 2.5}}
+    assert commits_of(lines, 1795319969.0, (0.5,)) is None
 
 
 def test_rounds_name_kinds(tmp_path: Path) -> None:
