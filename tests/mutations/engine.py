@@ -268,6 +268,14 @@ ENGINE = (
         ("tests/test_page_cache.py::test_more_than_a_tenth_of_dirty_pages_is_written_back",),
     ),
     Fault(
+        "pages-of-sessions-uncounted",
+        "simulator/database/buffer_pool/pool.py",
+        "d.pool_state[EVICTED_DIRTY] += 1",
+        "d.pool_state[EVICTED_DIRTY] += 0",
+        "Nobody counts the changed pages that sessions write for want of a frame.",
+        ("tests/test_background_writer.py::test_it_writes_100_pages_every_200_ms_and_no_more",),
+    ),
+    Fault(
         "single-page-flush",
         "simulator/database/buffer_pool/pool.py",
         'volume_of(d, d.holds[slot]["start_bytes"] // d.page_bytes[0])',
