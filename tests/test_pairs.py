@@ -1,8 +1,11 @@
 """Cells predicted from one another: what of that is a claim, and how pairs are drawn."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,7 @@ from tiersim.cli.page.validation import build_validation_page
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.validation import interval_report, report, uncalibrated
 from tiersim.scenarios.validation.claims import Experiment
+from tiersim.scenarios.validation.half_hour import _more
 from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, cells_of
 from tiersim.scenarios.validation.pair_figures import Pair, Predicted, pairs_of
 from tiersim.scenarios.validation.pairs import judged, others_of, predict, results_of
@@ -85,6 +89,34 @@ def test_how_long_targets_run_is_not_asked_of_the_recorded_hardware(
     monkeypatch.setattr("tiersim.scenarios.validation.pairs.replay_statements_all", replayed)
     results_of(replace(SLOW, folder=tmp_path), [FREE], ranges=False, asked=["replay.duration=1800 s"])
     assert asked_ns == [None, 1800 * NS_PER_S]
+
+
+def test_half_an_hour_tells_who_writes_pages_how_long_commits_take_and_how_often_all_stop(tmp_path: Path) -> None:
+    """Pages may be off by 15 %, or by 2 % of all; stalls as chance lets two repeats have them."""
+    counted = {f"{who}/relation/normal.writes": pages for who, pages in (
+        ("client backend", 500), ("background writer", 800), ("checkpointer", 5)
+    )}  # fmt: skip
+    for number, stalls in ((1, 20), (2, 30)):
+        measured = {"transactions": 1000, "counted": counted, "stalls": {"count": stalls}}
+        folder = tmp_path / f"tpcb-256-1000-{number}"
+        folder.mkdir()
+        (folder / "result.json").write_text(json.dumps({**measured, "commits": {"quantiles_ms": {"0.99": 2.0}}}))
+    target = replace(SLOW, name="tpcb-256-1000", folder=tmp_path / "tpcb-256-1000-1")
+    result: Any = SimpleNamespace(
+        summary={
+            "replay": {"transactions_done": 100},
+            "pages_written": {"sessions": 50, "background_writer": 60, "checkpoints": 2},
+            "latency_ns": {"commit": {"p99": {"value": 2.2e6}}},
+            "stalls": {"count": 26},
+        }
+    )
+    assert [(claim.what, claim.published, claim.verdict) for claim in _more(target, result)] == [
+        ("pages a transaction that sessions wrote", 0.5, "holds"),
+        ("pages a transaction that the background writer wrote", 0.8, "fails"),
+        ("pages a transaction that checkpoints wrote", 0.005, "holds"),
+        ("commits: p99", 2.0, "holds"),
+        ("stalls longer than 1 s", 25, "holds"),
+    ]
 
 
 def test_an_interval_that_holds_what_was_measured() -> None:

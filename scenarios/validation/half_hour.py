@@ -64,7 +64,7 @@ def _more(target: Cell, result: Result) -> Iterator[Claim]:
     least = _OF_ALL * sum(measured.values())
     for who, pages in measured.items():
         apart = max(PAGES_PCT / 100 * pages, least)
-        name = f"pages that {who.replace('_', ' ').replace('background', 'the background')} write a transaction"
+        name = f"pages a transaction that {who.replace('background_', 'the background ')} wrote"
         found = summary["pages_written"][who] / done
         yield Claim(name, "pages", pages, found, 0, within=(pages - apart, pages + apart))
     tail_ms = mean(one["commits"]["quantiles_ms"]["0.99"] for one in repeats)
