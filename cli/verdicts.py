@@ -248,8 +248,9 @@ def expected_multiples(summary: Summary) -> dict[str, tuple[float, float]]:
     if wide and rate and rate["value"]:  # which holds that error, and more
         drawn = wide["transactions_per_s"]
         kinds["throughput"] = (drawn["low"] / rate["value"], drawn["high"] / rate["value"])
-    if wide and (drawn := wide.get("transaction_mean_ns")) and kinds["mean"] is not None:
-        mean_ns = summary["latency_ns"]["transaction"]["mean"]["value"]
+    own = (summary.get("latency_ns") or {}).get("transaction")  # a tenant's latencies are of its requests
+    if wide and own and (drawn := wide.get("transaction_mean_ns")) and kinds["mean"] is not None:
+        mean_ns = own["mean"]["value"]
         kinds["transaction"] = (drawn["low"] / mean_ns, drawn["high"] / mean_ns)
     return {kind: one for kind, one in kinds.items() if one is not None}
 

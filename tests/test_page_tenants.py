@@ -11,7 +11,7 @@ from tests.page_samples import DISKS, SSDS, sample
 from tests.page_statements import statement_sample
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import page_payload
-from tiersim.cli.verdicts import carries
+from tiersim.cli.verdicts import carries, expected_multiples
 from tiersim.scenarios.tenants.transactions import as_the_statements
 from tiersim.simulator.result import Result
 
@@ -73,7 +73,11 @@ def test_tenants_of_a_run_stand_together() -> None:
 def judged(ratio: float, **replay: Any) -> Result:
     """A tenant whose statements, in their run, did the recorded 200 transactions a second."""
     run = statement_sample(DISKS)
-    ends = {"transactions_per_s": {"low": 180.0, "high": 230.0}, "transaction_mean_ns": None}
+    ends = {
+        "transactions_per_s": {"low": 180.0, "high": 230.0},
+        "transaction_mean_ns": {"low": 4e6, "high": 9e6},
+        "verdict": "determined",
+    }
     said = {"keeps": "clients", "recorded_connections": 16} | replay
     run = replace(run, summary=run.summary | {"replay": run.summary["replay"] | said, "range": ends})
     result = tenant("shop", 4.0, {"bill": 2.5})
@@ -91,6 +95,11 @@ def test_what_goes_slower_beside_others_is_judged_by_the_recorded_transactions()
     assert "90 % of the recorded transactions/s" in judged(0.9).summary["load"]["explanation"]
     by_the_clock = judged(1.0, keeps="rate", recorded_connections=1).summary  # which are too few for so many a second
     assert by_the_clock["in_doubt"] is True
+
+
+def test_a_tenant_has_no_range_of_a_mean_of_transactions() -> None:
+    """Its latencies are those of its requests, and the range is of the transactions of its run."""
+    assert list(expected_multiples(judged(1.0).summary)) == ["throughput", "mean"]
 
 
 def test_a_page_counts_transactions_where_they_are_judged(open_page: Open) -> None:

@@ -257,6 +257,9 @@ def test_a_latency_of_a_load_that_may_not_be_carried_is_in_doubt() -> None:
     assert doubts(0.93, replay={"keeps": "clients"}, throughput_shortfall_pct=0.0) == []  # these wait, and ask for less
     (doubt,) = doubts(0.3, replay={"keeps": "rate", "recorded_connections": 8, "load": 1.0})  # 1,000/s of 10 ms each
     assert doubt == "the load needs 10 sessions at a time, and the recording shows at most 8"
+    run["throughput_per_s"]["transactions"]["value"] = 250_000.0
+    (doubt,) = doubts(0.3, replay={"keeps": "rate", "recorded_connections": 8, "load": 1.0})
+    assert doubt.startswith("the load needs 2,500 sessions")
 
 
 @pytest.mark.parametrize("text", ["throughput >= 1x", "throughput >= 900/s", "mean(transaction) < 1 s"])

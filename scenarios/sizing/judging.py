@@ -20,7 +20,7 @@ from tiersim.scenarios.sizing.endurance import Endurance
 from tiersim.scenarios.sizing.subject import SizingSubject
 from tiersim.scenarios.sizing.targets import Target
 from tiersim.simulator.verdict import BEHIND_THROUGHPUT, explain_credits, part_name
-from tiersim.units import format_bytes, format_ns
+from tiersim.units import format_bytes, format_ns, format_times
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def _doubt_of_load(summary: Mapping[str, Any], counted: str) -> str:
     """Say how a load that is carried may not be."""
     if (lacking := sessions_lacking(summary)) is not None:
         needed, shown = lacking
-        return f"the load needs {needed:.3g} sessions at a time, and the recording shows at most {shown:,}"
+        return f"the load needs {format_times(needed)} sessions at a time, and the recording shows at most {shown:,}"
     found = summary["bottleneck"]
     if not go_on_as_answered(summary):
         return (
