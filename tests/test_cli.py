@@ -1145,9 +1145,10 @@ def test_what_is_piped_is_as_wide_as_it_has_to_be_and_has_no_colour(
 
 
 def test_the_recorded_hardware_is_played_as_asked_and_at_the_recorded_load() -> None:
-    given = ["replay.load = 4", "replay.seed=7", "engine.os_cache=1GiB", "host.cores=64"]
+    given = ["replay.load = 4", "replay.duration=1 h", "replay.seed=7", "engine.os_cache=1GiB", "host.cores=64"]
     found = recorded_hardware("pcie-flash", given)
     assert found is not None
-    assert (found.model.replay.load, found.model.replay.seed, found.model.host) == (1.0, 7, None)
+    replay = found.model.replay
+    assert (replay.load, replay.duration, replay.seed, found.model.host) == (1.0, None, 7, None)
     assert found.model.engine is not None
     assert found.model.engine.os_cache == 1 << 30

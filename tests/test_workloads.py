@@ -700,6 +700,7 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, was: str, wrong: 
     [
         (("replay.mode=open",), "", "replay.mode: is of recordings"),
         (("replay.load=2.0",), "", "replay.load: is of recordings"),
+        (("replay.duration=1 s",), "", "replay.duration: is of recordings"),
         (("replay.cache_state=recorded",), "", 'replay.cache_state: "recorded", but nothing was'),
         (("engine.kind=postgresql",), "", "engine.kind: 'postgresql', but"),
         ((), '"relation:acounts" = "other"', "has no such relation; did you mean 'accounts'?"),
