@@ -106,8 +106,8 @@ class NamedScenario:
         return other
 
     def counted_whole(self) -> "NamedScenario":
-        """Return the same scenario without a warm-up, which may outlast a part of a recording."""
-        rules = self.model.replay.model_copy(update={"warmup": 0})
+        """Return the same scenario for a part of a recording: without a warm-up and a time, which may outlast it."""
+        rules = self.model.replay.model_copy(update={"warmup": 0, "duration": None})
         return self.played_as(self.model.placement, rules, {})
 
     def on_recorded_host(self, cores: int) -> "NamedScenario":

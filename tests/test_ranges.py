@@ -152,11 +152,13 @@ def test_a_range_holds_the_prediction_and_names_what_makes_it_wide(load: Stateme
     assert tail["high"] == pytest.approx(4e10 / found["transactions_per_s"]["low"], rel=1e-3)
 
 
-def test_draws_of_a_part_of_a_recording_have_no_warm_up_that_may_outlast_it(load: StatementLoad, tmp_path: Any) -> None:
+def test_draws_of_a_part_of_a_recording_have_no_warm_up_and_no_time_that_may_outlast_it(
+    load: StatementLoad, tmp_path: Any
+) -> None:
     seen = set()
 
     def run(one: NamedScenario, _: StatementLoad, __: ProcessorCosts) -> Result:
-        seen.add(one.model.replay.warmup)
+        seen.add((one.model.replay.warmup, one.model.replay.duration))
         figures = {"mean": {"value": 8e6}, "p99": {"value": 4e7}}
         summary = {
             "host": {"cores": 2},
@@ -168,11 +170,11 @@ def test_draws_of_a_part_of_a_recording_have_no_warm_up_that_may_outlast_it(load
         }
         return Result(summary, NOTHING, NOTHING, NOTHING, "")
 
-    made = scenario(tmp_path, "replay.warmup=8s")
+    made = scenario(tmp_path, "replay.warmup=8s", "replay.duration=9s")
     result = run(made, load, processor())
     seen.clear()
     with_range(result, made, [load], processor(), draws_of(load, processor(), 1), run)
-    assert seen == {0}
+    assert seen == {(0, None)}
 
 
 def test_whom_the_scheduler_serves_next_is_drawn_where_its_choices_were_not_recorded(
