@@ -236,6 +236,14 @@ ENGINE = (
         ("tests/test_pool.py::test_a_scan_uses_256_kib_and_leaves_the_rest_alone",),
     ),
     Fault(
+        "ring-loses-changed-pages",
+        "simulator/database/buffer_pool/rings.py",
+        "(d.dirty[frame] and must_flush_for(d, d.page_of[frame]))",
+        "d.dirty[frame] > 0",
+        "A changed page leaves the ring though its log is durable.",
+        ("tests/test_pool.py::test_a_changed_page_leaves_the_ring_and_stays_if_its_log_is_not_durable",),
+    ),
+    Fault(
         "writer-laps",
         "simulator/database/buffer_pool/background_writer.py",
         '(laps - w["laps"]) * frames',

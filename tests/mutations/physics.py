@@ -591,4 +591,12 @@ PHYSICS = (
         "A checkpoint writes the index before its table.",
         ("tests/test_background_twins.py::test_checkpointer",),
     ),
+    Fault(
+        "destage-over-all-drives-of-jbod",
+        "devices/controller/raid_controller.py",
+        "columns = volume.count // copies - parities if striped else 1",
+        "columns = volume.count // copies - parities",
+        "A destage to one drive of several that are not striped is as long as one to all of them.",
+        ("tests/test_controllers.py::test_no_destage_is_longer_than_one_may_be_at_a_drive",),
+    ),
 )

@@ -7,6 +7,10 @@ from tests.twins.journal import FileOfOneLength
 from tests.twins.processors import Processors
 from tiersim.simulator.database.wal.log import Log
 
+#: Place of who begins to write among those that go on at the same time: slices, behind which records are inserted, end
+#: at -1.
+_BEFORE_INSERTS = -2
+
 
 class Wal:
     """The log volume takes *io_ns* for a write, and as long for a flush, and serves one at a time; the *file* may be
@@ -64,12 +68,12 @@ class Wal:
         if not self.awake:
             self._call_writer()
         elif enough and not self.flushing and (self.inserted // block - self.flushed // block) * block >= enough:
-            self.clock.at(self.clock.now + 1, self._write_later(timed=False))
+            self.clock.at(self.clock.now + 1, self._write_later(timed=False), _BEFORE_INSERTS)
 
     def _call_writer(self) -> None:
         self.awake = True
         delay = self.settings.writer_delay_ns
-        self.clock.at((self.clock.now // delay + 1) * delay, self._write_later(timed=True))
+        self.clock.at((self.clock.now // delay + 1) * delay, self._write_later(timed=True), _BEFORE_INSERTS)
 
     def _write_later(self, timed: bool) -> Process:
         if timed:
