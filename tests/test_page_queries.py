@@ -98,7 +98,7 @@ def test_a_query_keeps_its_sums(results: list[Result]) -> None:
 
 
 def test_the_client_has_its_part_of_a_mean_that_is_not_resolved() -> None:
-    found = []
+    found: list[list[float]] = []
     for result in (statement_sample(CARD), statement_sample(CARD)):
         mean = result.summary["latency_ns"]["transaction"]["mean"]
         mean |= {"low": 0.5 * mean["value"], "high": 1.5 * mean["value"]}

@@ -31,7 +31,7 @@ _WAITING_KERNEL = "the kernel's threads for the loop device wait for processors 
 #: checkpoint runs; without it in none. Eight readers and writers of one file in such a group stop in the same way: in
 #: each of 126 looks (/proc/PID/stack) one of them waits in folio_wait_writeback below try_to_free_mem_cgroup_pages, the
 #: others for the file's lock, which it has (mm/vmscan.c, shrink_folio_list: groups of cgroup v1 alone wait there).
-_STOPPED = (
+STOPPED = (
     "in 3 to 4 % of the time all sessions stand in a write, as a group of cgroup v1 that has no memory left waits for"
     " write-back: not simulated"
 )
@@ -46,7 +46,7 @@ def experiment() -> Experiment:
             claim
             for source in cells
             for target, result in results_from(source, others_of(source, cells))
-            for claim in claims_of(source, target, result)
+            for claim in (*claims_of(source, target, result), _pages_of(source, target, result))
         ]
     return Experiment(
         "big-tables",
@@ -73,7 +73,7 @@ def results_from(source: Cell, targets: Sequence[Cell], *asked: str) -> Iterator
 
 def claims_of(source: Cell, target: Cell, result: Result) -> Iterator[Claim]:
     """Compare what is predicted of a cell with the means of its repeats."""
-    name = f"{LOADS[target.load]}, from {source.cap} to {target.cap}"
+    name = _name(source, target)
     found, summary, repeats = Predicted.of(result), result.summary, repeats_of(target)
     spread = f"repeats are {100 * target.figures['spread']:.1f} % apart" if len(repeats) > 1 else ""
     yield Claim(f"{name}: transactions", "per s", target.figures["tps"], found.tps, _OFF_PCT, note=spread)
@@ -83,17 +83,30 @@ def claims_of(source: Cell, target: Cell, result: Result) -> Iterator[Claim]:
     yield tail_of(name, tail_ms, summary["latency_ns"]["transaction"]["p99"])
     logged = mean(one["counted"]["pg_stat_wal.wal_bytes"] / one["transactions"] for one in repeats)
     yield Claim(f"{name}: WAL of a transaction", "bytes", logged, summary["log"]["bytes_per_transaction"], _WAL_PCT)
-    pages = mean(one["buffers"] for repeat in repeats for one in repeat["checkpoints"] if one["buffers"])
-    over = [one for one in summary["checkpoints"] if one["end_ns"] is not None]
-    written = mean(one["written_pages"] for one in over) if over else 0.0
-    yield Claim(f"{name}: pages that a checkpoint writes", "pages", pages, written, PAGES_PCT)
     deep = 100 * (1 - mean(dip for repeat in repeats for dip in repeat["dips"]))
-    dip = mean(one["dip_pct"] for one in over) if over else 0.0
+    dip = _mean_of_checkpoints(result, "dip_pct")
     within = (deep - _DIP_POINTS, deep + _DIP_POINTS)
     note = f"outside of checkpoints the worst 5 s are {_least_outside(repeats):.0f} % below it"
     if target.iops:
-        note = f"{note}; {_STOPPED}"
+        note = f"{note}; {STOPPED}"
     yield Claim(f"{name}: dip in checkpoints below the mean", "%", deep, dip, 0, within=within, note=note)
+
+
+def _pages_of(source: Cell, target: Cell, result: Result) -> Claim:
+    """Compare how many pages a checkpoint writes."""
+    pages = mean(one["buffers"] for repeat in repeats_of(target) for one in repeat["checkpoints"] if one["buffers"])
+    what = f"{_name(source, target)}: pages that a checkpoint writes"
+    return Claim(what, "pages", pages, _mean_of_checkpoints(result, "written_pages"), PAGES_PCT)
+
+
+def _name(source: Cell, target: Cell) -> str:
+    return f"{LOADS[target.load]}, from {source.cap} to {target.cap}"
+
+
+def _mean_of_checkpoints(result: Result, figure: str) -> float:
+    """Return the mean of a figure of the checkpoints that were over; 0 where none was."""
+    over = [one[figure] for one in result.summary["checkpoints"] if one["end_ns"] is not None]
+    return mean(over) if over else 0.0
 
 
 def tail_of(name: str, measured_ms: float, figure: Mapping[str, float | None]) -> Claim:

@@ -12,7 +12,7 @@ from statistics import mean
 from typing import Any
 
 from tiersim.scenarios.statements.stalls import poisson_interval
-from tiersim.scenarios.validation.big_tables import PAGES_PCT, claims_of, results_from, tail_of
+from tiersim.scenarios.validation.big_tables import PAGES_PCT, STOPPED, claims_of, results_from, tail_of
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of, repeats_of
 from tiersim.simulator.result import Result
@@ -71,7 +71,8 @@ def _more(target: Cell, result: Result) -> Iterator[Claim]:
     yield tail_of("commits", tail_ms, summary["latency_ns"]["commit"]["p99"])
     stalls = sum(one["stalls"]["count"] for one in repeats)
     low, high = (end / len(repeats) for end in poisson_interval(stalls))
-    yield Claim("stalls longer than 1 s", "", stalls / len(repeats), summary["stalls"]["count"], 0, within=(low, high))
+    count = summary["stalls"]["count"]
+    yield Claim("stalls longer than 1 s", "", stalls / len(repeats), count, 0, within=(low, high), note=STOPPED)
 
 
 def _each(repeat: Mapping[str, Any], view: str) -> float:
