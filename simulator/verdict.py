@@ -109,11 +109,15 @@ def counted_utilisation(
 
 @dataclass(frozen=True)
 class Flow:
-    """What comes and is done by interval of the timeline, without the last, which is open."""
+    """What comes and is done by interval of the timeline, without the last, which is open.
+
+    ``begun_share``: of what comes, before a run stops that begins nothing more after its time.
+    """
 
     what: str
     arrivals: NDArray[np.int64]
     completions: NDArray[np.int64]
+    begun_share: float = 1.0
 
 
 def requests_of(metrics: Metrics) -> Flow:
@@ -161,7 +165,7 @@ def judge(
     since_ns = _begins(in_plant, since) * int(metrics.interval_ns[0])
     growing_ns = (intervals - since) * int(metrics.interval_ns[0])
     # of what runs side by side little is done before all is: then the time that all takes tells
-    sustainable = max(done / offered, growing_ns / (growing_ns + drain_ns))
+    sustainable = max(done / offered, flow.begun_share * growing_ns / (growing_ns + drain_ns))
     text = (
         f"saturated: about {sustainable:.2f} of this load can be sustained. The backlog grows from"
         f" {format_ns(since_ns)} to the end, where {int(in_plant[-1]):,} {what_comes} wait. Bottleneck:"

@@ -378,6 +378,7 @@ rate = 1500.0
     summary = run(tmp_path, text, more='duration = "3 s"')
     assert summary["verdict"]["load"] == "saturated"
     assert summary["load"]["sustainable_load"] == pytest.approx(2 / 3, rel=0.1)
+    assert summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(2000, rel=0.1)
 
 
 def test_a_full_disk_is_to_blame_not_the_pool_where_lookups_wait_for_it(tmp_path: Path) -> None:
@@ -455,7 +456,7 @@ def test_transactions_by_the_clock_arrive_when_they_are_due(tmp_path: Path, rate
     time = over_time(result, 1, with_percentiles=False, as_backlog=True)
     arrived, ended = (sum(time["by_class"]["transaction"][key]) for key in ("arrivals", "completions"))
     assert arrived == came
-    assert ended == pytest.approx(3 * min(rate, 2000), rel=0.1)
+    assert ended > 0.95 * came if rate < 2000 else ended < 0.7 * came  # of what runs side by side little ends
     assert time["outstanding"][-1] == pytest.approx(arrived - ended, rel=0.01)
 
 

@@ -251,7 +251,7 @@ def _flow(assembled: Assembled, metrics: Metrics, from_ns: int) -> Flow:
     begins, ends = _clocked(assembled)
     due_ns, done_ns = assembled.program.statements.start_ns[begins], assembled.database.done_ns[ends]
     came, done = (_by_interval(metrics, times_ns)[:-1] for times_ns in (due_ns, done_ns[done_ns > from_ns]))
-    return Flow("transactions", came, done)
+    return Flow("transactions", came, done, _begun_share(assembled))
 
 
 def _when_due(assembled: Assembled, metrics: Metrics, from_ns: int) -> Metrics:
@@ -263,6 +263,15 @@ def _when_due(assembled: Assembled, metrics: Metrics, from_ns: int) -> Metrics:
     arrivals[:, TRANSACTION] += _by_interval(metrics, due_ns[counted])
     arrivals[:, TRANSACTION] -= _by_interval(metrics, done_ns[counted & (done_ns > 0)])
     return metrics._replace(arrivals=arrivals)
+
+
+def _begun_share(assembled: Assembled) -> float:
+    """Return which share of the transactions by the clock ever began: of a pass, none that was to begin after its
+    client's time.
+    """
+    _, ends = _clocked(assembled)
+    begun = assembled.database.done_ns[ends] > 0
+    return float(begun.mean()) if begun.any() else 1.0
 
 
 def _clocked(assembled: Assembled) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -357,7 +366,8 @@ def _throughput(
     rates = {name: count / seconds[name] if seconds[name] > 0 else 0.0 for name, count in counts.items()}
     basis = "completed within the recording's time"
     if sustainable is not None:
-        rates |= {name: sustainable * rates[name] for name in ("statements", "transactions")}
+        share = sustainable / _begun_share(assembled)
+        rates |= {name: share * rates[name] for name in ("statements", "transactions")}
         basis = "the share of what comes that can be sustained"
     return {name: Figure(value=rate, low=rate, high=rate, resolved=True, basis=basis) for name, rate in rates.items()}
 
