@@ -91,7 +91,7 @@ EXPERIMENTS: dict[str, Listed] = {
     "uncalibrated": Listed(partial(uncalibrated.experiment, "uncalibrated"), is_long=True),
     "start": Listed(start.experiment, 15),
     "big-tables": Listed(big_tables.experiment, 140, is_long=True),
-    "half-hour": Listed(half_hour.experiment, 150, is_long=True),
+    "half-hour": Listed(half_hour.experiment, 144, is_long=True),
     "innodb-cells": Listed(innodb_cells.experiment, is_long=True),
     "innodb-pairs": Listed(innodb_pairs.experiment, 162, is_long=True, of_traces=True),
     "innodb-sata": Listed(innodb_sata.experiment, 55, is_long=True, of_traces=True),
