@@ -50,6 +50,7 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
     title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}{rate}"
     title += f", {format_ns(trace['quiet_ns'])} of it with hardly any" if "quiet_ns" in trace else ""
     title += f", buffer pool {format_bytes(pool)}" if pool else ""
+    title += _run_for(summaries)
     title += _sessions(summaries)
     columns = ["figure", *(summary["name"] for summary in summaries)]
     if recorded := _recorded(summaries[0], queries):
@@ -57,6 +58,13 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
     texts = [text + faster_outside(summaries, query) for query, text in _texts(summaries, queries, ids=everything)]
     notes = [*texts, *notes_of(summaries, queries)]
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
+
+
+def _run_for(summaries: Sequence[Summary]) -> str:
+    """Return for how long clients go on, where that was asked."""
+    asked_ns = dict.fromkeys(summary["replay"].get("asked_ns") for summary in summaries)
+    texts = ["as recorded" if one is None else format_ns(one) for one in asked_ns]
+    return "" if [*asked_ns] == [None] else f", run for {', '.join(texts)}"
 
 
 def _sessions(summaries: Sequence[Summary]) -> str:

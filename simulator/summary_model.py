@@ -220,7 +220,7 @@ class Summary(_Said):
         "statements: what the mode `keeps` (`clients` or `rate`), `transactions`, `transactions_done`, `counted_ns`, "
         "`recorded_connections` (the most sessions of clients that a sample shows). "
         "Clients of a closed loop start anew, up to 2 million statements, and stop when the time of the recording is "
-        "over; with `replay.duration` up to 40 million, and when that is over."
+        "over; with `replay.duration` (`asked_ns`) up to 40 million, and when that is over."
     )
     checkpoints: list[dict[str, Any]] = Field(
         description="Of requests: `start`, `end`, `writes`, and `basis`: what a checkpoint was recognised by. Of "

@@ -14,6 +14,7 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import ALONE, FRAMES, QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.made_up_devices import token_bucket
 from tiersim.cli import verdicts
+from tiersim.cli.statements import show_statements
 from tiersim.devices.catalogue import load_processor
 from tiersim.devices.host.processor import core_speed
 from tiersim.devices.station_records import RESOURCES
@@ -417,7 +418,7 @@ def test_rounds_of_a_session_are_what_it_does_once_and_look_up_rows_of_their_own
 
 
 def test_clients_go_on_for_the_time_that_is_asked_at_the_pace_that_they_have(
-    load: StatementLoad, tmp_path: Path
+    load: StatementLoad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Checkpoints by time come as often as in that time."""
     settings = ["replay.mode=closed", "engine.checkpoint_timeout=30s", "replay.since_checkpoint=29s"]
@@ -425,6 +426,9 @@ def test_clients_go_on_for_the_time_that_is_asked_at_the_pace_that_they_have(
     until_ns = long["replay"]["counted_ns"]["until"]  # the last of them may pause then
     assert 0.99 * 100 * NS_PER_S < until_ns <= 100 * NS_PER_S
     assert long["trace"]["span_ns"] == load.span_ns  # what was recorded is as long as it was
+    assert (long["replay"]["asked_ns"], "asked_ns" in once["replay"]) == (100 * NS_PER_S, False)
+    show_statements([long], everything=False)
+    assert "run for 100 s" in " ".join(capsys.readouterr().out.split())
     rates = [one["throughput_per_s"]["transactions"]["value"] for one in (once, long)]
     assert rates[1] == pytest.approx(rates[0], rel=0.2)
     assert long["throughput_shortfall_pct"] == pytest.approx(once["throughput_shortfall_pct"], abs=20)

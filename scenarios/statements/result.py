@@ -184,6 +184,7 @@ def summarise_statements(
             "transactions": program.transactions,
             "transactions_done": transactions,
             "counted_ns": {"from": from_ns, "until": until_ns},
+            **({} if (asked_ns := scenario.model.replay.duration) is None else {"asked_ns": asked_ns}),
         },
         "checkpoints": checkpoints_of(course),
         "checkpoint_impact": None if judged.verdict == "saturated" else impact_of(course),
