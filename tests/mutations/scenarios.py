@@ -828,9 +828,17 @@ SCENARIOS = (
         ("tests/test_controllers.py::test_disks_that_hold_little_are_said_to_seek_little",),
     ),
     Fault(
+        "sustained-by-what-never-began",
+        "simulator/verdict.py",
+        "flow.begun_share * growing_ns",
+        "growing_ns",
+        "What a pass never began counts as spare capacity of the hardware.",
+        ("tests/test_workloads.py::test_statements_of_a_pass_are_due_when_it_comes",),
+    ),
+    Fault(
         "sustained-by-what-ended-in-time",
         "simulator/verdict.py",
-        "max(done / offered, growing_ns / (growing_ns + drain_ns))",
+        "max(done / offered, flow.begun_share * growing_ns / (growing_ns + drain_ns))",
         "done / offered",
         "Of transactions that run side by side as few can be sustained as end in the time of the recording.",
         (
