@@ -98,7 +98,7 @@ _FIGURES = {
     "other": "other figures",
 }
 _NAMED = _FIGURES.keys() - {"other"}
-#: How what is asked for comes, by what a result says of its replay.
+#: When requests or transactions start, by the mode of the replay as a result has it.
 _PACES = {
     "open": "requests at their recorded times (open)",
     "partly-open": "requests as sessions are answered and pause (partly open)",
@@ -150,10 +150,10 @@ def sentence(summary: Summary) -> str | None:
 
 
 def incomparable(summary: Summary, baseline: Summary) -> str | None:
-    """Return why no ratio of two results means anything, as each was asked for something else; None if one may.
+    """Return why no ratio of two results means anything, as their loads differ; None if one may.
 
-    What comes by the clock has the recorded rate, and waits the longer the slower storage is; what waits for answers
-    asks slow storage for less, and waits behind no more than its sessions.
+    An open replay keeps the recorded rate: its queues grow without bound on slow storage. In a closed one clients wait
+    for answers: they ask slow storage for less, and its queues are never longer than there are clients.
     """
     if summary["trace"]["hash"] != baseline["trace"]["hash"]:
         return (
@@ -163,14 +163,14 @@ def incomparable(summary: Summary, baseline: Summary) -> str | None:
     own, other = (_pace(one) for one in (summary, baseline))
     if own is not None and other is not None and own != other:
         return (
-            f"{summary['name']} ran {own} and {baseline['name']} {other}, so a ratio would compare what was asked for"
-            " and not the storage"
+            f"{summary['name']} ran {own} and {baseline['name']} {other}, so a ratio would compare two loads and not"
+            " the storage"
         )
     return None
 
 
 def _pace(summary: Summary) -> str | None:
-    """Return how what is asked for comes; None where a result does not say."""
+    """Return when the requests or transactions of a replay start; None where a result does not say."""
     replay = summary.get("replay") or {}
     return _PACES.get(replay.get("keeps") or replay.get("played") or replay.get("mode") or "")
 

@@ -116,9 +116,9 @@ def test_intervals_decide() -> None:
         ({"level": "requests"}, "measure different things"),
         ({"replay": {"load": 2.0}}, "would compare the loads"),
         ({"replay": {"mode": "open"}}, "ran requests at their recorded times (open) and "),
-        ({"replay": {"mode": "partly-open", "played": "open"}}, "what was asked for and not the storage"),
-        ({"replay": {"mode": "closed"}}, "what was asked for and not the storage"),
-        ({"replay": {"mode": "partly-open", "keeps": "rate"}}, "what was asked for and not the storage"),
+        ({"replay": {"mode": "partly-open", "played": "open"}}, "two loads and not the storage"),
+        ({"replay": {"mode": "closed"}}, "two loads and not the storage"),
+        ({"replay": {"mode": "partly-open", "keeps": "rate"}}, "two loads and not the storage"),
         ({"verdict": {"load": "saturated", "calibration": "none"}}, "saturated"),
     ],
 )

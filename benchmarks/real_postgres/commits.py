@@ -13,9 +13,9 @@ _COMMIT = re.compile(r"^(\d+\.\d+) LOG:  duration: ([\d.]+) ms  execute \w+: (?:
 def commits_of(lines: Iterable[str], since_unix_s: float, quantiles: Iterable[float]) -> dict[str, Any] | None:
     """Return number, mean and *quantiles* of the commits that a log times from a moment on; None without any."""
     found = [match for match in map(_COMMIT.match, lines) if match and float(match[1]) >= since_unix_s]
-    took_ms = np.array([float(match[2]) for match in found])
     if not found:
         return None
+    took_ms = np.array([float(match[2]) for match in found])
     return {
         "timed": len(found),
         "mean_ms": round(float(took_ms.mean()), 4),
