@@ -202,7 +202,7 @@ def tables(measurements: Sequence[Measurement]) -> list[SectionTable]:
     are shown with.
     """
     judged = judge(measurements)
-    columns = ("measurements", "held", "half width", "score", "score of ±20 %")
+    figures = ("half width", "score", "score of ±20 %")
     return [
         SectionTable(
             f"{_percent(COVERAGE)} intervals of {len(judged)} measured figures",
@@ -212,7 +212,7 @@ def tables(measurements: Sequence[Measurement]) -> list[SectionTable]:
         ),
         SectionTable(
             "By kind of figure",
-            ("of", "experiments", *columns),
+            ("of", "experiments", "measurements", "held", "95 % interval", *figures),
             [_summed(name, some) for name, some in _groups(judged)],
             1,
         ),
@@ -224,7 +224,7 @@ def tables(measurements: Sequence[Measurement]) -> list[SectionTable]:
         ),
         SectionTable(
             "By experiment",
-            ("experiment", "basis", *columns),
+            ("experiment", "basis", "measurements", "held", *figures),
             [_of_one(name, some) for name, some in _by_experiment(judged).items()],
             2,
         ),
@@ -265,7 +265,11 @@ def _by_experiment(judged: Iterable[JudgedMeasurement]) -> dict[str, list[Judged
 
 
 def _summed(name: str, judged: Sequence[JudgedMeasurement]) -> list[str]:
-    return [name, str(len(_by_experiment(judged))), *_figures(judged)]
+    count, held, *others = _figures(judged)
+    experiments = len(_by_experiment(judged))
+    _, low, high = coverage_interval(judged, by_experiment=False)
+    interval = f"{_percent(low)} .. {_percent(high)}" if experiments > 1 else ""
+    return [name, str(experiments), count, held, interval, *others]
 
 
 def _of_one(name: str, judged: Sequence[JudgedMeasurement]) -> list[str]:
