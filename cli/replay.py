@@ -260,7 +260,6 @@ def recorded_hardware(name: str | None, settings: Iterable[str]) -> "NamedScenar
     """Return the scenario of --recorded-on, with those *settings* that apply to it, too: how the recording is played,
     and what it does not say; raises ScenarioError when it is the recording and no model.
     """
-    from tiersim.devices.measured import Measured
     from tiersim.scenarios.library import load_scenario
 
     if name is None:
@@ -269,7 +268,7 @@ def recorded_hardware(name: str | None, settings: Iterable[str]) -> "NamedScenar
     # the recorded load is what it is compared with, whatever load is asked for, and for however long
     asked = ("replay.load", "replay.duration")
     scenario = load_scenario(name, [one for one in shared if one.partition("=")[0].strip() not in asked])
-    if any(isinstance(volume.device, Measured) for volume in scenario.volumes.values()):
+    if scenario.is_recording:
         raise ScenarioError(
             f"--recorded-on {scenario.name}: that is the recording itself, which agrees with itself; give a scenario of"
             " the recorded hardware, with devices of the catalogue or your own"

@@ -90,6 +90,11 @@ class NamedScenario:
                     raise WrongKey(("volumes", behind.name, "stripe"), problem)
         self.limits = {key: self._limits(key, instance) for key, instance in model.instances.items()}
 
+    @property
+    def is_recording(self) -> bool:
+        """Whether a volume is no model but the recorded hardware itself."""
+        return any(isinstance(volume.device, Measured) for volume in self.volumes.values())
+
     def played_as(
         self, placement: Mapping[str, str], rules: ReplayModel, offsets_bytes: Mapping[str, int]
     ) -> "NamedScenario":

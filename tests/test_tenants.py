@@ -258,6 +258,7 @@ def test_shares_of_volumes_that_are_named_hold_there_alone(folder: Path) -> None
         (BOTH + "replay = { seed = 3 }\n", "replay.seed: is one for all"),
         (BOTH + 'recording2 = "x"\n', "unknown key 'recording2'; did you mean 'recording'"),
         (BOTH + 'offset = "3 B"\n', "are not a multiple of 512"),
+        (BOTH + 'recorded_on = "15k-raid10"\n', r"tenants.toml:\d+: tenants.bill.recorded_on: bill.trace has requests"),
         (BOTH.replace("tenants.bill", "tenants.'b/c'"), "the name goes into file names"),
         ("".join(f'[tenants.t{n}]\nrecording = "shop.trace"\n' for n in range(22)), "more than the 21"),
     ],
@@ -604,6 +605,28 @@ def test_one_server_alone_gives_the_bits_of_a_replay_of_its_statements(tmp_path:
         (expected,) = replay_statements_all(bundle, [scenario])
         assert bits(alone.together) == bits(expected)
         assert alone.together is alone.alone
+
+
+@needs_jit
+def test_a_server_costs_what_it_cost_on_the_hardware_that_it_was_recorded_on(tmp_path: Path) -> None:
+    """Alone it has the bits of a calibrated replay; beside an idle one it is calibrated, too, and as fast."""
+    bundle = server(tmp_path)
+    said = '[tenants.one]\nrecording = "db.trace"\nrecorded_on = "sample/start/host/recorded.toml"\n'
+    said += "replay = { load = 0.5 }\n"  # asked of pcie-flash, not of the recorded hardware
+    (alone,) = shared(tmp_path, said)
+    there, here = (tmp_path / "sample/start/host/recorded.toml", load_scenario("pcie-flash", ["replay.load=0.5"]))
+    (expected,) = replay_statements_all(bundle, [here], recorded_on=load_scenario(str(there)))
+    assert bits(alone.together) == bits(expected)
+    assert expected.summary["range"]["draws"]
+    (tmp_path / "idle").mkdir()
+    write_trace(tmp_path / "idle", 20, 1.0).rename(tmp_path / "idle.trace")
+    one = shared(tmp_path, f'{said}[tenants.idle]\nrecording = "idle.trace"\n')[0].together.summary
+    assert one["verdict"]["calibration"] == expected.summary["verdict"]["calibration"] != "none"
+    assert one["range"]["draws"] == expected.summary["range"]["draws"]
+    rates = one["shared"]["transactions_per_s"]
+    assert rates["together"] == pytest.approx(rates["alone"], rel=0.01)
+    with pytest.raises(ScenarioError, match=r"tenants.toml:3: tenants.one.recorded_on: 'recorded' is the recording"):
+        shared(tmp_path, said.replace("sample/start/host/recorded.toml", "recorded"))
 
 
 @needs_jit

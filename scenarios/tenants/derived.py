@@ -7,6 +7,7 @@ log by others of them.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.operations import FLUSH, READ
+from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.caveats import WAITS
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import PlayedRecording
 from tiersim.scenarios.statements.assembly import Assembled, Shared
+from tiersim.scenarios.statements.calibration import calibrate
+from tiersim.scenarios.statements.calibration_verdict import stamped
+from tiersim.scenarios.statements.ranges import LAWS, draws_of, with_range
+from tiersim.scenarios.statements.recorded_host import part_of
 from tiersim.scenarios.statements.replay import between_waits, load_of, replay_statements
+from tiersim.scenarios.statements.statement_load import StatementLoad
+from tiersim.scenarios.tails import with_tails
 from tiersim.simulator.database.database_state import BURSTS, CHECKPOINTER, LOG_BLOCKS, LOG_STATION, LOG_THREADS
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import Result
@@ -43,16 +51,44 @@ BY_THE_CLOCK = (
 )
 
 
+@dataclass(frozen=True)
+class Calibrated:
+    """Statements of a recording in several arrangements, of which the first is run; what they cost the processors of
+    the recorded hardware as a scenario describes it; and the result of a run there, which says how well that agrees
+    with the recording.
+    """
+
+    loads: tuple[StatementLoad, ...]
+    processor: ProcessorCosts
+    baseline: Result
+
+    @property
+    def load(self) -> StatementLoad:
+        """The arrangement that is run."""
+        return self.loads[0]
+
+    @classmethod
+    def by(cls, path: Path, recorded_on: NamedScenario) -> "Calibrated":
+        """Calibrate the bundle at *path*; raises TiersimError."""
+        seed = recorded_on.model.replay.seed
+        load = load_of(path, seed, recorded_on)
+        others = (load_of(path, seed + number, recorded_on) for number in range(1, LAWS)) if load.synthetic else ()
+        processor = calibrate(load, recorded_on)
+        return cls((load, *others), processor, replay_statements(path, recorded_on, processor=processor, load=load))
+
+
 def derive(
     path: Path,
     scenario: NamedScenario,
     target: Path,
     beside: Sequence[PlayedRecording] = (),
+    calibrated: Calibrated | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
     """Run the statements of the bundle at *path* on *scenario*: alone, or *beside* recordings of which the first is its
-    own (see :func:`replay_statements`). Write their requests to the volumes as a bundle at *target*, one file for each
-    volume. Return the result of that run. Raises TiersimError.
+    own (see :func:`replay_statements`); they cost what was *calibrated* with the scenario's seed, or else what was
+    recorded. Write their requests to the volumes as a bundle at *target*, one file for each volume. Return the result
+    of that run. Raises TiersimError.
     """
 
     def write(assembled: Assembled, metrics: Metrics) -> bool:
@@ -62,7 +98,13 @@ def derive(
             _write(target, found[own & (found["came_ns"] <= assembled.timeline_ns)], assembled, bool(beside))
         return found is not None
 
-    return replay_statements(path, scenario, tap=write, beside=beside, progress=progress)
+    if calibrated is None:
+        return replay_statements(path, scenario, tap=write, beside=beside, progress=progress)
+    load, processor = calibrated.load, calibrated.processor
+    result = replay_statements(
+        path, scenario, processor=processor, load=load, tap=write, beside=beside, progress=progress
+    )
+    return stamped([result], calibrated.baseline, load, processor)[0]
 
 
 def with_expected(
@@ -70,14 +112,28 @@ def with_expected(
     scenario: NamedScenario,
     derived: Result,
     beside: Sequence[PlayedRecording],
+    calibrated: Calibrated | None,
     progress: Callable[[int], None],
 ) -> Result:
-    """Return the result of such a run with the range of transactions/s to expect, where the recording leaves open what
-    waits were. Raises TiersimError.
+    """Return the result of such a run with the range of transactions/s to expect: of a load that was *calibrated* by
+    what its counters do not tell; else where the recording leaves open what waits were. Raises TiersimError.
     """
-    if derived.summary["verdict"].get("error") != WAITS:
+    seed, shared = scenario.model.replay.seed, Shared()
+    leaves_open = derived.summary["verdict"].get("error") == WAITS
+    if calibrated is None:
+        load = load_of(path, seed) if leaves_open else None
+        return derived if load is None else between_waits(derived, scenario, load, shared, progress, beside)
+    if leaves_open or calibrated.load.logical_reads is not None:  # draws leave out how long waits were
         return derived
-    return between_waits(derived, scenario, load_of(path, scenario.model.replay.seed), Shared(), progress, beside)
+
+    def run(scenario: NamedScenario, load: StatementLoad, costs: ProcessorCosts) -> Result:
+        return replay_statements(
+            path, scenario, processor=costs, load=load, shared=shared, goes_on=False, beside=beside
+        )
+
+    parts = [part_of(load, scenario) for load in calibrated.loads]
+    draws = draws_of(parts[0], calibrated.processor, seed)
+    return with_tails(with_range(derived, scenario, parts, calibrated.processor, draws, run))
 
 
 def _write(target: Path, rows: NDArray[Any], assembled: Assembled, beside: bool) -> None:

@@ -39,7 +39,13 @@ class TenantModel(StrictModel):
     engine: dict[str, Any] = Field(
         default_factory=dict, description="Keys of [engine] with other values; of a recording of statements."
     )
-
+    recorded_on: str | None = Field(
+        default=None,
+        description=(
+            "As --recorded-on: a scenario of the hardware that it was recorded on, by name or file (relative to this"
+            " one); costs of its statements are calibrated by it."
+        ),
+    )
     limit: Limits | None = Field(
         default=None, description="Most requests and bytes a second of this tenant: keys of [instances.NAME]."
     )
