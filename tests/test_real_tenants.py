@@ -64,7 +64,7 @@ def test_plans_are_read_and_say_how_long_checkpoints_are() -> None:
     assert read_plan(_PLANS / "short.toml").tenants == plan.tenants
 
 
-@pytest.mark.parametrize("name", ["ten_clients", "four_clients", "two_writers"])
+@pytest.mark.parametrize("name", ["ten_clients", "four_clients", "two_writers", "twelve_clients"])
 def test_rates_of_held_out_pairs_are_met(name: str) -> None:
     folder = _PLANS / "held_out" / name
     lines = compare(read_plan(folder / "plan.toml"), folder).splitlines()
@@ -95,6 +95,7 @@ def test_a_comparison_takes_the_mean_of_repeats_and_says_what_is_met(tmp_path: P
         "alone": {"transactions_per_s": 200.0},
         "together": {
             "transactions_per_s": 105.0, "mean_ms": 57.0, "per_s": per_s, "checkpoints": [{"start_s": 37.0}],
+            "expected_per_s": {"low": 90.0, "high": 110.0},
             "requests": {
                 "data read": {"mean_ms": 12.0, "p95_ms": 24.0}, "log flush": {"mean_ms": 10.5, "p95_ms": None},
             },
@@ -115,6 +116,8 @@ def test_a_comparison_takes_the_mean_of_repeats_and_says_what_is_met(tmp_path: P
     lines = compare(plan, tmp_path).splitlines()
     assert "| reader | transactions/s | 105 | 100 | 2.0 % | +5.0 % | 10 % | met |" in lines
     assert "| writer | transactions/s | 105 | 80 | 0.0 % | +31.2 % | 10 % | NOT met |" in lines
+    assert "| reader | transactions/s, range of 80 % | 90 to 110 | 100 | | | | met |" in lines
+    assert "| writer | transactions/s, range of 80 % | 90 to 110 | 80 | | | | NOT met |" in lines
     assert "| reader | read, mean, ms | 12 | 10 | 0.0 % | +20.0 % | 10 % | NOT met |" in lines
     assert "| reader | read, p95, ms | 24 | 20 | 0.0 % | +20.0 % | 25 % | met |" in lines
     assert "| writer | flush, mean, ms | 10.5 | 10 | 0.0 % | +5.0 % | 10 % | met |" in lines

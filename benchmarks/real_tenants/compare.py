@@ -34,6 +34,8 @@ def compare(plan: Plan, out: Path) -> str:
                            [alone(out, name)["transactions_per_s"]], _MEAN_PCT))  # fmt: skip
         for figure, what in (("transactions_per_s", "transactions/s"), ("mean_ms", "mean, ms")):
             lines.append(_line(name, what, said["together"][figure], [one[figure] for one in own], _MEAN_PCT))
+        if expected := said["together"].get("expected_per_s"):
+            lines.append(_expected(name, expected, [one["transactions_per_s"] for one in own]))
         for kind, of in _CLASSES.items():
             if of in said["together"]["requests"]:
                 for figure, limit in (("mean_ms", _MEAN_PCT), ("p95_ms", _P95_PCT)):
@@ -53,6 +55,13 @@ def compare(plan: Plan, out: Path) -> str:
         f"Predicted by {predicted['commit'][:12]}{', changed' if predicted['changed'] else ''}.\n\n{_HEAD}"
         + "".join(lines)
     )
+
+
+def _expected(name: str, range_per_s: Mapping[str, float], measured: Sequence[float]) -> str:
+    """Return whether the mean of what was *measured* lies in the range of 80 % that was predicted."""
+    low, high, found = range_per_s["low"], range_per_s["high"], mean(measured)
+    verdict = "met" if low <= found <= high else "NOT met"
+    return f"| {name} | transactions/s, range of 80 % | {low:,.0f} to {high:,.0f} | {found:,.0f} | | | | {verdict} |\n"
 
 
 def slowest(per_s: Sequence[float], length_s: int) -> tuple[float, int]:

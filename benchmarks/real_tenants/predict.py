@@ -39,7 +39,6 @@ description = "one device with one allowance, a core for each server with its cl
 
 [host]
 cores = 1
-clients = "elsewhere"  # nothing of the load generator is recorded
 
 [engine]
 
@@ -50,6 +49,7 @@ device = "device.toml"
 _TENANT = """\
 [tenants.{name}]
 recording = "{name}.trace"
+recorded_on = "shared.toml"
 replay = {{ mode = "closed", clients = {clients}, think = "0 s", since_checkpoint = "{since_ns} ns" }}
 
 """
@@ -101,6 +101,7 @@ def _predicted(plan: Plan, by_itself: Result, together: Result) -> dict[str, Any
             "transactions_per_s": rates["together"],
             "mean_ms": rates["together"] and 1e3 * plan.load.clients / rates["together"],  # Little: they do not think
             "requests": _requests(together),
+            "expected_per_s": (together.summary.get("range") or {}).get("transactions_per_s"),
             "per_s": _per_s(together, round(plan.run / 1e9)),
             "checkpoints": [
                 {"start_s": one["start_ns"] / 1e9, "end_s": one["end_ns"] / 1e9}
