@@ -295,6 +295,14 @@ def test_data_files_commit_the_journal_by_fsync_but_in_the_os_page_cache(os_cach
     assert bool(d.journals["commits"].any()) == commits
 
 
+@pytest.mark.parametrize("fsync", [False, True])
+def test_a_page_that_a_session_writes_commits_the_journal_by_fsync(fsync: bool) -> None:
+    cleaner = PageCleaner(MYSQL, interval_ns=10_000 * _MS, scan_depth=0, io_capacity=1, io_capacity_max=1, fsync=fsync)
+    d, _, _ = run(CHANGE, 200, sessions=8, cleaner=cleaner)
+    assert int(d.page_cleaner[0]["written_pages"]) == 0 < int(d.page_cleaner[0]["single_pages"])
+    assert bool(d.journals["commits"].any()) == fsync
+
+
 @pytest.mark.parametrize("form", [MYSQL, MARIADB])
 @pytest.mark.parametrize("frames", [1, 2, 3])
 def test_who_waits_for_a_frame_takes_that_of_a_page_that_was_written_and_stayed(frames: int, form: int) -> None:

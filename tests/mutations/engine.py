@@ -286,8 +286,8 @@ ENGINE = (
     Fault(
         "single-page-flush",
         "simulator/database/buffer_pool/pool.py",
-        'volume_of(d, d.holds[slot]["start_bytes"] // d.page_bytes[0])',
-        'd.page_cleaner[0]["doublewrite_station"]',
+        'flush_file_of(p, d, d.holds[slot]["start_bytes"] // d.page_bytes[0], now)',
+        'add_child(p, 0, d.page_cleaner[0]["doublewrite_station"], FLUSH, 0, 0)',
         "Behind a page that a session writes the volume of the doublewrite file is flushed.",
         ("tests/test_innodb_engine.py::test_a_page_that_a_session_writes_is_flushed_where_it_lies",),
     ),
