@@ -292,6 +292,14 @@ ENGINE = (
         ("tests/test_innodb_engine.py::test_a_page_that_a_session_writes_is_flushed_where_it_lies",),
     ),
     Fault(
+        "doublewrite-fsync",
+        "simulator/database/buffer_pool/data_files.py",
+        'c["doublewrite_changed_ns"] = changed_by_write(c["doublewrite_changed_ns"], now)',
+        'c["doublewrite_changed_ns"] = 0',
+        "A write to the doublewrite file changes no metadata, so that no journal is committed for it.",
+        ("tests/test_innodb_engine.py::test_the_doublewrite_file_commits_the_journal_where_it_lies_by_fsync",),
+    ),
+    Fault(
         "processes-by-lot",
         "simulator/database/sessions/processors.py",
         "return int(min((drawn & 0xFFFF) * waiting, (drawn >> 16) * waiting) >> 16)",

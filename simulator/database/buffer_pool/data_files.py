@@ -48,6 +48,16 @@ def flush_file_of(p: Plant, d: Database, page: int, now: int) -> int:
 
 
 @kernel
+def flush_doublewrite(p: Plant, d: Database, now: int) -> int:
+    """Flush the doublewrite file, which was written just now (fil_flush of the system tablespace)."""
+    c = d.page_cleaner[0]
+    c["doublewrite_changed_ns"] = changed_by_write(c["doublewrite_changed_ns"], now)
+    if c["fsync"] and d.page_cache.size == 0:
+        return add_sync(p, d, 0, c["doublewrite_station"], c["doublewrite_changed_ns"])
+    return add_child(p, 0, c["doublewrite_station"], FLUSH, 0, 0)
+
+
+@kernel
 def file_to_flush(d: Database, first: int) -> int:
     """Return the next file from *first* on that is to be flushed, whose flush begins now; the number of files if there
     is none.

@@ -23,7 +23,7 @@ from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT,
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.buffer_pool.background_writer import wake_writer
-from tiersim.simulator.database.buffer_pool.data_files import flush_file_of
+from tiersim.simulator.database.buffer_pool.data_files import flush_doublewrite, flush_file_of
 from tiersim.simulator.database.buffer_pool.gather_write import last_position
 from tiersim.simulator.database.buffer_pool.lazy_writer import (
     begin_round,
@@ -363,7 +363,7 @@ def resume_pool(p: Plant, d: Database, slot: int, now: int) -> int:
         return 0
     if phase == _DOUBLING and d.page_cleaner[0]["flush_doublewrite"]:
         d.holds[slot]["phase"] = _DOUBLED
-        return add_child(p, 0, d.page_cleaner[0]["doublewrite_station"], FLUSH, 0, 0)
+        return flush_doublewrite(p, d, now)
     if phase in (_LOGGING, _DOUBLING, _DOUBLED):
         return _write_or_read(p, d, slot, 0)
     if phase == _WRITING and d.page_cleaner.size > 0 and d.page_cleaner[0]["flush_data"]:
