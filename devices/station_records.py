@@ -235,6 +235,7 @@ FLASH_ROW = _record(
     "dies",  # of all channels
     "reads",  # index into the pool: sensing times, equally likely
     "read_kinds",  # how many of them there are
+    "patch_ns",  # their mean: a unit that is written in part may lie on any page
     "program_ns",
     "program_units",  # that one program writes
     "suspend_ns",  # a read waits for a program no longer than this

@@ -334,6 +334,14 @@ def test_requests_that_follow_each_other_fill_units_together(length: int, step: 
 
 
 @pytest.mark.kernels
+def test_a_request_that_is_too_short_to_share_a_unit_shares_none_with_the_one_behind_it() -> None:
+    """8 and 64 KiB in turn, each where the one before it ended: a unit each, although 72 KiB would fit one."""
+    lengths = np.tile([1 << 13, 1 << 16], 600)
+    fed = commands(np.zeros(1200), 0, WRITE, np.cumsum(lengths) - lengths, lengths)
+    assert run_volume(small_gp2(), fed, 0.0).outcome.end_ns == pytest.approx(4 * S, rel=0.01)
+
+
+@pytest.mark.kernels
 @pytest.mark.parametrize(("counted", "refills"), [(True, [0, 1, 2, 3]), (False, [0, 0, 0, 1])])
 def test_a_flush_with_a_time_of_its_own_takes_an_allowance_unless_flushes_are_free(
     counted: bool, refills: list[int]

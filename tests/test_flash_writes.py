@@ -68,6 +68,8 @@ def test_a_unit_that_is_written_in_part_is_read_before() -> None:
     assert part - whole == drive.read[0] - link_ns(drive, 4096) + link_ns(drive, 512)
     over_the_border = latencies(drive, [0], WRITE, 4096 - 512, 1024)[0]
     assert over_the_border > 2 * (drive.read[0] + drive.program)
+    pages = one_die(buffer=0, read=(20_000, 50_000, 110_000))  # what is read may lie on any of them
+    assert latencies(pages, [0], WRITE, 0, 512)[0] - part == 60_000 - drive.read[0]
 
 
 def test_writes_end_in_the_buffer_until_it_is_full_then_at_program_speed() -> None:

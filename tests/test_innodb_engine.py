@@ -275,6 +275,24 @@ def test_a_page_that_a_session_writes_is_flushed_where_it_lies() -> None:
     assert int(plant.stations[disk]["finished"]) == pytest.approx(int(d.pages_read.sum()) + 2 * singles, abs=24)
 
 
+@pytest.mark.parametrize("fsync", [False, True])
+@pytest.mark.parametrize("scan_depth", [0, 200])  # sessions write pages, or cleaners do
+def test_the_doublewrite_file_commits_the_journal_where_it_lies_by_fsync(scan_depth: int, fsync: bool) -> None:
+    builder = PlantBuilder(1)
+    disk, volume, apart = (add_server(builder, name, 16, _MS) for name in ("disk", "log volume", "other volume"))
+    cleaner = PageCleaner(MYSQL, interval_ns=50 * _MS, scan_depth=scan_depth, io_capacity=1, fsync=fsync)
+    host = DatabaseHost(
+        8, 400, log_station=volume, log=Log(full_page_writes=False, segment_bytes=1 << 40), policy=MIDPOINT,
+        page_cleaner=cleaner, doublewrite_station=apart, page_bytes=16384,
+    )  # fmt: skip
+    relation = Relation(1000, (1000,), station=disk)
+    d = add_database(builder, host, [relation], [CHANGE], statements_of(8, 200, cpu_ns=1000))
+    run_database(builder, d, progress=goes_on())
+    c = d.page_cleaner[0]
+    assert int(c["written_pages"] if scan_depth else c["single_pages"]) > 300
+    assert bool((d.journals["commits"][d.journals["volume"] == apart] > 10).any()) == fsync
+
+
 @pytest.mark.parametrize(("tables", "batch_pages", "least"), [(1, 16, 1), (20, 1, 1), (20, 16, 9), (20, 100, 17)])
 def test_each_data_file_of_a_batch_is_flushed_by_itself(tables: int, batch_pages: int, least: float) -> None:
     """Of 20 files 16 pages that are drawn evenly lie in 11; the last batch of a round is shorter."""
@@ -293,6 +311,14 @@ def test_data_files_commit_the_journal_by_fsync_but_in_the_os_page_cache(os_cach
     d, _, _ = run(CHANGE, 200, sessions=8, cleaner=cleaner, os_cache_pages=os_cache_pages)
     assert int(d.page_cleaner[0]["file_flushes"]) > 0
     assert bool(d.journals["commits"].any()) == commits
+
+
+@pytest.mark.parametrize("fsync", [False, True])
+def test_a_page_that_a_session_writes_commits_the_journal_by_fsync(fsync: bool) -> None:
+    cleaner = PageCleaner(MYSQL, interval_ns=10_000 * _MS, scan_depth=0, io_capacity=1, io_capacity_max=1, fsync=fsync)
+    d, _, _ = run(CHANGE, 200, sessions=8, cleaner=cleaner)
+    assert int(d.page_cleaner[0]["written_pages"]) == 0 < int(d.page_cleaner[0]["single_pages"])
+    assert bool(d.journals["commits"].any()) == fsync
 
 
 @pytest.mark.parametrize("form", [MYSQL, MARIADB])

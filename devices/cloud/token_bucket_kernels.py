@@ -103,7 +103,9 @@ def _note_run(p: Plant, bucket: int, slot: int) -> None:
     """Remember what the next request may follow."""
     b = p.buckets[bucket]
     request = p.requests[slot]
-    b["run_bytes"] = data_bytes(p, slot) + (b["run_bytes"] if _follows(p, bucket, slot) else 0)
+    before = b["run_bytes"] if _follows(p, bucket, slot) else 0
+    # one that is too short to share a unit leaves nothing of its own to those behind it
+    b["run_bytes"] = before + data_bytes(p, slot) if request["length_bytes"] >= b["merged_bytes"] else 0
     b["run_op"] = request["op"]
     b["run_end_bytes"] = request["offset_bytes"] + request["length_bytes"]
 

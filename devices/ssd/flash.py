@@ -556,6 +556,7 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         dies=drive.dies,
         reads=builder.table(drive.read),
         read_kinds=len(drive.read),
+        patch_ns=round(drive.read_mean_ns),
         suspend_ns=NEVER if drive.suspend is None else drive.suspend,
         static=int(drive.allocation == "static"),
         copies_q16=round((amplification - 1) * 2**16),

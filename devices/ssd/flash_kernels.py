@@ -583,11 +583,10 @@ def program(p: Plant, station: int, flash: int, now: int, die: int) -> int:
     f = p.flashes[flash]
     units = f["filled_units"]
     program_free = f["program_free"] + die
-    read = p.pool[f["reads"]]
     start = max(f["filled_ns"], p.pool[program_free], p.pool[f["read_free"] + die])
     soon = start <= now + f["program_ns"]
     calendar = f["calendars"] + die % f["channels"] * ENTRIES
-    ready = start + f["patched_units"] * read
+    ready = start + f["patched_units"] * f["patch_ns"]
     length_ns = units * f["unit_channel_ns"]
     spare = promised = 0
     if soon:

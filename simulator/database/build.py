@@ -599,7 +599,7 @@ def _journals(builder: PlantBuilder, host: DatabaseHost, data_volumes: set[int])
     if isinstance(host.log, Log) and host.log.fsync:
         volumes.add(host.log_station)
     if host.page_cleaner is not None and host.page_cleaner.fsync:
-        volumes |= data_volumes
+        volumes |= data_volumes | ({host.doublewrite_station} if host.page_cleaner.flush_doublewrite else set())
     rows = np.zeros(len(volumes), JOURNAL_ROW)
     journal_of = np.zeros(max(volumes, default=-1) + 1, np.uint32)
     for row, volume in enumerate(sorted(volumes)):

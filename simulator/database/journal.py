@@ -8,8 +8,8 @@ file that grows is changed by each write.
 
 A commit (fs/jbd2/commit.c) writes a descriptor and the block of the inode, and then, behind a flush, its last block,
 which is flushed, too. There is one at a time; what has changed meanwhile goes with the next one. Not simulated: blocks
-of bitmaps, that what is in the journal is written to its place, half a minute later, commits of data files in the
-operating system's page cache, and that of the doublewrite file.
+of bitmaps, that what is in the journal is written to its place, half a minute later, and commits of data files in the
+operating system's page cache.
 
 Nothing was fitted to what fsync takes. From the rates at which one job writes 16 KiB and calls fdatasync, this says
 that of fsync (fio of mdcallag/mytools, ext4; ticks are not known): with ticks of 1 ms within 3 % on four drives, 17 %

@@ -286,10 +286,18 @@ ENGINE = (
     Fault(
         "single-page-flush",
         "simulator/database/buffer_pool/pool.py",
-        'volume_of(d, d.holds[slot]["start_bytes"] // d.page_bytes[0])',
-        'd.page_cleaner[0]["doublewrite_station"]',
+        'flush_file_of(p, d, d.holds[slot]["start_bytes"] // d.page_bytes[0], now)',
+        'add_child(p, 0, d.page_cleaner[0]["doublewrite_station"], FLUSH, 0, 0)',
         "Behind a page that a session writes the volume of the doublewrite file is flushed.",
         ("tests/test_innodb_engine.py::test_a_page_that_a_session_writes_is_flushed_where_it_lies",),
+    ),
+    Fault(
+        "doublewrite-fsync",
+        "simulator/database/buffer_pool/data_files.py",
+        'c["doublewrite_changed_ns"] = changed_by_write(c["doublewrite_changed_ns"], now)',
+        'c["doublewrite_changed_ns"] = 0',
+        "A write to the doublewrite file changes no metadata, so that no journal is committed for it.",
+        ("tests/test_innodb_engine.py::test_the_doublewrite_file_commits_the_journal_where_it_lies_by_fsync",),
     ),
     Fault(
         "processes-by-lot",

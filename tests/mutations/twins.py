@@ -867,7 +867,7 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "devices/ssd/flash_kernels.py",
-            'start + f["patched_units"] * read',
+            'start + f["patched_units"] * f["patch_ns"]',
             "start",
             "A unit that is written in part is not read first.",
         ),

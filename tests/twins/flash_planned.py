@@ -254,7 +254,7 @@ class Planned(Twin):
         die, channel, count = self.dies[number], self.channels[number % self.drive.channels], len(self.gathered)
         came = max(at for at, _ in self.gathered)
         start = max(came, asked, die.program_free, die.read_free)
-        ready = start + sum(is_part for _, is_part in self.gathered) * self.drive.read[0]
+        ready = start + sum(is_part for _, is_part in self.gathered) * round(self.drive.read_mean_ns)
         soon = start <= now + self.took
         spare, overtaken = 0, None
         if soon:

@@ -123,7 +123,9 @@ class Bucket(Twin):
         for allowance, cost in self._costs(slot, way):
             allowance.pay(cost)
         asked = self.asked(slot)
-        self.run = asked.op, asked.end, self._length(slot) + (self.run[2] if self._follows(slot) else 0)
+        before = self.run[2] if self._follows(slot) else 0
+        is_long = asked.length >= (self.volume.merged_from or 0)
+        self.run = asked.op, asked.end, before + self._length(slot) if is_long else 0
         self.queues[way].popleft()
         flush = self.volume.flush if asked.op == FLUSH else None
         return slot, now + (flush or self.volume.latency), NEVER

@@ -43,7 +43,7 @@ from tiersim.simulator.database.buffer_pool.adaptive_flushing import (
     wanted_pages,
     works_on_list,
 )
-from tiersim.simulator.database.buffer_pool.data_files import file_to_flush, note_written
+from tiersim.simulator.database.buffer_pool.data_files import file_to_flush, flush_doublewrite, note_written
 from tiersim.simulator.database.buffer_pool.flush_list import (
     BATCH_FIRST,
     BATCH_PAGES,
@@ -123,6 +123,7 @@ PAGE_CLEANER_ROW = record(
     "waiting",  # queue of sessions that wait for room in the log
     *settings_of(PageCleaner),
     "doublewrite_station",  # it lies where that volume begins
+    "doublewrite_changed_ns",  # when its metadata changed
     "low_percent",  # of changed pages, in thousandths of a per cent
     "most_percent",
     "armed",
@@ -515,7 +516,7 @@ def resume_cleaner(p: Plant, d: Database, slot: int, now: int) -> int:
         return _write_twice(p, d, slot, 0)
     if phase == _DOUBLING and c["flush_doublewrite"]:
         hold["phase"] = _DOUBLED
-        return add_child(p, 0, c["doublewrite_station"], FLUSH, 0, 0)
+        return flush_doublewrite(p, d, now)
     if phase in (_DOUBLING, _DOUBLED):
         return _write_pages(p, d, slot, 0)
     if phase == _WRITING and c["flush_data"]:

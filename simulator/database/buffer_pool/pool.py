@@ -23,6 +23,7 @@ from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT,
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.buffer_pool.background_writer import wake_writer
+from tiersim.simulator.database.buffer_pool.data_files import flush_doublewrite, flush_file_of
 from tiersim.simulator.database.buffer_pool.gather_write import last_position
 from tiersim.simulator.database.buffer_pool.lazy_writer import (
     begin_round,
@@ -34,7 +35,7 @@ from tiersim.simulator.database.buffer_pool.lazy_writer import (
     wanted_frames,
 )
 from tiersim.simulator.database.buffer_pool.page_cleaner import tell_pool, wake_cleaner
-from tiersim.simulator.database.buffer_pool.pages import clean, frame_for, is_extended, loaded, station_of, volume_of
+from tiersim.simulator.database.buffer_pool.pages import clean, frame_for, is_extended, loaded, station_of
 from tiersim.simulator.database.buffer_pool.readers import has_room, read_ahead_ns
 from tiersim.simulator.database.database_state import (
     AT_EXTENSION,
@@ -362,12 +363,12 @@ def resume_pool(p: Plant, d: Database, slot: int, now: int) -> int:
         return 0
     if phase == _DOUBLING and d.page_cleaner[0]["flush_doublewrite"]:
         d.holds[slot]["phase"] = _DOUBLED
-        return add_child(p, 0, d.page_cleaner[0]["doublewrite_station"], FLUSH, 0, 0)
+        return flush_doublewrite(p, d, now)
     if phase in (_LOGGING, _DOUBLING, _DOUBLED):
         return _write_or_read(p, d, slot, 0)
     if phase == _WRITING and d.page_cleaner.size > 0 and d.page_cleaner[0]["flush_data"]:
         d.holds[slot]["phase"] = _SYNCING
-        return add_child(p, 0, volume_of(d, d.holds[slot]["start_bytes"] // d.page_bytes[0]), FLUSH, 0, 0)
+        return flush_file_of(p, d, d.holds[slot]["start_bytes"] // d.page_bytes[0], now)
     if phase in (_WRITING, _SYNCING):
         root = _root(p, slot)
         if not is_background(p, root):  # a session waits: until here for pages that had to go
