@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from tiersim.cli import terminal
+from tiersim.cli.options import Json
 from tiersim.units import format_bytes
 
 _SAID = {
@@ -19,7 +20,7 @@ _SAID = {
 
 def check(
     paths: Annotated[list[Path], typer.Argument(help="Trace bundles, results and sweeps: .trace, .result, .sweep.")],
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
+    json: Json = False,
 ) -> None:
     """Check that traces, results and sweeps are intact: no file is changed, missing or added.
 

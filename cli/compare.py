@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal, verdicts
+from tiersim.cli.options import Json
 from tiersim.cli.time_by_part import spent_ns
 from tiersim.errors import did_you_mean
 from tiersim.simulator.categories import CATEGORIES
@@ -27,7 +28,7 @@ def compare(
         Path | None,
         typer.Option(help="A recording of the same load on the real hardware, or a table: class,statistic,value,unit."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
+    json: Json = False,
 ) -> None:
     """Compare results side by side: latencies, ratios, verdicts.
 

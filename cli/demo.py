@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiersim.cli import terminal
+from tiersim.cli.options import Force
 from tiersim.cli.page import write_page
 from tiersim.cli.replay import run_all, show
 from tiersim.cli.resources import compile_if_cold
@@ -30,7 +31,7 @@ def demo(
         "demo"
     ),
     everything: Annotated[bool, typer.Option("--all", help="Print every row and every note.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a demo that is already there.")] = False,
+    force: Force = False,
 ) -> None:
     """Replay three recordings of PostgreSQL on a 15K RAID 10, a SAS SSD RAID 10 and a PCIe flash card.
 

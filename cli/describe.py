@@ -9,6 +9,7 @@ import typer
 from tiersim.cli import terminal
 from tiersim.cli.counted_tables import show_counted
 from tiersim.cli.import_trace import open_trace
+from tiersim.cli.options import Force, Json
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target, whole_file
 from tiersim.units import format_bytes, format_ns, format_per_s, format_times
@@ -31,11 +32,11 @@ def describe(
         ),
     ],
     everything: Annotated[bool, typer.Option("--all", help="Print every table and every note.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
+    json: Json = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write a page with pictures, such as prod.html.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a page that is already there.")] = False,
+    force: Force = False,
 ) -> None:
     """Show what a recording contains, and what it lacks for a good prediction.
 

@@ -9,6 +9,7 @@ import typer
 
 from tiersim.cli import fit, terminal
 from tiersim.cli.import_trace import open_trace
+from tiersim.cli.options import Force, Json
 from tiersim.units import format_bytes, format_ns
 
 app = typer.Typer(
@@ -37,7 +38,6 @@ _KEYS = {
     _Order.PRICE: "price",
     _Order.RELEASED: "released",
 }
-_Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")]
 
 
 @app.command("list")
@@ -59,7 +59,7 @@ def list_devices(
             help="id, capacity, latency, reads, writes, price or released. Fast and cheap ones first, else large ones.",
         ),
     ] = _Order.ID,
-    json: _Json = False,
+    json: Json = False,
 ) -> None:
     """List the devices of the catalogue.
 
@@ -104,8 +104,8 @@ def show_device(
         bool, typer.Option("--load", help="Simulate it alone: latency of random 8 KiB requests against load.")
     ] = False,
     plot: Annotated[Path | None, typer.Option("--plot", help="Draw it on this page (.html).")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the page if it is there.")] = False,
-    json: _Json = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
     """Show every number of a device with its source, and how it behaves under load.
 
@@ -175,7 +175,7 @@ def import_device(
         Path, typer.Argument(help="DiskSim's parameters: a .parv or .diskspecs file, the others beside it.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Device file to write (.toml).")],
-    force: Annotated[bool, typer.Option("--force", help="Replace the output if it is there.")] = False,
+    force: Force = False,
 ) -> None:
     """Make a device file of the parameters of a drive that was characterised for DiskSim.
 
@@ -215,8 +215,8 @@ def demerit(
         Path | None,
         typer.Option("--requests", help="Write each request's measured and simulated time to this file (.csv)."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file of requests if it is there.")] = False,
-    json: _Json = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
     """Score a device against measured response times: replay the trace on it and compare the distributions.
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal, verdicts
+from tiersim.cli.options import Json
 from tiersim.cli.tenants import note_of_parts
 from tiersim.simulator.categories import WAIT_NAMES
 from tiersim.units import format_ns, format_times
@@ -24,7 +25,7 @@ def explain(
             help="Explain one query (its id, as replay --all prints it), or commit. Default: transactions, or requests."
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
+    json: Json = False,
 ) -> None:
     """Explain a latency: where its time goes, what bounds it, what would shorten it, and what to measure.
 

@@ -9,6 +9,7 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace
+from tiersim.cli.options import Force, Json
 from tiersim.cli.resources import compile_if_cold
 from tiersim.errors import ScenarioError, TraceError, did_you_mean
 from tiersim.files import check_target, whole_file
@@ -56,8 +57,8 @@ def fit(
     job: Annotated[
         str, typer.Option("--job", help="Print the job file that measures what a fit needs: fio or diskspd.")
     ] = "",
-    force: Annotated[bool, typer.Option("--force", help="Replace the output if it is there.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the tables.")] = False,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
     """Fit a flash drive to what was measured of it, and write a device file.
 

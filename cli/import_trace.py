@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiersim.cli import terminal
+from tiersim.cli.options import Force, Json
 from tiersim.cli.resources import compile_if_cold
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.files import check_target
@@ -39,8 +40,8 @@ def import_trace(
             help="Keep the literals in query texts, which can be customers' data. Default: ? replaces them.",
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a bundle that is already there.")] = False,
+    json: Json = False,
+    force: Force = False,
 ) -> None:
     r"""Import recorded files into a trace bundle. Prints what was found, dropped and inferred.
 

@@ -7,6 +7,7 @@ import typer
 
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_subject
+from tiersim.cli.options import Force, Json, RecordedOn, Settings
 from tiersim.files import check_target
 from tiersim.scenarios.load_steps import whole_loads
 from tiersim.units import format_per_s
@@ -33,17 +34,13 @@ def load(
         list[str] | None,
         typer.Option("--slo", help="What a load has to meet to be sustained: 'mean(query) < 20 ms'. Repeat it."),
     ] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Change a key of the scenario: --set replay.mode=open. Repeat it.")
-    ] = None,
-    recorded_on: Annotated[
-        str | None, typer.Option("--recorded-on", help="A scenario of the recorded hardware, to calibrate by.")
-    ] = None,
+    settings: Settings = None,
+    recorded_on: RecordedOn = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write the JSON document (.load.json).")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an output that is already there.")] = False,
+    json: Json = False,
+    force: Force = False,
 ) -> None:
     """Run a trace at 0.25 to 4 times its load. Find the knee, the largest sustained load, and what limits it.
 

@@ -8,6 +8,7 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace
+from tiersim.cli.options import Force, Json
 from tiersim.files import check_target
 from tiersim.units import format_bytes
 
@@ -65,8 +66,8 @@ def mrc(
         Path | None, typer.Option("--output", "-o", help="Also write the curve, such as prod.mrc.json.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every note.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is already there.")] = False,
+    json: Json = False,
+    force: Force = False,
 ) -> None:
     """Show the miss ratio of a cache at each size: the share of page references that miss.
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tiersim.cli import terminal
+from tiersim.cli.options import Force, Json, Settings
 from tiersim.cli.size import candidates_of
 from tiersim.cli.tenants import open_recordings
 from tiersim.cli.verdicts import caveats
@@ -36,13 +37,10 @@ def pack(
     on: Annotated[
         str | None, typer.Option("--on", help="Scenario that candidates differ from, as in tiersim size.")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Change a key of every candidate: --set replay.mode=open. Repeat it."),
-    ] = None,
+    settings: Settings = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write the JSON document.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the tables.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an output that is already there.")] = False,
+    json: Json = False,
+    force: Force = False,
 ) -> None:
     """Find the cheapest arrays that carry several databases and meet each one's targets.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiersim.cli import terminal
+from tiersim.cli.options import Force, Json
 from tiersim.errors import TraceError
 from tiersim.units import format_ns, parse_bytes
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Record a server or a device while it works, into a trace bundle.", no_args_is_help=True)
 
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="The bundle, NAME.trace.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace a bundle that is already there.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Record nothing; print the commands to run by hand.")]
 _NOT_IN_LINES = "is not in the printed lines, for it may hold a password"
 

@@ -11,6 +11,7 @@ import typer
 
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace, workload_of
+from tiersim.cli.options import Force, Json, RecordedOn, Settings
 from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.run_rows import rows_of_rates
 from tiersim.cli.statements import show_statements
@@ -70,17 +71,8 @@ def replay(
             ),
         ),
     ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Change a key of every scenario: --set engine.buffer_pool=4GiB. Repeat it."),
-    ] = None,
-    recorded_on: Annotated[
-        str | None,
-        typer.Option(
-            "--recorded-on",
-            help="Calibrate: a scenario of the recorded hardware, simulated and compared with the recording.",
-        ),
-    ] = None,
+    settings: Settings = None,
+    recorded_on: RecordedOn = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(),
     requests: Annotated[
         bool, typer.Option("--requests", help="Also store the completion time of each block request.")
@@ -96,8 +88,8 @@ def replay(
         ),
     ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Print every row and every note.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace results that are already there.")] = False,
+    json: Json = False,
+    force: Force = False,
 ) -> None:
     """Predict how a recorded load runs on other hardware. Writes one result for each scenario.
 

@@ -7,6 +7,7 @@ import typer
 
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_subject
+from tiersim.cli.options import Force, Json, RecordedOn, Settings
 from tiersim.errors import ScenarioError
 from tiersim.files import check_target
 from tiersim.scenarios.load_steps import whole_loads
@@ -54,17 +55,8 @@ def size(
             ),
         ),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Change a key of every candidate: --set replay.mode=open. Repeat it."),
-    ] = None,
-    recorded_on: Annotated[
-        str | None,
-        typer.Option(
-            "--recorded-on",
-            help="Calibrate: a scenario of the recorded hardware, simulated and compared with the recording.",
-        ),
-    ] = None,
+    settings: Settings = None,
+    recorded_on: RecordedOn = None,
     best_value: Annotated[
         bool,
         typer.Option(
@@ -91,8 +83,8 @@ def size(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Also write the JSON document to this file (.size.json).")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the table.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an output that is already there.")] = False,
+    json: Json = False,
+    force: Force = False,
 ) -> None:
     """Find the cheapest hardware that meets every target.
 

@@ -9,6 +9,7 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace, workload_of
+from tiersim.cli.options import Force, Json, RecordedOn
 from tiersim.cli.replay import recorded_hardware
 from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.tenants import sweep_tenants
@@ -55,13 +56,7 @@ def sweep(
         int,
         typer.Option("--replications", min=1, max=1000, help="Run each point N times with other random numbers."),
     ] = 1,
-    recorded_on: Annotated[
-        str | None,
-        typer.Option(
-            "--recorded-on",
-            help="Calibrate: a scenario of the recorded hardware, simulated and compared with the recording.",
-        ),
-    ] = None,
+    recorded_on: RecordedOn = None,
     screen: Annotated[
         float | None,
         typer.Option(
@@ -92,8 +87,8 @@ def sweep(
     everything: Annotated[
         bool, typer.Option("--all", help="Print every table and every note, and more points.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a sweep that is already there.")] = False,
+    json: Json = False,
+    force: Force = False,
 ) -> None:
     """Try settings of hardware, host or database: replay a recording once for each combination of values.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tiersim.cli import terminal
+from tiersim.cli.options import Json
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.files import check_target, whole_file
 
@@ -37,7 +38,7 @@ def validate(
     quick: Annotated[
         bool, typer.Option("--quick", help="Leave out slow experiments, except founding claims: under 10 minutes.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of the tables.")] = False,
+    json: Json = False,
 ) -> None:
     """Compare predictions with published measurements: claim, published, predicted with its range, error, tolerance,
     verdict.

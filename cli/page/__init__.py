@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 import typer
 
 from tiersim.cli import terminal
+from tiersim.cli.options import Force
 from tiersim.errors import TraceError, reason
 from tiersim.files import check_target, whole_file
 from tiersim.simulator.categories import WAIT_NAMES
@@ -38,7 +39,7 @@ def report(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "",
-    force: Annotated[bool, typer.Option("--force", help="Replace a page that is already there.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a page that works offline and can be mailed: latencies, rates, utilisation, one scenario against another.
 
