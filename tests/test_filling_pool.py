@@ -13,8 +13,8 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import FRAMES, TRANSACTIONS, counted_database, law
 from tests.test_statements import scenario
 from tiersim.scenarios.calibration.processor import loop_sessions
-from tiersim.scenarios.statements import assembly, recorded_host
-from tiersim.scenarios.statements.assembly import assemble, cache_state_of
+from tiersim.scenarios.statements import recorded_host, warm_pools
+from tiersim.scenarios.statements.assembly import Shared, assemble, cache_state_of
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.result import curve
@@ -81,9 +81,9 @@ def test_a_calibration_fills_the_pool_of_replays_and_runs_nothing_twice(
         ran.append((database.costs.tobytes(), database.client_ns.tobytes(), database.cpu_ns.tobytes()))
         return engine.run_database(plant, database, *arguments, **options)
 
-    monkeypatch.setattr(assembly, "warm", fill)
+    monkeypatch.setattr(warm_pools, "warm", fill)
     monkeypatch.setattr(recorded_host, "engine", SimpleNamespace(run_database=run))
-    shared, made = assembly.Shared(), scenario(tmp_path)
+    shared, made = Shared(), scenario(tmp_path)
     found = calibrate(warm, made, shared)
     assert found == calibrate(warm, made)
     assert len(filled) == 2

@@ -24,7 +24,7 @@ from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law,
 from tiersim.scenarios.calibration.popularity.fit import Missed
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2, Pool, levels
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, inner_pages, names_in, recorded_files
-from tiersim.scenarios.statements import assembly
+from tiersim.scenarios.statements import warm_pools
 from tiersim.scenarios.statements.assembly import Shared, assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
 from tiersim.scenarios.statements.programs import Program, own_variants
@@ -582,7 +582,7 @@ def test_each_pool_is_filled_once_whatever_comes_between(tmp_path: Path, monkeyp
         filled.append(len(d.page_of))
         return warm.warm(d, p, **settings)
 
-    monkeypatch.setattr(assembly, "warm", noted)
+    monkeypatch.setattr(warm_pools, "warm", noted)
 
     def replayed(shared: Shared) -> list[int]:
         filled.clear()
@@ -591,5 +591,5 @@ def test_each_pool_is_filled_once_whatever_comes_between(tmp_path: Path, monkeyp
         return list(filled)
 
     assert replayed(Shared()) == [100, 200]
-    monkeypatch.setattr(assembly, "_MOST_BYTES", 0)
+    monkeypatch.setattr(warm_pools, "_MOST_BYTES", 0)
     assert replayed(Shared()) == [100, 200, 100, 200]  # the last one alone is remembered

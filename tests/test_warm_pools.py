@@ -11,8 +11,8 @@ from tests.databases import DatabaseCase, database_cases
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import Plant
-from tiersim.scenarios.statements import assembly
-from tiersim.scenarios.statements.assembly import WarmPools
+from tiersim.scenarios.statements import warm_pools
+from tiersim.scenarios.statements.warm_pools import WarmPools
 from tiersim.scenarios.validation.pgbench import closed_loop
 from tiersim.simulator.database.buffer_pool.midpoint import Midpoint
 from tiersim.simulator.database.buffer_pool.warm import Warmed, warm
@@ -70,7 +70,7 @@ def test_alike_transactions_fill_a_pool_alike_whatever_they_log(
         filled.append((len(d.page_of), int(p.flash_caches[0]["blocks"])))
         return warm(d, p, **settings)
 
-    monkeypatch.setattr(assembly, "warm", noted)
+    monkeypatch.setattr(warm_pools, "warm", noted)
     pools = WarmPools()
     pools.fill(*of_one_class(5, 100))
     remembered = of_one_class(50, 3000)
@@ -85,7 +85,7 @@ def test_alike_transactions_fill_a_pool_alike_whatever_they_log(
     pools.fill(*of_one_class(5, 100), transaction_ns=1)
     pools.fill(*of_one_class(5, 100), most_references=50)
     assert filled == [(40, 30), (41, 30), (40, 31), *[(40, 30)] * 3]
-    monkeypatch.setattr(assembly, "_MOST_BYTES", 0)  # no page cache is that small
+    monkeypatch.setattr(warm_pools, "_MOST_BYTES", 0)  # no page cache is that small
     pools.fill(*of_one_class(5, 100))
     assert len(filled) == 7
 

@@ -18,7 +18,7 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios import library
 from tiersim.scenarios.caveats import in_doubt
 from tiersim.scenarios.library import find_workload, is_workload, load_scenario
-from tiersim.scenarios.statements import assembly as statements
+from tiersim.scenarios.statements import warm_pools
 from tiersim.scenarios.workloads import assembly as workload_assembly
 from tiersim.scenarios.workloads import program
 from tiersim.scenarios.workloads import replay as workloads
@@ -276,7 +276,7 @@ clients = 4
         filled.append(1)
         return warm(*given, **settings)
 
-    monkeypatch.setattr(statements, "warm", noted)
+    monkeypatch.setattr(warm_pools, "warm", noted)
     alone = [
         run(tmp_path, text, pool="256 KiB", cache="warm", more='duration = "2 s"', placement=placement)
         for placement in ('"relation:accounts" = "data"', '"relation:accounts" = "other"')

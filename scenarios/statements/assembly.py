@@ -1,20 +1,13 @@
 """A load on a scenario: the plant, and the database above it, ready to run."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Lock
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from tiersim.devices.host.upkeep import add_upkeep, resize_runs
 from tiersim.devices.host.upkeep_kernels import MILLION
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, Plant
-from tiersim.devices.tiering.cached_blocks_kernels import FIRST_PLACE
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.popularity.fit import added_held, extrapolated
@@ -26,10 +19,11 @@ from tiersim.scenarios.statements.programs import Program, SessionRules, write_p
 from tiersim.scenarios.statements.queries import NO_ENTRIES
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load, with_assumed_costs
 from tiersim.scenarios.statements.statement_load import StatementLoad, schedule, transactions_of
+from tiersim.scenarios.statements.warm_pools import WarmPools
 from tiersim.simulator.database.buffer_pool.pages import clean_all
-from tiersim.simulator.database.buffer_pool.warm import MOST_REFERENCES, Warmed, fill, settle, warm
+from tiersim.simulator.database.buffer_pool.warm import Warmed, fill, settle
 from tiersim.simulator.database.build import DatabaseHost, Relation, add_database
-from tiersim.simulator.database.database_state import AT_PROCESSORS, EVICT_DIRTY_NS, READ_NS, READY, UNTIL, Database
+from tiersim.simulator.database.database_state import AT_PROCESSORS, EVICT_DIRTY_NS, READ_NS, UNTIL, Database
 from tiersim.traces.differences import Differences
 from tiersim.units import format_bytes
 
@@ -37,133 +31,6 @@ from tiersim.units import format_bytes
 _SLOTS = 1024
 #: Programs that are kept for the next run, which often asks for the same.
 _MOST_PROGRAMS = 3
-#: What decides how a pool is filled; of demands these fields do; what each session does, unless all do the same.
-_ASKED = (
-    "first_demand", "rows", "ordered", "next_index", "first_level", "level_pages", "first_moved", "moved_rank",
-    "moved_page", "replacement", "seed", "has_room", "midpoint",
-)  # fmt: skip
-_ASKED_OF_DEMANDS = ("kind", "table", "dirties", "pages", "start_page", "rows", "entry_share", "needs_room", "changed")
-_ASKED_OF_SESSIONS = ("statement_class", "begins", "ends", "first_number")
-#: What is filled then.
-_HELD = (
-    "frame_of",
-    "page_of",
-    "state",
-    "used",
-    "dirty",
-    "chain",
-    "newer",
-    "older",
-    "times_ns",
-    "heap",
-    "heap_ns",
-    "heap_place",
-    "midpoint",
-    "midpoint_frames",
-    "free_frames",
-    "flush_newer",
-    "oldest_position",
-    "flush_older",
-    "placed",
-    "changed_rank",
-    "changes",
-)
-#: And of the row of the page cache, beside its blocks.
-_HELD_OF_CACHE = ("used", "dirty", "filled_ns", "filled_read_bytes", "filled_read_hit_bytes")
-#: Pools are remembered up to so many bytes together, and the last one whatever it takes.
-_MOST_BYTES = 256 << 20
-
-
-class _Pool:
-    """A pool that is filled by who comes first."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.warmed: Warmed | None = None
-        self.held: list[NDArray[Any]] = []
-
-    def take(self, d: Database, plant: Plant, warm: Callable[[], Warmed]) -> Warmed:
-        """Fill *d* as it was filled, by *warm* if it was not yet."""
-        with self.lock:
-            if self.warmed is None:
-                self.warmed = warm()
-                self.held = [values.copy() for values in _filled(d, plant)]
-                return self.warmed
-        ready = int(d.pool_state[READY])  # a queue of the plant, which is another
-        for values, held in zip(_filled(d, plant), self.held, strict=True):
-            values[...] = held
-        d.pool_state[READY] = ready
-        return self.warmed
-
-
-def _filled(d: Database, plant: Plant) -> list[NDArray[Any]]:
-    """Return the tables of a pool and of the page cache below it."""
-    found: list[NDArray[Any]] = [getattr(d, name) for name in (*_HELD, "pool_state")]
-    for place in d.page_cache["cache"].tolist():
-        cache = plant.flash_caches[place : place + 1]
-        first, blocks = int(cache["first"][0]), int(cache["blocks"][0])
-        found += [plant.cached_blocks[first : first + FIRST_PLACE + blocks], *(cache[name] for name in _HELD_OF_CACHE)]
-    return found
-
-
-class WarmPools:
-    """Remembers pools that were filled; threads that want the same one wait for who fills it."""
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self._lock = Lock()
-        self._pools: dict[bytes, _Pool] = {}  # the one that was asked for last stands last
-
-    def fill(
-        self, d: Database, plant: Plant, *, transaction_ns: int = 0, most_references: int = MOST_REFERENCES
-    ) -> Warmed:
-        """Fill the pool of *d* and the page cache of its *plant* as :func:`warm` does; a large page cache, and what is
-        filled besides these, is never remembered.
-        """
-
-        def filled() -> Warmed:
-            return warm(d, plant, transaction_ns=transaction_ns, most_references=most_references)
-
-        if d.extension_page.size or (d.page_cache.size and plant.cached_blocks.nbytes > _MOST_BYTES):
-            return filled()
-        key = _key(d, plant, transaction_ns, most_references)
-        with self._lock:
-            pool = self._pools[key] = self._pools.pop(key, _Pool())
-        warmed = pool.take(d, plant, filled)
-        with self._lock:
-            self._forget()
-        return warmed
-
-    def _forget(self) -> None:
-        """Forget those that nobody asked for for longest."""
-        held = {key: sum(values.nbytes for values in pool.held) for key, pool in self._pools.items()}
-        for key in list(self._pools)[:-1]:
-            if sum(held.values()) <= _MOST_BYTES:
-                return
-            del self._pools[key], held[key]
-
-
-def _key(d: Database, plant: Plant, transaction_ns: int, most_references: int) -> bytes:
-    blocks = [int(plant.flash_caches[place]["blocks"]) for place in d.page_cache["cache"].tolist()]
-    sizes = [
-        len(d.page_of),
-        len(d.frame_of),
-        len(d.lazy_writer),
-        len(d.page_cleaner),
-        *blocks,
-        transaction_ns,
-        most_references,
-    ]
-    digest = hashlib.blake2b(repr(sizes).encode())
-    values = [*(getattr(d, name) for name in _ASKED), *(d.demands[name] for name in _ASKED_OF_DEMANDS), *d.laws]
-    if (d.statement_class == d.statement_class[:1]).all() and d.begins.all() and d.ends.all():
-        values.append(d.statement_class[:1])  # whichever transaction is drawn
-    else:
-        values += [*(getattr(d, name) for name in _ASKED_OF_SESSIONS), d.sessions["next"], d.sessions["end"]]
-    for array in values:
-        digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update(b"|")
-    return digest.digest()
 
 
 class Shared:

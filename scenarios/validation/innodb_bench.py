@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tiersim.scenarios.library import load_scenario
-from tiersim.scenarios.statements.assembly import WarmPools
+from tiersim.scenarios.statements.warm_pools import WarmPools
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.traces.readers.mysql.settings import PAGE_CLEANER_SECOND
 

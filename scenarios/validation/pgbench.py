@@ -19,7 +19,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
 from tiersim.operations import WRITE
 from tiersim.scenarios.calibration.popularity.occupancy import INNER_ENTRIES
-from tiersim.scenarios.statements.assembly import WarmPools
+from tiersim.scenarios.statements.warm_pools import WarmPools
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter

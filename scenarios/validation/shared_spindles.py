@@ -32,7 +32,7 @@ from tiersim.devices.catalogue import load_device
 from tiersim.devices.controller.raid_controller import Controller, add_controller
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
-from tiersim.scenarios.statements.assembly import WarmPools
+from tiersim.scenarios.statements.warm_pools import WarmPools
 from tiersim.scenarios.validation import ranges
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.pgbench import closed_loop, relations

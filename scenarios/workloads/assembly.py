@@ -12,9 +12,10 @@ from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
-from tiersim.scenarios.statements.assembly import Assembled, WarmPools, host_of, volumes_of
+from tiersim.scenarios.statements.assembly import Assembled, host_of, volumes_of
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of
 from tiersim.scenarios.statements.statement_load import StatementLoad
+from tiersim.scenarios.statements.warm_pools import WarmPools
 from tiersim.scenarios.workloads.demands import Ground
 from tiersim.scenarios.workloads.model import RelationModel, Workload
 from tiersim.scenarios.workloads.program import Laid, lay_out

@@ -11,8 +11,9 @@ import numpy as np
 from tiersim.devices.station_records import RESOURCES
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
-from tiersim.scenarios.statements.assembly import Assembled, WarmPools
+from tiersim.scenarios.statements.assembly import Assembled
 from tiersim.scenarios.statements.result import summarise_statements
+from tiersim.scenarios.statements.warm_pools import WarmPools
 from tiersim.scenarios.workloads.assembly import Described, assemble
 from tiersim.scenarios.workloads.model import read_workload
 from tiersim.scenarios.workloads.program import Laid

@@ -69,8 +69,8 @@ ENGINE = (
     ),
     Fault(
         "remembered-pool-without-its-page-cache",
-        "scenarios/statements/assembly.py",
-        ", *(cache[name] for name in _HELD_OF_CACHE)]",
+        "scenarios/statements/warm_pools.py",
+        ", *(cache[name] for name in _CACHE_OUTPUTS)]",
         "]",
         "A page cache that is filled as an earlier one was counts as empty.",
         ("tests/test_warm_pools.py::test_alike_transactions_fill_a_pool_alike_whatever_they_log",),
