@@ -20,14 +20,8 @@ from tiersim.scenarios.statements.programs import Program
 from tiersim.scenarios.statements.ranges import WIDE, with_waits
 from tiersim.scenarios.statements.recorded_waits import RecordedWaits, between_ns, waits_of
 from tiersim.scenarios.statements.replay import load_of, replay_statements, replay_statements_all
-from tiersim.scenarios.statements.statement_load import (
-    LEAST_WAITS,
-    LIKELY_WAITS,
-    MOST_WAITS,
-    StatementLoad,
-    read_load,
-    transactions_of,
-)
+from tiersim.scenarios.statements.schedule import transactions_of
+from tiersim.scenarios.statements.statement_load import LEAST_WAITS, LIKELY_WAITS, MOST_WAITS, StatementLoad, read_load
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.popularity import Hot, same_row_chance, zipf
 from tiersim.traces.bundle import Bundle

@@ -30,17 +30,15 @@ from tiersim.scenarios.statements.calibration import _as_recorded
 from tiersim.scenarios.statements.programs import Program, own_variants
 from tiersim.scenarios.statements.queries import QueryWork, said_of_parallel
 from tiersim.scenarios.statements.replay import load_of, replay_statements_all
+from tiersim.scenarios.statements.schedule import PLACES, schedule, transactions_of
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import (
     COMMIT,
-    PLACES,
     StatementLoad,
     committing,
     in_sessions,
     processor_law,
     recorded_statements,
-    schedule,
-    transactions_of,
 )
 from tiersim.simulator.database.buffer_pool import warm
 from tiersim.simulator.database.buffer_pool.warm import Warmed

@@ -17,8 +17,9 @@ from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
 from tiersim.scenarios.statements.programs import Program, SessionRules, write_program
 from tiersim.scenarios.statements.queries import NO_ENTRIES
+from tiersim.scenarios.statements.schedule import schedule, transactions_of
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of_load, with_assumed_costs
-from tiersim.scenarios.statements.statement_load import StatementLoad, schedule, transactions_of
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.statements.warm_pools import WarmPools
 from tiersim.simulator.database.buffer_pool.pages import clean_all
 from tiersim.simulator.database.buffer_pool.warm import Warmed, fill, settle

@@ -9,7 +9,8 @@ from tiersim.scenarios.caveats import CLIENTS, FLUSHES, model_error_of, multiple
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled
 from tiersim.scenarios.statements.programs import Program
-from tiersim.scenarios.statements.statement_load import StatementLoad, by_the_clock
+from tiersim.scenarios.statements.schedule import by_the_clock
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.database.database_state import FOR_EVICTION, FOR_LOCK, FOR_LOG, FOR_READ, FOR_TEMP
 from tiersim.units import NS_PER_S
 

@@ -24,7 +24,8 @@ from tiersim.scenarios.calibration.synthesis.counted import MEASURED, Role, role
 from tiersim.scenarios.calibration.synthesis.draws import Draws
 from tiersim.scenarios.statements.queries import NO_ENTRIES, IndexEntries, QueryWork, pages_of
 from tiersim.scenarios.statements.recorded_waits import RecordedWaits, between_ns, gaps, waits_of
-from tiersim.scenarios.statements.statement_load import COMMIT, LoadTransactions, StatementLoad, TransactionSchedule
+from tiersim.scenarios.statements.schedule import LoadTransactions, TransactionSchedule
+from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad
 from tiersim.simulator.database.build import Demand, Statements
 from tiersim.simulator.database.database_state import AGAIN, COMPUTE, LOCK, LOG, LOOKUP, LOOKUPS, OWN, SCAN
 from tiersim.simulator.database.sessions.processors import Costs

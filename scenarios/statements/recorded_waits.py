@@ -22,13 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.calibration.cpu_and_waits import assumed_client_ns, most_client_ns
-from tiersim.scenarios.statements.statement_load import (
-    LEAST_WAITS,
-    MOST_WAITS,
-    LoadTransactions,
-    StatementLoad,
-    fastest_ns_of,
-)
+from tiersim.scenarios.statements.schedule import LoadTransactions
+from tiersim.scenarios.statements.statement_load import LEAST_WAITS, MOST_WAITS, StatementLoad, fastest_ns_of
 from tiersim.simulator.popularity import same_row_chance
 from tiersim.units import NS_PER_S
 

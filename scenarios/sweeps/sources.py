@@ -22,7 +22,8 @@ from tiersim.scenarios.statements.replay import (
     replay_statements,
     trace_of,
 )
-from tiersim.scenarios.statements.statement_load import StatementLoad, steps_of_statements
+from tiersim.scenarios.statements.schedule import steps_of_statements
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import Result
