@@ -16,8 +16,8 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.scenarios.calibration.popularity import AccessedTable, Fitted, Law
 from tiersim.scenarios.calibration.synthesis.draws import Draws
-from tiersim.scenarios.statements.programs import drawn_variants
 from tiersim.scenarios.statements.queries import NO_ENTRIES, IndexEntries, QueryWork, index_entries
+from tiersim.scenarios.statements.variants import drawn_variants
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at

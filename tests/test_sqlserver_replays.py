@@ -27,7 +27,7 @@ from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, 
 from tiersim.scenarios.statements import warm_pools
 from tiersim.scenarios.statements.assembly import Shared, assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
-from tiersim.scenarios.statements.programs import Program, own_variants
+from tiersim.scenarios.statements.programs import Program
 from tiersim.scenarios.statements.queries import QueryWork, said_of_parallel
 from tiersim.scenarios.statements.replay import load_of, replay_statements_all
 from tiersim.scenarios.statements.schedule import PLACES, schedule, transactions_of
@@ -40,6 +40,7 @@ from tiersim.scenarios.statements.statement_load import (
     processor_law,
     recorded_statements,
 )
+from tiersim.scenarios.statements.variants import recorded_variants
 from tiersim.simulator.database.buffer_pool import warm
 from tiersim.simulator.database.buffer_pool.warm import Warmed
 from tiersim.simulator.database.checkpoint.bursts import BurstCheckpoints, IndirectCheckpoints
@@ -227,7 +228,7 @@ def test_rows_of_a_query_add_up(pages: np.ndarray, means: list[float], changed: 
         tables, 100, (Law(),) * len(tables), (Missed(0.0, 0.5),) * len(tables), (), 1, heap_held=(50.0,) * len(tables)
     )
     asked = QueryWork(tuple(means), (0.0,) * len(means), 1.0, False, True, 900.0, 0.0, changed, 0, 1.0)
-    found = own_variants(asked, pages, 1, fitted, 5_999)
+    found = recorded_variants(asked, pages, 1, fitted, 5_999)
     assert len(found.chosen) == len(pages)
     assert len(found.demands) <= 129 * (len(means) + 2)
     looks_up = pages < SCAN_PAGES
