@@ -10,7 +10,8 @@ from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, READ_NS
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.calibration import costs_of_recording, host_time_of
-from tiersim.scenarios.statements.replay import load_of, replay_statements, replay_statements_all
+from tiersim.scenarios.statements.loads import load_of
+from tiersim.scenarios.statements.replay import replay_statements, replay_statements_all
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.validation.matrix_cells import COUNTERS, Cell, capped_device, cells_of
 from tiersim.traces.bundle import Bundle

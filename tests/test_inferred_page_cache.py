@@ -14,8 +14,8 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.scenarios.calibration.popularity import AccessedTable, Law
 from tiersim.scenarios.calibration.popularity.occupancy import Pool
 from tiersim.scenarios.calibration.popularity.recorded import PageCache, device_pages_read
+from tiersim.scenarios.statements.loads import load_of
 from tiersim.scenarios.statements.postgresql import stays_cached
-from tiersim.scenarios.statements.replay import load_of
 from tiersim.scenarios.statements.settings import Settings, settings_of_load
 from tiersim.simulator.database.buffer_pool.warm import warm
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database

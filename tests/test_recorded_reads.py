@@ -11,8 +11,9 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import counted_database, law
 from tiersim.cli import verdicts
 from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.statements.loads import load_of
 from tiersim.scenarios.statements.recorded_reads import told_reads
-from tiersim.scenarios.statements.replay import load_of, replay_statements
+from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.statement_load import read_load
 from tiersim.traces.differences import read_counters
 from tiersim.traces.readers import import_trace

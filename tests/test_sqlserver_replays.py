@@ -27,9 +27,10 @@ from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, 
 from tiersim.scenarios.statements import warm_pools
 from tiersim.scenarios.statements.assembly import Shared, assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
+from tiersim.scenarios.statements.loads import load_of
 from tiersim.scenarios.statements.programs import Program
 from tiersim.scenarios.statements.queries import QueryWork, said_of_parallel
-from tiersim.scenarios.statements.replay import load_of, replay_statements_all
+from tiersim.scenarios.statements.replay import replay_statements_all
 from tiersim.scenarios.statements.schedule import PLACES, schedule, transactions_of
 from tiersim.scenarios.statements.settings import Settings, settings_of
 from tiersim.scenarios.statements.statement_load import (

@@ -21,7 +21,7 @@ from benchmarks.real_postgres.dips import Span, dips, scatter, throughput
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.calibration import calibrate
-from tiersim.scenarios.statements.replay import load_of
+from tiersim.scenarios.statements.loads import load_of
 from tiersim.scenarios.validation.cell_simulation import simulate
 from tiersim.simulator.database.database_state import Database
 from tiersim.traces.readers import import_trace

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tiersim.scenarios.calibration.popularity.fit import extrapolated
 from tiersim.scenarios.calibration.popularity.occupancy import Pool
 from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES
+from tiersim.scenarios.statements.loads import load_of
 from tiersim.scenarios.statements.queries import pages_of
-from tiersim.scenarios.statements.replay import load_of
 from tiersim.scenarios.statements.statement_load import StatementLoad
 
 Amounts = NDArray[np.float64]

@@ -11,16 +11,10 @@ import numpy as np
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import RESOURCES
-from tiersim.errors import ScenarioError, TraceError
+from tiersim.errors import ScenarioError
 from tiersim.parallel import side_by_side
 from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
-from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
-from tiersim.scenarios.calibration.popularity import fit
-from tiersim.scenarios.calibration.popularity.occupancy import LRU2
-from tiersim.scenarios.calibration.popularity.recorded import page_cache, recorded_accesses
-from tiersim.scenarios.calibration.popularity.recorded_files import data_files, recorded_files
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, synthesise
 from tiersim.scenarios.caveats import ARRIVALS, COUNTED, INNODB, OTHER_READS, PARALLEL, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS, PlayedRecording, entries_of, seen_by, streams_on
@@ -32,21 +26,15 @@ from tiersim.scenarios.statements.calibration import (
     host_time_of,
 )
 from tiersim.scenarios.statements.calibration_verdict import stamped
-from tiersim.scenarios.statements.postgresql import stays_cached
-from tiersim.scenarios.statements.queries import changes_rows, changing_queries
+from tiersim.scenarios.statements.loads import load_of
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range, with_waits
 from tiersim.scenarios.statements.recorded_host import part_of
 from tiersim.scenarios.statements.result import summarise_statements
-from tiersim.scenarios.statements.settings import with_variables
 from tiersim.scenarios.statements.statement_load import (
     LEAST_WAITS,
     LIKELY_WAITS,
     MOST_WAITS,
     StatementLoad,
-    committing,
-    in_sessions,
-    read_load,
-    recorded_statements,
 )
 from tiersim.scenarios.tails import with_tails
 from tiersim.simulator.categories import COUNT, FIRST_CLASS
@@ -57,10 +45,7 @@ from tiersim.simulator.metrics import Metrics, new_metrics, of_columns
 from tiersim.simulator.result import Result
 from tiersim.simulator.streams import NO_STREAMS, Streams
 from tiersim.simulator.taps import FIRST_TAPS, tapped
-from tiersim.traces.bundle import Bundle, Manifest
-from tiersim.traces.counters import INNODB_ENGINES
-from tiersim.traces.differences import of_log, read_counters
-from tiersim.traces.statistics import texts_of_queries
+from tiersim.traces.bundle import Bundle
 from tiersim.units import NS_PER_US, format_ns
 
 #: Receives a finished run and the requests to its volumes; returns False if some of these were not noted.
@@ -85,83 +70,6 @@ _BUSY_SAID = (
     "CPU of a transaction is that of the recorded host, which was busy for {:.0%} of the time, divided by how many"
     f" ended; {READ_NS / NS_PER_US:g} µs of it are assumed for each page read"
 )
-
-#: What a recording of SQL Server may lack: statements, files, the pool.
-_LACKS = (
-    (
-        "no statements with session, text and reads: record RPC:Completed and SQL:BatchCompleted with SPID, TextData,"
-        " StartTime, Duration, CPU, Reads, Writes and RowCounts, or these Extended Events"
-    ),
-    (
-        "no sizes and reads of data files: record sys.dm_io_virtual_file_stats (with sys.master_files) before and"
-        " after, and import all together"
-    ),
-    "no size of the buffer pool: set engine.buffer_pool in the scenario of --recorded-on, or import perfmon's log, too",
-)
-
-
-def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> StatementLoad:
-    """Return the load of the bundle at *path*: as recorded statement by statement, or synthesised from its counters by
-    *seed*.
-
-    *recorded_on*, a scenario of the recorded hardware, says how large the buffer pool was, where SQL Server's recording
-    does not. Raises TraceError naming what is lacking.
-    """
-    manifest = Bundle(path).manifest
-    if manifest.host.get("engine") in INNODB_ENGINES:
-        return _load_of_innodb(path, seed)
-    if manifest.host.get("engine") == "sqlserver":
-        return _load_of_sql_server(path, manifest, recorded_on)
-    evidence = SnapshotEvidence(path) if recorded_statements(path) is None else None
-    counters = read_counters(path) if evidence is None else read_counters(path, evidence)
-    accesses = recorded_accesses(counters)
-    synthesis = None if evidence is None else synthesise(counters, evidence, seed)
-    fitted = fit(accesses.tables, accesses.frames, unused=accesses.unused)
-    load = read_load(counters, synthesis, fitted)
-    host = with_variables(load.manifest, counters.found).host
-    log_bytes = of_log(counters.found, "bytes") if stays_cached(host, str(host.get("version", "")) or None) else 0.0
-    cache = page_cache(counters, host, fitted, log_bytes)
-    said = () if cache is None else (cache.said,)
-    return replace(load, page_cache=cache, fitted=replace(fitted, added=accesses.added)).with_said(
-        (*accesses.inferred, *fitted.said, *said)
-    )
-
-
-def _load_of_innodb(path: Path, seed: int) -> StatementLoad:
-    """Return statements synthesised from the digests of MySQL or MariaDB, whose pages are inferred."""
-    evidence, counted = SnapshotEvidence(path), InnoDBCounters(path)
-    counters = read_counters(path, evidence, prepare=counted.with_pages)
-    accesses, policy = innodb_accesses(counters, counted)
-    synthesis = synthesise(counters, evidence, seed, changes_rows)
-    fitted = fit(accesses.tables, accesses.frames, policy=policy)
-    load = read_load(counters, synthesis, fitted)
-    return load.with_said((*accesses.inferred, *fitted.said))
-
-
-def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenario | None) -> StatementLoad:
-    """Return statements as they were recorded, with what the counters of the files say of them."""
-    engine = None if recorded_on is None else recorded_on.model.engine
-    pool_bytes = manifest.buffer_pool_bytes or (None if engine is None else engine.buffer_pool)
-    page_bytes = int(manifest.host.get("page_bytes", 8192))
-    table = recorded_statements(path, with_misses=False)
-    counters = read_counters(path)
-    known = (table is not None, bool(data_files(counters.found, page_bytes)), pool_bytes is not None)
-    lacks = [lack for lack, is_known in zip(_LACKS, known, strict=True) if not is_known]
-    if lacks or table is None or pool_bytes is None:
-        raise TraceError(f"{path}: holds {'; '.join(lacks)}")
-    texts, left_out = texts_of_queries(path), manifest.statements - len(table)
-    table = in_sessions(table, texts)
-    changing = changing_queries(table.words["query"], texts, table.columns)
-    commits = committing(table.columns["session"], table.columns["transaction"], changing[table.columns["query"]])
-    files = recorded_files(counters, table, commits, pool_bytes, page_bytes)
-    fitted = fit(files.accesses.tables, files.accesses.frames, policy=LRU2)
-    said = (
-        f"{left_out:,} of {manifest.statements:,} executions are left out, as their session, text or pages are not"
-        " known: rates, recorded ones too, are too low by as much"
-    )
-    return read_load(counters, None, fitted, files, table, pool_bytes).with_said(
-        (*files.accesses.inferred, *fitted.said, *([said] if left_out > 0 else []))
-    )
 
 
 def replay_statements_all(

@@ -17,11 +17,8 @@ from tiersim.scenarios.replay import trace_of as trace_of_requests
 from tiersim.scenarios.statements.assembly import Shared
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.calibration_verdict import stamped
-from tiersim.scenarios.statements.replay import (
-    load_of,
-    replay_statements,
-    trace_of,
-)
+from tiersim.scenarios.statements.loads import load_of
+from tiersim.scenarios.statements.replay import replay_statements, trace_of
 from tiersim.scenarios.statements.schedule import steps_of_statements
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.survey import survey

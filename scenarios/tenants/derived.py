@@ -22,9 +22,10 @@ from tiersim.scenarios.replay import PlayedRecording
 from tiersim.scenarios.statements.assembly import Assembled, Shared
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.calibration_verdict import stamped
+from tiersim.scenarios.statements.loads import load_of
 from tiersim.scenarios.statements.ranges import LAWS, draws_of, with_range
 from tiersim.scenarios.statements.recorded_host import part_of
-from tiersim.scenarios.statements.replay import between_waits, load_of, replay_statements
+from tiersim.scenarios.statements.replay import between_waits, replay_statements
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.tails import with_tails
 from tiersim.simulator.database.database_state import BURSTS, CHECKPOINTER, LOG_BLOCKS, LOG_STATION, LOG_THREADS

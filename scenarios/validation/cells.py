@@ -13,7 +13,7 @@ from pathlib import Path
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.calibration import calibrate
-from tiersim.scenarios.statements.replay import load_of
+from tiersim.scenarios.statements.loads import load_of
 from tiersim.scenarios.validation.cell_figures import Conditions, Figures, MeasuredRun, read_runs
 from tiersim.scenarios.validation.cell_simulation import simulate
 from tiersim.scenarios.validation.claims import Claim, Experiment
