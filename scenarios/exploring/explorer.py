@@ -54,8 +54,8 @@ def open_recording(bundle: Bundle, draft: Draft, progress: Progress | None = Non
     """Read a bundle for drafts that begin with *draft*; raises TraceError or ScenarioError."""
     scenario = draft.scenario()
     if runs_statements(bundle, scenario):
-        statements = StatementSource(bundle, scenario.model.replay.seed, None)
-        load = statements.load(scenario.model.replay.seed)
+        statements = StatementSource(bundle, scenario, None)
+        load = statements.load(scenario)
         first = sample_of_statements(statements, load)
         return ExploredRecording(statements, first, len(load), True, bundle.manifest.buffer_pool_bytes)
     windows = windows_of(bundle)

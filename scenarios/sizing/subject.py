@@ -169,7 +169,7 @@ def _of_requests(source: RequestSource, base: NamedScenario) -> SizingSubject:
 
 
 def _of_statements(source: StatementSource, base: NamedScenario) -> SizingSubject:
-    load = source.load(base.model.replay.seed)
+    load = source.load(base)
     page_bytes = int(load.manifest.host.get("page_bytes", 8192))
     pages = sum(sum(levels(table.index_pages)) + max(table.heap_pages, 1) for table in load.fitted.tables)
     recorded = sum(recorded_bytes(load.counters.found, page_bytes).values())

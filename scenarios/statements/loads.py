@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tiersim.errors import TraceError
+from tiersim.parallel import Newest
 from tiersim.scenarios.calibration.innodb import InnoDBCounters, innodb_accesses
 from tiersim.scenarios.calibration.popularity import fit
 from tiersim.scenarios.calibration.popularity.occupancy import LRU2
@@ -102,3 +103,24 @@ def _load_of_sql_server(path: Path, manifest: Manifest, recorded_on: NamedScenar
     return read_load(counters, None, fitted, files, table, pool_bytes).with_said(
         (*files.accesses.inferred, *fitted.said, *([said] if left_out > 0 else []))
     )
+
+
+class Loads:
+    """The loads of a bundle by seed, the *most* that were asked for last; threads may ask for them."""
+
+    def __init__(self, path: Path, recorded_on: NamedScenario | None, most: int) -> None:
+        """Read nothing yet; for *recorded_on* see :func:`load_of`."""
+        self.path = path
+        self._recorded_on = recorded_on
+        self._by_seed: Newest[StatementLoad] = Newest(most)
+        self._recorded: StatementLoad | None = None  # statement by statement: the same for every seed
+
+    def of(self, scenario: NamedScenario, further: int = 0) -> StatementLoad:
+        """Return the load that *scenario* runs, by its seed; or by one that is so much *further*."""
+        seed = scenario.model.replay.seed + further
+        if self._recorded is None:
+            load = self._by_seed.get(seed, lambda: load_of(self.path, seed, self._recorded_on))
+            if load.synthetic:
+                return load
+            self._recorded = load
+        return self._recorded

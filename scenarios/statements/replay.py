@@ -26,7 +26,7 @@ from tiersim.scenarios.statements.calibration import (
     host_time_of,
 )
 from tiersim.scenarios.statements.calibration_verdict import stamped
-from tiersim.scenarios.statements.loads import load_of
+from tiersim.scenarios.statements.loads import Loads, load_of
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range, with_waits
 from tiersim.scenarios.statements.recorded_host import part_of
 from tiersim.scenarios.statements.result import summarise_statements
@@ -83,75 +83,92 @@ def replay_statements_all(
     """Run the statements of a bundle on every scenario, as many at a time as there are processors; loads are
     synthesised once for each seed.
 
-    With *recorded_on*, a scenario of the recorded hardware, statements cost what they cost there, and results say how
-    well a run on it agrees with the recording, and, with *ranges*, how far it may be off; without it, how far that may
-    be of which nobody knows whether it was a wait for the recorded storage. *progress* is called with the statements
-    that have ended in all runs together, and how many there will be.
+    With *recorded_on*, a scenario of the recorded hardware, statements cost what they cost there, and each result says
+    how well a run on that hardware agrees with the recording. With *ranges*, a result also says how far it may be off:
+    by what the recording leaves open, or, without *recorded_on*, by what may have been waits for the recorded storage.
+    *progress* is called with the statements that have ended in all runs together, and how many there will be.
     """
-    loads: dict[int, StatementLoad] = {}
-    shared = Shared()
-
-    def load_for(scenario: NamedScenario, seed: int | None = None) -> StatementLoad:
-        seed = scenario.model.replay.seed if seed is None else seed
-        if loads and not (one := next(iter(loads.values()))).synthetic:
-            return one  # what was recorded does not depend on luck
-        if seed not in loads:
-            loads[seed] = load_of(bundle.path, seed, recorded_on)
-        return loads[seed]
-
-    processor = None if recorded_on is None else calibrate(load_for(recorded_on), recorded_on, shared)
     runs = [*scenarios, *([] if recorded_on is None else [recorded_on])]
-    by_counters = recorded_on is not None and load_for(recorded_on).logical_reads is None
-    parts = [part_of(load_for(one), one) for one in scenarios] if ranges and by_counters else []
-    own = sum(len(load_for(scenario)) for scenario in runs)
-    total = own + sum((1 + DRAWS) * len(part) for part in parts)
+    loads, shared = Loads(bundle.path, recorded_on, LAWS * len(runs)), Shared()
+    processor = None if recorded_on is None else calibrate(loads.of(recorded_on), recorded_on, shared)
+    by_counters = recorded_on is not None and loads.of(recorded_on).logical_reads is None
+    parts = [part_of(loads.of(one), one) for one in scenarios] if ranges and by_counters else []
+    statements = sum(len(loads.of(one)) for one in runs)
+    done = _Done(progress, statements + sum((1 + DRAWS) * len(part) for part in parts))
 
     def run(scenario: NamedScenario, note: Callable[[int], None]) -> Result:
-        load = load_for(scenario)
+        load = loads.of(scenario)
         return replay_statements(bundle.path, scenario, processor=processor, load=load, shared=shared, progress=note)
 
-    def come(before: int, each: int, done: int) -> None:
-        if progress is not None:
-            progress(before + each * done, total)
-
-    results = side_by_side([partial(run, scenario) for scenario in runs], partial(come, 0, 1))
+    results = side_by_side([partial(run, scenario) for scenario in runs], done.next(statements))
     if recorded_on is None:
-        unknown = [
-            place for place, one in enumerate(results) if ranges and one.summary["verdict"].get("error") == WAITS
-        ]
-        total += sum(2 * len(load_for(scenarios[place])) for place in unknown)  # which nobody knew before
-        before = own
-        for place in unknown:
-            load = load_for(scenarios[place])
-            results[place] = between_waits(results[place], scenarios[place], load, shared, partial(come, before, 1))
-            before += 2 * len(load)
-        return results
+        return _between_ends(results, scenarios, loads, shared, done) if ranges else results
     assert processor is not None
-    found = stamped(results[:-1], results[-1], load_for(recorded_on), processor)
+    results = stamped(results[:-1], results[-1], loads.of(recorded_on), processor)
+    if parts:
+        results = _with_draws(results, scenarios, parts, loads, processor, done)
+    return [with_tails(one) for one in results] if by_counters else results
+
+
+class _Done:
+    """How many statements of all runs have ended, for a progress bar; ``total`` may grow."""
+
+    def __init__(self, progress: Callable[[int, int], None] | None, total: int) -> None:
+        self._progress, self._before, self.total = progress, 0, total
+
+    def next(self, count: int, each: int = 1) -> Callable[[int], None]:
+        """Return what hears how many of the next *count* parts of *each* statements have ended."""
+        before = self._before
+        self._before += count * each
+
+        def hear(done: int) -> None:
+            if self._progress is not None:
+                self._progress(before + each * done, self.total)
+
+        return hear
+
+
+def _between_ends(
+    results: Sequence[Result], scenarios: Sequence[NamedScenario], loads: Loads, shared: Shared, done: _Done
+) -> list[Result]:
+    """Return *results*, those whose error is that of recorded waits with their range."""
+    which = [one.summary["verdict"].get("error") == WAITS for one in results]
+    counts = [2 * len(loads.of(scenario)) for scenario in scenarios]
+    done.total += sum(count for count, is_unknown in zip(counts, which, strict=True) if is_unknown)
+    return [
+        between_waits(result, scenario, loads.of(scenario), shared, done.next(count)) if is_unknown else result
+        for result, scenario, count, is_unknown in zip(results, scenarios, counts, which, strict=True)
+    ]
+
+
+def _with_draws(
+    results: Sequence[Result],
+    scenarios: Sequence[NamedScenario],
+    parts: Sequence[StatementLoad],
+    loads: Loads,
+    processor: ProcessorCosts,
+    done: _Done,
+) -> list[Result]:
+    """Return calibrated *results* with the range of what their recording leaves open, as *parts* of the loads tell."""
     draws: dict[int, list[Draw]] = {}
-    drawn = Shared()
+    shared = Shared()
 
-    def again(scenario: NamedScenario, load: StatementLoad, costs: ProcessorCosts) -> Result:
-        return replay_statements(bundle.path, scenario, processor=costs, load=load, shared=drawn, goes_on=False)
+    def run(scenario: NamedScenario, load: StatementLoad, costs: ProcessorCosts) -> Result:
+        return replay_statements(loads.path, scenario, processor=costs, load=load, shared=shared, goes_on=False)
 
-    def arranged(scenario: NamedScenario, part: StatementLoad) -> list[StatementLoad]:
-        """Return a part of the load in the arrangements of several seeds, its own first."""
-        seed = scenario.model.replay.seed
-        others = (load_for(scenario, seed + number) for number in range(1, LAWS))
-        return [part, *(part_of(load, scenario) for load in others)]
-
-    for place, (scenario, part) in enumerate(zip(scenarios, parts, strict=False)):
+    found = []
+    for result, scenario, part in zip(results, scenarios, parts, strict=True):
         seed = scenario.model.replay.seed
         if seed not in draws:
             draws[seed] = draws_of(part, processor, seed)
-        before = own + sum((1 + DRAWS) * len(one) for one in parts[:place])
-        heard = partial(come, before, len(part))
-        if found[place].summary["verdict"].get("error") == WAITS:  # draws leave out how long these were
-            heard(1 + DRAWS)
-            continue
-        own_loads = arranged(scenario, part)
-        found[place] = with_range(found[place], scenario, own_loads, processor, draws[seed], again, heard)
-    return [with_tails(one) for one in found] if by_counters else found
+        note = done.next(1 + DRAWS, len(part))
+        if result.summary["verdict"].get("error") == WAITS:  # draws leave out how long these were
+            note(1 + DRAWS)
+        else:  # the statements in the arrangements of several seeds
+            arranged = [part, *(part_of(loads.of(scenario, number), scenario) for number in range(1, LAWS))]
+            result = with_range(result, scenario, arranged, processor, draws[seed], run, note)
+        found.append(result)
+    return found
 
 
 def between_waits(

@@ -116,7 +116,7 @@ class _Expected:
         """
         try:
             scenario = grid.scenario_of(point)
-            load = self._source.load(scenario.model.replay.seed)
+            load = self._source.load(scenario)
             if cache_state_of(scenario, load) != "warm":
                 return None
             settings = settings_of_load(scenario, load)

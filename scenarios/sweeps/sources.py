@@ -17,7 +17,7 @@ from tiersim.scenarios.replay import trace_of as trace_of_requests
 from tiersim.scenarios.statements.assembly import Shared
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.calibration_verdict import stamped
-from tiersim.scenarios.statements.loads import load_of
+from tiersim.scenarios.statements.loads import Loads
 from tiersim.scenarios.statements.replay import replay_statements, trace_of
 from tiersim.scenarios.statements.schedule import steps_of_statements
 from tiersim.scenarios.statements.statement_load import StatementLoad
@@ -72,7 +72,7 @@ def open_source(
         return WorkloadSource(workload)
     bundle = Bundle(path)
     if runs_statements(bundle, scenario):
-        return StatementSource(bundle, scenario.model.replay.seed, recorded_on)
+        return StatementSource(bundle, scenario, recorded_on)
     return RequestSource(bundle, recorded_on, progress)
 
 
@@ -131,34 +131,27 @@ class RequestSource:
 class StatementSource:
     """The statements of a recording, one by one or synthesised from counters."""
 
-    def __init__(self, bundle: Bundle, seed: int, recorded_on: NamedScenario | None) -> None:
-        """Read or synthesise the load of *seed*."""
-        self._path, self._recorded_on = bundle.path, recorded_on
-        self._loads: Newest[StatementLoad] = Newest(_LOADS)
-        self._recorded: StatementLoad | None = None  # what was recorded does not depend on luck
+    def __init__(self, bundle: Bundle, scenario: NamedScenario, recorded_on: NamedScenario | None) -> None:
+        """Read or synthesise the load of *scenario*."""
+        self._recorded_on = recorded_on
+        self._loads = Loads(bundle.path, recorded_on, _LOADS)
         self._processor: ProcessorCosts | None = None
         self._baseline: Result | None = None
         self._shared = Shared()
-        first = self.load(seed)
-        if not first.synthetic:
-            self._recorded = first
-        self.trace: Mapping[str, Any] = trace_of(first)
+        self.trace: Mapping[str, Any] = trace_of(self._loads.of(scenario))
 
-    def load(self, seed: int) -> StatementLoad:
-        """Return the load of a seed."""
-        if self._recorded is not None:
-            return self._recorded
-        return self._loads.get(seed, lambda: load_of(self._path, seed, self._recorded_on))
+    def load(self, scenario: NamedScenario) -> StatementLoad:
+        """Return the load that *scenario* runs."""
+        return self._loads.of(scenario)
 
     def steps(self, scenario: NamedScenario) -> LoadSteps:
         """Return in which steps the load can be run on *scenario*."""
-        rules = scenario.model.replay
-        return steps_of_statements(rules, self.load(rules.seed))
+        return steps_of_statements(scenario.model.replay, self.load(scenario))
 
     def prepare(self) -> None:
         """See :class:`SweepSource`."""
         if self._recorded_on is not None and self._baseline is None:
-            self._processor = calibrate(self.load(self._recorded_on.model.replay.seed), self._recorded_on)
+            self._processor = calibrate(self.load(self._recorded_on), self._recorded_on)
             self._baseline = self._replay(self._recorded_on)
 
     def run(self, scenario: NamedScenario, note: Note, *, tables: bool) -> Result:
@@ -167,17 +160,17 @@ class StatementSource:
         if self._recorded_on is None or self._baseline is None:
             return result
         assert self._processor is not None
-        return stamped([result], self._baseline, self.load(self._recorded_on.model.replay.seed), self._processor)[0]
+        return stamped([result], self._baseline, self.load(self._recorded_on), self._processor)[0]
 
     def run_part(self, load: StatementLoad, scenario: NamedScenario, note: Note) -> Result:
         """Run a part of the load alone."""
         return self._replay(scenario, note, load)
 
     def _replay(self, scenario: NamedScenario, note: Note | None = None, part: StatementLoad | None = None) -> Result:
-        load = self.load(scenario.model.replay.seed) if part is None else part
+        load = self.load(scenario) if part is None else part
         trace = {**self.trace, "statements": len(load), "transactions": load.transactions, "span_ns": load.span_ns}
         return replay_statements(
-            self._path,
+            self._loads.path,
             scenario,
             processor=self._processor,
             load=load,
