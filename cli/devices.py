@@ -44,10 +44,10 @@ _KEYS = {
 def list_devices(
     kind: Annotated[str | None, typer.Option("--kind", help="Only this kind, such as flash.")] = None,
     interface: Annotated[
-        str | None, typer.Option("--interface", help="Only where the interface has this in its name, such as nvme.")
+        str | None, typer.Option("--interface", help="Only interfaces with this in their name, such as nvme.")
     ] = None,
     at_least_reads: Annotated[
-        int, typer.Option("--at-least-reads", min=0, help="Only with so many random 8 KiB reads a second.")
+        int, typer.Option("--at-least-reads", min=0, help="Only devices with at least so many random 8 KiB reads/s.")
     ] = 0,
     protected: Annotated[
         bool, typer.Option("--protected", help="Only drives whose write buffer survives a loss of power.")
@@ -56,7 +56,10 @@ def list_devices(
         _Order,
         typer.Option(
             "--sort",
-            help="id, capacity, latency, reads, writes, price or released. Fast and cheap ones first, else large ones.",
+            help=(
+                "id, capacity, latency, reads, writes, price or released. Latency and price: lowest first; others:"
+                " highest first."
+            ),
         ),
     ] = _Order.ID,
     json: Json = False,
@@ -103,7 +106,7 @@ def show_device(
     load: Annotated[
         bool, typer.Option("--load", help="Simulate it alone: latency of random 8 KiB requests against load.")
     ] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Draw it on this page (.html).")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw it on a page (.html).")] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -153,8 +156,9 @@ def show_schema(
         ),
     ],
 ) -> None:
-    """Print a JSON schema: of device files of one kind, of scenarios, of workloads, or of the summary of a result. An
-    editor completes and checks files by it.
+    """Print a JSON schema: of device files of one kind, of scenarios, of workloads, or of the summary of a result.
+
+    Editors can check and complete such files with it.
 
     Example: tiersim devices schema flash
     """
@@ -172,14 +176,15 @@ def show_schema(
 @app.command("import")
 def import_device(
     file: Annotated[
-        Path, typer.Argument(help="DiskSim's parameters: a .parv or .diskspecs file, the others beside it.")
+        Path,
+        typer.Argument(help="DiskSim's parameters: a .parv or .diskspecs file. The files that it names lie beside it."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Device file to write (.toml).")],
     force: Force = False,
 ) -> None:
-    """Make a device file of the parameters of a drive that was characterised for DiskSim.
+    """Convert DiskSim's parameters of a drive into a device file.
 
-    A scenario, and demerit, also take such a file as it is.
+    Scenarios and tiersim devices demerit read DiskSim's files, too.
 
     Example: tiersim devices import cheetah9LP.parv -o cheetah9LP.toml
     """
@@ -209,7 +214,7 @@ def demerit(
         str, typer.Option("--device", help="A device of the catalogue, a .toml file, or DiskSim's .parv or .diskspecs.")
     ],
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Runs, each with another angle of the platters when it begins.")
+        int, typer.Option("--seeds", min=1, help="Number of runs. Each begins with another angle of the platters.")
     ] = 10,
     requests: Annotated[
         Path | None,

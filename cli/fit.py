@@ -52,7 +52,9 @@ def fit(
     name: Annotated[str, typer.Option("--name", help="Name of the device.")] = "",
     capacity: Annotated[
         str,
-        typer.Option("--capacity", help="Size of the drive, for example '800 GB'; of a recording: what it touches."),
+        typer.Option(
+            "--capacity", help="Size of the drive, such as '800 GB'. Default, of a recording: what it touches."
+        ),
     ] = "",
     job: Annotated[
         str, typer.Option("--job", help="Print the job file that measures what a fit needs: fio or diskspd.")
@@ -60,11 +62,11 @@ def fit(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Fit a flash drive to what was measured of it, and write a device file.
+    """Fit the model of a flash drive to measurements, and write a device file.
 
-    Says how far off the fit is, and which numbers the measurement cannot tell.
+    Prints the error of the fit, and which numbers the measurements leave open.
 
-    --job prints a job file that measures all that a fit needs, and that says how to run it.
+    --job prints a job file that measures all that a fit needs. Its comments say how to run it.
 
     Example: tiersim devices fit fit.json --capacity '800 GB' -o drive.toml
     """

@@ -32,7 +32,7 @@ def load(
     on: Annotated[str, typer.Option("--on", help="A scenario: a .toml file, a ready one, or a catalogue device.")],
     slo: Annotated[
         list[str] | None,
-        typer.Option("--slo", help="What a load has to meet to be sustained: 'mean(query) < 20 ms'. Repeat it."),
+        typer.Option("--slo", help="A target that a sustained load meets: 'mean(query) < 20 ms'. Repeat it."),
     ] = None,
     settings: Settings = None,
     recorded_on: RecordedOn = None,
@@ -44,7 +44,7 @@ def load(
 ) -> None:
     """Run a trace at 0.25 to 4 times its load. Find the knee, the largest sustained load, and what limits it.
 
-    Sessions are cloned or left out whole: the table names the load that ran.
+    Only whole sessions are cloned or left out, so the load that ran differs a little: the table shows it.
 
     Example: tiersim load prod.trace --on 15k-raid10
     """

@@ -58,7 +58,7 @@ def mrc(
         list[str] | None,
         typer.Option(
             "--by",
-            help="Also print one curve for each relation, query or operation: --by relation. Repeat it for more.",
+            help="Also print a curve for each relation, query or operation: --by relation. Repeat it for more.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the random samples.")] = 1,

@@ -38,7 +38,7 @@ def postgres(
         ),
     ] = "",
     minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=10080, help="How long.")] = 15,
-    interval: Annotated[float, typer.Option("--interval", min=1, help="Seconds from snapshot to snapshot.")] = 30,
+    interval: Annotated[float, typer.Option("--interval", min=1, help="Seconds between snapshots.")] = 30,
     sample: Annotated[
         float, typer.Option("--sample", min=0, help="Seconds between samples of what sessions wait for; 0 for none.")
     ] = 1,
@@ -86,7 +86,7 @@ def mysql(
         ),
     ] = "",
     minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=10080, help="How long.")] = 15,
-    interval: Annotated[float, typer.Option("--interval", min=1, help="Seconds from snapshot to snapshot.")] = 30,
+    interval: Annotated[float, typer.Option("--interval", min=1, help="Seconds between snapshots.")] = 30,
     sample: Annotated[
         float, typer.Option("--sample", min=0, help="Seconds between samples of what sessions do; 0 for none.")
     ] = 1,
