@@ -50,7 +50,7 @@ def test_cpu_is_what_the_recorded_processors_did_though_nobody_described_their_s
     saturated: StatementLoad, cells: dict[str, Cell]
 ) -> None:
     """No wait for the recorded cap has become CPU: 60 times as many transactions end on a fast device."""
-    result = replay_statements(saturated.path, on("pcie-flash"), load=saturated)
+    result = replay_statements(saturated, on("pcie-flash"))
     measured = cells["reads-128-free"].figures["tps"]
     assert result.summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(measured, rel=0.2)
     assert result.summary["verdict"]["error"] == "counted"
@@ -123,7 +123,7 @@ def test_work_of_other_processes_is_neither_the_limit_nor_what_a_transaction_cos
     assert beside is not None
     assert alone is not None
     assert beside.client_ns == pytest.approx(alone.client_ns, rel=0.02)
-    result = replay_statements(busy.path, on("pcie-flash"), load=busy)
+    result = replay_statements(busy, on("pcie-flash"))
     assert any(said.startswith("other work kept 1.7 of the 2 recorded") for said in result.summary["caveats"])
 
 
@@ -142,7 +142,7 @@ def test_busy_processors_tell_what_a_transaction_costs_though_nobody_counted_who
     found = costs_of_recording(uncounted, on("pcie-flash"))
     assert found is not None
     assert found.costs.read_ns == READ_NS
-    result = replay_statements(uncounted.path, on("pcie-flash", "engine.buffer_pool=32 MiB"), load=uncounted)
+    result = replay_statements(uncounted, on("pcie-flash", "engine.buffer_pool=32 MiB"))
     assert result.summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(target.figures["tps"], rel=0.15)
     assert result.summary["verdict"]["error"] == "counted"
     assert any("which was busy for 94% of the time" in said for said in result.summary["inferred"])

@@ -89,7 +89,7 @@ def test_a_calibration_fills_the_pool_of_replays_and_runs_nothing_twice(
     assert len(filled) == 2
     assert len(ran) > 2
     assert all(one != other for one, other in pairwise(ran[: len(ran) // 2]))
-    replay_statements(warm.path, made, processor=found, load=warm, shared=shared)
+    replay_statements(warm, made, processor=found, shared=shared)
     assert len(filled) == 2
 
 
@@ -103,7 +103,7 @@ def test_sessions_that_do_next_to_nothing_are_none_of_the_load(filling: Statemen
 
 
 def test_a_result_says_how_fast_each_part_of_it_was(filling: StatementLoad, tmp_path: Path) -> None:
-    result = replay_statements(filling.path, scenario(tmp_path), load=filling)
+    result = replay_statements(filling, scenario(tmp_path))
     assert result.summary["verdict"]["cache"] == "as recorded"
     found = result.summary["throughput_over_time"]
     assert found["recorded_transactions_per_s"] is None  # nobody logged when they ended

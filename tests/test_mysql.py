@@ -299,13 +299,11 @@ def test_a_recording_is_replayed_with_what_was_inferred(with_rows: Path) -> None
     assert settings.basis["engine.sync_binlog"] == "recorded"
     assert re.fullmatch(r"recorded: \d{3,4} B", settings.basis["engine.binary_log_bytes_per_commit"])
     assert settings.basis["engine.adaptive_flushing_lwm"].startswith("assumed: ")
-    summary = replay_statements(with_rows, scenario, load=load).summary
+    summary = replay_statements(load, scenario).summary
     assert summary["log"]["flushes"] > 0
     assert summary["log"]["pages_flushed"] >= 0
     assert summary["verdict"]["error"] == "arrivals"  # InnoDB's errors are those of clients that wait
-    summary = replay_statements(
-        with_rows, load_scenario("pcie-flash", ["replay.mode=closed", "replay.clients=8"]), load=load
-    ).summary
+    summary = replay_statements(load, load_scenario("pcie-flash", ["replay.mode=closed", "replay.clients=8"])).summary
     assert summary["model_error"]["basis"] == "innodb"  # other engines' errors are not InnoDB's
     assert verdicts.expected_error(summary) == verdicts._reach(summary["model_error"]["figures"]["throughput"])
     assert "Expected error (InnoDB), measured against predicted: throughput" in verdicts.notes([summary])[-1]

@@ -69,7 +69,7 @@ def test_a_recording_whose_pages_are_all_covered_says_nothing(recorded: Path, tm
 
 def test_pages_of_toast_are_said_to_be_left_out_and_the_error_is_unknown(recorded: Path, tmp_path: Path) -> None:
     path = bundle(recorded, tmp_path, pg_statio_user_tables=from_toast)
-    summary = replay_statements(path, load_scenario("pcie-flash")).summary
+    summary = replay_statements(load_of(path, 1), load_scenario("pcie-flash")).summary
 
     assert summary["verdict"]["error"] == "reads"
     assert summary["model_error"] == {"basis": "unknown", "figures": {}}
@@ -125,7 +125,7 @@ def without_fsync(row: Row, _: bool) -> None:
 
 def test_a_result_says_that_counters_were_reset_and_that_fsync_was_off(recorded: Path, tmp_path: Path) -> None:
     path = bundle(recorded, tmp_path, pg_stat_statements=counted_anew, pg_settings=without_fsync)
-    said = "\n".join(replay_statements(path, load_scenario("pcie-flash")).summary["caveats"])
+    said = "\n".join(replay_statements(load_of(path, 1), load_scenario("pcie-flash")).summary["caveats"])
 
     assert "the counters of query" in said
     assert "so their rates are too low" in said

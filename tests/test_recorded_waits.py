@@ -238,7 +238,7 @@ def test_a_replay_of_unknown_error_is_simulated_at_both_ends(tmp_path: Path) -> 
     assert "range" not in plain.summary
     assert found.summary["verdict"]["error"] == "waits"
     known = load_of(path, made.model.replay.seed)
-    ends = [replay_statements(path, made, load=replace(known, waits=at)) for at in (LEAST_WAITS, MOST_WAITS)]
+    ends = [replay_statements(replace(known, waits=at), made) for at in (LEAST_WAITS, MOST_WAITS)]
     assert found.summary["range"] == with_waits(plain, ends).summary["range"]
     rates = [one.summary["throughput_per_s"]["transactions"]["value"] for one in ends]
     assert rates[1] > WIDE * rates[0]
@@ -260,7 +260,7 @@ def test_a_calibration_with_clients_elsewhere_says_nothing_of_waits_that_were_in
     assert 'host.clients = "here"' in str(verdicts.sentence(found.summary))
     known = load_of(path, made.model.replay.seed)
     costs = ProcessorCosts({}, 0, Costs(), "a test", pause_ns=0)
-    assert "error" not in replay_statements(path, made, load=known, processor=costs).summary["verdict"]
+    assert "error" not in replay_statements(known, made, processor=costs).summary["verdict"]
 
 
 def test_waits_that_no_pause_holds_are_said_and_in_doubt(load: StatementLoad, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def program(of: StatementLoad, folder: Path, *changes: str) -> Program:
     """Return what its sessions do on the recorded hardware."""
     scenario = sql_server_scenario(folder, "recorded", *changes)
     made = settings_of(scenario, of.path, of.manifest, None, of.image_bytes, of.pool_bytes)
-    return Shared().program(of, scenario, made, None, seed=1)
+    return Shared().program(of, scenario, made, None)
 
 
 # which pages
@@ -529,7 +529,7 @@ def test_very_many_sessions_share_places_in_turn(tmp_path: Path) -> None:
     rows = np.arange(len(own))
     many = replace(own, session=rows, transaction=rows, start_ns=np.sort(own.start_ns))
     scenario = sql_server_scenario(tmp_path)
-    plan = schedule(scenario, many, transactions_of(many), 1)
+    plan = schedule(scenario, many, transactions_of(many))
     assert plan.sessions == PLACES
     assert (plan.waits_for == CLOCK).all()
     assert np.array_equal(np.sort(plan.transaction), rows)
@@ -544,7 +544,7 @@ def test_scenarios_that_differ_in_devices_share_a_warm_pool(tmp_path: Path) -> N
     )
     own, shared = load_of(truth.path, 1), Shared()
     first, second = (
-        assemble(own, sql_server_scenario(tmp_path, name, *changes, read=read), None, None, shared)
+        assemble(own, sql_server_scenario(tmp_path, name, *changes, read=read), shared=shared)
         for name, read, changes in (("a", "1 ms", ()), ("b", "2 ms", ()))
     )
     alone = assemble(own, sql_server_scenario(tmp_path, "b", read="2 ms"))
@@ -555,7 +555,7 @@ def test_scenarios_that_differ_in_devices_share_a_warm_pool(tmp_path: Path) -> N
         ):
             assert np.array_equal(one, other), name
     assert first.warmed == second.warmed
-    larger = assemble(own, sql_server_scenario(tmp_path, "c", "engine.buffer_pool=1600KiB"), None, None, shared)
+    larger = assemble(own, sql_server_scenario(tmp_path, "c", "engine.buffer_pool=1600KiB"), shared=shared)
     assert len(larger.database.page_of) == 200
     assert not np.array_equal(larger.database.page_of[:100], first.database.page_of)
 
@@ -565,7 +565,7 @@ def test_scenarios_that_differ_in_the_pool_share_a_program_and_those_that_differ
 ) -> None:
     own, shared = load(), Shared()
     one, same, louder = (
-        assemble(own, sql_server_scenario(tmp_path, name, "replay.cache_state=cold", *changes), None, None, shared)
+        assemble(own, sql_server_scenario(tmp_path, name, "replay.cache_state=cold", *changes), shared=shared)
         for name, *changes in (("a",), ("b", "engine.buffer_pool=1600KiB"), ("c", "replay.load=2"))
     )
     assert same.program is one.program
@@ -587,7 +587,7 @@ def test_each_pool_is_filled_once_whatever_comes_between(tmp_path: Path, monkeyp
     def replayed(shared: Shared) -> list[int]:
         filled.clear()
         for name, size in (("a", 800), ("b", 1600), ("c", 800), ("d", 1600)):
-            assemble(own, sql_server_scenario(tmp_path, name, f"engine.buffer_pool={size}KiB"), None, None, shared)
+            assemble(own, sql_server_scenario(tmp_path, name, f"engine.buffer_pool={size}KiB"), shared=shared)
         return list(filled)
 
     assert replayed(Shared()) == [100, 200]

@@ -65,7 +65,7 @@ def run(load: StatementLoad, folder: Path, *settings: str, latency: str = "200 u
     made = scenario(
         folder, "replay.cache_state=cold", *settings, latency=latency
     )  # warming takes long when kernels are not compiled
-    return replay_statements(load.path, made, load=load, **more)
+    return replay_statements(load, made, **more)
 
 
 def kinds(assembled: Assembled, name: str) -> list[list[int]]:
@@ -562,7 +562,7 @@ def test_a_scenario_that_does_not_fit_is_a_sentence(
 
 def test_relations_may_lie_on_volumes_of_their_own(load: StatementLoad, tmp_path: Path) -> None:
     text = '[volumes.flash]\ndevice = "device.toml"\n[placement]\n"relation:accounts" = "flash"\ndefault = "data"\n'
-    result = replay_statements(load.path, scenario(tmp_path, "replay.cache_state=cold", text=text), load=load).summary
+    result = replay_statements(load, scenario(tmp_path, "replay.cache_state=cold", text=text)).summary
     requests = {name: station["requests"] for name, station in result["stations"].items()}
     assert requests["flash"] > 0
     assert requests["data"] == 2 * TRANSACTIONS  # the log
@@ -632,7 +632,7 @@ def test_a_replay_reads_the_counters_once(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_bundle_of_counters_goes_from_end_to_end(tmp_path: Path) -> None:
     path = counted_database(tmp_path / "made-up.trace")
-    found = replay_statements(path, scenario(tmp_path)).summary
+    found = replay_statements(load_of(path, 1), scenario(tmp_path)).summary
     Summary.model_validate(found)
     assert found["level"] == "statements"
     assert found["latency_ns"]["transaction"]["count"] == TRANSACTIONS

@@ -32,6 +32,7 @@ from tiersim.errors import ScenarioError
 from tiersim.scenarios import replay as replaying
 from tiersim.scenarios.library import is_tenants, load_scenario
 from tiersim.scenarios.replay import in_time_order, replay
+from tiersim.scenarios.statements.loads import load_of
 from tiersim.scenarios.statements.replay import replay_statements, replay_statements_all
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.model import MOST_TENANTS, read_tenants
@@ -577,7 +578,7 @@ def test_a_server_of_which_statements_were_recorded_asks_alone_what_its_run_aske
     said_of_two = '[tenants.one]\nrecording = "db.trace"\n[tenants.two]\nrecording = "db.trace"\n'
     said_of_two += 'engine = { buffer_pool = "32 MiB" }\n'
     one, two = shared(tmp_path, said_of_two, "hdd-100")
-    own = replay_statements(tmp_path / "db.trace", load_scenario("hdd-100"))
+    own = replay_statements(load_of(tmp_path / "db.trace", 1), load_scenario("hdd-100"))
     for name in ("data read",):
         expected, found = (r.summary["latency_ns"][name]["mean"]["value"] for r in (own, one.alone))
         assert found == pytest.approx(expected, rel=0.02)

@@ -201,7 +201,7 @@ def test_a_run_reads_and_writes_pages_of_upkeep_beside_those_of_statements(tmp_p
     load = read_load(read_counters(path), synthesised(path, 1), law())
     where = scenario(tmp_path, "replay.cache_state=cold")
     alone, beside = (
-        replay_statements(path, where, load=replace(load, upkeep=upkeep)).summary
+        replay_statements(replace(load, upkeep=upkeep), where).summary
         for upkeep in (None, Upkeep(reads=0.5, writes=0.0))
     )  # a pool that is empty at first: as many for each of the clients' as recorded
     (name,) = (key for key in beside["stations"] if key.endswith(".upkeep"))
@@ -235,7 +235,7 @@ def test_commits_carry_the_images_of_upkeep(tmp_path: Path) -> None:
     load = read_load(read_counters(path), synthesised(path, 1), law())
     where = scenario(tmp_path)
     each = [
-        replay_statements(path, where, load=replace(load, upkeep_log_bytes=added * load.transactions)).summary["log"][
+        replay_statements(replace(load, upkeep_log_bytes=added * load.transactions), where).summary["log"][
             "bytes_per_transaction"
         ]
         for added in (0, 4096)
@@ -251,7 +251,7 @@ def test_upkeep_reads_as_many_pages_a_transaction_with_a_smaller_pool_but_for_th
     load = read_load(read_counters(path), synthesised(path, 1), law())
     load = replace(load, upkeep=Upkeep(reads=0.5, writes=0.0), upkeep_pages=3.0 * load.transactions)
     pool = FRAMES // part
-    summary = replay_statements(path, scenario(tmp_path, f"engine.buffer_pool={pool * 8}KiB"), load=load).summary
+    summary = replay_statements(load, scenario(tmp_path, f"engine.buffer_pool={pool * 8}KiB")).summary
     (name,) = (key for key in summary["stations"] if key.endswith(".upkeep"))
     volume, pages = summary["stations"][name.removesuffix(".upkeep")], HEAP_PAGES + INDEX_PAGES + 1
     upkeep = volume["requests"] - summary["latency_ns"]["data read"]["count"]

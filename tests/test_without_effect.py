@@ -54,7 +54,7 @@ def _run_statements(
     (folder / "device.toml").write_text(token_bucket(latency="200 us", iops=1_000_000))
     (folder / "s.toml").write_text(f'[host]\ncores = 2\n[volumes.data]\ndevice = "device.toml"\n{text}')
     scenario = load_scenario(str(folder / "s.toml"), ["replay.cache_state=cold", *settings])
-    return replay_statements(load.path, scenario, load=load, processor=processor)
+    return replay_statements(load, scenario, processor=processor)
 
 
 def _same(one: Result, other: Result) -> None:

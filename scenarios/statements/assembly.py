@@ -56,7 +56,6 @@ class Shared:
         scenario: NamedScenario,
         settings: Settings,
         processor: ProcessorCosts | None,
-        seed: int,
     ) -> Program:
         """Return what the sessions of *load* do on *scenario*; raises ScenarioError."""
         of_engine = settings.of_engine
@@ -66,10 +65,10 @@ class Shared:
 
         def write() -> tuple[StatementLoad, ProcessorCosts | None, Program]:
             found = transactions_of(load)
-            plan = schedule(scenario, load, found, seed)
-            return load, processor, write_program(load, found, plan, rules, processor, seed)
+            plan = schedule(scenario, load, found)
+            return load, processor, write_program(load, found, plan, rules, processor, scenario.model.replay.seed)
 
-        key = (id(load), id(processor), scenario.model.replay.model_dump_json(), rules, seed)
+        key = (id(load), id(processor), scenario.model.replay.model_dump_json(), rules)
         return self._programs.get(key, write)[-1]
 
 
@@ -115,12 +114,10 @@ def assemble(
     load: StatementLoad,
     scenario: NamedScenario,
     processor: ProcessorCosts | None = None,
-    seed: int | None = None,
     shared: Shared | None = None,
     enter: Enter | None = None,
 ) -> Assembled:
-    """Put *load* on *scenario*, its pool as ``cache_state`` says; *seed* in place of the scenario's. Raises
-    ScenarioError.
+    """Put *load* on *scenario*, its pool as ``cache_state`` says. Raises ScenarioError.
 
     *shared* has what was made for a scenario before this one and may do for this one, too. A load can be put on
     scenarios as often as one likes. *enter* puts stations before the volumes.
@@ -128,10 +125,9 @@ def assemble(
     settings = settings_of_load(scenario, load, processor)
     if processor is None:
         settings = with_assumed_costs(settings, scenario)
-    seed = scenario.model.replay.seed if seed is None else seed
     shared = shared or Shared()
-    program = shared.program(load, scenario, settings, processor, seed)
-    builder = PlantBuilder(seed)
+    program = shared.program(load, scenario, settings, processor)
+    builder = PlantBuilder(scenario.model.replay.seed)
     entry = volumes_of(scenario, builder)
     if enter is not None:
         entry = dict(enter(builder, entry))

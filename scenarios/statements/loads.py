@@ -110,8 +110,7 @@ class Loads:
 
     def __init__(self, path: Path, recorded_on: NamedScenario | None, most: int) -> None:
         """Read nothing yet; for *recorded_on* see :func:`load_of`."""
-        self.path = path
-        self._recorded_on = recorded_on
+        self._path, self._recorded_on = path, recorded_on
         self._by_seed: Newest[StatementLoad] = Newest(most)
         self._recorded: StatementLoad | None = None  # statement by statement: the same for every seed
 
@@ -119,7 +118,7 @@ class Loads:
         """Return the load that *scenario* runs, by its seed; or by one that is so much *further*."""
         seed = scenario.model.replay.seed + further
         if self._recorded is None:
-            load = self._by_seed.get(seed, lambda: load_of(self.path, seed, self._recorded_on))
+            load = self._by_seed.get(seed, lambda: load_of(self._path, seed, self._recorded_on))
             if load.synthetic:
                 return load
             self._recorded = load

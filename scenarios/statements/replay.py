@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from tiersim.scenarios.statements.calibration import (
     host_time_of,
 )
 from tiersim.scenarios.statements.calibration_verdict import stamped
-from tiersim.scenarios.statements.loads import Loads, load_of
+from tiersim.scenarios.statements.loads import Loads
 from tiersim.scenarios.statements.ranges import DRAWS, LAWS, Draw, draws_of, with_range, with_waits
 from tiersim.scenarios.statements.recorded_host import part_of
 from tiersim.scenarios.statements.result import summarise_statements
@@ -98,7 +97,7 @@ def replay_statements_all(
 
     def run(scenario: NamedScenario, note: Callable[[int], None]) -> Result:
         load = loads.of(scenario)
-        return replay_statements(bundle.path, scenario, processor=processor, load=load, shared=shared, progress=note)
+        return replay_statements(load, scenario, processor=processor, shared=shared, progress=note)
 
     results = side_by_side([partial(run, scenario) for scenario in runs], done.next(statements))
     if recorded_on is None:
@@ -154,7 +153,7 @@ def _with_draws(
     shared = Shared()
 
     def run(scenario: NamedScenario, load: StatementLoad, costs: ProcessorCosts) -> Result:
-        return replay_statements(loads.path, scenario, processor=costs, load=load, shared=shared, goes_on=False)
+        return replay_statements(load, scenario, processor=costs, shared=shared, goes_on=False)
 
     found = []
     for result, scenario, part in zip(results, scenarios, parts, strict=True):
@@ -185,18 +184,16 @@ def between_waits(
     ends = [replace(load, waits=waits) for waits in (LEAST_WAITS, MOST_WAITS)]
 
     def run(one: StatementLoad, note: Callable[[int], None]) -> Result:
-        return replay_statements(load.path, scenario, load=one, shared=shared, progress=note, beside=beside)
+        return replay_statements(one, scenario, shared=shared, progress=note, beside=beside)
 
     return with_waits(result, side_by_side([partial(run, one) for one in ends], progress))
 
 
 def replay_statements(
-    path: Path,
+    load: StatementLoad,
     scenario: NamedScenario,
     *,
     processor: ProcessorCosts | None = None,
-    seed: int | None = None,
-    load: StatementLoad | None = None,
     shared: Shared | None = None,
     trace: dict[str, Any] | None = None,
     goes_on: bool = True,
@@ -204,18 +201,14 @@ def replay_statements(
     tap: Tap | None = None,
     beside: Sequence[PlayedRecording] = (),
 ) -> Result:
-    """Replay the statements of the bundle at *path*, recorded or synthesised, as the scenario says
-    (``docs/statements.md``).
+    """Replay the statements of *load*, recorded or synthesised, as the scenario says (``docs/statements.md``).
 
-    *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *seed*
-    stands in for the scenario's. *load* is that of the bundle, where it has been read, and *trace* what
-    :func:`trace_of` says of it; *goes_on*: clients that are through early begin anew, until the time of the recording
-    is over; *shared* has what was made for a run before this one. *tap* is called with what the run asked of each
-    volume, *progress* with the number of statements that have ended. *beside* it, on the same hardware, are recordings:
-    all but the first, which is its own, and says what limits it. Raises ScenarioError or TraceError.
+    *processor* says what they cost the recorded host's processors; without it they cost what was recorded. *shared* has
+    what was made for a run before this one, *trace* what :func:`trace_of` says of the load. *goes_on*: clients that are
+    through early begin anew, until the time of the recording is over. *progress* is called with the number of
+    statements that have ended, *tap* with what the run asked of each volume. *beside* it, on the same hardware, run
+    recordings: all but the first, which is its own, and says what limits it. Raises ScenarioError or TraceError.
     """
-    seed = scenario.model.replay.seed if seed is None else seed
-    load = load_of(path, seed) if load is None else load
     rounds = further = 1
     rows = FIRST_TAPS
     while further:
@@ -226,7 +219,7 @@ def replay_statements(
             others.append(streams_on(builder, theirs, beside[1:]) if theirs else NO_STREAMS)
             return own
 
-        going = _GoingRound(assemble(load, scenario, processor, seed, shared, enter if beside else None), rounds)
+        going = _GoingRound(assemble(load, scenario, processor, shared, enter if beside else None), rounds)
         assembled = going.assembled
         interval_ns = max(-(-assembled.timeline_ns // INTERVALS), 1)
         columns = FIRST_CLASS + len(assembled.program.names)
@@ -258,11 +251,9 @@ def replay_statements(
         counted = _counted_costs(result, load, scenario, shared) if processor is None else None
         if counted is not None:
             again = replay_statements(
-                path,
+                load,
                 scenario,
                 processor=counted,
-                seed=seed,
-                load=load,
                 shared=shared,
                 trace=trace,
                 goes_on=goes_on,

@@ -85,7 +85,7 @@ def by_the_clock(load: StatementLoad, mode: str) -> bool:
     return mode == "open" or (mode == "partly-open" and load.pooled)
 
 
-def schedule(scenario: NamedScenario, load: StatementLoad, found: LoadTransactions, seed: int) -> TransactionSchedule:
+def schedule(scenario: NamedScenario, load: StatementLoad, found: LoadTransactions) -> TransactionSchedule:
     """Lay out the transactions of *load* as ``[replay]`` says; raises ScenarioError when it asks for what the recording
     does not say.
     """
@@ -112,7 +112,7 @@ def schedule(scenario: NamedScenario, load: StatementLoad, found: LoadTransactio
         clients = taken(replay.load, replay.clients)
         number, session, start_ns = _dealt(found, clients)
     else:
-        number, session, start_ns = _cloned(found, own, replay.load, load.span_ns, seed)
+        number, session, start_ns = _cloned(found, own, replay.load, load.span_ns, replay.seed)
     order = np.lexsort((number, start_ns, session))
     number, start_ns = number[order], start_ns[order]
     session = session[order]

@@ -170,10 +170,9 @@ class StatementSource:
         load = self.load(scenario) if part is None else part
         trace = {**self.trace, "statements": len(load), "transactions": load.transactions, "span_ns": load.span_ns}
         return replay_statements(
-            self._loads.path,
+            load,
             scenario,
             processor=self._processor,
-            load=load,
             shared=self._shared,
             trace=trace,
             progress=note,

@@ -75,7 +75,7 @@ class Calibrated:
         load = load_of(path, seed, recorded_on)
         others = (load_of(path, seed + number, recorded_on) for number in range(1, LAWS)) if load.synthetic else ()
         processor = calibrate(load, recorded_on)
-        return cls((load, *others), processor, replay_statements(path, recorded_on, processor=processor, load=load))
+        return cls((load, *others), processor, replay_statements(load, recorded_on, processor=processor))
 
 
 def derive(
@@ -100,11 +100,10 @@ def derive(
         return found is not None
 
     if calibrated is None:
-        return replay_statements(path, scenario, tap=write, beside=beside, progress=progress)
+        load = load_of(path, scenario.model.replay.seed)
+        return replay_statements(load, scenario, tap=write, beside=beside, progress=progress)
     load, processor = calibrated.load, calibrated.processor
-    result = replay_statements(
-        path, scenario, processor=processor, load=load, tap=write, beside=beside, progress=progress
-    )
+    result = replay_statements(load, scenario, processor=processor, tap=write, beside=beside, progress=progress)
     return stamped([result], calibrated.baseline, load, processor)[0]
 
 
@@ -128,9 +127,7 @@ def with_expected(
         return derived
 
     def run(scenario: NamedScenario, load: StatementLoad, costs: ProcessorCosts) -> Result:
-        return replay_statements(
-            path, scenario, processor=costs, load=load, shared=shared, goes_on=False, beside=beside
-        )
+        return replay_statements(load, scenario, processor=costs, shared=shared, goes_on=False, beside=beside)
 
     parts = [part_of(load, scenario) for load in calibrated.loads]
     draws = draws_of(parts[0], calibrated.processor, seed)
