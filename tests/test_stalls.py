@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiersim.scenarios.statements.stalls import poisson_interval, stalls_of
+from tiersim.scenarios.statements.course import poisson_interval, stalls_of
 
 _S = 1_000_000_000
 

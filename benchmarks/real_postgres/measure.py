@@ -26,7 +26,7 @@ from benchmarks.real_postgres.pgbench import Transactions, age, fill, prewarm, t
 from benchmarks.real_postgres.plan import Cell, Plan
 from benchmarks.real_postgres.server import DATABASE, Programs, Server, initialize, running
 from benchmarks.real_postgres.watched import Watched, sampling
-from tiersim.scenarios.statements.stalls import stalls_of
+from tiersim.scenarios.statements.course import stalls_of
 from tiersim.scenarios.validation.cell_figures import slow_share
 from tiersim.scenarios.validation.matrix_cells import COUNTERS
 

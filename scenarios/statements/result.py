@@ -24,13 +24,13 @@ from tiersim.scenarios.statements.course import (
     database_table,
     impact_of,
     log_of,
+    stalls_of,
     written_of,
 )
 from tiersim.scenarios.statements.own_errors import are_commits_unseen, may_keep_waits, uncalibrated_error
 from tiersim.scenarios.statements.programs import OTHERS
 from tiersim.scenarios.statements.recorded_reads import told_reads
 from tiersim.scenarios.statements.schedule import by_the_clock, steps_of_statements
-from tiersim.scenarios.statements.stalls import stalls_of
 from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad
 from tiersim.simulator import verdict
 from tiersim.simulator.categories import (

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from tiersim.scenarios.statements.stalls import poisson_interval
+from tiersim.scenarios.statements.course import poisson_interval
 from tiersim.scenarios.validation.big_tables import PAGES_PCT, STOPPED, claims_of, results_from, tail_of
 from tiersim.scenarios.validation.claims import Claim, Experiment
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of, repeats_of
