@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from tiersim.cli import terminal
-from tiersim.cli.run_notes import notes_of
 from tiersim.cli.run_rows import (
     breakdown_of,
     first_rows_of_host,
+    notes_of,
     row_of_dip,
     rows_of_checkpoints,
     rows_of_host,
