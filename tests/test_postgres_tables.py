@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.examples import examples
 from tests.postgres_texts import EXACT, PRINTED, Rows, as_csv, as_unaligned
-from tiersim.traces.readers.postgres.snapshots import tables_of
+from tiersim.traces.readers.text_tables import tables_of
 from tiersim.traces.readers.views import Row
 
 SAMPLES = Path(__file__).parent / "data" / "postgres" / "forms"

@@ -26,8 +26,8 @@ from tiersim.traces.readers.mysql.views import (
 )
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.postgres.snapshots import complete_names
-from tiersim.traces.readers.postgres.snapshots import tables_of as framed_tables_of
 from tiersim.traces.readers.recorded import Key, Piece, Recorded, Source, spread, text_of
+from tiersim.traces.readers.text_tables import tables_of as text_tables_of
 from tiersim.traces.readers.timestamps import rank, unix_ns
 from tiersim.traces.readers.views import (
     GatheredRows,
@@ -60,7 +60,7 @@ def tables_of(text: str, is_known: Known) -> Iterator[TextTable]:
     elif text.lstrip()[:1] not in ("{", "[") and "\t" in text[: 1 << 14]:
         yield from _by_tabs(text.split("\n"), is_known)
     else:
-        for table in framed_tables_of(text):
+        for table in text_tables_of(text):
             yield TextTable(table.columns, _without_nulls(table.rows), table.beside)
 
 
