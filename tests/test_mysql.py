@@ -31,9 +31,9 @@ from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sizing.judging import doubts_of
 from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.statements.engines import EngineSources
+from tiersim.scenarios.statements.error_reasons import are_commits_unseen
 from tiersim.scenarios.statements.innodb import mysql
 from tiersim.scenarios.statements.loads import load_of
-from tiersim.scenarios.statements.own_errors import are_commits_unseen
 from tiersim.scenarios.statements.queries import changes_rows
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.settings import settings_of_load, with_variables

@@ -11,8 +11,8 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import counted_database, law
 from tiersim.cli import verdicts
 from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.statements.error_reasons import other_reads
 from tiersim.scenarios.statements.loads import load_of
-from tiersim.scenarios.statements.recorded_reads import told_reads
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.statement_load import read_load
 from tiersim.traces.differences import read_counters
@@ -64,7 +64,7 @@ def from_toast(row: Row, later: bool) -> None:
 
 
 def test_a_recording_whose_pages_are_all_covered_says_nothing(recorded: Path, tmp_path: Path) -> None:
-    assert told_reads(load_of(bundle(recorded, tmp_path), 1)) is None
+    assert other_reads(load_of(bundle(recorded, tmp_path), 1)) is None
 
 
 def test_pages_of_toast_are_said_to_be_left_out_and_the_error_is_unknown(recorded: Path, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_pages_that_scans_of_innodb_read_ahead_are_none_that_statements_missed(
     """A million pages came by read-ahead, 60 by lookups, and a run reads the latter; SQL Server's are in its reads."""
     ahead: dict[tuple[str, str], dict[str, int | str]] = {("database", "*"): {"pages_read_ahead": 10**6}}
     path = counted_database(tmp_path / "a.trace", host={"engine": engine}, more=ahead)
-    found = told_reads(read_load(read_counters(path), synthesised(path, 1), law()))
+    found = other_reads(read_load(read_counters(path), synthesised(path, 1), law()))
     assert (found is not None and "statements read 1,000,060 pages in the recording" in found) == said
     assert (found is not None and "1,000,000 of scans that read ahead" in found) == said
 
@@ -109,7 +109,7 @@ def test_a_table_that_nobody_analyzed_has_its_live_rows_and_the_pages_of_its_fil
     assert other.heap_pages == pytest.approx(one.heap_pages, rel=0.02)
     assert other.index_pages == pytest.approx(one.index_pages, rel=0.02)
     assert other.heap_missed == one.heap_missed
-    assert told_reads(not_analyzed) is None
+    assert other_reads(not_analyzed) is None
     assert any("nobody analyzed them" in said for said in not_analyzed.inferred)
 
 

@@ -27,9 +27,13 @@ from tiersim.scenarios.statements.course import (
     stalls_of,
     written_of,
 )
-from tiersim.scenarios.statements.own_errors import are_commits_unseen, may_keep_waits, uncalibrated_error
+from tiersim.scenarios.statements.error_reasons import (
+    are_commits_unseen,
+    may_keep_waits,
+    other_reads,
+    uncalibrated_error,
+)
 from tiersim.scenarios.statements.programs import OTHERS
-from tiersim.scenarios.statements.recorded_reads import told_reads
 from tiersim.scenarios.statements.schedule import by_the_clock, steps_of_statements
 from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad
 from tiersim.simulator import verdict
@@ -122,7 +126,7 @@ def summarise_statements(
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
     keeps_rate = _keeps_rate(scenario, assembled)
     comes_by_the_clock = keeps_rate and (load.synthetic or load.described)
-    reads = told_reads(load)
+    reads = other_reads(load)
     if reads is not None:
         believed["error"] = OTHER_READS
     elif load.parallel is not None:

@@ -193,7 +193,7 @@ SCENARIOS = (
     ),
     Fault(
         "waits-of-slow-storage",
-        "scenarios/statements/own_errors.py",
+        "scenarios/statements/error_reasons.py",
         "doubtful_ns * transactions_per_s / (program.sessions * NS_PER_S) > 1 - 1 / most",
         "doubtful_ns > 0",
         "What may be a wait makes the error unknown, however little of the predicted time it is.",
@@ -201,7 +201,7 @@ SCENARIOS = (
     ),
     Fault(
         "waits-told-have-an-error",
-        "scenarios/statements/own_errors.py",
+        "scenarios/statements/error_reasons.py",
         "return program.waits_told or doubtful_ns",
         "return doubtful_ns",
         "Waits that the recording shows leave the error known.",
@@ -369,7 +369,7 @@ SCENARIOS = (
     ),
     Fault(
         "clients-of-slow-storage",
-        "scenarios/statements/own_errors.py",
+        "scenarios/statements/error_reasons.py",
         ".sum() > mostly_ns else CLIENTS",
         ".sum() < 0 else CLIENTS",
         "CPU and clients decide where storage does.",
@@ -377,7 +377,7 @@ SCENARIOS = (
     ),
     Fault(
         "flushes-of-one-client",
-        "scenarios/statements/own_errors.py",
+        "scenarios/statements/error_reasons.py",
         "return FLUSHES if sessions > 1 else None",
         "return FLUSHES",
         "A client by itself shares flushes.",
@@ -385,7 +385,7 @@ SCENARIOS = (
     ),
     Fault(
         "flushes-of-a-fast-log",
-        "scenarios/statements/own_errors.py",
+        "scenarios/statements/error_reasons.py",
         "if spent_ns[FOR_LOG] > mostly_ns:",
         "if spent_ns[FOR_LOG] > 0:",
         "Who waits for the log at all waits for it mostly.",
@@ -787,7 +787,7 @@ SCENARIOS = (
     ),
     Fault(
         "waits-for-rows-are-nobodys",
-        "scenarios/statements/own_errors.py",
+        "scenarios/statements/error_reasons.py",
         "    spent_ns *= 1 + rows_ns / max(spent_ns.sum(), 1.0)  # who",
         "    spent_ns *= 1  # who",
         "Clients that wait for rows whose holders wait for the log count as those of whom CPU decides.",
