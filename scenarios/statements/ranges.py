@@ -72,16 +72,16 @@ class Draw:
     laws: tuple[Law, ...]
 
 
-def draws_of(load: StatementLoad, processor: ProcessorCosts, seed: int, count: int = DRAWS) -> list[Draw]:
-    """Return *count* draws; of each unknown one lies in each of *count* equal parts of its range, and their order is
+def draws_of(load: StatementLoad, processor: ProcessorCosts, seed: int) -> list[Draw]:
+    """Return ``DRAWS`` draws; of each unknown one lies in each of as many equal parts of its range, and their order is
     drawn (Latin hypercube).
     """
     luck = np.random.default_rng(seed)
     laws = alike(load.fitted)
-    at = {name: (luck.permutation(count) + 0.5) / count * 2 - 1 for name in UNKNOWNS}
+    at = {name: (luck.permutation(DRAWS) + 0.5) / DRAWS * 2 - 1 for name in UNKNOWNS}
     at["law"].sort()  # runs whose pools are filled alike follow each other
     return [
-        _draw(laws, processor, {name: float(column[place]) for name, column in at.items()}) for place in range(count)
+        _draw(laws, processor, {name: float(column[place]) for name, column in at.items()}) for place in range(DRAWS)
     ]
 
 
