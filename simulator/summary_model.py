@@ -62,15 +62,14 @@ class VerdictSaid(_Said):
         | None
     ) = Field(
         default=None,
-        description="Why the error is not that of `calibration`. Known: `innodb` (MySQL and MariaDB), "
-        "`clients` (CPU and clients decide, and neither was recorded), `counted` (CPU is what the recorded "
-        "processors were counted to do). Unknown: `waits` (clients waited for the recorded storage, or may "
-        "have), `flushes` (clients mostly wait for the WAL, and CPU was not recorded), `arrivals` "
-        "(transactions come by the clock), `commits` (changes of InnoDB commit by themselves, and sessions "
-        "were not sampled), `contradicted` (transactions take another time on the described hardware than "
-        "recorded), `reads` (the model reads another number of pages than recorded), `parallel` (several "
-        "processors worked on one query), `sample` (a part of the recording), `clock` (the recording's "
-        "clock is coarse), `volatile buffer` (FUA writes to a drive without power-loss protection), "
+        description="Why the error is not that of `calibration`. Known: `innodb` (MySQL and MariaDB), `clients` (CPU "
+        "and clients decide, and neither was recorded), `counted` (CPU time was counted on the recorded processors). "
+        "Unknown: `waits` (clients waited for the recorded storage, or may have), `flushes` (clients mostly wait for "
+        "the WAL, and CPU was not recorded), `arrivals` (transactions come at a fixed rate), `commits` (changes of "
+        "InnoDB commit by themselves, and sessions were not sampled), `contradicted` (transactions take another time "
+        "on the described hardware than recorded), `reads` (the model reads another number of pages than recorded), "
+        "`parallel` (several processors worked on one query), `sample` (a part of the recording), `clock` (the "
+        "recording's clock is coarse), `volatile buffer` (FUA writes to a drive without power-loss protection), "
         "`unknown` (InnoDB, in results of older versions).",
     )
     reach: str | None = Field(
@@ -81,8 +80,8 @@ class VerdictSaid(_Said):
     )
     storage: Literal["of another kind"] | None = Field(
         default=None,
-        description="Drives are of a kind that the recorded hardware has not, such as disks where limits were recorded:"
-        " the result has the errors of one without a calibration.",
+        description="The drives are of another kind than the recorded ones, such as disks instead of volumes with a "
+        "limit: the result has the errors of one without a calibration.",
     )
     recorded_storage: list[Literal["flash", "hdd", "token bucket"]] | None = Field(
         default=None, description="Of `storage`: what the recorded hardware has; `token bucket`: a limit."
@@ -109,8 +108,8 @@ class LoadSaid(_Said):
     )
     grows_from_ns: int | None = Field(
         default=None,
-        description="When the queue of a steady run begins to grow behind a part that is always busy: latencies hang "
-        "on how long the run is.",
+        description="When the queue of a steady run begins to grow behind a part that is always busy: latencies "
+        "depend on the length of the run.",
     )
 
 
@@ -218,12 +217,12 @@ class Summary(_Said):
     replay: dict[str, Any] = Field(
         description="Mode, streams by role, what commands waited for, think times, sessions that end late. Of "
         "statements: what the mode `keeps` (`clients` or `rate`), `transactions`, `transactions_done`, `counted_ns`, "
-        "`recorded_connections` (the most sessions of clients that a sample shows). "
-        "Clients of a closed loop start anew, up to 2 million statements, and stop when the time of the recording is "
-        "over; with `replay.duration` (`asked_ns`) up to 40 million, and when that is over."
+        "`recorded_connections` (the most sessions of clients that a sample shows). Clients of a closed loop repeat "
+        "their statements, up to 2 million, until the recorded time is over; with `replay.duration` (`asked_ns`) up "
+        "to 40 million, until that is over."
     )
     checkpoints: list[dict[str, Any]] = Field(
-        description="Of requests: `start`, `end`, `writes`, and `basis`: what a checkpoint was recognised by. Of "
+        description="Of requests: `start`, `end`, `writes`, and `basis`: how a checkpoint was recognised. Of "
         "statements: `start_ns`, `end_ns` (null: not over), `write_ns`, `sync_ns`, `pages` (dirty when it began), "
         "`written_pages`, `bytes`, `log_bytes` (since the one before), `trigger` (`time` or `log`), `latency_ns` "
         "inside, `dip_pct`: how far the lowest throughput of 5 s is below the mean."
@@ -235,8 +234,8 @@ class Summary(_Said):
     )
     in_transaction_ns: float | None = Field(
         default=None,
-        description="Of statements: how long a session was active or in a transaction, for each recorded transaction, "
-        "by the server's counters.",
+        description="Of statements: how long a session was active or in a transaction, per recorded transaction, by "
+        "the server's counters.",
     )
     assumed: list[dict[str, str]] = Field(description="Every assumed or fitted number of a device, with its source.")
     caveats: list[str] = Field(
@@ -245,7 +244,7 @@ class Summary(_Said):
     )
     load_not_run: dict[str, float | str] | None = Field(
         default=None,
-        description="A load that was `asked` for and another that `ran`, as sessions are `whole`.",
+        description="The load that was `asked` for, and the one that `ran`: `whole` says what is never divided.",
     )
     model_error: ModelErrorSaid = Field(description="Expected error of the models, below.")
     credits: list[dict[str, Any]] | None = Field(
@@ -273,8 +272,8 @@ class Summary(_Said):
     )
     in_doubt: bool | None = Field(
         default=None,
-        description="Of a tenant whose transactions come by the clock, and of requests to disks whose queues age: "
-        "whether the other verdict on load is possible.",
+        description="Of a tenant whose transactions come at a fixed rate, and of requests to disks that serve old "
+        "requests first: whether the other verdict on load is possible.",
     )
     shared: dict[str, Any] | None = Field(
         default=None, description="Where other recordings ran beside it: [tenants](tenants.md)."
@@ -306,7 +305,7 @@ class Summary(_Said):
         default=None, description="Of statements: the pool is more than four times as large or small as recorded."
     )
     inferred: list[str] | None = Field(
-        default=None, description="Of statements: what was concluded, and from what, a sentence each."
+        default=None, description="Of statements: what was inferred, and from what, a sentence each."
     )
     checkpoint_impact: dict[str, Any] | None = Field(
         default=None,
@@ -334,21 +333,21 @@ class Summary(_Said):
     range: dict[str, Any] | None = Field(
         default=None,
         description="With `--recorded-on`, of PostgreSQL's counters: `low` and `high` of `transactions_per_s` and "
-        "`transaction_mean_ns`, for `share` of the `draws` and the error of the models, and, of draws alone, of "
-        "`p99_ns` by name; `verdict` `determined` or `underdetermined`; "
-        "`explained_by` (`cpu`, `read`, `law`; on other than 2 cores `order`; of limits whose `refill_interval` is "
-        "assumed `refill`), `mostly`, `remedy`. Without `--recorded-on`, of both ends of what may be `waits`.",
+        "`transaction_mean_ns`, which hold `share` of the `draws` with the error of the models; of `p99_ns` by name, "
+        "without that error; `verdict` `determined` or `underdetermined`; `explained_by` (`cpu`, `read`, `law`; on "
+        "other than 2 cores `order`; of limits whose `refill_interval` is assumed `refill`), `mostly`, `remedy`. "
+        "Without `--recorded-on`, between both extremes of what may be `waits`.",
     )
     tails: dict[str, Any] | None = Field(
         default=None,
         description="With `--recorded-on`, of PostgreSQL's counters, for `transaction`, `commit` and `query ID` in "
-        "`p99_ns`: `value`, `low` and `high` of the interval that is to hold `share` of recorded 99th percentiles, "
-        "`verdict` `resolved`, `not resolved` (the ends are further apart than a factor of 2) or `not checked` (nobody "
-        "recorded percentiles of such predictions), `of` `waits` or `processors` (what makes such latencies).",
+        "`p99_ns`: `value`, `low` and `high` of the interval that should hold `share` of recorded 99th percentiles, "
+        "`verdict` `resolved`, `not resolved` (the ends are further apart than a factor of 2) or `not checked` "
+        "(nobody recorded percentiles of such predictions), `of` `waits` or `processors` (what makes such latencies).",
     )
     streams: dict[str, dict[str, Any]] | None = Field(
         default=None,
         description="Of described workloads, by name: `clients`, `start_ns`, `end_ns`, `elapsed_ns`, `statements`, "
-        "`transactions`, `transactions_per_s` (warm-up included), `geometric_mean_ns` of all statements, as TPC-H's "
-        "power has it (null where clients think).",
+        "`transactions`, `transactions_per_s` (warm-up included), `geometric_mean_ns` of all statements, as in "
+        "TPC-H's power metric (null if clients think).",
     )
