@@ -123,8 +123,8 @@ def open_trace(path: Path) -> "Iterator[Bundle]":
 
         if is_tenants(path):
             raise ScenarioError(
-                f"{path}: names several recordings, which tiersim replay, sweep, describe and (to choose hardware) size"
-                " and pack take; give one of them here"
+                f"{path}: names several recordings; give one of them (only replay, sweep, describe, size and pack take"
+                " several)"
             )
     with nullcontext(path) if (path / "requests.parquet").exists() else _imported(path) as target:
         bundle = Bundle(target)
@@ -144,8 +144,7 @@ def _refuse_workload(path: Path) -> None:
 
         if is_workload(path):
             raise ScenarioError(
-                f"{path}: describes a workload, and is no recording: nothing more than the file says is known of it;"
-                f" tiersim replay {path} --on HARDWARE runs it"
+                f"{path}: describes a workload and is no recording; run it with tiersim replay {path} --on HARDWARE"
             )
 
 

@@ -145,7 +145,7 @@ def _notes(document: dict[str, Any], subject: "SizingSubject", targets: "list[Ta
         notes.append(f"Knee: {knee['load']:.2f} × ({knee['low']:.4g} to {knee['high']:.4g}): {knee['basis']}.")
     fails = "the load is not carried, or a target is missed" if targets else "the load is not carried"
     if largest is None:
-        notes.append(f"Clients of {subject.name} go on when they are answered: no load is too much for them.")
+        notes.append(f"Clients of {subject.name} wait for answers: no load is too much for them.")
     elif largest["value"] is None:
         notes.append(f"Largest sustained load: {largest['basis']}.")
     else:

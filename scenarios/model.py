@@ -203,7 +203,7 @@ class VolumeModel(HardwareModel):
                 if getattr(self, own) is not None and getattr(self, key) is None:
                     raise ValueError(f"{own}: goes with {key}, and that is not there")
         if self.tiers and self.device is not None:
-            raise ValueError("device: a volume has either a device, or two volumes as tiers; write one of both")
+            raise ValueError("device: a volume has either a device, or two volumes as tiers; write only one of them")
         if self.tiers and self.caches is not None:
             raise ValueError("caches: a volume that is made of tiers cannot cache; name one of its tiers")
         elsewhere = OF_HOMES if self.caches is not None else _OF_DEVICES if self.tiers else set()
@@ -309,7 +309,7 @@ class InstanceModel(Limits):
     def _has_limits(self) -> "InstanceModel":
         own = self.model_dump(include=set(Limits.model_fields), exclude_none=True)
         if self.type is not None and own:
-            raise ValueError(f"{next(iter(own))}: the type has its own limits; leave out the one or the other")
+            raise ValueError(f"{next(iter(own))}: the type has its own limits; leave out one of them")
         if self.type is None and self.iops is None and self.throughput is None:
             raise ValueError("has no limits; write type, iops or throughput")
         return self
@@ -384,7 +384,7 @@ class HostModel(StrictModel):
     @model_validator(mode="after")
     def _cores_are_said_once(self) -> "HostModel":
         if self.cpu is not None and self.cores is not None:
-            raise ValueError("cores: the processor of cpu has its own; leave out the one or the other")
+            raise ValueError("cores: the processor of cpu has its own; leave out one of them")
         if self.count is not None and self.cpu is None:
             raise ValueError("count: is that of processors; write cpu, too, or cores in place of both")
         if self.recorded_cpu is not None and self.cpu is None:
@@ -392,7 +392,7 @@ class HostModel(StrictModel):
                 "recorded_cpu: is what cpu is compared with; write cpu, too, or core_speed in place of both"
             )
         if self.recorded_cpu is not None and self.core_speed is not None:
-            raise ValueError("recorded_cpu: core_speed says how fast a core is; leave out the one or the other")
+            raise ValueError("recorded_cpu: core_speed says how fast a core is; leave out one of them")
         return self
 
 
@@ -622,7 +622,7 @@ class Scenario(StrictModel):
                 hint = did_you_mean(key, _PLACES)
                 raise ValueError(f"placement.{key}: is not {', '.join(_PLACES)}, file:NAME or relation:NAME{hint}")
         if "temp" in placement and "tempdb" in placement:
-            raise ValueError("placement.tempdb: is another word for temp; leave out the one or the other")
+            raise ValueError("placement.tempdb: is another word for temp; leave out one of them")
         if "default" not in placement and len(self.homes) > 1:
             raise ValueError('placement: several volumes and no default; add for example default = "data"')
 

@@ -1063,7 +1063,7 @@ def test_a_described_workload_is_no_recording(shell: Shell) -> None:
     (shell.folder / "mine.toml").write_text('[workload]\nengine = "postgresql"\n')
     for command in (("describe", "mine.toml"), ("import", "mine.toml", "-o", "mine.trace")):
         said = shell.fails(*command)
-        assert "mine.toml: describes a workload, and is no recording" in said
+        assert "mine.toml: describes a workload and is no recording" in said
         assert "tiersim replay mine.toml --on HARDWARE" in said
 
 

@@ -134,7 +134,7 @@ def test_what_is_no_size_is_a_sentence(text: str, what: str) -> None:
         ({"policy": "lur"}, "did you mean 'lru'"),
         ({"by": ("table",)}, "--by table: is not one of"),
         ({"rate": 2.0}, "no share of the pages"),
-        ({"rate": 0.1, "most_pages": 100}, "give one of both"),
+        ({"rate": 0.1, "most_pages": 100}, "give only one of them"),
         ({"policy": "arc", "most_pages": 100}, "take a share"),
     ],
 )

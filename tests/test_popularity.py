@@ -810,7 +810,7 @@ def test_rows_that_no_index_leads_to_are_found_by_themselves(tmp_path: Path) -> 
 def test_what_is_lacking_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="how large the buffer pool was"):
         accesses_of(counted(tmp_path / "a", {"public.accounts": ACCOUNTS}, {}))
-    with pytest.raises(TraceError, match="has no table that pages were missed of"):
+    with pytest.raises(TraceError, match="names no table with its size, rows and misses"):
         accesses_of(counted(tmp_path / "b", {"public.accounts": {**ACCOUNTS, "pages_read": 0}}, {}, host=POOL))
 
 

@@ -227,7 +227,7 @@ def test_how_many_drives_may_fail(layout: str, count: int, survives: int) -> Non
         (f'[[candidates]]\ndevice = "{SSD}"\nlayuot = "raid5"\n', "unknown key 'layuot'; did you mean 'layout'"),
         (f'[[candidates]]\ndevice = "{SSD}"\nplacement = "log"\n', "'log' is not one of the placements"),
         (f'[[candidates]]\ndevice = "{SSD}"\nmemory = ["1 GiB", "2 GiB"]\n', "[memory] with price_per_gib"),
-        (f'[prices.{SSD}]\nprice = 5\n[[candidates]]\ndevice = "{SSD}"\n', "of what day is the price"),
+        (f'[prices.{SSD}]\nprice = 5\n[[candidates]]\ndevice = "{SSD}"\n', "date: is missing"),
         (f'[host]\nprice = 5\n[[candidates]]\ndevice = "{SSD}"\n', "price_date"),
         (f'[[candidates]]\ndevice = "{SSD}"\ncount = 3\nlayout = "raid10"\n', "RAID 10 needs even counts"),
         ("", "candidates"),

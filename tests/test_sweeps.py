@@ -349,7 +349,7 @@ def test_of_many_points_the_best_and_the_worst_are_shown(trace: Path, tmp_path: 
 def test_none_can_be_simulated(trace: Path, tmp_path: Path) -> None:
     said = sweep(trace, "--on", "pcie-flash", "--set", "replay.warmup=1s..4s", "-o", tmp_path / "n.sweep")
     assert said.exit_code == 1
-    assert "none of its 3 points could be simulated: pcie-flash: replay.warmup: is of runs of statements" in str(
+    assert "none of its 3 points could be simulated: pcie-flash: replay.warmup: is only for runs of statements" in str(
         said.exception
     )
     assert (tmp_path / "n.sweep" / "points.parquet").exists()

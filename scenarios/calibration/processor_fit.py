@@ -73,7 +73,7 @@ def fit_processor(observed: Observed) -> ProcessorFit:
     A sum over n calls varies as n single ones do, so each row weighs as its calls' inverse square root.
     """
     if not len(observed):
-        raise TraceError("no statement has a measured CPU time; record one that says it (Profiler, pg_stat_kcache)")
+        raise TraceError("no statement has a measured CPU time; record it with Profiler or pg_stat_kcache")
     weight = 1 / np.sqrt(observed.calls)
     columns = np.stack([observed.calls, observed.physical, observed.logical], axis=1) * weight[:, None]
     cpu = observed.cpu_ns * weight

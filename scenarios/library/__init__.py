@@ -113,8 +113,8 @@ def refuse_keys_of_statements(scenario: NamedScenario) -> None:
     for key in ("cache_state", "warmup", "duration", "since_checkpoint"):
         if key in scenario.model.replay.model_fields_set:
             raise ScenarioError(
-                f"{scenario.name}: replay.{key}: is of runs of statements, and this one replays requests; leave it out,"
-                " or add [engine]"
+                f"{scenario.name}: replay.{key}: is only for runs of statements, and this one replays requests; leave"
+                " it out, or add [engine]"
             )
 
 

@@ -41,7 +41,7 @@ class Sampling:
                 f"--sample {self.rate:g}: is no share of the pages; take more than 0 and 1 at most, such as 0.01"
             )
         if self.rate is not None and self.most_pages is not None:
-            raise ScenarioError("a sample is a share of the pages, or a number of pages at most; give one of both")
+            raise ScenarioError("a sample is a share of the pages or a largest number of pages; give only one of them")
         if self.most_pages is not None and self.policy != LRU:
             raise ScenarioError(
                 "a sample of a number of pages is for LRU, whose distances can be counted while it shrinks; for"

@@ -55,8 +55,8 @@ def check_targets(targets: Sequence[Target], subject: SizingSubject) -> None:
             )
         if target.kind == "load" and not subject.paced:
             raise ScenarioError(
-                f"{where}: clients of {subject.name} go on when they are answered, so there is no load to keep up with;"
-                f" write how many {subject.counted} a second there must be, such as throughput >= 1000/s"
+                f"{where}: clients of {subject.name} wait for answers, so there is no recorded rate to keep up with;"
+                f" write how many {subject.counted}/s are needed, such as throughput >= 1000/s"
             )
 
 

@@ -89,11 +89,9 @@ class PricesModel(StrictModel):
     def _prices_have_a_date(self) -> "PricesModel":
         for name, price in self.prices.items():
             if price.price and price.date is None and self.price_date is None:
-                raise ValueError(
-                    f'prices.{name}.date: of what day is the price? write date = "2026-11", or price_date for all'
-                )
+                raise ValueError(f'prices.{name}.date: is missing; write date = "2026-11", or price_date for all')
         own = {"host": self.host.price, "enclosure": self.enclosure, "memory": self.memory, "licences": self.licences}
         for key, given in own.items():
             if given and self.price_date is None:
-                raise ValueError(f'{key}: has a price and no day that it is of; write price_date = "2026-11", say')
+                raise ValueError(f'{key}: the price has no date; write for example price_date = "2026-11"')
         return self

@@ -63,7 +63,7 @@ def size(
             request.subject.refuse_load(one.scenario)
     costs = [None if one.problem or one.cost is None else one.cost.total for one in candidates]
     if all(cost is None for cost in costs):
-        raise ScenarioError(f"no candidate can be reckoned: {_why_no_cost(candidates)}")
+        raise ScenarioError(f"no candidate can be priced: {_why_no_cost(candidates)}")
     trial = _Trial(request, candidates, progress)
     found = search(
         candidates, costs, trial.run, trial.excluded, runners_up=runners_up, exhaustive=exhaustive or best_value

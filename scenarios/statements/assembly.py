@@ -243,8 +243,8 @@ def _until_ns(load: StatementLoad, scenario: NamedScenario) -> int:
         return replay.warmup + asked_ns(load, scenario)
     if replay.duration is not None:
         raise ScenarioError(
-            f"{scenario.name}: replay.duration: transactions of {load.path} come by the clock and end with it; leave it"
-            ' out, or set replay.mode = "closed"'
+            f"{scenario.name}: replay.duration: transactions of {load.path} start at a fixed rate and end with the"
+            ' recording; leave it out, or set replay.mode = "closed"'
         )
     return NEVER
 

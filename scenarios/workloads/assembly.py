@@ -154,8 +154,8 @@ def _check(described: Described, scenario: NamedScenario) -> None:
     for key, kept in (("mode", "partly-open"), ("load", 1.0), ("clients", None), ("think", None), ("duration", None)):
         if getattr(replay, key) != kept:
             raise ScenarioError(
-                f"{scenario.name}: replay.{key}: is of recordings; {described.path} says itself who runs what; leave"
-                " it out"
+                f"{scenario.name}: replay.{key}: is only for recordings; {described.path} says what its clients do;"
+                " leave it out"
             )
     if replay.cache_state == "recorded":
         raise ScenarioError(f'{scenario.name}: replay.cache_state: "recorded", but nothing was; write "warm" or "cold"')

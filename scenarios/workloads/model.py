@@ -229,11 +229,11 @@ class StreamModel(StrictModel):
     @model_validator(mode="after")
     def _says_what_runs(self) -> "StreamModel":
         if (self.statements is None) == (self.mix is None):
-            raise ValueError("statements: are a list, or a mix with shares; write one of both")
+            raise ValueError("statements: a stream has either a list or a mix with shares; write only one of them")
         if self.rate is not None and (self.clients is not None or self.count is not None or self.think):
             raise ValueError(
-                "rate: arrivals come by the clock until the duration is over, each as a client of its own; leave"
-                " clients, count and think out"
+                "rate: new clients arrive at a fixed rate until the duration is over; leave clients, count and think"
+                " out"
             )
         if self.mix is not None and not all(share > 0 for share in self.mix.values()):
             raise ValueError("mix: shares are numbers above 0, such as { read = 80, write = 20 }")
@@ -298,7 +298,7 @@ class Workload(StrictModel):
                     " it makes"
                 )
             if stream.rate is not None and stream.phase > 1:
-                raise ValueError(f"streams.{name}.rate: arrivals come by the clock from the start on; leave phase out")
+                raise ValueError(f"streams.{name}.rate: clients arrive from the start on; leave phase out")
         return self
 
     def ordered_relations(self) -> dict[str, RelationModel]:

@@ -77,8 +77,8 @@ def recorded_accesses(counters: Counters) -> Accesses:
     ]
     if not tables:
         raise TraceError(
-            f"{path}: has no table that pages were missed of, with its size and its rows; record pg_statio_user_tables,"
-            " pg_statio_user_indexes and pg_class before and after a load that misses some"
+            f"{path}: names no table with its size, rows and misses; record pg_statio_user_tables,"
+            " pg_statio_user_indexes and pg_class before and after a load that misses pages"
         )
     tables = [_with_pages_held(table, indexes.get(table.name), found, page_bytes) for table in tables]
     tables += _changed(found, indexes, {table.name for table in tables}, said)

@@ -349,8 +349,7 @@ def _check(path: Path, kept: Sequence[Interval]) -> None:
     calls = sum(query.calls for query in queries)
     if not calls:
         raise TraceError(
-            f"{path}: no query was called between its snapshots, but for those that took them; take the second snapshot"
-            " after the load"
+            f"{path}: only the recorder's own queries ran between snapshots; take the second snapshot after the load"
         )
     if calls > MOST_EXECUTIONS:
         raise TraceError(

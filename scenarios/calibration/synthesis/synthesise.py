@@ -132,9 +132,8 @@ def synthesise(
     recorded = evidence.intervals.made()
     if not recorded:
         raise TraceError(
-            f"{path}: has no two snapshots of queries with times to synthesise executions from; import"
-            " pg_stat_statements as it was before and after the load, with what tells their times (a column of time,"
-            " or the load generator's output)"
+            f"{path}: holds fewer than two snapshots of queries whose times are known; import pg_stat_statements of"
+            " before and after the load, with their times (a column of time, or the load generator's output)"
         )
     names = names_of(path)
     kept, left_out = select(path, recorded, names)
