@@ -82,10 +82,10 @@ def from_file_to_page(folder: Path, recordings: Sequence[Path], scenario: str) -
 
 
 def one_io(folder: Path) -> None:
-    """Follow one read from bytes of blktrace to the page."""
+    """Follow one read from bytes of blktrace to the page, and one behind it, without which there is no rate."""
     from tests.blktrace_records import C, D, G, Q, record
 
-    io = [record(action, 1000 * place, 8, 8192) for place, action in enumerate((Q, G, D, C), 1)]
+    io = [record(action, 1000 * place, 8, 8192) for place, action in enumerate(2 * (Q, G, D, C), 1)]
     recording = folder / "sda.blktrace.0"
     recording.write_bytes(b"".join(io))
     from_file_to_page(folder, [recording], "pcie-flash")
