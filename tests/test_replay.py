@@ -307,6 +307,7 @@ def test_keys_are_set_from_the_command_line() -> None:
         ("replay.mod=open", "--set:1: replay.mod: unknown key 'mod'; did you mean 'mode'"),
         ("replay.mode=opn", "'opn': input should be 'partly-open'"),
         ("mode", "is not KEY=VALUE"),
+        ("mode=open", r"--set mode=open: 'mode' names no table; write TABLE\.KEY, such as replay\.mode=open"),
         ("description.x=3", "unknown key|is a value"),
     ):
         with pytest.raises(ScenarioError, match=message):

@@ -135,7 +135,7 @@ def test_who_is_seldom_there_is_said(tenants: Path) -> None:
         ("tenants.ship.share=1,2", "--set tenants.ship.share=1: 'ship' is not one of the tenants"),
         ("tenants.shop.recording=a,b", "recordings are read once"),
         ("tenants.shop.shar=1,2", "unknown key 'shar'; did you mean 'share'"),
-        ("tenants=1,2", "is not KEY=VALUE"),
+        ("tenants=1,2", "'tenants' names no table"),
     ],
 )
 def test_a_key_that_no_tenant_has_is_refused(tenants: Path, tmp_path: Path, setting: str, message: str) -> None:

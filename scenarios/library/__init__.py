@@ -87,8 +87,10 @@ def set_key(values: dict[str, Any], setting: str) -> None:
     """Put ``KEY.KEY=VALUE`` into *values*; a value that is not one of TOML is text."""
     key, equals, value = setting.partition("=")
     *tables, last = (part.strip() for part in key.split("."))
-    if not equals or not last or not tables:
+    if not equals or not last:
         raise ScenarioError(f"--set {setting}: is not KEY=VALUE, such as replay.mode=open")
+    if not tables:
+        raise ScenarioError(f"--set {setting}: {last!r} names no table; write TABLE.KEY, such as replay.mode=open")
     for table in tables:
         values = values.setdefault(table, {})
         if not isinstance(values, dict):
