@@ -439,12 +439,12 @@ RANDOM = np.random.default_rng(1).bytes(5000)
     [
         ("nosuch.trace", "nosuch.trace: cannot be read (no such file or directory); give a file"),
         ("empty.blktrace.0", "empty.blktrace.0: is empty; record again"),
-        ("random", "random: at byte 0 is"),
+        ("random", "random: is of no known format: it begins with b"),
         (
             "photo.png",
-            r"photo.png: at byte 0 is b'\x89PNG\r\n\x1a\n', the start of no known format; known are blktrace",
+            r"photo.png: is of no known format: it begins with b'\x89PNG\r\n\x1a\n'; known are blktrace",
         ),
-        ("notes.txt", "notes.txt: at byte 0 is b'Dear DBA', the start of no known format"),
+        ("notes.txt", "notes.txt: is of no known format: it begins with b'Dear DBA'; known are"),
         ("other.parquet", "other.parquet: the column 'time_ns' is required and not there"),
         ("half.parquet", "half.parquet: is not a whole Parquet file; write or import it again"),
         ("notes.txt/x", "notes.txt/x: cannot be read (not a directory)"),

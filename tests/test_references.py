@@ -71,7 +71,7 @@ def test_large_object_numbers_keep_their_bits(tmp_path: Path) -> None:
 
 def test_a_wrong_prophecy_is_no_oracle(tmp_path: Path) -> None:
     (tmp_path / "recorded").write_bytes(oracle((100, 7, 512, 2), (100, 9, 4096, -1), (102, 8, 512, -1)))
-    with pytest.raises(TraceError, match="the start of no known format"):
+    with pytest.raises(TraceError, match="is of no known format"):
         detect_format(tmp_path / "recorded")
 
 

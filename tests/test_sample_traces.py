@@ -146,7 +146,7 @@ def test_a_sample_is_told_by_its_content_alone(tmp_path: Path, name: str) -> Non
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_files_are_taken_for_nothing(name: str) -> None:
-    with pytest.raises(Exception, match="the start of no known format"):
+    with pytest.raises(Exception, match="is of no known format"):
         detect_format(SHARED / name)
 
 

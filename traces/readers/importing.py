@@ -265,8 +265,8 @@ def detect_format(path: Path) -> str:
     key = next(formats_like(start), None)
     if key is None:
         raise UnknownFormatError(
-            f"{path}: {'unpacked, ' if packed else ''}at byte 0 is {start[:8]!r}, the start of no known format; known "
-            f"are {_few_formats()} (--format chooses one for a damaged file)"
+            f"{path}: is of no known format: it begins with {start[:8]!r}{' when unpacked' if packed else ''}; known"
+            f" are {_few_formats()}; --format chooses one for a damaged file"
         )
     if packed and key in FORMATS and not FORMATS[key].unpacks:
         raise UnknownFormatError(f"{path}: is compressed {key}; unpack it first")
@@ -305,7 +305,7 @@ def _is_bundle(path: Path) -> bool:
 def _few_formats() -> str:
     """Name some formats of either kind; all of them are more than a sentence."""
     named = ("blktrace", "fio-iolog", "etw", "postgresql", "postgresql-log", "pgbench-log", "sqlserver-trc")
-    return f"{', '.join(named)} and {len(FORMATS) + len(SOURCES) - len(named)} more, see docs/formats.md"
+    return f"{', '.join(named)} and {len(FORMATS) + len(SOURCES) - len(named)} more (docs/formats.md)"
 
 
 def _start(path: Path) -> bytes:
