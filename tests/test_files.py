@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from tiersim import files
-from tiersim.errors import OutputError
-from tiersim.files import whole_file, whole_folder
+from tiersim.errors import OutputError, TraceError
+from tiersim.files import check_target, whole_file, whole_folder
+from tiersim.simulator.result import load_result
+from tiersim.traces.bundle import Bundle
 
 
 def test_a_file_appears_only_when_the_block_ends_well(tmp_path: Path) -> None:
@@ -40,6 +42,20 @@ def test_an_existing_output_is_refused_without_force(tmp_path: Path) -> None:
         (folder / "new").write_text("3")
     assert sorted(path.read_text() for path in (tmp_path / "x").iterdir()) == ["2", "3"]
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems have UTF-8 names only")
+def test_a_name_that_is_not_utf8_is_refused_before_any_work(tmp_path: Path) -> None:
+    """pyarrow opens no such file: an import ended in a traceback, and a bundle was called damaged."""
+    latin = tmp_path / os.fsdecode(b"caf\xe9.trace")
+    with pytest.raises(OutputError, match="the name is not UTF-8; choose another name"):
+        check_target(latin, force=False)
+    latin.mkdir()
+    (latin / "requests.parquet").write_bytes(b"PAR1")
+    with pytest.raises(TraceError, match="the name is not UTF-8; rename it, or the folder that it lies in"):
+        Bundle(latin)
+    with pytest.raises(TraceError, match="the name is not UTF-8"):
+        load_result(latin)
 
 
 def test_force_replaces_only_what_is_of_the_same_kind(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError, reason
+from tiersim.files import is_utf8
 
 # Its own pool gives memory back to the system after each block, which has to clear it for the next: a third of the time
 # of reading.
@@ -30,6 +31,7 @@ def open_parquet(path: Path, again: str) -> pq.ParquetFile:
     Raises FileNotFoundError when there is none, TraceError when it cannot be read. Columns have been looked at when it
     returns.
     """
+    _check_name(path)
     try:
         file = pq.ParquetFile(path, memory_map=False)
         file.schema_arrow  # noqa: B018, which cannot be told where columns are of types that nobody has
@@ -96,13 +98,19 @@ def integers(found: pa.Array, missing: int) -> NDArray[Any]:
     return np.where(known, np.frombuffer(values, found.type.to_pandas_dtype())[rows].astype(np.int64), missing)
 
 
+def _check_name(path: Path) -> None:
+    if not is_utf8(path):
+        raise TraceError(f"{path}: the name is not UTF-8; rename it, or the folder that it lies in")
+
+
 def part_of(folder: Path, name: str) -> Path:
     """Return the path of the part *name*, a file or a folder, of the bundle in *folder*, whether it is there or not.
 
     Raises TraceError when it is a link to somewhere else, so that nothing of this computer can be taken for part of a
-    recording, or a pipe or device, which never end.
+    recording, or a pipe or device, which never end, or its name is not UTF-8.
     """
     path = folder / name
+    _check_name(path)
     if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
         raise TraceError(f"{path}: is a link that leads out of its bundle; put the file itself there")
     if path.exists() and not (path.is_file() or path.is_dir()):

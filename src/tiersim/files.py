@@ -35,6 +35,15 @@ PARTIAL, OLD = ".partial", ".old"
 _NO_REPLACE, _EXCHANGE, _HERE = 1, 2, -100
 
 
+def is_utf8(path: Path) -> bool:
+    """Tell whether a path is of UTF-8: pyarrow opens no other one."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _is_there(path: Path) -> bool:
     return path.exists() or path.is_symlink()
 
@@ -51,6 +60,8 @@ def check_target(target: Path, *, force: bool) -> None:
 
     To be called before the work whose outcome is to be written, so that hours of it are not in vain.
     """
+    if not is_utf8(target):
+        raise OutputError(f"{target}: the name is not UTF-8; choose another name")
     if not force and _is_there(target):
         raise _already_there(target)
     place = next(parent for parent in target.absolute().parents if _is_there(parent))
