@@ -104,6 +104,14 @@ def test_a_plot_draws_the_same(results: list[Result]) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------- browser
+@pytest.mark.browser
+def test_a_flush_of_one_commit_makes_one_commit_durable(open_page: Open) -> None:
+    result = statement_sample(CARD)
+    result.summary["log"]["commits_per_flush"] = 1.0
+    said = text(open_page(build_page([result], "one client")), "#database-time-reading")
+    assert "makes 1 commit durable." in said
+
+
 @pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1240, "light"), (390, "dark")])

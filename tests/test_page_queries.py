@@ -362,6 +362,8 @@ def test_a_percentile_of_statements_that_nobody_compared_is_unknown(html: str, o
     assert transactions[2:] == ["unknown"] * 4
     assert "unknown" not in transactions[:2]
     assert {row[1] for row in numbers(page, "ratios")[0][1:] if row[4] != "–"} == {"mean"}
+    assert all(trace["y"] == [*range(len(trace["y"]))] for trace in drawn(page, "ratios"))  # each beside its name
+    assert page.locator("#cards .interval:empty").count() == 0  # which would move a figure off the edge
     assert text(page, "#ratios-reading").startswith("P95 of transactions: unknown.")
     known = page.locator("#pair-ratios tbody tr").count()  # means
     assert f"Of {known} figures" in text(page, "#ratios-reading")

@@ -69,7 +69,7 @@ function databaseReading() {
     rows.length ? `${capital(ran)} on ${name}.${took.length ? ` ${capital(took.join(', '))}${wrote.length > 1 ? ' on average' : ''}.` : ''}` : `No checkpoint runs on ${name} in this time.`,
     rows.length && !known(rows.at(-1).end_ns) ? `${rows.length > 1 ? 'The last' : 'It'} has not finished when the run ends.` : '',
     dips.length ? dipSentence(Math.max(...dips)) : '',
-    log?.flushes ? `The WAL is written and flushed ${count(database.flushes_per_s)} times a second. A flush, with its write, takes ${duration(log.sync_mean_ns / 1e3)} on average${busyWithLog(selected())} and makes ${count(log.commits_per_flush)} commits durable. A commit that comes during a flush waits for the next one, so a commit takes longer than a flush.` : '',
+    log?.flushes ? `The WAL is written and flushed ${count(database.flushes_per_s)} times a second. A flush, with its write, takes ${duration(log.sync_mean_ns / 1e3)} on average${busyWithLog(selected())} and makes ${count(log.commits_per_flush)} commit${count(log.commits_per_flush) === '1' ? '' : 's'} durable. A commit that comes during a flush waits for the next one, so a commit takes longer than a flush.` : '',
     known(log?.bytes_per_transaction) ? `A transaction writes ${bytes(log.bytes_per_transaction)} of log.` : '',
   ].filter(Boolean).join(' ');
 }

@@ -239,10 +239,11 @@ function expectedRate({ expected, undetermined, replay }, { value }) {
   return ` expected ${count(value * low)}–${count(value * high)}${undetermined ? ', underdetermined' : ''}`;
 }
 
+const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
+
 function headlineFigure(scenario, [purpose, statistic], big) {
   const { us, figure, range, word, why } = latency(scenario, purpose, statistic);
   const value = (text, className) => element('span', { className: `value ${className}`.trim() }, text);
-  const beside = text => (text ? element('span', { className: 'interval' }, text) : null);
   const shown = known(us) ? [value(duration(us), ''), beside(` ${expectedLatency(scenario, figure, us, statistic, purpose, 'expected ')}`)]
     : range ? [value(range, 'range'), beside(why ?? word)] : [value(word, 'word')];
   return element('div', { className: big ? 'big' : 'row' }, element('dt', {}, `${statistic} of ${plural(purpose)}`), element('dd', {}, shown));
@@ -277,8 +278,8 @@ function card(scenario, index) {
     element('dl', {},
       others.map(one => headlineFigure(scenario, one, false)),
       row(countedWhat(scenario) === 'transactions' ? 'Transactions' : 'Requests', [rate && known(rate.value) && rate.resolved ? `${count(rate.value)}/s` : 'not resolved',
-        isShort(scenario) ? element('span', { className: 'interval' }, shortfall(scenario)) : null,
-        countedWhat(scenario) === 'transactions' && rate && known(rate.value) && rate.resolved ? element('span', { className: 'interval' }, expectedRate(scenario, rate)) : null]),
+        isShort(scenario) ? beside(shortfall(scenario)) : null,
+        countedWhat(scenario) === 'transactions' && rate && known(rate.value) && rate.resolved ? beside(expectedRate(scenario, rate)) : null]),
       scenarios().some(hasLag) ? row('Late start', hasLag(scenario) ? lag(scenario)[0] : noLag(scenario)) : null,
       isCached(scenario) ? row('Pool hit ratio', hitRatio(scenario.hit_ratio.pool)) : null,
       poolOf(scenario) ? row('Buffer pool', bytes(poolOf(scenario)), ' ', scenario.extrapolated ? element('span', { className: 'interval' }, 'extrapolated') : null) : null,

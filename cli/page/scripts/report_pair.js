@@ -136,7 +136,7 @@ function medianReading() {
 
 function ratioTraces(purposes) {
   const { colour } = style(state.scenario);
-  const keys = Object.keys(STATISTICS);
+  const keys = Object.keys(STATISTICS).filter(statistic => !isUnknownOnASide(statistic));
   const found = keys.map((statistic, k) => purposes.map((purpose, i) => ({ purpose, statistic, y: i + (k - (keys.length - 1) / 2) * 0.15, ...ratioOf(purpose, statistic) })));
   const open = found.flat().filter(row => !known(row.value) && known(row.low) && known(row.high)); // only a range is known
   const ranges = {
