@@ -75,8 +75,8 @@ def test_pages_of_toast_are_said_to_be_left_out_and_the_error_is_unknown(recorde
     assert summary["model_error"] == {"basis": "unknown", "figures": {}}
     said = verdicts.sentence(summary)
     assert said is not None
-    assert "statements read 223,472 pages in the recording, and 73% as many here" in said
-    assert "60,000 of TOAST of public.pgbench_accounts" in said
+    assert "statements read 223,472 pages in the recording, and 73% of that in the model" in said
+    assert "60,000 pages of TOAST of public.pgbench_accounts" in said
     assert "in doubt" in verdicts.carries(summary)
 
 
@@ -89,7 +89,7 @@ def test_pages_that_scans_of_innodb_read_ahead_are_none_that_statements_missed(
     path = counted_database(tmp_path / "a.trace", host={"engine": engine}, more=ahead)
     found = other_reads(read_load(read_counters(path), synthesised(path, 1), law()))
     assert (found is not None and "statements read 1,000,060 pages in the recording" in found) == said
-    assert (found is not None and "1,000,000 of scans that read ahead" in found) == said
+    assert (found is not None and "1,000,000 pages of scans that read ahead" in found) == said
 
 
 def test_a_table_that_nobody_analyzed_has_its_live_rows_and_the_pages_of_its_file(

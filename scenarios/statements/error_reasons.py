@@ -89,10 +89,10 @@ def other_reads(load: StatementLoad) -> str | None:
     if abs(read - recorded) <= max(_OFF * recorded, _NO_PAGES * len(load), _CHANCE * sqrt(recorded)):
         return None
     named = sorted(_left_out(load), reverse=True)[:_NAMED]
-    why = "; ".join(f"{pages:,.0f} of {what}" for pages, what in named if pages > _NO_PAGES * recorded)
-    of_them = f". Left out: {why}" if why and read < recorded else ""
+    why = "; ".join(f"{pages:,.0f} pages of {what}" for pages, what in named if pages > _NO_PAGES * recorded)
+    of_them = f". Not simulated: {why}" if why and read < recorded else ""
     return (
-        f"statements read {recorded:,.0f} pages in the recording, and {read / recorded:.0%} as many here, with the"
+        f"statements read {recorded:,.0f} pages in the recording, and {read / recorded:.0%} of that in the model of the"
         f" recorded pool{of_them}"
     )
 
