@@ -30,7 +30,7 @@ from tiersim.traces.readers.importing import import_trace
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "106c3c8b3f54e3f05e32e413f48360577b69948a0f1ed95795cea5a0c9175143"
+GOLDEN = "0b0396498216e29c9f19fd0722c2aa59517aaf3986d89bdac6ec94ca476c3660"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

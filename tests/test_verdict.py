@@ -211,6 +211,32 @@ def test_a_mean_is_not_below_that_of_the_fastest_interval() -> None:
     assert figure["low"] == 1_000_000
 
 
+def test_what_comes_at_one_time_alone_tells_nothing_of_other_times() -> None:
+    """A burst of requests that all take as long has no spread that its batches could show."""
+    counts, sums_ns = np.zeros(240, np.int64), np.zeros(240, np.int64)
+    counts[80], sums_ns[80] = 1_000, 1_000 * 5_000_000
+    once, over_time = mean(counts, sums_ns), np.zeros((240, len(COARSE_EDGES_NS) - 1), np.int32)
+    over_time[80, 300] = 1_000
+    histogram = np.zeros(len(FINE_EDGES_NS) - 1, np.int64)
+    histogram[1000] = 1_000
+    for figure in (once, percentile(histogram, Clusters(over_time), 0.5)):
+        assert (figure["value"], figure["resolved"]) == (None, False)
+        assert figure["basis"] == "all in one of the 30 parts of the run"
+    assert once["low"] == once["high"] == 5_000_000
+    over_time[160, 300] = 1_000
+    assert percentile(2 * histogram, Clusters(over_time), 0.5)["resolved"]
+
+
+def test_the_interval_of_a_mean_is_that_of_as_many_batches_as_anything_came_in() -> None:
+    """Two bursts of 1.0 and 1.4 ms: with one degree of freedom Student's quantile is 3.08."""
+    counts, sums_ns = np.zeros(240, np.int64), np.zeros(240, np.int64)
+    counts[[80, 160]] = 1_000
+    sums_ns[[80, 160]] = 1_000_000_000, 1_400_000_000
+    figure = mean(counts, sums_ns)
+    assert (figure["value"], figure["resolved"]) == (None, False)
+    assert figure["high"] == pytest.approx(1_200_000 + 3.077684 * 200_000)
+
+
 def test_a_wide_station_that_never_empties_is_not_saturated() -> None:
     assert summary_of(poisson(100_000, 50_000), servers=100)["verdict"]["load"] == "steady"
 
