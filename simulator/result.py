@@ -356,9 +356,10 @@ def latencies(metrics: Metrics, load: LoadVerdict, names: Sequence[str]) -> dict
         count = int(metrics.latency[index].sum())
         if not count or not category:
             continue
-        over_time = Clusters(metrics.latency_over_time[:, index])
-        most_ns = int(metrics.latency_max_ns[index])
-        by_key: dict[str, Figure] = {"mean": mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])} | {
+        by_interval = metrics.latency_over_time[:, index]
+        over_time, most_ns = Clusters(by_interval), int(metrics.latency_max_ns[index])
+        # of those that are done: background work may be left when the run ends
+        by_key: dict[str, Figure] = {"mean": mean(by_interval.sum(axis=1), metrics.latency_sum_ns[:, index])} | {
             key: percentile(metrics.latency[index], over_time, probability, most_ns)
             for key, probability in PERCENTILES.items()
         }

@@ -29,9 +29,9 @@ from tiersim.scenarios.survey import survey
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.result import Clusters, Figure, Result, mean, percentile, summarise
-from tiersim.simulator.verdict import Sessions, judge_waiting, utilisation
+from tiersim.simulator.metrics import new_metrics, record_arrival, record_completion
+from tiersim.simulator.result import Clusters, Figure, Result, latencies, mean, percentile, summarise
+from tiersim.simulator.verdict import LoadVerdict, Sessions, judge_waiting, utilisation
 from tiersim.traces.bundle import Bundle
 from tiersim.units import NS_PER_S, format_ns
 
@@ -235,6 +235,19 @@ def test_the_interval_of_a_mean_is_that_of_as_many_batches_as_anything_came_in()
     figure = mean(counts, sums_ns)
     assert (figure["value"], figure["resolved"]) == (None, False)
     assert figure["high"] == pytest.approx(1_200_000 + 3.077684 * 200_000)
+
+
+def test_what_is_left_when_the_run_ends_is_in_no_mean() -> None:
+    """Background writes of 1 ms in each interval, and as many in the last one that are not done: these took no 0 ns."""
+    metrics = new_metrics(len(CATEGORIES), 0, 1, 241, NS_PER_S)
+    category = CATEGORIES.index("checkpoint write")
+    for interval in range(240):
+        record_arrival(metrics, category, interval)
+        record_completion(metrics, category, interval, interval, 1_000_000, 8192)
+    metrics.arrivals[239, category] += 240
+    [found] = latencies(metrics, LoadVerdict("steady", "", 0.0), CATEGORIES).values()
+    assert found["count"] == 240
+    assert found["mean"]["value"] == 1_000_000
 
 
 def test_a_wide_station_that_never_empties_is_not_saturated() -> None:
