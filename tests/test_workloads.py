@@ -849,6 +849,23 @@ clients = 1
     assert behind["requests"] == pytest.approx(20_000, rel=0.01)  # two slices a transaction
 
 
+def test_pages_that_the_warm_up_asked_for_are_in_no_hit_ratio(tmp_path: Path) -> None:
+    """Of two scans that miss all pages the first begins in the warm-up and ends behind it."""
+    text = """
+[relations.large]
+pages = 4992
+[statements.scan]
+does = [{ scan = "large" }]
+[streams.users]
+statements = ["scan"]
+count = 2
+"""
+    summary = run(tmp_path, text, settings=("replay.warmup=10 ms",))
+    assert summary["queries"]["scan"]["count"] == 1
+    assert summary["queries"]["scan"]["physical_reads_per_call"] == pytest.approx(4992, rel=0.01)
+    assert summary["hit_ratio"]["pool"] == pytest.approx(0, abs=0.01)
+
+
 @pytest.mark.parametrize("lock", ["true", "false"])
 @pytest.mark.parametrize("cache", ["warm", "cold"])
 def test_rows_of_the_latest_changes_are_those(tmp_path: Path, lock: str, cache: str) -> None:

@@ -384,17 +384,11 @@ def _locks(assembled: Assembled) -> str:
     return "not modelled" if assembled.program.changes_rows(described=assembled.load.described) else "none"
 
 
-def _calls(assembled: Assembled) -> Column:
-    """Count the statements of each class that are in the statistics."""
-    counted = assembled.database.done_ns > assembled.database.counted_ns[COUNTED_FROM]
-    return np.bincount(assembled.program.statements.classes[counted], minlength=len(assembled.program.classes))
-
-
 def _hit_ratio(assembled: Assembled) -> float | None:
     """Return the share of the pages asked for that were in the pool."""
-    program = assembled.program
-    asked = float((_calls(assembled) * (np.array(program.pages) + np.array(program.other_pages))).sum())
-    return 1 - int(assembled.database.pages_read.sum()) / asked if asked else None
+    program, database = assembled.program, assembled.database
+    asked = float((database.calls * (np.array(program.pages) + np.array(program.other_pages))).sum())
+    return 1 - int(database.pages_read.sum()) / asked if asked else None
 
 
 @dataclass(frozen=True)

@@ -300,7 +300,8 @@ class Database(NamedTuple):
     spent: NDArray[np.int64]  # (classes, SPENT): ns, summed over the statements that have ended
     # by class
     category: NDArray[np.int64]  # its column of the metrics, behind FIRST_CLASS: several classes may be counted as one
-    pages_read: NDArray[np.int64]  # into the pool, for statements that are counted
+    calls: NDArray[np.int64]  # statements that are counted
+    pages_read: NDArray[np.int64]  # into the pool, for these
     first_demand: NDArray[np.int64]  # (classes + 1,)
     demands: NDArray[Any]  # DEMAND
     # by table, see tiersim.simulator.popularity
