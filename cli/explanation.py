@@ -212,13 +212,17 @@ def _tenants(summary: Summary) -> dict[str, Any] | None:
         for other, wait_ns in behind.items():
             place = other, volume_of(station)
             waits_ns[place] = waits_ns.get(place, 0.0) + wait_ns
-    without_ns = sorted(shared["without"].items(), key=lambda one: (one[1], one[0]))
+    without_ns = sorted(shared["without"].items(), key=lambda one: (one[1] is None, one[1], one[0]))
     return {
         "tenant": shared["tenant"],
         "mean_latency_ns": mean_ns,
         "alone_ns": shared["alone"]["mean_latency_ns"],
         "without": [
-            {"tenant": other, "mean_latency_ns": ns, "saves_share": 1 - ns / mean_ns if mean_ns else 0.0}
+            {
+                "tenant": other,
+                "mean_latency_ns": ns,
+                "saves_share": None if ns is None or mean_ns is None else 1 - ns / mean_ns if mean_ns else 0.0,
+            }
             for other, ns in without_ns
         ],
         "waits": [
