@@ -96,6 +96,16 @@ def test_different_traces_are_not_compared() -> None:
     assert "0:1" not in page_payload([sample(CARD), other], "x")["ratios"]
 
 
+def test_results_of_other_loads_are_not_compared() -> None:
+    """Half the requests a second of twice the load is no slower storage."""
+    twice = sample(DISKS)
+    twice.summary["replay"] = {"load": 2.0}
+    payload = page_payload([sample(CARD), sample(DISKS), twice], "x")
+    assert set(payload["ratios"]) == {"0:1", "r:0", "r:1", "r:2"}
+    assert set(payload["no_ratios"]) == {"0:2", "1:2"}
+    assert "ran 2 times the recorded load and" in payload["no_ratios"]["0:2"]
+
+
 def in_other_modes() -> list[Result]:
     results = [sample(CARD), sample(DISKS)]
     for result, mode in zip(results, ("open", "closed"), strict=True):
