@@ -18,7 +18,7 @@ from tiersim.cli.verdicts import Summary, sentence
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE, share_with_load, tail_of
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
-from tiersim.simulator.verdict import explain_credits
+from tiersim.simulator.verdict import explain_credits, limits
 from tiersim.units import NS_PER_S
 
 #: Smaller parts are not worth a statement.
@@ -27,8 +27,6 @@ LEAST_SHARE = 0.02
 MOST_STATIONS = 5
 #: The class of whole transactions.
 _WHOLE = "transaction"
-#: From this utilisation on a part is short of capacity, as the verdict on load has it.
-_BUSY = 0.8
 #: Parts that more or faster processors shorten.
 _OF_PROCESSORS = frozenset({"cpu", "cpu queue"})
 #: Resources that serve one request at a time: what is there and not served waits.
@@ -306,8 +304,8 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
 
 
 def _is_short(summary: Summary) -> bool:
-    busy = (summary.get("bottleneck") or {}).get("utilisation")
-    return summary["verdict"]["load"] == "saturated" or (busy is not None and busy >= _BUSY)
+    busy = (summary.get("bottleneck") or {}).get("utilisation") or 0.0
+    return summary["verdict"]["load"] == "saturated" or limits(busy, waits_known=bool(summary.get("queries")))
 
 
 def _least_ns(summary: Summary, figures: Mapping[str, Any]) -> float:

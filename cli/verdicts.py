@@ -437,10 +437,10 @@ def busiest_name(summary: Summary) -> str:
 
 def is_always_busy(summary: Summary) -> bool:
     """Tell whether the busiest part works all the time, so that nothing else limits the rate."""
-    from tiersim.simulator.verdict import ALWAYS_BUSY
+    from tiersim.simulator.verdict import limits
 
     found = summary.get("bottleneck") or {}
-    return bool((found.get("utilisation") or 0.0) >= ALWAYS_BUSY)
+    return limits(found.get("utilisation") or 0.0, waits_known=True)
 
 
 def expected_error(summary: Summary, figure: str = "throughput") -> str:
