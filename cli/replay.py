@@ -393,8 +393,8 @@ def _recorded(summary: dict[str, Any], classes: list[str], labels: dict[str, str
         if measured.get(name)
     }
     if measured and trace["span_ns"]:
-        played = summary["replay"]
-        commands = played["commands"] / played["load_reached"] if "commands" in played else trace["requests"]
+        # rows of the recording that went to the device as one request are one here, too
+        commands = summary["commands"] / summary["replay"].get("load_reached", 1.0)
         found["requests/s"] = format_per_s(commands / trace["span_ns"] * NS_PER_S)
     if trace.get("transactions"):
         found["transactions/s"] = format_per_s(recorded_per_s(trace) or 0.0)

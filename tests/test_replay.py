@@ -14,6 +14,7 @@ import pytest
 
 from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
+from tiersim.cli.replay import _recorded
 from tiersim.cli.verdicts import sentence
 from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError
@@ -288,6 +289,25 @@ def test_rows_of_one_command_go_as_one() -> None:
     assert intended.tolist() == [10, 30, 40]
     assert joined.offset_bytes.tolist() == [0, 16384, 0]
     assert joined.length_bytes.tolist() == [16384, 4096, 512]
+
+
+def test_rows_of_one_command_are_one_recorded_request_too(tmp_path: Path) -> None:
+    """A device that carries the load does as many requests a second as recorded, in an open replay, too."""
+    count = 1000
+    rows = Requests(
+        time_ns=np.arange(count) * 1_000_000, op=np.zeros(count, np.uint8), file=np.zeros(count, np.int32),
+        offset_bytes=np.arange(count) * 8192, length_bytes=np.full(count, 8192), stream=np.full(count, -1, np.int32),
+        purpose=np.zeros(count, np.uint8), issue_ns=np.full(count, -1), command=np.arange(count) // 2,
+        latency_ns=np.full(count, 100_000), flags=np.zeros(count, np.uint8),
+    )  # fmt: skip
+    with write_bundle(tmp_path / "pairs.trace") as (writer, fields):
+        writer.file_names.append("data")
+        writer.append(rows)
+        fields["source_format"] = "drawn"
+    scenario = load_scenario("pcie-flash", ["replay.mode=open"])
+    summary = replay(survey(Bundle(tmp_path / "pairs.trace")), scenario).summary
+    assert summary["throughput_per_s"]["requests"]["value"] == pytest.approx(500, rel=0.005)
+    assert float(_recorded(summary, [], {})["requests/s"]) == pytest.approx(500, rel=0.005)
 
 
 def test_arrivals_never_fall_from_block_to_block(trace: Path) -> None:
