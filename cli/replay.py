@@ -342,6 +342,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
         what = f"{trace['name']}: {trace['transactions']:,} transactions"
     title = f"{f'{of}, ' if of else ''}{what} in {format_ns(trace['span_ns'])}"
     title += f", {format_ns(trace['quiet_ns'])} of it without any" if "quiet_ns" in trace else ""
+    title += verdicts.said_load(summaries)
     title += "; requests are those of a run of them" if transactions else ""
     title += "; log sync: from the start of a WAL write to the end of its flush" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)

@@ -184,6 +184,12 @@ def incomparable(summary: Summary, baseline: Summary) -> str | None:
     return None
 
 
+def said_load(summaries: Iterable[Summary]) -> str:
+    """Return which multiples of the recorded load were asked for, to end a title; nothing where it is the load."""
+    loads = list(dict.fromkeys(map(_load, summaries)))
+    return "" if loads == [1.0] else f", run at {', '.join(f'{load:g}' for load in loads)} × the recorded load"
+
+
 def _load(summary: Summary) -> float:
     return float((summary.get("replay") or {}).get("load", 1.0))
 

@@ -366,6 +366,17 @@ def test_a_saturated_run_has_no_shares_of_time_and_no_dip(monkeypatch: pytest.Mo
     assert shown["transactions/s in a checkpoint"] == ["worst 5 s: 22 % below mean", ""]
 
 
+def test_another_load_than_the_recorded_one_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the recorded transactions/s, those of twice the load look like faster storage."""
+    titles: list[str] = []
+    monkeypatch.setattr(terminal, "show_table", lambda title, *_: titles.append(title))
+    for load in (1.0, 2.0):
+        summary = statement_sample(DISKS).summary
+        summary["replay"] |= {"keeps": "rate", "load": load}
+        show_statements([summary], everything=False)
+    assert ["run at 2 × the recorded load" in title for title in titles] == [False, True]
+
+
 def test_a_station_says_how_long_a_request_is_there_and_how_much_of_that_it_waits() -> None:
     summary = statement_sample(DISKS).summary
     station = explanation(summary, None)["stations"][0]
