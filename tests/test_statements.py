@@ -299,6 +299,16 @@ def test_a_warm_up_that_outlasts_the_run_is_refused(load: StatementLoad, tmp_pat
         run(load, tmp_path, "replay.warmup=100s", goes_on=False)
 
 
+def test_more_clients_have_to_do_as_many_times_the_recorded_work(load: StatementLoad, tmp_path: Path) -> None:
+    """Of twice the load of given clients, the recorded transactions/s are half: such a run is far behind."""
+    settings = ["replay.mode=closed", "replay.clients=2"]
+    once, twice = (run(load, tmp_path, *settings, f"replay.load={n}", latency="20 ms").summary for n in (1, 2))
+    recorded_per_s = load.transactions * NS_PER_S / load.span_ns
+    for n, found in ((1, once), (2, twice)):
+        rate = found["throughput_per_s"]["transactions"]["value"]
+        assert found["throughput_shortfall_pct"] == pytest.approx(100 * (1 - rate / (n * recorded_per_s)), abs=1)
+
+
 def test_clients_that_do_not_get_through_are_stopped_and_behind(load: StatementLoad, tmp_path: Path) -> None:
     """They go round until the time of the recording is over, so what was not done is nobody's latency."""
     found = run(load, tmp_path, latency="50 ms").summary

@@ -328,9 +328,9 @@ def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outc
         return LoadVerdict("steady", "clients wait for each answer: there is no recorded pace to keep", 0.0)
     # clients that are given have no recorded times to be late against
     late_ns = np.zeros(0, np.int64) if replay.clients is not None else _late_ns(assembled)
-    # of a load that is no whole number of sessions, what those do that run
-    program = assembled.program
-    recorded = load.transactions if replay.clients is not None else program.transactions // program.rounds
+    # of a load that is no whole number of sessions, or clients, what those do that run
+    program, given = assembled.program, load.transactions * _load_reached(scenario, load)
+    recorded = given if replay.clients is not None else program.transactions // program.rounds
     recorded = round(recorded * span_ns / load.span_ns)  # at their pace, over the time that is asked
     stopped = bool((assembled.database.done_ns == 0).any())
     sessions = Sessions(program.sessions, 0, late_ns, stopped=stopped)
