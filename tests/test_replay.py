@@ -14,6 +14,7 @@ import pytest
 
 from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
+from tiersim.cli.page.payload import page_payload
 from tiersim.cli.replay import _recorded
 from tiersim.cli.verdicts import sentence
 from tiersim.devices.catalogue import load_device
@@ -24,6 +25,7 @@ from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.replay import Playback, commands, replay, replay_all, survey_to_play
 from tiersim.scenarios.survey import merge_commands, merged_blocks, survey
+from tiersim.simulator.categories import REQUEST_CATEGORIES
 from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.simulator.summary_model import Summary
 from tiersim.traces.bundle import Bundle, Requests, write_bundle
@@ -289,6 +291,16 @@ def test_rows_of_one_command_go_as_one() -> None:
     assert intended.tolist() == [10, 30, 40]
     assert joined.offset_bytes.tolist() == [0, 16384, 0]
     assert joined.length_bytes.tolist() == [16384, 4096, 512]
+
+
+def test_a_closed_loop_that_is_over_early_completes_as_many_a_second_on_the_page_as_in_its_summary(trace: Path) -> None:
+    """The page's intervals go on to the end of the recording: over all of them it would do what was recorded."""
+    settings = ["replay.mode=closed", "replay.clients=8", "replay.think=0 s"]
+    result = replay(survey(Bundle(trace)), load_scenario("pcie-flash", settings))
+    rate = result.summary["throughput_per_s"]["requests"]["value"]
+    assert rate > 2 * result.summary["trace"]["requests"] / result.summary["trace"]["span_ns"] * 1e9
+    shown = page_payload([result], "x")["scenarios"][0]["completed_per_s"]
+    assert sum(shown[name] for name in shown if name in REQUEST_CATEGORIES) == pytest.approx(rate)
 
 
 def test_rows_of_one_command_are_one_recorded_request_too(tmp_path: Path) -> None:
