@@ -477,6 +477,14 @@ def test_the_time_of_the_recording_comes_behind_the_warm_up(load: StatementLoad,
     assert rate == pytest.approx(count / load.span_ns * NS_PER_S, rel=0.1)
 
 
+def test_throughput_over_time_is_that_of_the_recording_s_time(load: StatementLoad, tmp_path: Path) -> None:
+    """An empty pool fills in the warm-up, in which transactions take longer."""
+    found = run(load, tmp_path, 'replay.warmup="8 s"', latency="20 ms").summary
+    steps, rate = found["throughput_over_time"], found["throughput_per_s"]["transactions"]["value"]
+    per_s = steps["transactions_per_s"]
+    assert sum(per_s) / len(per_s) == pytest.approx(rate, rel=0.05)
+
+
 def test_a_result_shows_the_log_and_the_pool_over_time(load: StatementLoad, tmp_path: Path) -> None:
     found = run(load, tmp_path)
     log, database = found.summary["log"], found.database
