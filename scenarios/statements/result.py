@@ -44,6 +44,7 @@ from tiersim.simulator.commands import Outcome
 from tiersim.simulator.database.database_state import (
     CLOCK,
     COUNTED_FROM,
+    HISTORY,
     SPENT,
 )
 from tiersim.simulator.metrics import Metrics
@@ -156,7 +157,7 @@ def summarise_statements(
             load.span_ns,
         ),
         "throughput_shortfall_pct": judged.shortfall_pct,
-        "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": _os_hit_ratio(assembled)},
+        "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": _os_hit_ratio(assembled, metrics)},
         "latency_ns": figures,
         "commit_breakdown_ns": _breakdown(sums[COMMIT], figures.get(COMMIT)),
         "queries": {
@@ -423,10 +424,15 @@ def _breakdown(sums: _Sums, found: dict[str, Any] | None) -> dict[str, float]:
     return {part: float(sums.spent_ns[place]) / max(found["count"], 1) for place, part in enumerate(SPENT)}
 
 
-def _os_hit_ratio(assembled: Assembled) -> float | None:
-    """Return the share of the pages that the pool missed that the operating system had."""
-    for row in assembled.database.page_cache:
-        return int(row["hit_pages"]) / int(row["read_pages"]) if row["read_pages"] else None
+def _os_hit_ratio(assembled: Assembled, metrics: Metrics) -> float | None:
+    """Return the share of the pages that the pool missed that the operating system had, behind the warm-up."""
+    database, first = assembled.database, int(metrics.first_counted[0])
+    for row in database.page_cache:
+        asked, hit = int(row["read_pages"]), int(row["hit_pages"])
+        if first:
+            before = dict(zip(HISTORY, database.history[first - 1].tolist(), strict=True))
+            asked, hit = asked - before["pages asked of the OS cache"], hit - before["pages hit there"]
+        return hit / asked if asked else None
     return None
 
 

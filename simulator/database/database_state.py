@@ -132,7 +132,10 @@ CHECKPOINT_PENDING, CHECKPOINT_WRITTEN = 1, 2
 #: Files of a relation are so long at most (1 GiB of 8 KiB, RELSEG_SIZE).
 PAGES_A_FILE = 131_072
 #: Columns of ``history``.
-HISTORY = ("dirty pages", "log bytes", "log flushes", "checkpoint pages", "checkpoint phase")
+HISTORY = (
+    *("dirty pages", "log bytes", "log flushes", "checkpoint pages", "checkpoint phase"),
+    *("pages asked of the OS cache", "pages hit there"),
+)
 
 DEMAND = record(
     "kind",
