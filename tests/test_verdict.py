@@ -123,6 +123,22 @@ def test_a_disk_that_takes_an_old_queue_in_order_is_said_and_the_verdict_is_in_d
     assert "in_doubt" not in aged_queue(scenario, far_too_much)  # no disk is so much faster for a choice
 
 
+def test_a_disk_that_is_let_choose_among_few_says_that_the_depth_decides(tmp_path: Path) -> None:
+    """Two disks carry 440 random reads/s out of queues of 32, and not as they come."""
+    generator = np.random.default_rng(1)
+    times_s = np.sort(generator.uniform(0, 40, 17_600))
+    reads(tmp_path / "a.trace", (times_s * NS_PER_S).astype(np.int64), generator.integers(0, 70_000_000, len(times_s)))
+    path = tmp_path / "disks.toml"
+    path.write_text('[volumes.data]\ndevice = "seagate-cheetah-15k7-300"\ncount = 2\nlayout = "raid0"\n')
+    found = survey(Bundle(tmp_path / "a.trace"))
+    scenarios = (load_scenario(str(path), [f"volumes.data.drive_queue_depth={depth}"]) for depth in (1, 32))
+    alone, many = (replay(found, one).summary for one in scenarios)
+    assert (alone["verdict"]["load"], many["verdict"]["load"]) == ("saturated", "steady")
+    said = "drive_queue_depth = 1 leaves the disk little to choose from: with more, such as 32, it may carry more"
+    assert alone["load"]["explanation"].endswith(said)
+    assert "drive_queue_depth" not in many["load"]["explanation"]
+
+
 def test_whoever_serves_names_what_is_busy_and_is_named_when_behind() -> None:
     """An own device, here with the functions of a server: without the name of a resource it is refused."""
     builder = PlantBuilder(1)
