@@ -8,7 +8,7 @@ from typing import Any
 from tiersim.cli.measured import THROUGHPUT, MeasuredFigure
 from tiersim.cli.page.payload import ratio
 from tiersim.cli.verdicts import Summary, incomparable
-from tiersim.scenarios.caveats import go_on_as_answered, in_doubt
+from tiersim.scenarios.caveats import in_doubt
 from tiersim.simulator.categories import STATISTICS
 
 #: Parts of a summary that stand in the document as they are.
@@ -51,21 +51,6 @@ def _no_ratios(summary: Summary, baseline: Summary) -> str | None:
     why = incomparable(summary, baseline)
     if why is not None:
         return why
-    if _level(summary) != _level(baseline):
-        return (
-            f"{summary['name']} ran {_level(summary)} and {baseline['name']} {_level(baseline)}, which measure"
-            " different things"
-        )
-    loads = [(one.get("replay") or {}).get("load", 1.0) for one in (summary, baseline)]
-    if loads[0] != loads[1]:
-        return (
-            f"{summary['name']} ran {loads[0]:g} times the recorded load and {baseline['name']} {loads[1]:g} times, so"
-            " a ratio would compare the loads"
-        )
-    own, other = (_clients(one) for one in (summary, baseline))
-    if own is not None and other is not None and own != other:
-        names = [one["name"] for one in (summary, baseline)]
-        return f"{names[0]} ran {own:,} clients and {names[1]} {other:,}, so a ratio would compare the loads"
     saturated = [one["name"] for one in (baseline, summary) if one["verdict"]["load"] == "saturated"]
     if saturated:
         return (
@@ -73,16 +58,6 @@ def _no_ratios(summary: Summary, baseline: Summary) -> str | None:
             f" {'has' if len(saturated) == 1 else 'have'} no steady latency"
         )
     return None
-
-
-def _clients(summary: Summary) -> int | None:
-    """How many ask as fast as they are answered; None where the rate is another's, or a result does not say."""
-    found: int | None = summary["replay"].get("sessions") if go_on_as_answered(summary) else None
-    return found
-
-
-def _level(summary: Summary) -> str:
-    return str(summary.get("level", "requests"))
 
 
 def _ratios(summary: Summary, baseline: Summary) -> dict[str, Any]:

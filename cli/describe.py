@@ -130,9 +130,9 @@ def _write_page(document: dict[str, Any], output: Path, *, force: bool) -> None:
 
 def _row(group: dict[str, Any], columns: Sequence[str]) -> list[str]:
     name = "not recorded" if group["name"] is None else group["name"]
+    unknown = "not measured" if group["mean_ns"] is None else "too few"
     latencies = {
-        key: "not measured" if group[f"{key}_ns"] is None else format_ns(group[f"{key}_ns"])
-        for key in ("mean", "p50", "p99")
+        key: unknown if group[f"{key}_ns"] is None else format_ns(group[f"{key}_ns"]) for key in ("mean", "p50", "p99")
     }
     cells = latencies | {
         "count": f"{group['count']:,}",

@@ -7,7 +7,7 @@ import typer
 
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.options import Json
-from tiersim.cli.tenants import note_of_parts
+from tiersim.cli.tenants import mean_text, note_of_parts
 from tiersim.simulator.categories import WAIT_NAMES
 from tiersim.units import format_ns, format_times
 
@@ -139,7 +139,7 @@ def _show_measurement(measurement: dict[str, Any], calibration: str) -> None:
 def _show_tenants(tenants: dict[str, Any]) -> None:
     """Print whom the requests of a tenant wait for, and who of the others slows it most."""
     own = tenants["tenant"]
-    together, alone = format_ns(tenants["mean_latency_ns"]), format_ns(tenants["alone_ns"])
+    together, alone = mean_text(tenants["mean_latency_ns"]), mean_text(tenants["alone_ns"])
     print(f"Mean latency of all requests of {own}: {together} together, {alone} alone.")
     if tenants["waits"]:
         rows = [
@@ -154,7 +154,8 @@ def _show_tenants(tenants: dict[str, Any]) -> None:
         note = note_of_parts(one["at"] for one in tenants["waits"])
         terminal.show_table("waiting time", ["behind", "wait at", "per request", "all requests"], rows, note, words=2)
     without = [
-        f"{one['tenant']} {format_ns(one['mean_latency_ns'])} ({verdicts.percent(-100 * one['saves_share'])})"
+        f"{one['tenant']} {mean_text(one['mean_latency_ns'])}"
+        + ("" if one["saves_share"] is None else f" ({verdicts.percent(-100 * one['saves_share'])})")
         for one in tenants["without"]
     ]
     if without:

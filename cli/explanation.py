@@ -18,7 +18,7 @@ from tiersim.cli.verdicts import Summary, sentence
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE, share_with_load, tail_of
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
-from tiersim.simulator.verdict import explain_credits
+from tiersim.simulator.verdict import explain_credits, limits
 from tiersim.units import NS_PER_S
 
 #: Smaller parts are not worth a statement.
@@ -27,8 +27,6 @@ LEAST_SHARE = 0.02
 MOST_STATIONS = 5
 #: The class of whole transactions.
 _WHOLE = "transaction"
-#: From this utilisation on a part is short of capacity, as the verdict on load has it.
-_BUSY = 0.8
 #: Parts that more or faster processors shorten.
 _OF_PROCESSORS = frozenset({"cpu", "cpu queue"})
 #: Resources that serve one request at a time: what is there and not served waits.
@@ -212,13 +210,17 @@ def _tenants(summary: Summary) -> dict[str, Any] | None:
         for other, wait_ns in behind.items():
             place = other, volume_of(station)
             waits_ns[place] = waits_ns.get(place, 0.0) + wait_ns
-    without_ns = sorted(shared["without"].items(), key=lambda one: (one[1], one[0]))
+    without_ns = sorted(shared["without"].items(), key=lambda one: (one[1] is None, one[1], one[0]))
     return {
         "tenant": shared["tenant"],
         "mean_latency_ns": mean_ns,
         "alone_ns": shared["alone"]["mean_latency_ns"],
         "without": [
-            {"tenant": other, "mean_latency_ns": ns, "saves_share": 1 - ns / mean_ns if mean_ns else 0.0}
+            {
+                "tenant": other,
+                "mean_latency_ns": ns,
+                "saves_share": None if ns is None or mean_ns is None else 1 - ns / mean_ns if mean_ns else 0.0,
+            }
             for other, ns in without_ns
         ],
         "waits": [
@@ -302,8 +304,8 @@ def _bound(summary: Summary) -> dict[str, Any] | None:
 
 
 def _is_short(summary: Summary) -> bool:
-    busy = (summary.get("bottleneck") or {}).get("utilisation")
-    return summary["verdict"]["load"] == "saturated" or (busy is not None and busy >= _BUSY)
+    busy = (summary.get("bottleneck") or {}).get("utilisation") or 0.0
+    return summary["verdict"]["load"] == "saturated" or limits(busy, waits_known=bool(summary.get("queries")))
 
 
 def _least_ns(summary: Summary, figures: Mapping[str, Any]) -> float:

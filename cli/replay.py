@@ -334,6 +334,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
         what = f"{trace['name']}: {trace['transactions']:,} transactions"
     title = f"{f'{of}, ' if of else ''}{what} in {format_ns(trace['span_ns'])}"
     title += f", {format_ns(trace['quiet_ns'])} of it without any" if "quiet_ns" in trace else ""
+    title += verdicts.said_load(summaries)
     title += "; requests are those of a run of them" if transactions else ""
     title += "; log sync: from the start of a WAL write to the end of its flush" if "log sync" in latencies else ""
     notes = _notes(summaries, shown)
@@ -385,8 +386,8 @@ def _recorded(summary: dict[str, Any], classes: list[str], labels: dict[str, str
         if measured.get(name)
     }
     if measured and trace["span_ns"]:
-        played = summary["replay"]
-        commands = played["commands"] / played["load_reached"] if "commands" in played else trace["requests"]
+        # rows of the recording that went to the device as one request are one here, too
+        commands = summary["commands"] / summary["replay"].get("load_reached", 1.0)
         found["requests/s"] = format_per_s(commands / trace["span_ns"] * NS_PER_S)
     if trace.get("transactions"):
         found["transactions/s"] = format_per_s(recorded_per_s(trace) or 0.0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tiersim.cli import terminal
+from tiersim.cli import terminal, verdicts
 from tiersim.cli.run_rows import (
     breakdown_of,
     first_rows_of_host,
@@ -50,7 +50,7 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
     title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}{rate}"
     title += f", {format_ns(trace['quiet_ns'])} of it with hardly any" if "quiet_ns" in trace else ""
     title += f", buffer pool {format_bytes(pool)}" if pool else ""
-    title += _run_for(summaries)
+    title += verdicts.said_load(summaries) + _run_for(summaries)
     title += _sessions(summaries)
     columns = ["figure", *(summary["name"] for summary in summaries)]
     if recorded := _recorded(summaries[0], queries):

@@ -176,11 +176,11 @@ def _setting(key: str, value: str, summary: Mapping[str, Any]) -> str:
 
 
 def _range(figures: Sequence[Mapping[str, Any]], key: str) -> str:
-    if len(figures) == 1:
-        return terminal.figure_text(figures[0].get(key))
-    values = [one[key]["value"] for one in figures if key in one]
-    if not values or None in values:
-        return terminal.figure_text(figures[0].get(key))
+    """Return a figure of all replications: its range, or each that there is where one of them has no value."""
+    found = ((one.get(key) or {}).get("value") for one in figures)
+    values = [value for value in found if value is not None]
+    if len(figures) == 1 or len(values) < len(figures):
+        return ", ".join(dict.fromkeys(terminal.figure_text(one.get(key)) for one in figures))
     low, high = format_ns(min(values)), format_ns(max(values))
     return low if low == high else f"{low} – {high}"
 

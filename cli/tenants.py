@@ -93,9 +93,9 @@ def _show_sweep(document: dict[str, Any]) -> None:
     for said, row in zip(settings, rows, strict=True):
         own = row["tenants"]
         means_ns = {name: own[name]["mean_latency_ns"] for name in names}
-        changes = {name: f" ({_percent(means_ns[name], first[name]['mean_latency_ns'])})" for name in names}
+        changes = {name: _change(means_ns[name], first[name]["mean_latency_ns"]) for name in names}
         behind = ", ".join(name for name in names if own[name]["load"] != "steady")
-        cells = [format_ns(means_ns[name]) + (changes[name] if row is not rows[0] else "") for name in names]
+        cells = [mean_text(means_ns[name]) + (changes[name] if row is not rows[0] else "") for name in names]
         latencies.append([*said, *cells, behind])
         rates.append([*said, *(format_per_s(own[name]["throughput_per_s"]["requests"]["value"]) for name in names)])
         worst = [own[name]["worst_minute"]["worst"] for name in names if "worst_minute" in own[name]]
@@ -200,16 +200,24 @@ def _means(shared: dict[str, Any], names: Sequence[str]) -> list[str]:
     cells = [
         ""
         if name == shared["tenant"]
-        else f"{format_ns(shared['without'][name])} ({_percent(shared['without'][name], together)})"
+        else mean_text(shared["without"][name]) + _change(shared["without"][name], together)
         for name in names
     ]
-    return [shared["tenant"], format_ns(alone), f"{format_ns(together)} ({_percent(together, alone)})", *cells]
+    return [shared["tenant"], mean_text(alone), mean_text(together) + _change(together, alone), *cells]
 
 
-def _percent(value: float, base: float) -> str:
+def mean_text(mean_ns: float | None) -> str:
+    """Write the mean latency of a tenant, which has none where it is saturated."""
+    return "saturated" if mean_ns is None else format_ns(mean_ns)
+
+
+def _change(value: float | None, base: float | None) -> str:
+    """Return in brackets how far *value* is from *base*; nothing where one of them is of a saturated tenant."""
+    if value is None or base is None:
+        return ""
     if not base:
-        return "?"
-    return percent(100 * (value / base - 1)) if value < 10 * base else f"× {value / base:,.0f}"
+        return " (?)"
+    return f" ({percent(100 * (value / base - 1)) if value < 10 * base else f'× {value / base:,.0f}'})"
 
 
 def _note_of_share(shared: dict[str, Any]) -> str:

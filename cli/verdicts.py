@@ -166,7 +166,40 @@ def incomparable(summary: Summary, baseline: Summary) -> str | None:
             f"{summary['name']} ran {own} and {baseline['name']} {other}, so a ratio would compare two loads and not"
             " the storage"
         )
+    levels = [str(one.get("level", "requests")) for one in (summary, baseline)]
+    if levels[0] != levels[1]:
+        return f"{summary['name']} ran {levels[0]} and {baseline['name']} {levels[1]}, which measure different things"
+    loads = [_load(one) for one in (summary, baseline)]
+    if loads[0] != loads[1]:
+        return (
+            f"{summary['name']} ran {loads[0]:g} times the recorded load and {baseline['name']} {loads[1]:g} times, so"
+            " a ratio would compare the loads"
+        )
+    clients, others = (_clients(one) for one in (summary, baseline))
+    if clients is not None and others is not None and clients != others:
+        return (
+            f"{summary['name']} ran {clients:,} clients and {baseline['name']} {others:,}, so a ratio would compare the"
+            " loads"
+        )
     return None
+
+
+def said_load(summaries: Iterable[Summary]) -> str:
+    """Return which multiples of the recorded load were asked for, to end a title; nothing where it is the load."""
+    loads = list(dict.fromkeys(map(_load, summaries)))
+    return "" if loads == [1.0] else f", run at {', '.join(f'{load:g}' for load in loads)} × the recorded load"
+
+
+def _load(summary: Summary) -> float:
+    return float((summary.get("replay") or {}).get("load", 1.0))
+
+
+def _clients(summary: Summary) -> int | None:
+    """Return how many ask as fast as they are answered; None where the rate is another's, or a result does not say."""
+    from tiersim.scenarios.caveats import go_on_as_answered
+
+    found: int | None = summary["replay"].get("sessions") if go_on_as_answered(summary) else None
+    return found
 
 
 def _pace(summary: Summary) -> str | None:
@@ -410,10 +443,10 @@ def busiest_name(summary: Summary) -> str:
 
 def is_always_busy(summary: Summary) -> bool:
     """Tell whether the busiest part works all the time, so that nothing else limits the rate."""
-    from tiersim.simulator.verdict import ALWAYS_BUSY
+    from tiersim.simulator.verdict import limits
 
     found = summary.get("bottleneck") or {}
-    return bool((found.get("utilisation") or 0.0) >= ALWAYS_BUSY)
+    return limits(found.get("utilisation") or 0.0, waits_known=True)
 
 
 def expected_error(summary: Summary, figure: str = "throughput") -> str:

@@ -368,12 +368,13 @@ def short_seeks(scenario: NamedScenario, used_bytes: Mapping[str, int]) -> Itera
 
 #: How many times as many commands a second a disk does that chooses among 32 as one that takes them as they come: 952
 #: and 358 random reads (Cheetah 15K.7, 4 KiB within 1 GiB, fio, published by xzpeter, 2013-02-08).
-_CHOICE = 952 / 358
+_CHOICE, _DEEP = 952 / 358, 32
 
 
 def aged_queue(scenario: NamedScenario, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a result says otherwise where a disk limits a load that is not carried, and what waits there is older
-    than it is assumed to let anything get: it takes commands as they come, fewer a second than out of a short queue.
+    than it is assumed to let anything get: it takes commands as they come, fewer a second than out of a short queue. Or
+    where the scenario lets so few wait there that it has little to choose from.
     """
     load = summary["load"]
     name = load["station"] or ""
@@ -382,13 +383,20 @@ def aged_queue(scenario: NamedScenario, summary: Mapping[str, Any]) -> dict[str,
         return {}
     drive, waits_ns = found.device, summary["stations"][name]["time_ns"] or 0.0
     source = drive.sources.get("age_limit", "")
+    depth = "queue_depth" if found.layout == "single" else "drive_queue_depth"
+    given = getattr(found.host, depth)
+    if drive.scheduler != "fcfs" and given is not None and given < _DEEP:
+        text = (
+            f"{load['explanation']}. {depth} = {given:,} leaves the disk little to choose from: with more, such as"
+            f" {_DEEP}, it may carry more"
+        )
+        return {"load": {**load, "explanation": text}}
     if waits_ns <= drive.age_limit or drive.scheduler == "fcfs" or not source.startswith("assumed"):
         return {}
-    depth = "queue_depth" if found.layout == "single" else "drive_queue_depth"
     text = (
         f"{load['explanation']}. Commands are there for {format_ns(waits_ns)}, and beyond age_limit"
         f" ({format_ns(drive.age_limit)}, {source}) the disk takes them in order of arrival, which is slower: if host"
-        f" or controller let fewer wait there, set {depth}, such as 32"
+        f" or controller let fewer wait there, set {depth}, such as {_DEEP}"
     )
     carried = load["sustainable_load"] or 1 - summary["throughput_shortfall_pct"] / 100
     doubt = {"in_doubt": True} if carried * _CHOICE >= BEHIND_THROUGHPUT else {}

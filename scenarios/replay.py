@@ -460,6 +460,11 @@ class Played:
         own = of_recording(self.metrics, number)
         return float(own.latency_sum_ns[:, REQUESTS].sum()) / max(int(own.completions[:, REQUESTS].sum()), 1)
 
+    def steady_mean_ns(self, number: int) -> float | None:
+        """Return the same; None where the backlog of that recording grows: then it hangs on how long that is."""
+        load = self.result(number, self.parts[number].name, tables=False).summary["verdict"]["load"]
+        return None if load == "saturated" else self.mean_ns(number)
+
     def _metrics(self, number: int) -> Metrics:
         """Return what was measured of one recording, over its own time."""
         part, interval_ns = self.parts[number], int(self.metrics.interval_ns[0])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tiersim.operations import DISCARD, FLUSH
 from tiersim.traces.schema import LOG_WRITE, PURPOSES
+from tiersim.units import is_of_largest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,4 +80,4 @@ def is_of_too_few(statistic: str, count: int) -> bool:
     >>> is_of_too_few("p99", 99), is_of_too_few("p99", 100), is_of_too_few("mean", 1)
     (True, False, False)
     """
-    return round(count * (1 - PERCENTILES.get(statistic, 0.0)), 6) < 1
+    return is_of_largest(PERCENTILES.get(statistic, 0.0), count)

@@ -100,7 +100,14 @@ RESOLVED_HALF_WIDTH = 0.25
 #: Batches that the run is cut into to see how far requests depend on each other.
 BATCHES = 30
 NORMAL_90 = 1.2815515655446004  # quantiles for two-sided 80 %
-_STUDENT_90_29 = 1.311434
+#: Those of Student's distribution, by the batches that anything came in, from two on.
+_STUDENT_90 = (
+    *(3.077684, 1.885618, 1.637744, 1.533206, 1.475884, 1.439756, 1.414924, 1.396815, 1.383029, 1.372184),
+    *(1.363430, 1.356217, 1.350171, 1.345030, 1.340606, 1.336757, 1.333379, 1.330391, 1.327728, 1.325341),
+    *(1.323188, 1.321237, 1.319460, 1.317836, 1.316345, 1.314972, 1.313703, 1.312527, 1.311434),
+)
+#: What comes at one time alone: whether another time would give the same nobody knows, however many they are.
+_ONE_BATCH = f"all in one of the {BATCHES} parts of the run"
 
 
 class Figure(TypedDict):
@@ -129,6 +136,8 @@ def percentile(
         return Figure(value=None, low=low, high=None, resolved=False, basis=f"too few samples ({count})")
     high = quantile_ns(histogram, rank + spread, most_ns)
     resolved = (high - low) / 2 <= RESOLVED_HALF_WIDTH * value
+    if over_time.used < 2:
+        resolved, basis = False, _ONE_BATCH
     return Figure(value=value if resolved else None, low=low, high=high, resolved=resolved, basis=basis)
 
 
@@ -139,9 +148,12 @@ def mean(counts: NDArray[np.int64], sums_ns: NDArray[np.int64]) -> Figure:
         return Figure(value=None, low=None, high=None, resolved=False, basis="no such request")
     value = float(sums_ns.sum()) / count
     batch_counts, batch_sums = _batches(counts), _batches(sums_ns)
+    used = int(np.count_nonzero(batch_counts))
+    if used < 2:
+        return Figure(value=None, low=value, high=value, resolved=False, basis=_ONE_BATCH)
     deviation = batch_sums - value * batch_counts
-    error = float(np.sqrt((deviation**2).sum() * BATCHES / (BATCHES - 1))) / count
-    half = _STUDENT_90_29 * error
+    error = float(np.sqrt((deviation**2).sum() * used / (used - 1))) / count
+    half = _STUDENT_90[used - 2] * error
     least = float((sums_ns[counts > 0] / counts[counts > 0]).min())  # however intervals are weighted
     resolved = half <= RESOLVED_HALF_WIDTH * value and count >= BATCHES
     return Figure(
@@ -174,7 +186,7 @@ def _inflation(over_time: "Clusters", threshold_ns: float) -> float:
     independent = counts.sum() * share * (1 - share)
     if independent <= 0:
         return 1.0
-    observed = ((above - share * counts) ** 2).sum() * BATCHES / (BATCHES - 1)
+    observed = ((above - share * counts) ** 2).sum() * over_time.used / max(over_time.used - 1, 1)
     return max(1.0, float(observed / independent))
 
 
@@ -187,6 +199,7 @@ class Clusters:
         self._first = int(used[0]) if used.size else 0
         self._batches = _batches(over_time[:, self._first : int(used[-1]) + 1 if used.size else 0])
         self.counts = self._batches.sum(axis=1)
+        self.used = int(np.count_nonzero(self.counts))
 
     def above(self, threshold_ns: float) -> NDArray[np.float64]:
         """Samples of each batch in bins above a threshold."""
@@ -343,9 +356,10 @@ def latencies(metrics: Metrics, load: LoadVerdict, names: Sequence[str]) -> dict
         count = int(metrics.latency[index].sum())
         if not count or not category:
             continue
-        over_time = Clusters(metrics.latency_over_time[:, index])
-        most_ns = int(metrics.latency_max_ns[index])
-        by_key: dict[str, Figure] = {"mean": mean(metrics.arrivals[:, index], metrics.latency_sum_ns[:, index])} | {
+        by_interval = metrics.latency_over_time[:, index]
+        over_time, most_ns = Clusters(by_interval), int(metrics.latency_max_ns[index])
+        # of those that are done: background work may be left when the run ends
+        by_key: dict[str, Figure] = {"mean": mean(by_interval.sum(axis=1), metrics.latency_sum_ns[:, index])} | {
             key: percentile(metrics.latency[index], over_time, probability, most_ns)
             for key, probability in PERCENTILES.items()
         }

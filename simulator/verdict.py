@@ -80,6 +80,13 @@ class LoadVerdict:
     grows_from_ns: int | None = None  # a queue that is worked off soon: the load is carried
 
 
+def limits(share: float, *, waits_known: bool) -> bool:
+    """Tell whether a part that is busy for a *share* of the time limits a run: for most of it; where it is known what
+    the run waits for, for all of it, as one that is idle at times lets more through.
+    """
+    return share >= (ALWAYS_BUSY if waits_known else BUSY)
+
+
 def utilisation(
     metrics: Metrics, stations: Sequence[Station], first: int, last: int, end_ns: int = NEVER
 ) -> list[tuple[float, int, int]]:
@@ -279,10 +286,10 @@ def judge_waiting(
         return LoadVerdict("steady", _pace(sessions, late, span_ns), 100 * shortfall)
     share, index, resource = max(to_blame(counted_utilisation(metrics, stations, intervals - 1), stations))
     name, what = stations[index].name, stations[index].resources[resource]
-    if wait is not None and share < ALWAYS_BUSY:
-        why = f"{wait}. Busiest part: {part_name(name, what)}, {100 * share:.0f} %"
-    elif share >= BUSY:
+    if limits(share, waits_known=wait is not None):
         why = f"Bottleneck: {part_name(name, what)}, busy {100 * share:.0f} % of the time"
+    elif wait is not None:
+        why = f"{wait}. Busiest part: {part_name(name, what)}, {100 * share:.0f} %"
     else:
         why = (
             f"Each request takes longer, though no part is short of capacity. Busiest part: {part_name(name, what)},"

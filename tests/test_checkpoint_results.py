@@ -154,7 +154,7 @@ def test_pages_are_told_by_who_wrote_them() -> None:
 
 def test_the_database_over_time() -> None:
     run = course([row(1, 2, 3)])
-    run.database.history[:4] = [(5, 100, 1, 0, 0), (7, 300, 3, 2, 1), (6, 300, 3, 6, 2), (6, 350, 4, 6, 0)]
+    run.database.history[:4, :5] = [(5, 100, 1, 0, 0), (7, 300, 3, 2, 1), (6, 300, 3, 6, 2), (6, 350, 4, 6, 0)]
     table = database_table(run, end_ns=3 * NS_PER_S + 1)  # the fourth interval was not over
     assert table.to_pydict() == {
         "start_ns": [0, NS_PER_S, 2 * NS_PER_S],

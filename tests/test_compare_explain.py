@@ -19,6 +19,7 @@ from tiersim.cli.comparison import comparison
 from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
 from tiersim.cli.measured import MeasuredFigure, read_measured
+from tiersim.cli.page.payload import page_payload
 from tiersim.cli.statements import show_statements
 from tiersim.cli.time_by_part import faster_outside, time_of_transaction
 from tiersim.errors import TraceError
@@ -324,7 +325,10 @@ def test_the_bound_is_the_utilisation_law_or_what_the_run_says() -> None:
     assert "utilisation law" in bound["basis"]
     summary["load"]["sustainable_load"] = 0.83
     assert explanation(summary, None)["bound"]["ceiling"] == 0.83
-    assert not explanation(summary, None)["bound"]["is_short"]
+    for busy in (0.6, 0.85):  # where it is known what transactions wait for, that limits them
+        summary["bottleneck"]["utilisation"] = busy
+        assert not explanation(summary, None)["bound"]["is_short"]
+    assert explanation({**summary, "queries": {}}, None)["bound"]["is_short"]
     summary["bottleneck"]["utilisation"] = 0.97
     assert explanation(summary, None)["bound"]["is_short"]
 
@@ -362,6 +366,17 @@ def test_a_saturated_run_has_no_shares_of_time_and_no_dip(monkeypatch: pytest.Mo
     assert shown["transactions/s in a checkpoint"] == ["worst 5 s: 22 % below mean", ""]
 
 
+def test_another_load_than_the_recorded_one_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the recorded transactions/s, those of twice the load look like faster storage."""
+    titles: list[str] = []
+    monkeypatch.setattr(terminal, "show_table", lambda title, *_: titles.append(title))
+    for load in (1.0, 2.0):
+        summary = statement_sample(DISKS).summary
+        summary["replay"] |= {"keeps": "rate", "load": load}
+        show_statements([summary], everything=False)
+    assert ["run at 2 × the recorded load" in title for title in titles] == [False, True]
+
+
 def test_a_station_says_how_long_a_request_is_there_and_how_much_of_that_it_waits() -> None:
     summary = statement_sample(DISKS).summary
     station = explanation(summary, None)["stations"][0]
@@ -397,6 +412,22 @@ def test_a_tenant_is_told_whom_it_waits_for_and_who_hurts_it(shell: Shell, tmp_p
     assert explanation(statement_sample(DISKS).summary, None)["tenants"] is None
     save_result(tenant("shop", 4.0, {"crm": 3.99}), tmp_path / "shop.result", {}, force=True)
     assert "crm 3.99 ms (0 %)" in shell("explain", tmp_path / "shop.result").out
+
+
+def test_a_saturated_tenant_has_no_mean_latency(shell: Shell, tmp_path: Path) -> None:
+    """Its mean hangs on how long the recording is: it is in no table, sentence or comparison."""
+    shop = tenant("shop", None, {"bill": 2.5, "crm": None})
+    found = page_payload([shop], "x")["sharing"][0]["tenants"][0]
+    assert (found["together_us"], found["without_us"]) == (None, {"bill": 2500, "crm": None})
+    document = explanation(shop.summary, None)["tenants"]
+    assert [(one["tenant"], one["mean_latency_ns"], one["saves_share"]) for one in document["without"]] == [
+        ("bill", 2.5e6, None),
+        ("crm", None, None),
+    ]
+    save_result(shop, tmp_path / "shop.result", {})
+    said = shell("explain", tmp_path / "shop.result").out
+    assert "Mean latency of all requests of shop: saturated together, 2 ms alone." in said
+    assert "the one that hurts most first: bill 2.5 ms, crm saturated." in said
 
 
 def test_requests_are_explained_by_their_stations(shell: Shell, replayed: Path) -> None:

@@ -242,6 +242,7 @@ def test_only_statements_that_start_in_time_are_counted() -> None:
     late = np.concatenate([[0], database.done_ns[:-1]]) >= 200_000
     assert 0 < late.sum() < 100
     assert metrics.latency[[STATEMENT, FIRST_CLASS, TRANSACTION]].sum(axis=1).tolist() == [late.sum()] * 3
+    assert database.calls.tolist() == [late.sum()]
     assert database.spent.sum() == np.diff(database.done_ns, prepend=0)[late].sum()
 
 

@@ -18,11 +18,12 @@ from tests.test_cli import Shell, shell
 from tiersim.cli.counted_tables import show_counted
 from tiersim.cli.statements import _most_expensive
 from tiersim.traces.bundle import Bundle, RequestWriter
-from tiersim.traces.description.counters import counted
+from tiersim.traces.description.counters import _executions, counted
 from tiersim.traces.recorders.mysql import views as mysql
 from tiersim.traces.recorders.own_queries import is_of_recorder
 from tiersim.traces.recorders.postgres import views as postgres
-from tiersim.traces.statistics import Values
+from tiersim.traces.schema import STATEMENT_COLUMNS
+from tiersim.traces.statistics import Values, table_of
 
 S = 10**9
 SHOP, LOG, CHECKPOINTER = ("database", "shop"), ("log", "log"), ("checkpointer", "checkpointer")
@@ -277,3 +278,14 @@ def test_a_commit_has_no_row_among_queries_beside_its_own() -> None:
     assert _most_expensive([summary]) == others
     del summary["latency_ns"]["commit"]
     assert _most_expensive([summary]) == [first, *others]
+
+
+def test_a_percentile_of_too_few_executions_is_none() -> None:
+    """The 99th percentile of three is the slowest, and the 95th, too."""
+    durations = {"few": [1_000, 2_000, 90_000], "many": [1_000] * 100}
+    rows: list[Mapping[str, int | str | None]] = [
+        {"query": query, "duration_ns": took, "time_ns": 0} for query, all_ in durations.items() for took in all_
+    ]
+    few, many = sorted(_executions(table_of(STATEMENT_COLUMNS, rows), {}), key=lambda one: str(one["query"]))
+    assert (few["mean_ns"], few["p50_ns"], few["p95_ns"], few["p99_ns"]) == (31_000, 2_000, None, None)
+    assert (many["p50_ns"], many["p95_ns"], many["p99_ns"]) == (1_000, 1_000, 1_000)

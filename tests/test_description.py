@@ -17,6 +17,7 @@ from tests import naive_description as naive
 from tests.examples import examples
 from tests.naive_description import Row
 from tests.runs import needs_jit
+from tiersim.cli.describe import _row
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import Bundle, Requests
 from tiersim.traces.description import describe, groups, survey, working_set
@@ -115,9 +116,17 @@ def test_a_request_that_is_answered_late_does_not_lower_the_rate(tmp_path: Path)
 
 
 def test_no_percentile_is_above_the_largest_latency(tmp_path: Path) -> None:
-    document = described(tmp_path, time_ns=np.arange(3) * S, latency_ns=[1001, 1001, 1001])
+    document = described(tmp_path, time_ns=np.arange(100) * S, latency_ns=[1001] * 100)
     (group,) = document["classes"]
     assert group["p50_ns"] <= group["p99_ns"] <= 1001
+
+
+def test_a_percentile_of_too_few_is_none(tmp_path: Path) -> None:
+    """Of three requests the 99th percentile would be the slowest one, whatever it took."""
+    (group,) = described(tmp_path, time_ns=np.arange(3) * S, latency_ns=[1000, 1000, 9000])["classes"]
+    assert (group["mean_ns"], group["p99_ns"]) == (pytest.approx(11_000 / 3), None)
+    assert group["p50_ns"] == pytest.approx(1000, rel=0.01)
+    assert _row(group, ("mean", "p99"))[1:] == ["3.67 µs", "too few"]
 
 
 def test_the_busiest_second_is_no_less_busy_than_the_average(tmp_path: Path) -> None:

@@ -252,6 +252,14 @@ def test_what_does_not_fit_is_said_with_the_reason_for_each_candidate(folder: Pa
     assert all("not below 1 µs" in why for one in document["does_not_fit"] for why in one["why"].values())
 
 
+def test_an_array_that_saturates_has_no_mean_to_judge(folder: Path, recordings: Any) -> None:
+    """Disks that five times the load saturates are refused for that, and SSDs taken."""
+    asked = PackingOptions(recordings(TWO), [parse_target("mean(data read) < 1 s")], 4.0, False)
+    document = pack_tenants(asked, candidates(folder))
+    assert document["fits"]
+    assert all("micron-s650dc-800" in one["candidate"] for one in document["arrays"])
+
+
 def test_room_grows_as_the_data_do(folder: Path, recordings: Any) -> None:
     """Without a size the data are what lies between the first address and the last, as ``tiersim size`` takes them."""
     [flash] = [one for one in candidates(folder) if "micron" in one.name]

@@ -73,6 +73,7 @@ def test_throughput_is_held_against_what_was_recorded_at_any_load() -> None:
     halved = [pc.divide(slow.timeline[name], 2) if name in ("arrivals", "completions") else slow.timeline[name]
               for name in columns]  # fmt: skip
     slow = replace(slow, timeline=pa.table(dict(zip(columns, halved, strict=True))))
+    slow.summary["throughput_per_s"]["requests"]["value"] /= 2
     expected = page_payload([plain], "x")
     for result, share in ((twice, 1.0), (slow, 0.5)):
         payload = page_payload([result], "x")
@@ -94,6 +95,16 @@ def test_different_traces_are_not_compared() -> None:
     other = sample(CARD)
     other.summary["trace"] = {**other.summary["trace"], "hash": "another"}
     assert "0:1" not in page_payload([sample(CARD), other], "x")["ratios"]
+
+
+def test_results_of_other_loads_are_not_compared() -> None:
+    """Half the requests a second of twice the load is no slower storage."""
+    twice = sample(DISKS)
+    twice.summary["replay"] = {"load": 2.0}
+    payload = page_payload([sample(CARD), sample(DISKS), twice], "x")
+    assert set(payload["ratios"]) == {"0:1", "r:0", "r:1", "r:2"}
+    assert set(payload["no_ratios"]) == {"0:2", "1:2"}
+    assert "ran 2 times the recorded load and" in payload["no_ratios"]["0:2"]
 
 
 def in_other_modes() -> list[Result]:

@@ -19,16 +19,18 @@ MS = 1_000_000
 SHARE = {"share": 2, "minimum": 50, "requests": 9, "by_minimum": 1}
 
 
-def tenant(name: str, together_ms: float, without_ms: dict[str, float], start_s: int = 0, **more: Any) -> Result:
+def tenant(
+    name: str, together_ms: float | None, without_ms: dict[str, float | None], start_s: int = 0, **more: Any
+) -> Result:
     result = sample(DISKS)
     shared = {
         "tenant": name,
         "with": list(without_ms),
         "start_ns": start_s * 10**9,
         "overlap": dict.fromkeys(without_ms, 1.0),
-        "mean_latency_ns": together_ms * MS,
+        "mean_latency_ns": together_ms and together_ms * MS,
         "alone": {"mean_latency_ns": 2.0 * MS},
-        "without": {other: mean * MS for other, mean in without_ms.items()},
+        "without": {other: mean and mean * MS for other, mean in without_ms.items()},
         "waits_ns": {
             "data.0": {"bill": 5e9 * (name != "bill"), name: 1e9},
             "data.1": {"bill": 5e9 * (name != "bill")},
@@ -129,6 +131,16 @@ def test_the_matrix_says_who_hurts_whom_and_the_minutes_when(open_page: Open) ->
     first = page.evaluate("document.getElementById('tenants-requests').data.map(one => one.x.at(0))")
     assert len(ends) == 3
     assert first[1] - first[0] == pytest.approx(30, abs=0.5)  # it begins 30 s later
+
+
+def test_a_saturated_tenant_is_said_on_the_page(open_page: Open) -> None:
+    results = [tenant("shop", None, {"bill": 2.5, "crm": None}), *three()[1:]]
+    page = open_page(build_page(results, "shared"))
+    shop = page.locator("#harm tbody tr").nth(0).inner_text().replace("\u00a0", " ")
+    assert "2.50 ms without it" in shop
+    assert "saturated without it" in shop
+    assert "%" not in shop
+    assert "shop is saturated, so it has no steady latency; without bill it is not." in text(page, "#harm-note")
 
 
 def test_a_page_without_tenants_says_nothing_of_them(open_page: Open) -> None:

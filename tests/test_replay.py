@@ -14,6 +14,8 @@ import pytest
 
 from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
+from tiersim.cli.page.payload import page_payload
+from tiersim.cli.replay import _recorded
 from tiersim.cli.verdicts import sentence
 from tiersim.devices.catalogue import load_device
 from tiersim.errors import ScenarioError
@@ -23,6 +25,7 @@ from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.replay import Playback, commands, replay, replay_all, survey_to_play
 from tiersim.scenarios.survey import merge_commands, merged_blocks, survey
+from tiersim.simulator.categories import REQUEST_CATEGORIES
 from tiersim.simulator.result import Result, load_result, save_result
 from tiersim.simulator.summary_model import Summary
 from tiersim.traces.bundle import Bundle, Requests, write_bundle
@@ -30,7 +33,7 @@ from tiersim.traces.readers.importing import import_trace
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "106c3c8b3f54e3f05e32e413f48360577b69948a0f1ed95795cea5a0c9175143"
+GOLDEN = "0b0396498216e29c9f19fd0722c2aa59517aaf3986d89bdac6ec94ca476c3660"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
@@ -288,6 +291,35 @@ def test_rows_of_one_command_go_as_one() -> None:
     assert intended.tolist() == [10, 30, 40]
     assert joined.offset_bytes.tolist() == [0, 16384, 0]
     assert joined.length_bytes.tolist() == [16384, 4096, 512]
+
+
+def test_a_closed_loop_that_is_over_early_completes_as_many_a_second_on_the_page_as_in_its_summary(trace: Path) -> None:
+    """The page's intervals go on to the end of the recording: over all of them it would do what was recorded."""
+    settings = ["replay.mode=closed", "replay.clients=8", "replay.think=0 s"]
+    result = replay(survey(Bundle(trace)), load_scenario("pcie-flash", settings))
+    rate = result.summary["throughput_per_s"]["requests"]["value"]
+    assert rate > 2 * result.summary["trace"]["requests"] / result.summary["trace"]["span_ns"] * 1e9
+    shown = page_payload([result], "x")["scenarios"][0]["completed_per_s"]
+    assert sum(shown[name] for name in shown if name in REQUEST_CATEGORIES) == pytest.approx(rate)
+
+
+def test_rows_of_one_command_are_one_recorded_request_too(tmp_path: Path) -> None:
+    """A device that carries the load does as many requests a second as recorded, in an open replay, too."""
+    count = 1000
+    rows = Requests(
+        time_ns=np.arange(count) * 1_000_000, op=np.zeros(count, np.uint8), file=np.zeros(count, np.int32),
+        offset_bytes=np.arange(count) * 8192, length_bytes=np.full(count, 8192), stream=np.full(count, -1, np.int32),
+        purpose=np.zeros(count, np.uint8), issue_ns=np.full(count, -1), command=np.arange(count) // 2,
+        latency_ns=np.full(count, 100_000), flags=np.zeros(count, np.uint8),
+    )  # fmt: skip
+    with write_bundle(tmp_path / "pairs.trace") as (writer, fields):
+        writer.file_names.append("data")
+        writer.append(rows)
+        fields["source_format"] = "drawn"
+    scenario = load_scenario("pcie-flash", ["replay.mode=open"])
+    summary = replay(survey(Bundle(tmp_path / "pairs.trace")), scenario).summary
+    assert summary["throughput_per_s"]["requests"]["value"] == pytest.approx(500, rel=0.005)
+    assert float(_recorded(summary, [], {})["requests/s"]) == pytest.approx(500, rel=0.005)
 
 
 def test_arrivals_never_fall_from_block_to_block(trace: Path) -> None:

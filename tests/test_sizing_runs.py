@@ -378,6 +378,27 @@ def test_a_drive_that_nothing_is_written_to_wears_out_no_other(tmp_path: Path) -
     assert found[1] == found[0]
 
 
+def test_a_warm_up_makes_no_drive_last_longer_or_shorter(tmp_path: Path) -> None:
+    """In it no bytes of reads are counted, and all that pass the drive are: of a volume that both go to the
+    difference is what is written.
+    """
+    path = tmp_path / "mixed.toml"
+    path.write_text(
+        '[workload]\nengine = "postgresql"\nbuffer_pool = "4 MiB"\nduration = "10 s"\n'
+        "[relations.t]\nrows = 400000\nrows_per_page = 40\n"
+        '[statements.work]\ndoes = [{ lookup = "t", rows = 20 }, { change = "t", log = "9 B" }, { commit = "20 B" }]\n'
+        '[streams.s]\nstatements = ["work"]\nrate = 100\n'
+    )
+    years = []
+    for settings in ((), ("replay.warmup=20 s",)):
+        scenario = load_scenario(SSD, settings)
+        result = of_described(load_workload(path)).run(scenario, 1.0, lambda _: None)
+        found = endurance_of(scenario, result, {"data": 14e15})
+        assert found is not None
+        years.append(found.low)
+    assert years[1] == pytest.approx(years[0], rel=0.1)
+
+
 def test_clients_that_are_through_sooner_do_not_wear_a_drive_by_more_than_was_recorded(tmp_path: Path) -> None:
     """Their requests come again as often as the recording does, which takes ten times as long as the run."""
     path, years = recording(tmp_path), []

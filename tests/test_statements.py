@@ -296,6 +296,16 @@ def test_a_warm_up_that_outlasts_the_run_is_refused(load: StatementLoad, tmp_pat
         run(load, tmp_path, "replay.warmup=100s", goes_on=False)
 
 
+def test_more_clients_have_to_do_as_many_times_the_recorded_work(load: StatementLoad, tmp_path: Path) -> None:
+    """Of twice the load of given clients, the recorded transactions/s are half: such a run is far behind."""
+    settings = ["replay.mode=closed", "replay.clients=2"]
+    once, twice = (run(load, tmp_path, *settings, f"replay.load={n}", latency="20 ms").summary for n in (1, 2))
+    recorded_per_s = load.transactions * NS_PER_S / load.span_ns
+    for n, found in ((1, once), (2, twice)):
+        rate = found["throughput_per_s"]["transactions"]["value"]
+        assert found["throughput_shortfall_pct"] == pytest.approx(100 * (1 - rate / (n * recorded_per_s)), abs=1)
+
+
 def test_clients_that_do_not_get_through_are_stopped_and_behind(load: StatementLoad, tmp_path: Path) -> None:
     """They go round until the time of the recording is over, so what was not done is nobody's latency."""
     found = run(load, tmp_path, latency="50 ms").summary
@@ -462,6 +472,14 @@ def test_the_time_of_the_recording_comes_behind_the_warm_up(load: StatementLoad,
     count = found.summary["latency_ns"]["transaction"]["count"]
     rate = found.summary["throughput_per_s"]["transactions"]["value"]
     assert rate == pytest.approx(count / load.span_ns * NS_PER_S, rel=0.1)
+
+
+def test_throughput_over_time_is_that_of_the_recording_s_time(load: StatementLoad, tmp_path: Path) -> None:
+    """An empty pool fills in the warm-up, in which transactions take longer."""
+    found = run(load, tmp_path, 'replay.warmup="8 s"', latency="20 ms").summary
+    steps, rate = found["throughput_over_time"], found["throughput_per_s"]["transactions"]["value"]
+    per_s = steps["transactions_per_s"]
+    assert sum(per_s) / len(per_s) == pytest.approx(rate, rel=0.05)
 
 
 def test_a_result_shows_the_log_and_the_pool_over_time(load: StatementLoad, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from tests.counted_databases import counted_database
 from tests.sweep_runs import SETTINGS, begin, contents, grid_of, run_in, whole, write_trace
 from tiersim.cli.main import app
+from tiersim.cli.sweep_table import _range
 from tiersim.errors import OutputError, ScenarioError
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay
@@ -204,6 +205,15 @@ def test_the_table_has_all_rows_in_order(swept: Path) -> None:
     found = table["latency_ns.unknown.mean.value"].to_pylist()
     assert found[0] == row["summary"]["latency_ns"]["unknown"]["mean"]["value"]
     assert found[2] is None
+
+
+def test_a_replication_that_is_saturated_is_in_the_cell_of_all() -> None:
+    """One of two has a mean: it is not that of both."""
+    known = {"mean": {"value": 2e6, "low": 1e6, "high": 3e6, "basis": "simulated"}}
+    none = {"mean": {"value": None, "low": None, "high": None, "basis": "saturated: no steady state"}}
+    assert _range([known, none], "mean") == "2 ms, saturated"
+    assert _range([none, none], "mean") == "saturated"
+    assert _range([known, {"mean": {**known["mean"], "value": 4e6}}], "mean") == "2 ms – 4 ms"
 
 
 def test_replications_have_their_own_seeds(trace: Path, tmp_path: Path) -> None:

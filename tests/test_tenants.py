@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from tests.databases import LOG_VOLUME, DatabaseCase, database_cases
 from tests.drawn_streams import draw_streams, streams_of
 from tests.examples import examples
+from tests.made_up_devices import token_bucket
 from tests.plants import Case, cases
 from tests.runs import needs_jit, poisson
 from tests.test_engines import assert_same_metrics, commands_at
@@ -147,6 +148,17 @@ def test_a_tenant_beside_another_waits_behind_it_and_what_it_loses_is_what_it_ga
     assert said["with"] == ["bill"]
     assert found["bill"].together.summary["shared"]["start_ns"] == 3_000_000_000
     assert 0 < said["overlap"]["bill"] < 1
+
+
+def test_a_tenant_that_another_saturates_has_a_mean_without_it_alone(folder: Path) -> None:
+    """A volume of 500 requests/s carries 300/s or 400/s: together they wait the longer the longer they are recorded."""
+    (folder / "capped.toml").write_text(token_bucket(latency="1 ms", iops=500))
+    hardware = TWO_VOLUMES.replace("seagate-cheetah-15k7-300", "capped.toml")
+    found = shared(folder, BOTH.replace("right", "left"), hardware, ["replay.mode=open"])
+    shop = found[0].together.summary
+    assert shop["verdict"]["load"] == "saturated"
+    assert shop["shared"]["mean_latency_ns"] is None
+    assert shop["shared"]["without"]["bill"] == shop["shared"]["alone"]["mean_latency_ns"] > 0
 
 
 def test_three_tenants_are_also_run_without_one(folder: Path) -> None:

@@ -29,9 +29,9 @@ from tiersim.scenarios.survey import survey
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.simulator.commands import Commands
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.metrics import new_metrics
-from tiersim.simulator.result import Clusters, Figure, Result, mean, percentile, summarise
-from tiersim.simulator.verdict import Sessions, judge_waiting, utilisation
+from tiersim.simulator.metrics import new_metrics, record_arrival, record_completion
+from tiersim.simulator.result import Clusters, Figure, Result, latencies, mean, percentile, summarise
+from tiersim.simulator.verdict import LoadVerdict, Sessions, judge_waiting, utilisation
 from tiersim.traces.bundle import Bundle
 from tiersim.units import NS_PER_S, format_ns
 
@@ -123,6 +123,22 @@ def test_a_disk_that_takes_an_old_queue_in_order_is_said_and_the_verdict_is_in_d
     assert "in_doubt" not in aged_queue(scenario, far_too_much)  # no disk is so much faster for a choice
 
 
+def test_a_disk_that_is_let_choose_among_few_says_that_the_depth_decides(tmp_path: Path) -> None:
+    """Two disks carry 440 random reads/s out of queues of 32, and not as they come."""
+    generator = np.random.default_rng(1)
+    times_s = np.sort(generator.uniform(0, 40, 17_600))
+    reads(tmp_path / "a.trace", (times_s * NS_PER_S).astype(np.int64), generator.integers(0, 70_000_000, len(times_s)))
+    path = tmp_path / "disks.toml"
+    path.write_text('[volumes.data]\ndevice = "seagate-cheetah-15k7-300"\ncount = 2\nlayout = "raid0"\n')
+    found = survey(Bundle(tmp_path / "a.trace"))
+    scenarios = (load_scenario(str(path), [f"volumes.data.drive_queue_depth={depth}"]) for depth in (1, 32))
+    alone, many = (replay(found, one).summary for one in scenarios)
+    assert (alone["verdict"]["load"], many["verdict"]["load"]) == ("saturated", "steady")
+    said = "drive_queue_depth = 1 leaves the disk little to choose from: with more, such as 32, it may carry more"
+    assert alone["load"]["explanation"].endswith(said)
+    assert "drive_queue_depth" not in many["load"]["explanation"]
+
+
 def test_whoever_serves_names_what_is_busy_and_is_named_when_behind() -> None:
     """An own device, here with the functions of a server: without the name of a resource it is refused."""
     builder = PlantBuilder(1)
@@ -209,6 +225,45 @@ def test_a_mean_is_not_below_that_of_the_fastest_interval() -> None:
     figure = mean(counts, sums_ns)
     assert figure["value"] is None
     assert figure["low"] == 1_000_000
+
+
+def test_what_comes_at_one_time_alone_tells_nothing_of_other_times() -> None:
+    """A burst of requests that all take as long has no spread that its batches could show."""
+    counts, sums_ns = np.zeros(240, np.int64), np.zeros(240, np.int64)
+    counts[80], sums_ns[80] = 1_000, 1_000 * 5_000_000
+    once, over_time = mean(counts, sums_ns), np.zeros((240, len(COARSE_EDGES_NS) - 1), np.int32)
+    over_time[80, 300] = 1_000
+    histogram = np.zeros(len(FINE_EDGES_NS) - 1, np.int64)
+    histogram[1000] = 1_000
+    for figure in (once, percentile(histogram, Clusters(over_time), 0.5)):
+        assert (figure["value"], figure["resolved"]) == (None, False)
+        assert figure["basis"] == "all in one of the 30 parts of the run"
+    assert once["low"] == once["high"] == 5_000_000
+    over_time[160, 300] = 1_000
+    assert percentile(2 * histogram, Clusters(over_time), 0.5)["resolved"]
+
+
+def test_the_interval_of_a_mean_is_that_of_as_many_batches_as_anything_came_in() -> None:
+    """Two bursts of 1.0 and 1.4 ms: with one degree of freedom Student's quantile is 3.08."""
+    counts, sums_ns = np.zeros(240, np.int64), np.zeros(240, np.int64)
+    counts[[80, 160]] = 1_000
+    sums_ns[[80, 160]] = 1_000_000_000, 1_400_000_000
+    figure = mean(counts, sums_ns)
+    assert (figure["value"], figure["resolved"]) == (None, False)
+    assert figure["high"] == pytest.approx(1_200_000 + 3.077684 * 200_000)
+
+
+def test_what_is_left_when_the_run_ends_is_in_no_mean() -> None:
+    """Background writes of 1 ms in each interval, and as many in the last one that are not done: these took no 0 ns."""
+    metrics = new_metrics(len(CATEGORIES), 0, 1, 241, NS_PER_S)
+    category = CATEGORIES.index("checkpoint write")
+    for interval in range(240):
+        record_arrival(metrics, category, interval)
+        record_completion(metrics, category, interval, interval, 1_000_000, 8192)
+    metrics.arrivals[239, category] += 240
+    [found] = latencies(metrics, LoadVerdict("steady", "", 0.0), CATEGORIES).values()
+    assert found["count"] == 240
+    assert found["mean"]["value"] == 1_000_000
 
 
 def test_a_wide_station_that_never_empties_is_not_saturated() -> None:

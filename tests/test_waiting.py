@@ -283,7 +283,9 @@ def test_the_recorded_column_is_of_the_recording_whatever_load_runs(
     for load in (0.5, 1.0, 2.0):
         summary = run(path, "pcie-flash", load=load).summary
         _show_requests([summary], everything=True)
-        cells = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
+        out = capsys.readouterr().out
+        assert (f"run at {load:g} × the recorded load" in out) == (load != 1.0)
+        cells = [line.split("  ") for line in out.splitlines()]
         rows = {row[0].strip(): [cell.strip() for cell in row[1:] if cell.strip()] for row in cells}
         rate = 800 / (summary["trace"]["span_ns"] / 1e9)
         assert float(rows["requests/s"][0].replace(",", "")) == pytest.approx(rate, rel=0.01)

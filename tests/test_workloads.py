@@ -849,6 +849,33 @@ clients = 1
     assert behind["requests"] == pytest.approx(20_000, rel=0.01)  # two slices a transaction
 
 
+def test_what_the_os_cache_missed_in_the_warm_up_is_in_no_hit_ratio(tmp_path: Path) -> None:
+    """It is empty when the run begins, and has all pages behind the warm-up."""
+    text = LOOKUPS.format(rows=60 * 1500, users="rate = 1000")
+    settings = ("engine.os_cache=100 MiB", "replay.warmup=20 s")
+    more = 'duration = "5 s"'
+    summary = run(tmp_path, text, engine="postgresql", pool="4 MiB", more=more, settings=settings)
+    assert 0.2 < summary["hit_ratio"]["pool"] < 0.5
+    assert summary["hit_ratio"]["os_cache"] == 1
+
+
+def test_pages_that_the_warm_up_asked_for_are_in_no_hit_ratio(tmp_path: Path) -> None:
+    """Of two scans that miss all pages the first begins in the warm-up and ends behind it."""
+    text = """
+[relations.large]
+pages = 4992
+[statements.scan]
+does = [{ scan = "large" }]
+[streams.users]
+statements = ["scan"]
+count = 2
+"""
+    summary = run(tmp_path, text, settings=("replay.warmup=10 ms",))
+    assert summary["queries"]["scan"]["count"] == 1
+    assert summary["queries"]["scan"]["physical_reads_per_call"] == pytest.approx(4992, rel=0.01)
+    assert summary["hit_ratio"]["pool"] == pytest.approx(0, abs=0.01)
+
+
 @pytest.mark.parametrize("lock", ["true", "false"])
 @pytest.mark.parametrize("cache", ["warm", "cold"])
 def test_rows_of_the_latest_changes_are_those(tmp_path: Path, lock: str, cache: str) -> None:

@@ -317,12 +317,15 @@ def _completed_per_s(summary: dict[str, Any], time: dict[str, Any]) -> dict[str,
     """
     seconds = (time["end_s"][-1] - time["start_s"][0]) if time["start_s"] else 0.0
     rates = {name: sum(one["completions"]) / seconds for name, one in time["by_class"].items()} if seconds > 0 else {}
-    stated = (summary["throughput_per_s"].get("transactions") or {}).get("value")
-    if not stated or not rates.get("transaction"):
+    kind = "transactions" if "transaction" in rates else "requests"
+    counted = ("transaction",) if "transaction" in rates else REQUEST_CATEGORIES
+    stated = (summary["throughput_per_s"].get(kind) or {}).get("value")
+    drawn = sum(rates.get(name, 0.0) for name in counted)
+    if not stated or not drawn:
         return rates
-    if summary["verdict"]["load"] == "saturated":
+    if kind == "transactions" and summary["verdict"]["load"] == "saturated":
         return rates | {"transaction": stated}
-    return {name: rate * stated / rates["transaction"] for name, rate in rates.items()}
+    return {name: rate * stated / drawn for name, rate in rates.items()}
 
 
 def _without_numbers(latency_ns: dict[str, Any]) -> dict[str, Any]:

@@ -34,13 +34,17 @@ def _tenant(index: int, shared: dict[str, Any], requests: int) -> dict[str, Any]
         "index": index,
         "with": shared["with"],
         "start_s": shared["start_ns"] / 1e9,
-        "together_us": shared["mean_latency_ns"] / 1e3,
-        "alone_us": shared["alone"]["mean_latency_ns"] / 1e3,
-        "without_us": {other: mean_ns / 1e3 for other, mean_ns in shared["without"].items()},
+        "together_us": _us(shared["mean_latency_ns"]),
+        "alone_us": _us(shared["alone"]["mean_latency_ns"]),
+        "without_us": {other: _us(mean_ns) for other, mean_ns in shared["without"].items()},
         "behind": _behind(shared["waits_ns"], requests),
         "share": shared.get("share"),
         "worst_minute": None if minute is None else _minute(minute),
     }
+
+
+def _us(mean_ns: float | None) -> float | None:
+    return None if mean_ns is None else mean_ns / 1e3  # of a saturated tenant there is none
 
 
 def _behind(waits_ns: dict[str, dict[str, float]], requests: int) -> dict[str, dict[str, Any]]:

@@ -164,7 +164,7 @@ def _ms(value: float | None) -> str:
 
 
 def _ns(value: float | None) -> str:
-    return "not measured" if value is None else format_ns(value)
+    return "not known" if value is None else format_ns(value)
 
 
 def _bytes(value: float | None) -> str:

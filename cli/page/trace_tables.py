@@ -54,7 +54,7 @@ def _share(value: float | None) -> str:
 
 
 def _time(value: float | None) -> str:
-    return "not measured" if value is None else format_ns(value)
+    return "not known" if value is None else format_ns(value)
 
 
 _GROUP: Columns = (

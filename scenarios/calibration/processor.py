@@ -20,6 +20,7 @@ from tiersim.simulator.categories import PROCESSOR, STATEMENT, TRANSACTION
 from tiersim.simulator.database.database_state import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import Metrics
+from tiersim.simulator.verdict import ALWAYS_BUSY
 from tiersim.traces.differences import Differences, of_log
 from tiersim.traces.schema import DATA_READ
 from tiersim.units import NS_PER_MS, NS_PER_S
@@ -37,9 +38,9 @@ _OF_SESSIONS, _OF_TABLES = "client backend/", "/relation/"
 #: A session with less than this share of the statements of the busiest one is none of those that the load was measured
 #: by.
 _TAKES_PART = 0.1
-#: Processors that are busy for so much of the time limit what is done in a second: in a simulation, and as recorded,
-#: where clients pause a little.
-_BUSY, LIMITING = 0.95, 0.9
+#: Recorded processors that are busy for so much of the time limit what is done in a second, as clients pause a little;
+#: simulated ones always work then.
+LIMITING = 0.9
 #: Who has read a page, or written the log, waits for a processor to go on, however little that costs.
 LEAST_NS = 1
 
@@ -397,7 +398,7 @@ def _client_change(recorded: Pace, run: CalibrationRun, found: ProcessorCosts, r
 
 def _sharing(recorded: Pace, run: CalibrationRun) -> int:
     """Return by how many the time from one transaction to the next is shared: cores, where these limit it."""
-    return run.cores if run.busy >= _BUSY or _late_ns(recorded, run) > 0 else run.sessions
+    return run.cores if run.busy >= ALWAYS_BUSY or _late_ns(recorded, run) > 0 else run.sessions
 
 
 def _late_ns(recorded: Pace, run: CalibrationRun) -> float:

@@ -236,10 +236,8 @@ class _Trial:
     def _judged(self, name: str, result: Result) -> list[tuple[JudgedTarget, list[str]]]:
         """Return for each target of a tenant whether its *result* meets it, and what is in doubt of that."""
         summary = result.summary
-        return [
-            (judge_run(target, summary, "requests", None), list(doubts_of(target, summary, "requests")))
-            for target in self.targets[name]
-        ]
+        judged = [(target, judge_run(target, summary, "requests", None)) for target in self.targets[name]]
+        return [(one, list(doubts_of(target, summary, "requests")) if one.met else []) for target, one in judged]
 
     def _busy(self, number: int, played: Played) -> NDArray[np.float64]:
         """Return which share of each part of the time a tenant keeps each resource busy."""

@@ -140,10 +140,11 @@ def _bytes_a_year(result: Result) -> dict[str, float]:
         return {}
     start, end, moved = (table[key].to_numpy() for key in ("start_ns", "end_ns", "bytes"))
     classes = np.array(table["class"].to_pylist())
-    closed = start < start.max()  # the last interval takes what ended later
-    elapsed_ns = _elapsed_ns(result, end[closed], moved[closed] > 0)
+    # the last interval takes what ended later
+    counted = (start < start.max()) & _is_counted(result, end)
+    elapsed_ns = _elapsed_ns(result, start[counted], end[counted], moved[counted] > 0)
     return {
-        name: float(moved[closed & (classes == name)].sum()) * _YEAR_NS / elapsed_ns
+        name: float(moved[counted & (classes == name)].sum()) * _YEAR_NS / elapsed_ns
         for name in np.unique(classes).tolist()
     }
 
@@ -156,18 +157,26 @@ def _passed_a_year(result: Result, volume: Volume) -> float:
     names = np.array(table["station"].to_pylist())
     own = (names == volume.name) | np.char.startswith(names, f"{volume.name}.")
     own &= np.array(table["resource"].to_pylist()) == "link"
+    own &= _is_counted(result, table["end_ns"].to_numpy())
     start, end, share = (_numbers(table[key])[own] for key in ("start_ns", "end_ns", "utilisation"))
     busy_ns = float((share * (end - start)).sum())
-    elapsed_ns = _elapsed_ns(result, end, share > 0)
+    elapsed_ns = _elapsed_ns(result, start, end, share > 0)
     return busy_ns / NS_PER_S * drive.link_rate / volume.count * _YEAR_NS / elapsed_ns
 
 
-def _elapsed_ns(result: Result, end_ns: NDArray[Any], busy: NDArray[np.bool_]) -> float:
+def _is_counted(result: Result, end_ns: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell of intervals that end then whether they are behind the warm-up, in which no class counts its bytes."""
+    counted_ns = (result.summary.get("replay") or {}).get("counted_ns") or {}
+    return np.asarray(end_ns > counted_ns.get("from", 0))
+
+
+def _elapsed_ns(result: Result, start_ns: NDArray[Any], end_ns: NDArray[Any], busy: NDArray[np.bool_]) -> float:
     """Return the time in which a run's work comes again: that of the recording, though a run of clients that are
     answered sooner is over sooner; of a described workload that in which anything was done.
     """
     is_described = result.summary["verdict"].get("arrivals") == "described"
-    return float((end_ns[busy] if is_described else end_ns).max(initial=1))
+    last_ns = (end_ns[busy] if is_described else end_ns).max(initial=1)
+    return float(max(last_ns - start_ns.min(initial=last_ns), 1))
 
 
 def _numbers(column: Any) -> NDArray[np.float64]:

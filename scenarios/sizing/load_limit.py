@@ -12,7 +12,7 @@ from tiersim.scenarios.sizing.targets import Target
 from tiersim.scenarios.sweeps.rows import Row
 from tiersim.scenarios.sweeps.sources import Note
 from tiersim.simulator.categories import REQUEST_CATEGORIES, middle_of
-from tiersim.simulator.verdict import ALWAYS_BUSY, BUSY
+from tiersim.simulator.verdict import limits
 
 SCHEMA = "tiersim.load/1"
 #: Multiples of the recorded load that are run first.
@@ -238,7 +238,8 @@ def _limited_by(runs: _Runs, counted: str, targets: Sequence[Target]) -> str | N
     first = next((load for load in ordered if not _holds(runs.rows[load], counted, targets)), None)
     summary = runs.rows[ordered[-1] if first is None else first]["summary"]
     busy = summary["bottleneck"]["utilisation"]
-    if (first is None and busy < ALWAYS_BUSY) or (summary["verdict"]["load"] == "behind" and busy < BUSY):
+    all_hold, is_behind = first is None, summary["verdict"]["load"] == "behind"
+    if (all_hold or is_behind) and not limits(busy, waits_known=all_hold or bool(summary.get("queries"))):
         return None
     station = summary["load"]["station"] or summary["bottleneck"]["station"]
     return None if station is None else str(station)

@@ -49,8 +49,8 @@ from tiersim.simulator.commands import Outcome
 from tiersim.simulator.database.database_state import (
     CLOCK,
     COUNTED_FROM,
+    HISTORY,
     SPENT,
-    Database,
 )
 from tiersim.simulator.metrics import Metrics
 from tiersim.simulator.result import (
@@ -156,10 +156,13 @@ def summarise_statements(
         "commands": int((program.executed & done).sum()),
         "throughput_per_s": rates,
         "throughput_over_time": curve(
-            None if load.described else load.path, assembled.database, assembled.span_ns, load.span_ns
+            None if load.described else load.path,
+            assembled.database.done_ns[done & (program.statements.ends == 1)] - _recording_ns(assembled),
+            assembled.span_ns,
+            load.span_ns,
         ),
         "throughput_shortfall_pct": judged.shortfall_pct,
-        "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": _os_hit_ratio(assembled)},
+        "hit_ratio": {"pool": _hit_ratio(assembled), "os_cache": _os_hit_ratio(assembled, metrics)},
         "latency_ns": figures,
         "commit_breakdown_ns": _breakdown(sums[COMMIT], figures.get(COMMIT)),
         "queries": {
@@ -228,6 +231,11 @@ def _counted_time(assembled: Assembled, outcome: Outcome) -> tuple[int, int]:
     """Return begin and end of the time that is counted: the recording's, or the run's if that was over sooner."""
     from_ns = int(assembled.database.counted_ns[COUNTED_FROM])
     return from_ns, max(min(assembled.timeline_ns, outcome.end_ns), from_ns)
+
+
+def _recording_ns(assembled: Assembled) -> int:
+    """Return when the recording's time begins: behind the warm-up of clients that go round."""
+    return assembled.timeline_ns - assembled.span_ns
 
 
 def _first_out_ns(assembled: Assembled) -> int:
@@ -333,13 +341,13 @@ def _judge(scenario: NamedScenario, assembled: Assembled, metrics: Metrics, outc
         return LoadVerdict("steady", "clients wait for each answer: there is no recorded pace to keep", 0.0)
     # clients that are given have no recorded times to be late against
     late_ns = np.zeros(0, np.int64) if replay.clients is not None else _late_ns(assembled)
-    # of a load that is no whole number of sessions, what those do that run
-    program = assembled.program
-    recorded = load.transactions if replay.clients is not None else program.transactions // program.rounds
+    # of a load that is no whole number of sessions, or clients, what those do that run
+    program, given = assembled.program, load.transactions * _load_reached(scenario, load)
+    recorded = given if replay.clients is not None else program.transactions // program.rounds
     recorded = round(recorded * span_ns / load.span_ns)  # at their pace, over the time that is asked
     stopped = bool((assembled.database.done_ns == 0).any())
     sessions = Sessions(program.sessions, 0, late_ns, stopped=stopped)
-    from_ns = assembled.timeline_ns - span_ns  # the warm-up, where the time of the recording comes behind it
+    from_ns = _recording_ns(assembled)
     flow = _flow(assembled, metrics, from_ns)
     wait = _largest_wait(assembled)
     return judge_waiting(metrics, stations, span_ns, outcome.end_ns - from_ns, recorded, sessions, flow, wait)
@@ -389,17 +397,11 @@ def _locks(assembled: Assembled) -> str:
     return "not modelled" if assembled.program.changes_rows(described=assembled.load.described) else "none"
 
 
-def _calls(assembled: Assembled) -> Column:
-    """Count the statements of each class that are in the statistics."""
-    counted = assembled.database.done_ns > assembled.database.counted_ns[COUNTED_FROM]
-    return np.bincount(assembled.program.statements.classes[counted], minlength=len(assembled.program.classes))
-
-
 def _hit_ratio(assembled: Assembled) -> float | None:
     """Return the share of the pages asked for that were in the pool."""
-    program = assembled.program
-    asked = float((_calls(assembled) * (np.array(program.pages) + np.array(program.other_pages))).sum())
-    return 1 - int(assembled.database.pages_read.sum()) / asked if asked else None
+    program, database = assembled.program, assembled.database
+    asked = float((database.calls * (np.array(program.pages) + np.array(program.other_pages))).sum())
+    return 1 - int(database.pages_read.sum()) / asked if asked else None
 
 
 @dataclass(frozen=True)
@@ -427,10 +429,15 @@ def _breakdown(sums: _Sums, found: dict[str, Any] | None) -> dict[str, float]:
     return {part: float(sums.spent_ns[place]) / max(found["count"], 1) for place, part in enumerate(SPENT)}
 
 
-def _os_hit_ratio(assembled: Assembled) -> float | None:
-    """Return the share of the pages that the pool missed that the operating system had."""
-    for row in assembled.database.page_cache:
-        return int(row["hit_pages"]) / int(row["read_pages"]) if row["read_pages"] else None
+def _os_hit_ratio(assembled: Assembled, metrics: Metrics) -> float | None:
+    """Return the share of the pages that the pool missed that the operating system had, behind the warm-up."""
+    database, first = assembled.database, int(metrics.first_counted[0])
+    for row in database.page_cache:
+        asked, hit = int(row["read_pages"]), int(row["hit_pages"])
+        if first:
+            before = dict(zip(HISTORY, database.history[first - 1].tolist(), strict=True))
+            asked, hit = asked - before["pages asked of the OS cache"], hit - before["pages hit there"]
+        return hit / asked if asked else None
     return None
 
 
@@ -534,19 +541,19 @@ def _waits_without_pauses(assembled: Assembled) -> Iterator[str]:
 _STEPS_S, _MOST_STEPS = (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600), 10
 
 
-def curve(path: Path | None, database: Database, span_ns: int, recorded_ns: int) -> dict[str, Any]:
-    """Return transactions a second in each whole step of *span_ns*, of a run and of the bundle at *path*, which holds
-    no more than *recorded_ns*; None where there is none and where no load generator logged when they ended.
+def curve(path: Path | None, ends_ns: Column, span_ns: int, recorded_ns: int) -> dict[str, Any]:
+    """Return transactions a second in each whole step of *span_ns*, of a run in which they ended at *ends_ns* of that
+    time, and of the bundle at *path*, which holds no more than *recorded_ns*; None where there is none and where no
+    load generator logged when they ended.
     """
     step_ns = NS_PER_S * next(
         (step for step in _STEPS_S if span_ns < (_MOST_STEPS + 1) * step * NS_PER_S), _STEPS_S[-1]
     )
     logged = None if path is None else logged_transactions(path)
     recorded = logged.end_ns - logged.start_ns.min() if logged is not None and len(logged.end_ns) else None
-    done_ns = database.done_ns[(database.ends > 0) & (database.done_ns > 0)]
     return {
         "step_ns": step_ns,
-        "transactions_per_s": _rates(done_ns, step_ns, span_ns),
+        "transactions_per_s": _rates(ends_ns, step_ns, span_ns),
         "recorded_transactions_per_s": (
             None if recorded is None else _rates(recorded, step_ns, min(span_ns, recorded_ns))
         ),
@@ -557,6 +564,7 @@ def _rates(ends_ns: Column, step_ns: int, span_ns: int) -> list[float]:
     """Return what ends in a second of each step; one that lacks less than a twentieth is whole."""
     starts_ns = np.arange((span_ns + step_ns // 20) // step_ns) * step_ns
     lengths_ns = np.minimum(step_ns, span_ns - starts_ns)
-    counts = np.bincount(ends_ns[ends_ns < span_ns] // step_ns, minlength=len(starts_ns))[: len(starts_ns)]
+    inside = (ends_ns >= 0) & (ends_ns < span_ns)
+    counts = np.bincount(ends_ns[inside] // step_ns, minlength=len(starts_ns))[: len(starts_ns)]
     rates: list[float] = (counts * NS_PER_S / lengths_ns).tolist()
     return rates

@@ -538,15 +538,15 @@ def _shared(
     for other in everybody:
         if other != number:
             rest = tuple(one for one in everybody if one != other)
-            without[names[other]] = runs[rest].mean_ns(rest.index(number))
+            without[names[other]] = runs[rest].steady_mean_ns(rest.index(number))
     shared: dict[str, Any] = {
         "tenant": name,
         "with": [other for other in names if other != name],
         "start_ns": tenants[number].shift_ns,
         "overlap": overlaps(tenants[number], tenants),
-        "mean_latency_ns": together.mean_ns(number),
+        "mean_latency_ns": together.steady_mean_ns(number),
         "alone": {
-            "mean_latency_ns": by_itself.mean_ns(0),
+            "mean_latency_ns": by_itself.steady_mean_ns(0),
             "latency_ns": alone.summary["latency_ns"],
             "throughput_per_s": alone.summary["throughput_per_s"],
             "load": alone.summary["verdict"]["load"],

@@ -126,7 +126,7 @@ def _row(
         result = judged(result, tenant, ratio)
         summary = result.summary
         found[part.name] = {
-            "mean_latency_ns": played.mean_ns(number),
+            "mean_latency_ns": played.steady_mean_ns(number),
             "latency_ns": summary["latency_ns"],
             "throughput_per_s": summary["throughput_per_s"],
             "load": summary["verdict"]["load"],

@@ -302,6 +302,7 @@ def add_database(
         counted_ns=np.array([host.counted_from_ns, host.until_ns], wide),
         spent=np.zeros((len(classes), len(SPENT)), wide),
         category=np.array(range(len(classes)) if categories is None else categories, wide),
+        calls=np.zeros(len(classes), wide),
         pages_read=np.zeros(len(classes), wide),
         first_demand=np.concatenate([[0], np.cumsum([len(one) for one in classes])]).astype(wide),
         demands=demands,

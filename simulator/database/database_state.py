@@ -132,7 +132,10 @@ CHECKPOINT_PENDING, CHECKPOINT_WRITTEN = 1, 2
 #: Files of a relation are so long at most (1 GiB of 8 KiB, RELSEG_SIZE).
 PAGES_A_FILE = 131_072
 #: Columns of ``history``.
-HISTORY = ("dirty pages", "log bytes", "log flushes", "checkpoint pages", "checkpoint phase")
+HISTORY = (
+    *("dirty pages", "log bytes", "log flushes", "checkpoint pages", "checkpoint phase"),
+    *("pages asked of the OS cache", "pages hit there"),
+)
 
 DEMAND = record(
     "kind",
@@ -300,7 +303,8 @@ class Database(NamedTuple):
     spent: NDArray[np.int64]  # (classes, SPENT): ns, summed over the statements that have ended
     # by class
     category: NDArray[np.int64]  # its column of the metrics, behind FIRST_CLASS: several classes may be counted as one
-    pages_read: NDArray[np.int64]  # into the pool, for statements that are counted
+    calls: NDArray[np.int64]  # statements that are counted
+    pages_read: NDArray[np.int64]  # into the pool, for these
     first_demand: NDArray[np.int64]  # (classes + 1,)
     demands: NDArray[Any]  # DEMAND
     # by table, see tiersim.simulator.popularity

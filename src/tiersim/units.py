@@ -81,6 +81,15 @@ def format_bytes(size_bytes: float) -> str:
     return f"{value:.4g} {unit}" if abs(value) < 1000 else f"{value:.0f} {unit}"
 
 
+def is_of_largest(share: float, count: int) -> bool:
+    """Tell whether the quantile of a *share* of so many samples is that of their largest: less than one lies beyond it.
+
+    >>> is_of_largest(0.99, 99), is_of_largest(0.99, 100)
+    (True, False)
+    """
+    return round(count * (1 - share), 6) < 1
+
+
 def format_per_s(rate: float) -> str:
     """Write how often a second for a person: ``5469.2`` becomes ``"5,469"``, ``0.0111`` stays ``"0.0111"``."""
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.3g}"

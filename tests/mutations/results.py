@@ -14,8 +14,8 @@ RESULTS = (
     Fault(
         "interval-of-mean",
         "simulator/result.py",
-        "half = _STUDENT_90_29 * error",
-        "half = _STUDENT_90_29 * error / BATCHES**0.5",
+        "half = _STUDENT_90[used - 2] * error",
+        "half = _STUDENT_90[used - 2] * error / BATCHES**0.5",
         "The interval of a mean is divided by the root of the batches twice.",
         ("tests/test_verdict.py::test_intervals_cover_what_independent_runs_show",),
     ),

@@ -17,7 +17,7 @@ from tiersim.traces.differences import UPKEEP_RUNS, Differences, EntityChange, d
 from tiersim.traces.holes import quiet_intervals, quiet_starts
 from tiersim.traces.recorders.own_queries import is_of_recorder
 from tiersim.traces.statistics import Table, read_queries, read_snapshots, read_statements
-from tiersim.units import NS_PER_S, format_ns
+from tiersim.units import NS_PER_S, format_ns, is_of_largest
 
 #: Of PostgreSQL, unless its settings were recorded.
 _PAGE_BYTES = Decimal(8192)
@@ -190,7 +190,10 @@ def _executions(statements: Table, texts: Mapping[str, Mapping[str, str | None]]
                 "count": len(rows),
                 "duration_ns": int(took.sum()) if len(took) else None,
                 "mean_ns": float(took.mean()) if len(took) else None,
-                **{name: float(np.quantile(took, q)) if len(took) else None for name, q in _QUANTILES.items()},
+                **{
+                    name: None if is_of_largest(share, len(took)) else float(np.quantile(took, share))
+                    for name, share in _QUANTILES.items()
+                },
                 **{
                     name: _sum(statements.columns[name][rows])
                     for name in ("cpu_ns", "logical_reads", "physical_reads", "writes", "log_bytes", "rows_examined")

@@ -11,6 +11,7 @@ from tiersim.kernel import kernel, table_set
 from tiersim.traces.bundle import RequestColumns, Requests
 from tiersim.traces.description.survey import CLASSES, RequestSurvey
 from tiersim.traces.schema import DISCARD, FLUSH, OPERATIONS, READ, WRITE
+from tiersim.units import is_of_largest
 
 Table = NDArray[np.int64]
 
@@ -236,8 +237,10 @@ class Groups:
             "sequential_by_stream": counts[BY_STREAM] / counts[COUNT],
             "random": counts[RANDOM] / counts[WITH_LENGTH] if counts[WITH_LENGTH] else None,
             "mean_ns": float(self._tables.latency_ns[group]) / measured if measured else None,
-            "p50_ns": quantile_ns(histogram, 0.5 * measured, most_ns) if measured else None,
-            "p99_ns": quantile_ns(histogram, 0.99 * measured, most_ns) if measured else None,
+            **{
+                name: None if is_of_largest(share, measured) else quantile_ns(histogram, share * measured, most_ns)
+                for name, share in (("p50_ns", 0.5), ("p99_ns", 0.99))
+            },
         }
 
 

@@ -4,14 +4,16 @@ const tenantStyle = place => style(place);
 const tenantArea = place => area(alpha(tenantStyle(place).colour, strength(place)));
 const HURTS = 0.02; // less than that is nothing that anybody notices
 
-/** How much longer a tenant's mean latency is with another than without it, as a share; null where that was not run. */
-const harm = (tenant, other) => (tenant.without_us[other] ? tenant.together_us / tenant.without_us[other] - 1 : null);
+/** How much longer a tenant's mean latency is with another than without it, as a share; null where that was not run, or one is saturated. */
+const harm = (tenant, other) => (tenant.without_us[other] && known(tenant.together_us) ? tenant.together_us / tenant.without_us[other] - 1 : null);
+/** A mean latency; a saturated tenant has none. */
+const meanText = us => (known(us) ? duration(us) : 'saturated');
 const signed = share => `${share < 0 ? '−' : '+'}${percent(Math.abs(share))}`;
 
 function harmCell(tenant, other) {
   if (other === tenant.name) return element('td', { className: 'word' }, '–');
   const share = harm(tenant, other);
-  if (!known(share)) return element('td', { className: 'word' }, 'not run');
+  if (!known(share)) return element('td', { className: 'word' }, other in tenant.without_us ? `${meanText(tenant.without_us[other])} without it` : 'not run');
   const behind = tenant.behind[other];
   const cell = element('td', { className: 'harm' }, signed(share), element('small', {}, `${duration(tenant.without_us[other])} without it`),
     behind ? element('small', {}, `waits ${duration(behind.us)} behind it, most at ${behind.at}`) : null);
@@ -27,8 +29,8 @@ function harmTable(run) {
     element('thead', {}, element('tr', {}, ['Tenant', 'Alone', 'Together', ...run.tenants.map(one => `By ${one.name}`)].map((text, i) => element('th', { scope: 'col', className: i ? '' : 'text' }, text)))),
     element('tbody', {}, run.tenants.map((one, i) => element('tr', {},
       element('th', { scope: 'row' }, who(one, i), right(one) ? element('small', {}, right(one)) : null),
-      element('td', {}, duration(one.alone_us)),
-      element('td', {}, duration(one.together_us), element('small', {}, one.alone_us ? `${signed(one.together_us / one.alone_us - 1)} against alone` : '')),
+      element('td', {}, meanText(one.alone_us)),
+      element('td', {}, meanText(one.together_us), element('small', {}, one.alone_us && known(one.together_us) ? `${signed(one.together_us / one.alone_us - 1)} against alone` : '')),
       run.tenants.map(other => harmCell(one, other.name))))));
   labelCells(node);
   return node;
@@ -38,9 +40,14 @@ const noteOfParts = run => (run.tenants.some(one => Object.values(one.behind).so
 
 function harmReading(run) {
   const pairs = run.tenants.flatMap(one => one.with.map(other => ({ one, other, share: harm(one, other) }))).filter(({ share }) => known(share) && share >= HURTS);
-  if (!pairs.length) return 'No tenant makes another noticeably slower.';
+  const full = run.tenants.filter(one => !known(one.together_us));
+  const saturated = full.map(one => {
+    const by = one.with.filter(other => known(one.without_us[other]));
+    return `${one.name} is saturated, so it has no steady latency${by.length ? `; without ${list(by)} it is not` : ''}. `;
+  }).join('');
+  if (!pairs.length) return full.length ? saturated : 'No tenant makes another noticeably slower.';
   const most = pairs.reduce((a, b) => (b.share > a.share ? b : a));
-  return `${most.other} hurts ${most.one.name} most: with it, the mean latency of all requests is ${percent(most.share)} longer. A column says what a tenant does to the others, a row what is done to it.`;
+  return `${saturated}${most.other} hurts ${most.one.name} most: with it, the mean latency of all requests is ${percent(most.share)} longer. A column says what a tenant does to the others, a row what is done to it.`;
 }
 
 function minuteTable(run) {

@@ -307,6 +307,9 @@ def note_history(d: Database, interval: int) -> None:
     if d.checkpointer.size > 0:
         d.history[interval, 3] = d.checkpointer[0]["written_pages"]
         d.history[interval, 4] = d.checkpointer[0]["state"]
+    if d.page_cache.size > 0:
+        d.history[interval, 5] = d.page_cache[0]["read_pages"]
+        d.history[interval, 6] = d.page_cache[0]["hit_pages"]
 
 
 def checkpointer_fields(settings: Checkpoints, station: int) -> dict[str, int]:

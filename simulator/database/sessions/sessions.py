@@ -413,6 +413,7 @@ def _end(d: Database, m: Metrics, session: int, interval: int, now: int) -> None
     d.done_ns[statement] = now
     counted = s["started_ns"] >= d.counted_ns[COUNTED_FROM]
     if counted:
+        d.calls[kind] += 1
         record_sync(m, STATEMENT, interval, now - s["started_ns"])
         record_sync(m, FIRST_CLASS + d.category[kind], interval, now - s["started_ns"])
     if s["transaction_ns"] >= 0:
