@@ -69,6 +69,8 @@ class Metrics(NamedTuple):
     started: NDArray[np.int32]  # (stations, owners) and those that it has, and that are there
     owners_waiting: NDArray[np.int32]  # (stations, owners) first those that have any that wait
     owners_served: NDArray[np.int32]  # (stations, owners) first those that have any that were started
+    waiting_place: NDArray[np.int32]  # (stations, owners) where in ``owners_waiting`` one is that has any there
+    served_place: NDArray[np.int32]  # (stations, owners) likewise in ``owners_served``
     shared: NDArray[Any]  # SHARED_STATION[stations]
     behind_ns: NDArray[np.float64]  # (stations, owners and nobody, owners): behind the one's, waiting of the other's
     # requests to some stations (see taps)
@@ -113,6 +115,8 @@ def new_metrics(
         started=np.zeros((watched, owners + min(watched, 1)), np.int32),
         owners_waiting=np.zeros((watched, owners), np.int32),
         owners_served=np.zeros((watched, owners), np.int32),
+        waiting_place=np.zeros((watched, owners), np.int32),
+        served_place=np.zeros((watched, owners), np.int32),
         shared=shared,
         behind_ns=np.zeros((watched, owners + min(watched, 1), owners)),
         tapped=np.zeros(0, np.int64),

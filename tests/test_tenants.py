@@ -445,12 +445,13 @@ def test_engines_agree_on_recordings_side_by_side_and_on_who_waits(case: Case, r
     inside = plant.stations["outstanding"] - plant.stations["waiting"]
     np.testing.assert_array_equal(metrics.started.sum(axis=1), inside)
     np.testing.assert_array_equal(metrics.shared["started"], inside)
-    for counts, owners, numbers in (
-        (metrics.waiting, metrics.owners_waiting, metrics.shared["waiting"]),
-        (metrics.started, metrics.owners_served, metrics.shared["served"]),
+    for counts, owners, places, numbers in (
+        (metrics.waiting, metrics.owners_waiting, metrics.waiting_place, metrics.shared["waiting"]),
+        (metrics.started, metrics.owners_served, metrics.served_place, metrics.shared["served"]),
     ):
-        for own, listed, number in zip(counts, owners, numbers, strict=True):
+        for own, listed, placed, number in zip(counts, owners, places, numbers, strict=True):
             assert sorted(listed[:number].tolist()) == np.flatnonzero(own).tolist()
+            assert placed[listed[:number]].tolist() == list(range(number))
 
 
 @settings(max_examples=examples(60), deadline=None)
