@@ -124,6 +124,12 @@ def resume(p: Plant, e: Engine, d: Database, station: int, slot: int, now: int) 
     return 0 if address == 0 else call_at(address, p, d, station, slot, now, 0)[0]
 
 
+@kernel(hot=True)
+def is_divided(p: Plant, e: Engine, station: int) -> bool:
+    """Whether it is noted who waits for whom at a station: nobody waits where nothing is chosen."""
+    return e.metrics.waiting.size > 0 and e.addresses[p.stations[station]["kind"], CHOOSE] != 0
+
+
 @kernel
 def call_dispatch(p: Plant, e: Engine, count: int, station: int) -> int:
     """Put a station on the list of this instant's dispatches, in order; returns the new count."""
@@ -179,7 +185,7 @@ def enter(
     request["accepted_ns"] = now
     note_accepted(p, station, now)
     answer = accept(p, e, d, station, slot, now)
-    if e.metrics.waiting.size > 0:
+    if is_divided(p, e, station):
         if answer > now:
             note_begins(p, e.metrics, station, slot, now, False)
         else:
@@ -237,7 +243,7 @@ def leave(
     while True:
         request = p.requests[slot]
         note_finished(p, request["station"], now, request["accepted_ns"])
-        if e.metrics.waiting.size > 0:
+        if is_divided(p, e, request["station"]):
             note_leaves(p, e.metrics, request["station"], slot, now)
         if e.metrics.tapped.size > 0:
             note_tapped(p, e.metrics, slot, now)
