@@ -359,12 +359,17 @@ def next_start(s: Running, stream: int, now: int) -> int:
 
 
 @kernel
-def fetch_row(s: Running, row: int) -> None:
-    """Let the processor load what a run reads and writes of a command."""
-    fetch(s.commands, row)
-    fetch(s.ended_ns, row)
-    fetch(s.started_ns, row)
-    fetch(s.done_ns, row)
+def fetch_next(s: Running, stream: int) -> None:
+    """Let the processor load what a run reads and writes of the next command of a stream, and reads of the one behind
+    it; of few streams it sees by itself that each reads its rows in order.
+    """
+    if s.streams.size > _FEW_STREAMS:
+        row = s.streams[stream]["next"]
+        fetch(s.commands, row)
+        fetch(s.commands, row + 1)
+        fetch(s.ended_ns, row)
+        fetch(s.started_ns, row)
+        fetch(s.done_ns, row)
 
 
 @kernel
@@ -375,8 +380,6 @@ def note_started(s: Running, stream: int, now: int) -> Any:
     r["next"] = row + 1
     r["scheduled"] = 0
     s.started_ns[row] = now
-    if s.streams.size > _FEW_STREAMS:
-        fetch_row(s, row + 2)
     if s.commands[row]["sync"] & SYNC_BEGINS and r["sync_start_ns"] == NEVER:
         r["sync_start_ns"] = now - gathered_before_ns(s, row)
         r["sync_device_ns"] = 0

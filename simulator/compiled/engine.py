@@ -77,6 +77,7 @@ from tiersim.simulator.streams import (
     NO_STREAMS,
     Running,
     Streams,
+    fetch_next,
     gathered_before_ns,
     lets_committers_go,
     lets_followers_go,
@@ -493,6 +494,8 @@ def advance(
         elif source == _STARTS:
             stream: Any = np.uint32(starts.slot[1] - d.sessions.size)
             e.control[STARTS] = pop(starts, e.control[STARTS], 1)
+            following: Any = np.uint32(starts.slot[1] - d.sessions.size)
+            fetch_next(s, following)
             entering = start_command(p, e, s, d, stream, interval, now, round_)
         elif key_rank(key) == COMPLETION:
             made = finish(p, e, d, station, slot, now)
