@@ -38,12 +38,12 @@ STREAM: np.dtype[Any] = np.dtype(
         ("first", np.uint32),
         ("end", np.uint32),
         ("next", np.uint32),
-        ("ended", np.int64),  # commands that have ended
-        ("foreground", np.int64),
+        ("ended", np.uint32),  # commands that have ended
         ("group", np.uint32),
-        ("scheduled", np.int64),  # its next command has a time
-        ("paced", np.int64),  # its next command waits for the foreground
-        ("unflushed", np.int64),  # its next command waits for the log
+        ("foreground", np.uint8),
+        ("scheduled", np.uint8),  # its next command has a time
+        ("paced", np.uint8),  # its next command waits for the foreground
+        ("unflushed", np.uint8),  # its next command waits for the log
         ("sync_start_ns", np.int64),  # when its log write began that waits for a flush, or NEVER
         ("sync_device_ns", np.int64),  # what of that time the device took
     ],
