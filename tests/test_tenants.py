@@ -1,6 +1,8 @@
 """Several recordings on one plant: the same figures alone as ever, both engines alike, closed forms of who waits."""
 
 import json
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -398,6 +400,26 @@ def test_blocks_of_several_sources_come_in_the_order_of_a_stable_sort(
         for t, n, r in zip(one.time_ns, one.category, one.station, strict=True)
     ]
     assert merged == sorted((t, n, r) for n, own in enumerate(times) for r, t in enumerate(sorted(own)))
+
+
+# ---- what a run takes
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone says so what memory a process has")
+def test_a_run_of_many_recordings_takes_memory_where_latencies_are_counted() -> None:
+    def resident_bytes() -> int:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident_bytes()
+    metrics = new_metrics(COUNT * 16, 1, RESOURCES, 241, 10**9)
+    metrics.latency_over_time[:, ::COUNT, 300] = 1  # one page for each recording in each interval: 16 MB of 150 MB
+    assert resident_bytes() - before < 40_000_000
+    assert metrics.latency_over_time.sum() == 241 * 16
+
+
+def test_metrics_that_do_not_fit_into_memory_are_an_error_of_memory() -> None:
+    with pytest.raises(MemoryError):
+        new_metrics(1 << 40, 1, RESOURCES, 1, 1)
 
 
 # ---- both engines
