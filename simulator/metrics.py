@@ -2,6 +2,7 @@
 through the same kernels.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from tiersim.devices.station_records import Plant
 from tiersim.histogram import COARSE_BITS, FINE_BITS, bin_of, bins
 from tiersim.kernel import kernel, table_set
+from tiersim.operating_system import sparse_bytes
 from tiersim.simulator.categories import COUNT
 
 #: A request that left a station that is watched, see :mod:`tiersim.simulator.taps`.
@@ -28,6 +30,10 @@ TAP: np.dtype[Any] = np.dtype(
     align=True,
 )
 
+
+#: Less than that is memory of an earlier run, with glibc; more comes from the system anew (mallopt(3),
+#: M_MMAP_THRESHOLD).
+_LARGE_BYTES = 32 << 20
 
 #: A station whose waiting is divided, see :mod:`tiersim.simulator.sharing`.
 SHARED_STATION: np.dtype[Any] = np.dtype(
@@ -69,6 +75,8 @@ class Metrics(NamedTuple):
     started: NDArray[np.int32]  # (stations, owners) and those that it has, and that are there
     owners_waiting: NDArray[np.int32]  # (stations, owners) first those that have any that wait
     owners_served: NDArray[np.int32]  # (stations, owners) first those that have any that were started
+    waiting_place: NDArray[np.int32]  # (stations, owners) where in ``owners_waiting`` one is that has any there
+    served_place: NDArray[np.int32]  # (stations, owners) likewise in ``owners_served``
     shared: NDArray[Any]  # SHARED_STATION[stations]
     behind_ns: NDArray[np.float64]  # (stations, owners and nobody, owners): behind the one's, waiting of the other's
     # requests to some stations (see taps)
@@ -95,8 +103,8 @@ def new_metrics(
     return Metrics(
         interval_ns=np.array([interval_ns], np.int64),
         first_counted=np.array([counted_from_ns // interval_ns], np.int64),
-        latency=np.zeros((categories, bins(FINE_BITS)), np.int64),
-        latency_over_time=np.zeros((intervals, categories, bins(COARSE_BITS)), np.int32),
+        latency=_sparse((categories, bins(FINE_BITS)), np.int64),
+        latency_over_time=_sparse((intervals, categories, bins(COARSE_BITS)), np.int32),
         latency_sum_ns=np.zeros((intervals, categories), np.int64),
         latency_max_ns=np.zeros(categories, np.int64),
         arrivals=np.zeros((intervals, categories), np.int64),
@@ -113,12 +121,21 @@ def new_metrics(
         started=np.zeros((watched, owners + min(watched, 1)), np.int32),
         owners_waiting=np.zeros((watched, owners), np.int32),
         owners_served=np.zeros((watched, owners), np.int32),
+        waiting_place=np.zeros((watched, owners), np.int32),
+        served_place=np.zeros((watched, owners), np.int32),
         shared=shared,
         behind_ns=np.zeros((watched, owners + min(watched, 1), owners)),
         tapped=np.zeros(0, np.int64),
         taps=np.zeros(0, TAP),
         tap_count=np.zeros(1, np.int64),
     )
+
+
+def _sparse(shape: tuple[int, ...], kind: type[np.generic]) -> NDArray[Any]:
+    """Return zeros few of which will be written: of 16 recordings, latencies over time have 150 MB, a quarter used."""
+    if math.prod(shape) * np.dtype(kind).itemsize < _LARGE_BYTES:
+        return np.zeros(shape, kind)
+    return np.frombuffer(sparse_bytes(math.prod(shape) * np.dtype(kind).itemsize), kind).reshape(shape)
 
 
 def of_recording(m: Metrics, number: int) -> Metrics:

@@ -58,6 +58,7 @@ def add_waiting(m: Metrics, station: int, owner: int, now: int) -> None:
         s["since_ns"] = now
     if m.waiting[station, owner] == 0:
         m.owners_waiting[station, s["waiting"]] = owner
+        m.waiting_place[station, owner] = s["waiting"]
         s["waiting"] += 1
     m.waiting[station, owner] += 1
 
@@ -69,10 +70,9 @@ def take_waiting(m: Metrics, station: int, owner: int) -> None:
     m.waiting[station, owner] -= 1
     if m.waiting[station, owner] == 0:
         s["waiting"] -= 1
-        place = 0
-        while m.owners_waiting[station, place] != owner:
-            place += 1
-        m.owners_waiting[station, place] = m.owners_waiting[station, s["waiting"]]
+        place, last = m.waiting_place[station, owner], m.owners_waiting[station, s["waiting"]]
+        m.owners_waiting[station, place] = last
+        m.waiting_place[station, last] = place
 
 
 @kernel
@@ -92,6 +92,7 @@ def note_begins(p: Plant, m: Metrics, station: int, slot: int, now: int, waited:
     s = m.shared[station]
     if m.started[station, owner] == 0:
         m.owners_served[station, s["served"]] = owner
+        m.served_place[station, owner] = s["served"]
         s["served"] += 1
     m.started[station, owner] += 1
     s["started"] += 1
@@ -107,7 +108,6 @@ def note_leaves(p: Plant, m: Metrics, station: int, slot: int, now: int) -> None
     m.started[station, owner] -= 1
     if m.started[station, owner] == 0:
         s["served"] -= 1
-        place = 0
-        while m.owners_served[station, place] != owner:
-            place += 1
-        m.owners_served[station, place] = m.owners_served[station, s["served"]]
+        place, last = m.served_place[station, owner], m.owners_served[station, s["served"]]
+        m.owners_served[station, place] = last
+        m.served_place[station, last] = place

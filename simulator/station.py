@@ -127,6 +127,11 @@ def addresses_of(place: int, p: Plant, d: Database, m: Metrics) -> list[int]:
     return [0 if one is None else address_of(one, p, _taken(place, d), 0, 0, 0, 0) for one in _KINDS[place]]
 
 
+def chooses(kind: int) -> bool:
+    """Whether a kind of station has anything to choose: requests wait at no other."""
+    return _KINDS[kind][CHOOSE] is not None
+
+
 def _taken(kind: int, d: Database) -> Any:
     """Return what a kind takes of a database: devices take none, and do not compile anew where one changes."""
     return 0 if kind in KINDS else d

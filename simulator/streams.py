@@ -38,12 +38,12 @@ STREAM: np.dtype[Any] = np.dtype(
         ("first", np.uint32),
         ("end", np.uint32),
         ("next", np.uint32),
-        ("ended", np.int64),  # commands that have ended
-        ("foreground", np.int64),
+        ("ended", np.uint32),  # commands that have ended
         ("group", np.uint32),
-        ("scheduled", np.int64),  # its next command has a time
-        ("paced", np.int64),  # its next command waits for the foreground
-        ("unflushed", np.int64),  # its next command waits for the log
+        ("foreground", np.uint8),
+        ("scheduled", np.uint8),  # its next command has a time
+        ("paced", np.uint8),  # its next command waits for the foreground
+        ("unflushed", np.uint8),  # its next command waits for the log
         ("sync_start_ns", np.int64),  # when its log write began that waits for a flush, or NEVER
         ("sync_device_ns", np.int64),  # what of that time the device took
     ],
@@ -359,12 +359,17 @@ def next_start(s: Running, stream: int, now: int) -> int:
 
 
 @kernel
-def fetch_row(s: Running, row: int) -> None:
-    """Let the processor load what a run reads and writes of a command."""
-    fetch(s.commands, row)
-    fetch(s.ended_ns, row)
-    fetch(s.started_ns, row)
-    fetch(s.done_ns, row)
+def fetch_next(s: Running, stream: int) -> None:
+    """Let the processor load what a run reads and writes of the next command of a stream, and reads of the one behind
+    it; of few streams it sees by itself that each reads its rows in order.
+    """
+    if s.streams.size > _FEW_STREAMS:
+        row = s.streams[stream]["next"]
+        fetch(s.commands, row)
+        fetch(s.commands, row + 1)
+        fetch(s.ended_ns, row)
+        fetch(s.started_ns, row)
+        fetch(s.done_ns, row)
 
 
 @kernel
@@ -375,8 +380,6 @@ def note_started(s: Running, stream: int, now: int) -> Any:
     r["next"] = row + 1
     r["scheduled"] = 0
     s.started_ns[row] = now
-    if s.streams.size > _FEW_STREAMS:
-        fetch_row(s, row + 2)
     if s.commands[row]["sync"] & SYNC_BEGINS and r["sync_start_ns"] == NEVER:
         r["sync_start_ns"] = now - gathered_before_ns(s, row)
         r["sync_device_ns"] = 0

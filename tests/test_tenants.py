@@ -1,6 +1,8 @@
 """Several recordings on one plant: the same figures alone as ever, both engines alike, closed forms of who waits."""
 
 import json
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +47,7 @@ from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.metrics import Metrics, by_recording, new_metrics, of_columns
 from tiersim.simulator.reference.engine import ReferenceEngine
 from tiersim.simulator.result import Result, load_result
+from tiersim.simulator.station import chooses
 from tiersim.simulator.streams import OWN, PlacedStreams, Streams, part_of, side_by_side, to_run
 from tiersim.simulator.summary_model import Summary
 from tiersim.simulator.taps import rows_of, tapped
@@ -413,6 +416,26 @@ def test_blocks_of_several_sources_come_in_the_order_of_a_stable_sort(
     assert merged == sorted((t, n, r) for n, own in enumerate(times) for r, t in enumerate(sorted(own)))
 
 
+# ---- what a run takes
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone says so what memory a process has")
+def test_a_run_of_many_recordings_takes_memory_where_latencies_are_counted() -> None:
+    def resident_bytes() -> int:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    before = resident_bytes()
+    metrics = new_metrics(COUNT * 16, 1, RESOURCES, 241, 10**9)
+    metrics.latency_over_time[:, ::COUNT, 300] = 1  # one page for each recording in each interval: 16 MB of 150 MB
+    assert resident_bytes() - before < 40_000_000
+    assert metrics.latency_over_time.sum() == 241 * 16
+
+
+def test_metrics_that_do_not_fit_into_memory_are_an_error_of_memory() -> None:
+    with pytest.raises(MemoryError):
+        new_metrics(1 << 40, 1, RESOURCES, 1, 1)
+
+
 # ---- both engines
 
 
@@ -456,15 +479,17 @@ def test_engines_agree_on_recordings_side_by_side_and_on_who_waits(case: Case, r
     assert_same_metrics(metrics, reference_metrics)
     np.testing.assert_array_equal(plant.stations, reference.plant.stations)
     assert (metrics.waiting.sum(axis=1) == plant.stations["waiting"]).all()
-    inside = plant.stations["outstanding"] - plant.stations["waiting"]
+    choosing = [chooses(int(kind)) for kind in plant.stations["kind"]]  # nobody waits at others
+    inside = np.where(choosing, plant.stations["outstanding"] - plant.stations["waiting"], 0)
     np.testing.assert_array_equal(metrics.started.sum(axis=1), inside)
     np.testing.assert_array_equal(metrics.shared["started"], inside)
-    for counts, owners, numbers in (
-        (metrics.waiting, metrics.owners_waiting, metrics.shared["waiting"]),
-        (metrics.started, metrics.owners_served, metrics.shared["served"]),
+    for counts, owners, places, numbers in (
+        (metrics.waiting, metrics.owners_waiting, metrics.waiting_place, metrics.shared["waiting"]),
+        (metrics.started, metrics.owners_served, metrics.served_place, metrics.shared["served"]),
     ):
-        for own, listed, number in zip(counts, owners, numbers, strict=True):
+        for own, listed, placed, number in zip(counts, owners, places, numbers, strict=True):
             assert sorted(listed[:number].tolist()) == np.flatnonzero(own).tolist()
+            assert placed[listed[:number]].tolist() == list(range(number))
 
 
 @settings(max_examples=examples(60), deadline=None)

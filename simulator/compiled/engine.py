@@ -2,7 +2,7 @@
 
 The loop takes the first event, branches on its kind and calls one handler. It may stop after any event and go on later
 (``advance`` again). Scalars live in its locals, which handlers take and return, and are packed into ``control`` only
-between calls, but for the counts of free slots and of requests.
+between calls, but for the counts of free slots, of requests and of streams whose next command has a time.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,6 +34,7 @@ from tiersim.simulator.compiled.engine_state import (
     NUMBER,
     PAUSED,
     ROUND,
+    STARTS,
     UNDONE,
     Arrivals,
     Engine,
@@ -56,6 +57,7 @@ from tiersim.simulator.events import (
     new_calendar,
     pop,
     push,
+    put_in_heap,
     round_for,
 )
 from tiersim.simulator.metrics import (
@@ -75,6 +77,7 @@ from tiersim.simulator.streams import (
     NO_STREAMS,
     Running,
     Streams,
+    fetch_next,
     gathered_before_ns,
     lets_committers_go,
     lets_followers_go,
@@ -122,6 +125,12 @@ def resume(p: Plant, e: Engine, d: Database, station: int, slot: int, now: int) 
     """Let a station go on with a request, if it has that function."""
     address = e.addresses[p.stations[station]["kind"], RESUME]
     return 0 if address == 0 else call_at(address, p, d, station, slot, now, 0)[0]
+
+
+@kernel(hot=True)
+def is_divided(p: Plant, e: Engine, station: int) -> bool:
+    """Whether it is noted who waits for whom at a station: nobody waits where nothing is chosen."""
+    return e.metrics.waiting.size > 0 and e.addresses[p.stations[station]["kind"], CHOOSE] != 0
 
 
 @kernel
@@ -179,7 +188,7 @@ def enter(
     request["accepted_ns"] = now
     note_accepted(p, station, now)
     answer = accept(p, e, d, station, slot, now)
-    if e.metrics.waiting.size > 0:
+    if is_divided(p, e, station):
         if answer > now:
             note_begins(p, e.metrics, station, slot, now, False)
         else:
@@ -237,7 +246,7 @@ def leave(
     while True:
         request = p.requests[slot]
         note_finished(p, request["station"], now, request["accepted_ns"])
-        if e.metrics.waiting.size > 0:
+        if is_divided(p, e, request["station"]):
             note_leaves(p, e.metrics, request["station"], slot, now)
         if e.metrics.tapped.size > 0:
             note_tapped(p, e.metrics, slot, now)
@@ -315,31 +324,28 @@ def first_column(s: Running, d: Database, m: Metrics) -> int:
 
 
 @kernel
-def consider(s: Running, d: Database, e: Engine, events: int, stream: int, now: int, round_: int, rank: int) -> int:
-    """Give a stream's next command its time, if it has one; returns the new count of events. Streams are numbered
-    behind the sessions of a database.
-    """
+def consider(s: Running, d: Database, e: Engine, stream: int, now: int, round_: int, rank: int) -> None:
+    """Give a stream's next command its time, if it has one. Streams are numbered behind the sessions of a database."""
     start = next_start(s, stream, now)
     if start == NEVER:
-        return events
+        return
     number = d.sessions.size + int(np.int64(stream))
     key = event_key(round_for(now, round_, rank, start, ARRIVAL), ARRIVAL, 0, number)
-    return push(e.calendar, events, start, key, number)
+    e.control[STARTS] = put_in_heap(e.starts, e.control[STARTS], start, key, number)
 
 
 @kernel
-def open_streams(s: Running, d: Database, e: Engine, events: int) -> int:
-    """Give every stream's first command its time; returns the new count of events."""
+def open_streams(s: Running, d: Database, e: Engine) -> None:
+    """Give every stream's first command its time."""
     for stream in range(s.streams.size):
-        events = consider(s, d, e, events, stream, 0, 0, COMPLETION)
-    return events
+        consider(s, d, e, stream, 0, 0, COMPLETION)
 
 
 @kernel
 def start_command(
-    p: Plant, e: Engine, s: Running, d: Database, stream: int, interval: int, events: int, now: int, round_: int
-) -> tuple[int, int]:
-    """Make a request of a stream's next command; returns the new count of events and the request's slot."""
+    p: Plant, e: Engine, s: Running, d: Database, stream: int, interval: int, now: int, round_: int
+) -> int:
+    """Make a request of a stream's next command; returns its slot."""
     row = note_started(s, stream, now)
     command = s.commands[row]
     slot = new_request(p, e, NONE, command["station"], command["op"], command["offset_bytes"], command["length_bytes"])
@@ -353,15 +359,14 @@ def start_command(
         for place in range(group["first_follower"], group["end_follower"]):
             follower = s.followers[place]
             if wake_follower(s, follower):
-                events = consider(s, d, e, events, follower, now, round_, ARRIVAL)
-    return consider(s, d, e, events, stream, now, round_, ARRIVAL), slot
+                consider(s, d, e, follower, now, round_, ARRIVAL)
+    consider(s, d, e, stream, now, round_, ARRIVAL)
+    return slot
 
 
 @kernel
-def end_command(
-    p: Plant, e: Engine, s: Running, d: Database, slot: int, interval: int, events: int, now: int, round_: int
-) -> int:
-    """A command ended: its stream may go on; returns the new count of events."""
+def end_command(p: Plant, e: Engine, s: Running, d: Database, slot: int, interval: int, now: int, round_: int) -> None:
+    """A command ended: its stream may go on."""
     request = p.requests[slot]
     stream: Any = np.uint32(request["stream"] - d.sessions.size)
     whole, device = note_ended(s, stream, request["row"], now)
@@ -374,8 +379,8 @@ def end_command(
         group = s.groups[s.streams[stream]["group"]]
         for other in range(group["first_stream"], group["end_stream"]):
             if wake_committer(s, other):
-                events = consider(s, d, e, events, other, now, round_, COMPLETION)
-    return consider(s, d, e, events, stream, now, round_, COMPLETION)
+                consider(s, d, e, other, now, round_, COMPLETION)
+    consider(s, d, e, stream, now, round_, COMPLETION)
 
 
 @kernel
@@ -414,6 +419,8 @@ def go_on(
 #: How many of the requests that a request is a part of can belong to stations that make background requests: at one
 #: event each may make its children, and there must be room for them.
 _MOST_NESTED = 8
+#: Where the next event comes from.
+_CALENDAR, _BLOCK, _STARTS = range(3)
 
 
 @kernel
@@ -427,7 +434,7 @@ def advance(
     Events at *until_ns* and later, and all but *most_events*, are left for the next call. With more blocks to come,
     nothing after the last known arrival is touched.
     """
-    c = e.calendar
+    c, starts = e.calendar, e.starts
     now, round_, row = e.control[NOW], e.control[ROUND], e.control[NEXT_ARRIVAL]
     events, dispatches, undone = e.control[EVENTS], e.control[DISPATCHES], e.control[UNDONE]
     interval, interval_end = e.control[INTERVAL], e.control[INTERVAL_END]
@@ -442,20 +449,24 @@ def advance(
             if undone == 0:  # what nobody waits for is left
                 status = ENDED
                 break
-        if e.control[FREE] < room or events + p.requests.size + s.streams.size + d.sessions.size > c.key.size:
+        if e.control[FREE] < room or events + p.requests.size + d.sessions.size > c.key.size:
             status = NEEDS_ROOM
             break
-        # the first of: calendar, arrivals, this instant's dispatches
+        # the first of: calendar, arrivals or starts of streams, this instant's dispatches
         place = first(c)
         time_ns = c.time_ns[place]
         key = c.key[place]
-        from_calendar = True
+        source = _CALENDAR
         if row < rows:
             arrival_key = event_key(0, ARRIVAL, 0, 0)
             if a.time_ns[row] < time_ns or (a.time_ns[row] == time_ns and arrival_key < key):
                 time_ns = a.time_ns[row]
                 key = arrival_key
-                from_calendar = False
+                source = _BLOCK
+        elif starts.time_ns[1] < time_ns or (starts.time_ns[1] == time_ns and starts.key[1] < key):
+            time_ns = starts.time_ns[1]
+            key = starts.key[1]
+            source = _STARTS
         if dispatches > 0 and (time_ns > now or key > event_key(round_, DISPATCH, e.dispatches[0], 0)):
             # what they set at this instant belongs to the next round, so they all come now
             for i in range(dispatches):
@@ -474,12 +485,18 @@ def advance(
         station = key_station(key)
         slot = c.slot[place]
         entering = NONE  # the slot of a command that arrives
-        if from_calendar:
+        if source == _CALENDAR:
             events = pop(c, events, place)
-        if not from_calendar:
+        if source == _BLOCK:
             entering = arrive(p, e, a, row, interval)
             row += 1
             undone += 1
+        elif source == _STARTS:
+            stream: Any = np.uint32(starts.slot[1] - d.sessions.size)
+            e.control[STARTS] = pop(starts, e.control[STARTS], 1)
+            following: Any = np.uint32(starts.slot[1] - d.sessions.size)
+            fetch_next(s, following)
+            entering = start_command(p, e, s, d, stream, interval, now, round_)
         elif key_rank(key) == COMPLETION:
             made = finish(p, e, d, station, slot, now)
             if p.stations[station]["waiting"] > 0:
@@ -495,16 +512,13 @@ def advance(
                 elif ended:
                     undone -= d.sessions.size == 0  # sessions are through when they say so
                     if s.streams.size > 0:
-                        events = end_command(p, e, s, d, slot, interval, events, now, round_)
+                        end_command(p, e, s, d, slot, interval, now, round_)
                 if made == 0:
                     break
-        elif key_rank(key) == ARRIVAL and slot < d.sessions.size:
+        elif key_rank(key) == ARRIVAL:
             events, answer, entering = go_on(p, e, d, slot, interval, events, now, round_)
             if answer == OVER:
                 undone -= 1
-        elif key_rank(key) == ARRIVAL:
-            stream: Any = np.uint32(slot - d.sessions.size)
-            events, entering = start_command(p, e, s, d, stream, interval, events, now, round_)
         elif p.stations[station]["timer_ns"] == now:
             p.stations[station]["timer_ns"] = NEVER
             dispatches = call_dispatch(p, e, dispatches, station)
@@ -550,7 +564,7 @@ def run(
         while True:
             status = advance(plant, engine, arrivals, nobody, database, following is None, NEVER, _EVENTS_PER_STEP)
             if status == NEEDS_ROOM:
-                plant, engine = _grow(plant, engine, 0)
+                plant, engine = _grow(plant, engine, database)
             elif status != PAUSED:
                 break
             if progress is not None:
@@ -572,13 +586,13 @@ def run_streams(
     engine = _new_engine(plant, NO_DATABASE, metrics, len(streams.streams))
     nothing, database = _arrivals(_no_commands(), np.zeros(0, np.int64), 0), NO_DATABASE
     run = running(streams)
-    engine.control[EVENTS] = open_streams(run, database, engine, 0)
+    open_streams(run, database, engine)
     engine.control[UNDONE] = streams.commands
     status = PAUSED
     while status != ENDED:
         status = advance(plant, engine, nothing, run, database, True, NEVER, _EVENTS_PER_STEP)
         if status == NEEDS_ROOM:
-            plant, engine = _grow(plant, engine, len(streams.streams))
+            plant, engine = _grow(plant, engine, database)
         if progress is not None:
             progress(int((streams.streams["next"].astype(np.int64) - streams.streams["first"]).sum()))
     outcome = _close(plant, engine, metrics, streams.commands, None)
@@ -600,19 +614,19 @@ def run_database(
     What arrives and leaves are the requests of sessions; *progress* is called with the statements that ended. *more* is
     called with the database and the time after every so many events, and returns it, with more statements or not.
     """
-    sessions, clients = len(database.sessions), int(database.first_helper[0])
+    clients = int(database.first_helper[0])
     database = with_slots(database, plant.requests.size)
-    everybody = sessions + len(beside.streams)
-    engine = _new_engine(plant, database, metrics, everybody)
+    engine = _new_engine(plant, database, metrics, len(beside.streams))
     nothing = _arrivals(_no_commands(), np.zeros(0, np.int64), 0)
     others = running(beside)
-    engine.control[EVENTS] = open_streams(others, database, engine, open_sessions(database, engine, 0))
+    engine.control[EVENTS] = open_sessions(database, engine, 0)
+    open_streams(others, database, engine)
     engine.control[UNDONE] = clients
     status = PAUSED
     while status != ENDED:
         status = advance(plant, engine, nothing, others, database, True, NEVER, _EVENTS_PER_STEP)
         if status == NEEDS_ROOM:
-            plant, engine = _grow(plant, engine, everybody)
+            plant, engine = _grow(plant, engine, database)
             database = with_slots(database, plant.requests.size)
         if more is not None and status == PAUSED:
             database = more(database, int(engine.control[NOW]))
@@ -643,7 +657,8 @@ def _new_engine(plant: Plant, database: Database, metrics: Metrics, streams: int
     control[FREE] = slots
     control[INTERVAL_END] = metrics.interval_ns[0]
     return Engine(
-        calendar=_new_calendar(slots, stations, streams),
+        calendar=_new_calendar(slots, stations, database),
+        starts=new_calendar(streams + 8),
         metrics=metrics,
         free=np.arange(slots, dtype=np.uint32)[::-1].copy(),
         dispatches=np.zeros(stations, np.uint32),
@@ -652,17 +667,17 @@ def _new_engine(plant: Plant, database: Database, metrics: Metrics, streams: int
     )
 
 
-def _new_calendar(slots: int, stations: int, streams: int) -> Calendar:
-    # every request in service and every stream has one event; timers that were overtaken stay until their time comes
-    return new_calendar(2 * slots + 4 * stations + 2 * streams + 64)
+def _new_calendar(slots: int, stations: int, database: Database) -> Calendar:
+    # every request in service and every session has one event; timers that were overtaken stay until their time comes
+    return new_calendar(2 * slots + 4 * stations + 2 * len(database.sessions) + 64)
 
 
-def _grow(plant: Plant, engine: Engine, streams: int) -> tuple[Plant, Engine]:
+def _grow(plant: Plant, engine: Engine, database: Database) -> tuple[Plant, Engine]:
     """Double the places for requests and events."""
     slots, stations = plant.requests.size, plant.stations.size
     doubled: dict[str, Any] = {name: _doubled(getattr(plant, name)) for name in PER_SLOT}
     plant = plant._replace(**doubled)
-    calendar = _new_calendar(2 * slots, stations, streams)
+    calendar = _new_calendar(2 * slots, stations, database)
     for name in Calendar._fields:
         held: NDArray[Any] = getattr(engine.calendar, name)
         getattr(calendar, name)[: held.size] = held

@@ -13,7 +13,9 @@ from tiersim.simulator.metrics import Metrics
 ENDED, NEEDS_ARRIVALS, NEEDS_ROOM, PAUSED = range(4)
 
 #: Places in ``control``. UNDONE counts commands that have arrived, or will without being asked for, and are not done.
-NOW, ROUND, NEXT_ARRIVAL, EVENTS, FREE, DISPATCHES, NUMBER, INTERVAL, INTERVAL_END, UNDONE, CONTROL_SIZE = range(11)
+NOW, ROUND, NEXT_ARRIVAL, EVENTS, FREE, DISPATCHES, NUMBER, INTERVAL, INTERVAL_END, UNDONE, STARTS, CONTROL_SIZE = (
+    range(12)
+)
 
 
 @table_set
@@ -36,6 +38,9 @@ class Engine(NamedTuple):
     """Everything that the loop works on besides the plant."""
 
     calendar: Calendar
+    # when the next command of each stream starts: apart, as with many streams an event of a device would go through all
+    # levels of their heap; its front place is empty
+    starts: Calendar
     metrics: Metrics
     free: NDArray[np.uint32]  # stack of free slots
     dispatches: NDArray[np.uint32]  # stations to dispatch at this instant, ascending

@@ -145,7 +145,8 @@ class ReferenceEngine:
         """
         self.env = Environment(initial_time=0)
         self.plant, self.metrics = plant, metrics
-        self._shared = metrics.waiting.size > 0
+        # at which stations it is noted who waits for whom: nobody waits where nothing is chosen
+        self._divided = [metrics.waiting.size > 0 and kernels.chooses(int(kind)) for kind in plant.stations["kind"]]
         self._blocks = list(blocks)
         self._streams = running(NO_STREAMS if streams is None else streams)
         self.database = NO_DATABASE if database is None else with_slots(database, plant.requests.size)
@@ -283,7 +284,7 @@ class ReferenceEngine:
                 slot, done, wake = self.devices[station].choose(self.now)
                 if slot == NONE:
                     break
-                if self._shared:
+                if self._divided[station]:
                     note_begins(self.plant, self.metrics, station, slot, self.now, True)
                 row["waiting"] -= 1
                 number = int(self.plant.requests[slot]["number"])
@@ -301,9 +302,9 @@ class ReferenceEngine:
         request["accepted_ns"] = self.now
         note_accepted(self.plant, station, self.now)
         answer = self.devices[station].accept(self.now, slot)
-        if self._shared and answer > self.now:
+        if self._divided[station] and answer > self.now:
             note_begins(self.plant, self.metrics, station, slot, self.now, False)
-        elif self._shared:
+        elif self._divided[station]:
             note_waits(self.plant, self.metrics, station, slot, self.now)
         if answer > self.now:
             self._at(answer, rank, COMPLETION, station, int(request["number"]), partial(self._complete, station, slot))
@@ -343,7 +344,7 @@ class ReferenceEngine:
         now = self.now
         station = int(request["station"])
         note_finished(self.plant, station, now, int(request["accepted_ns"]))
-        if self._shared:
+        if self._divided[station]:
             note_leaves(self.plant, self.metrics, station, slot, now)
         if self.metrics.tapped.size:
             note_tapped(self.plant, self.metrics, slot, now)

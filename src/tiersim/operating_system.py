@@ -2,6 +2,7 @@
 not.
 """
 
+import mmap
 import os
 import signal
 import stat
@@ -66,6 +67,19 @@ def give_memory_back() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, 1 << 20)
+
+
+def sparse_bytes(count: int) -> mmap.mmap:
+    """Return so many bytes, all 0, of which those pages take memory and time that are written. Raises MemoryError.
+
+    Memory that numpy asks for comes in pages of 2 MiB on Linux (madvise(2), MADV_HUGEPAGE): a byte in each takes all.
+    """
+    try:
+        if sys.platform == "win32":
+            return mmap.mmap(-1, count)
+        return mmap.mmap(-1, count, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"no {count:,} bytes of memory") from error
 
 
 def _free_bytes() -> int:

@@ -30,7 +30,7 @@ ENGINE = (
     Fault(
         "sharing-forgets-who-is-served",
         "simulator/sharing.py",
-        'm.owners_served[station, place] = m.owners_served[station, s["served"]]',
+        "m.owners_served[station, place] = last",
         "pass",
         "An owner whose last request left a station stays among those that are served, and another is not.",
         ("tests/test_tenants.py::test_engines_agree_on_recordings_side_by_side_and_on_who_waits",),
