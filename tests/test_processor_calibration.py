@@ -18,6 +18,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     CLIENT_NS,
     COMMIT_MESSAGES,
     COMMIT_NS,
+    COUNTED_RANGE,
     LEAST_COMMIT_NS,
     LOG_NS,
     LOG_RANGE,
@@ -223,8 +224,10 @@ def test_clients_whose_commits_come_back_too_late_for_the_next_flush_take_less(
 
     model = _model(Loop())
     model.run = run
-    found = flush_groups.costs_by_groups(model, _costs(100_000, 0), Pace(None, None, groups=groups))
+    by_pace = replace(_costs(100_000, 0), cpu_range=ASSUMED_RANGE)
+    found = flush_groups.costs_by_groups(model, by_pace, Pace(None, None, groups=groups))
     assert found.costs.log_io_ns == pytest.approx(log_io_ns, rel=0.03)
+    assert found.cpu_range == (COUNTED_RANGE if is_bounded else ASSUMED_RANGE)
     assert found.client_ns == pytest.approx(client_ns, abs=3_000)
     assert [one.startswith("CPU of clients") for one in found.assumed] == [True] * is_bounded
     assert found.simulated == run(found).pace
