@@ -158,13 +158,16 @@ def recorded_flushes(found: Differences) -> int:
     return int(of_log(found, "flushes"))
 
 
-def recorded_ios(found: Differences) -> tuple[float, float] | None:
+def recorded_ios(found: Differences, page_bytes: int) -> tuple[float, float] | None:
     """Return how many reads, writes and flushes the sessions did themselves, and all processes of the server; None
     where nobody counted them by process.
+
+    A page that is read, or added, counts: PostgreSQL 18 counts operations, of up to 16 of them.
     """
     of_sessions = everybody = 0.0
     for entity, change in found.of("io").items():
-        count = sum(float(change.number(name) or 0) for name in ("reads", "writes", "extends", "flushes"))
+        count = sum(float(change.number(name) or 0) / page_bytes for name in ("read_bytes", "extended_bytes"))
+        count += sum(float(change.number(name) or 0) for name in ("writes", "flushes"))
         everybody += count
         of_sessions += count if entity.startswith(_OF_SESSIONS) else 0.0
     return (of_sessions, everybody) if everybody else None

@@ -327,7 +327,8 @@ def _ios(load: StatementLoad, each_per_s: float) -> Ios:
     """
     reads = float(load.physical_reads.sum())
     logged = sum(of_log(load.counters.found, name) for name in ("writes", "flushes"))
-    of_sessions, everybody = recorded_ios(load.counters.found) or (reads + logged, reads + logged)
+    counted = recorded_ios(load.counters.found, int(load.manifest.host.get("page_bytes", 8192)))
+    of_sessions, everybody = counted or (reads + logged, reads + logged)
     of_others = min(written_by_others(load.counters.found), max(everybody - reads, 0.0))
     return Ios(*(each_per_s * count for count in (reads, max(of_sessions, reads), max(everybody, reads), of_others)))
 
