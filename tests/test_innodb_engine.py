@@ -26,6 +26,7 @@ from tiersim.simulator.database.database_state import (
     COMPUTE,
     DIRTY_PAGES,
     FREE_FRAMES,
+    LOCK,
     LOG,
     LOOKUP,
     LRU,
@@ -175,6 +176,16 @@ def test_groups_of_the_binary_log_form_while_one_is_synced() -> None:
     assert 400 <= groups < 1600  # one server: a group waits for the flush of the redo of the next
     assert int(d.binary_log[0]["done"]) == 1600
     assert requests == 5 * groups + 2 * int(d.log[0]["flushes"])
+
+
+@pytest.mark.parametrize(("binary_log", "commits_a_flush"), [(None, 4.0), (BinaryLog(), 1.0)])
+def test_a_row_waits_for_no_flush_of_the_redo_unless_there_is_a_binary_log(
+    binary_log: BinaryLog | None, commits_a_flush: float
+) -> None:
+    """8 sessions change one row: they commit in two groups by turns, or one behind the other."""
+    change = [Demand(COMPUTE), Demand(LOOKUP), Demand(LOCK, dirties=True, log_bytes=100), Demand(LOG, log_bytes=10)]
+    d, _, _ = run(change, 100, sessions=8, pages=1, binary_log=binary_log)
+    assert 800 / int(d.log[0]["flushes"]) == pytest.approx(commits_a_flush, rel=0.1)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ sizes and speeds.
 """
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import MagicMock
@@ -18,6 +19,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     CLIENT_NS,
     COMMIT_MESSAGES,
     COMMIT_NS,
+    COUNTED_RANGE,
     LEAST_COMMIT_NS,
     LOG_NS,
     LOG_RANGE,
@@ -28,9 +30,16 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     idle_factor,
 )
 from tiersim.scenarios.calibration.host_time import HostTime
-from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
+from tiersim.scenarios.calibration.processor import (
+    CalibrationRun,
+    Pace,
+    ProcessorCosts,
+    calibrate_processor,
+    recorded_ios,
+)
 from tiersim.scenarios.statements import calibration, client_gaps, flush_groups, recorded_host
 from tiersim.simulator.database.sessions.processors import Costs
+from tiersim.traces.differences import Differences, EntityChange
 
 
 @dataclass(frozen=True)
@@ -223,8 +232,10 @@ def test_clients_whose_commits_come_back_too_late_for_the_next_flush_take_less(
 
     model = _model(Loop())
     model.run = run
-    found = flush_groups.costs_by_groups(model, _costs(100_000, 0), Pace(None, None, groups=groups))
+    by_pace = replace(_costs(100_000, 0), cpu_range=ASSUMED_RANGE)
+    found = flush_groups.costs_by_groups(model, by_pace, Pace(None, None, groups=groups))
     assert found.costs.log_io_ns == pytest.approx(log_io_ns, rel=0.03)
+    assert found.cpu_range == (COUNTED_RANGE if is_bounded else ASSUMED_RANGE)
     assert found.client_ns == pytest.approx(client_ns, abs=3_000)
     assert [one.startswith("CPU of clients") for one in found.assumed] == [True] * is_bounded
     assert found.simulated == run(found).pace
@@ -438,6 +449,19 @@ def test_what_described_hardware_does_not_let_sessions_wait_is_long_waits(
     )
     assert asked[1] == pytest.approx((waits, 10 * waits), rel=0.03)
     assert [one.startswith("The described hardware is too fast") for one in found.assumed] == [True] * bool(waits)
+
+
+@pytest.mark.parametrize(("reads", "extends"), [(1600, 64), (100, 4)])
+def test_pages_count_alike_whether_the_server_counts_them_or_operations(reads: int, extends: int) -> None:
+    """PostgreSQL 18 counts an operation of 16 pages once, 17 each of them; both say how many bytes these were."""
+    bytes_of = {"read_bytes": 1600 * 8192, "extended_bytes": 64 * 8192}
+    own = {"reads": reads, "extends": extends, "writes": 30, "flushes": 6, **bytes_of}
+    counted = {"client backend/relation/normal": own, "checkpointer/relation/normal": {"writes": 200, "flushes": 10}}
+    changes = {
+        entity: EntityChange(grown={name: Decimal(count) for name, count in grown.items()})
+        for entity, grown in counted.items()
+    }
+    assert recorded_ios(Differences({"io": changes}), 8192) == (1700, 1910)
 
 
 def test_what_processors_counted_is_divided_as_it_is_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,13 @@ that as many transactions end in a second as were recorded. What it costs by its
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.histogram import FINE_EDGES_NS
-from tiersim.scenarios.calibration.cpu_and_waits import LONG_NS, MOST_LOG_NS
+from tiersim.scenarios.calibration.cpu_and_waits import COUNTED_RANGE, LONG_NS, MOST_LOG_NS
 from tiersim.simulator.categories import PROCESSOR, STATEMENT, TRANSACTION
 from tiersim.simulator.database.database_state import COUNTED_FROM, LOG_IO_NS, READ_NS, Database
 from tiersim.simulator.database.sessions.processors import Costs
@@ -43,6 +44,10 @@ _TAKES_PART = 0.1
 LIMITING = 0.9
 #: Who has read a page, or written the log, waits for a processor to go on, however little that costs.
 LEAST_NS = 1
+_LESS = (
+    "CPU of clients: {:,.0f} µs a statement, {}; the recording's pace gives {:,.0f} µs: sessions also waited for"
+    " something else"
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,15 @@ class ProcessorCosts:
     hot: float = 1.0  # share of its recorded CPU that a statement takes on a busy host
     least_ns: Mapping[str, float] = field(default_factory=dict)  # of CPU by query, where the fastest execution tells
     is_counted: bool = False  # the host's processors counted that CPU: no wait is in it
+
+    def with_clients(self, client_ns: int, why: str) -> Self:
+        """Return costs whose clients take less than the recording's pace gives them: *why* that is counted."""
+        return replace(
+            self,
+            client_ns=client_ns,
+            cpu_range=COUNTED_RANGE,
+            assumed=(*self.assumed, _LESS.format(client_ns / 1e3, why, self.client_ns / 1e3)),
+        )
 
 
 @dataclass(frozen=True)
@@ -145,13 +159,16 @@ def recorded_flushes(found: Differences) -> int:
     return int(of_log(found, "flushes"))
 
 
-def recorded_ios(found: Differences) -> tuple[float, float] | None:
+def recorded_ios(found: Differences, page_bytes: int) -> tuple[float, float] | None:
     """Return how many reads, writes and flushes the sessions did themselves, and all processes of the server; None
     where nobody counted them by process.
+
+    A page that is read, or added, counts: PostgreSQL 18 counts operations, of up to 16 of them.
     """
     of_sessions = everybody = 0.0
     for entity, change in found.of("io").items():
-        count = sum(float(change.number(name) or 0) for name in ("reads", "writes", "extends", "flushes"))
+        count = sum(float(change.number(name) or 0) / page_bytes for name in ("read_bytes", "extended_bytes"))
+        count += sum(float(change.number(name) or 0) for name in ("writes", "flushes"))
         everybody += count
         of_sessions += count if entity.startswith(_OF_SESSIONS) else 0.0
     return (of_sessions, everybody) if everybody else None

@@ -108,10 +108,7 @@ _NO_CLIENT = (
     "CPU of clients: {:,.0f} µs a statement assumed; the recording gives {:,.0f} µs, more than any client takes:"
     " sessions also waited for something else"
 )
-_COUNTED_CLIENT = (
-    "CPU of clients: {:,.0f} µs a statement, as the processors did no more; the recording's pace gives {:,.0f} µs:"
-    " sessions also waited for something else"
-)
+_COUNTED_CLIENT = "as the processors did no more"
 #: Processors that are busy for a larger share of the time limit the load. A choice between what MariaDB's loads kept
 #: them busy for: updates for 0.67 to 0.73 of it, with a binary log 0.59; lookups and longer transactions for 0.84 to 1
 #: (benchmarks/real_mysql; innodb-cells).
@@ -330,7 +327,8 @@ def _ios(load: StatementLoad, each_per_s: float) -> Ios:
     """
     reads = float(load.physical_reads.sum())
     logged = sum(of_log(load.counters.found, name) for name in ("writes", "flushes"))
-    of_sessions, everybody = recorded_ios(load.counters.found) or (reads + logged, reads + logged)
+    counted = recorded_ios(load.counters.found, int(load.manifest.host.get("page_bytes", 8192)))
+    of_sessions, everybody = counted or (reads + logged, reads + logged)
     of_others = min(written_by_others(load.counters.found), max(everybody - reads, 0.0))
     return Ios(*(each_per_s * count for count in (reads, max(of_sessions, reads), max(everybody, reads), of_others)))
 
@@ -351,8 +349,7 @@ def _within_counted(
     client_ns = round(found.client_ns - max(min(more_ns, found.client_ns), 0.0))
     if client_ns == found.client_ns:
         return found
-    said = _COUNTED_CLIENT.format(client_ns / 1e3, found.client_ns / 1e3)
-    bounded = replace(found, client_ns=client_ns, cpu_range=COUNTED_RANGE, assumed=(*found.assumed, said))
+    bounded = found.with_clients(client_ns, _COUNTED_CLIENT)
     if recorded.log_sync_ns is not None:  # it was met with clients that were in the way
         met = calibrate_processor(Pace(None, None, log_sync_ns=recorded.log_sync_ns), bounded, model.run)
         bounded = bounded if met.costs.log_io_ns > MOST_LOG_NS else met

@@ -14,10 +14,7 @@ from tiersim.scenarios.statements.recorded_host import RecordedHost
 #: The search for what clients take ends when it is known to so much. A choice: less than a sixth of the least that any
 #: client takes (``CLIENT_NS``).
 _CLIENT_NEAR_NS = 3_000
-_SAID = (
-    "CPU of clients: {:,.0f} µs a statement, so that as many commits share a flush of the log as were recorded; the"
-    " recording's pace gives {:,.0f} µs: sessions also waited for something else"
-)
+_WHY = "so that as many commits share a flush of the log as were recorded"
 
 
 def costs_by_groups(model: RecordedHost, found: ProcessorCosts, recorded: Pace) -> ProcessorCosts:
@@ -43,9 +40,7 @@ def costs_by_groups(model: RecordedHost, found: ProcessorCosts, recorded: Pace) 
             most_ns = middle_ns
         else:
             least_ns = middle_ns
-    client_ns = round(least_ns)
-    said = _SAID.format(client_ns / 1e3, grouped.client_ns / 1e3)
-    less = replace(grouped, client_ns=client_ns, assumed=(*grouped.assumed, said))
+    less = grouped.with_clients(round(least_ns), _WHY)
     return replace(less, simulated=model.run(less).pace)
 
 

@@ -392,6 +392,12 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "simulator/database/sessions/sessions.py",
+            "if d.page_cleaner.size > 0 and d.binary_log.size == 0:",
+            "if d.page_cleaner.size > 0 and d.binary_log.size > 0:",
+            "InnoDB keeps rows until its redo is flushed.",
+        ),
+        (
+            "simulator/database/sessions/sessions.py",
             'lock["last_waiter"] = session + 1',
             'lock["last_waiter"] = lock["first_waiter"]',
             "Of those that wait all but two are lost.",
