@@ -198,12 +198,14 @@ class Hidden:
         return TriedBox(None if (used < 1).all() else "late", dict(zip(items, used.tolist(), strict=True)))
 
     def search(self) -> list[Box]:
-        found, homeless = Search(
+        search = Search(
             replace(self.packing),
             range(len(self.packing.cost)),
             BoxLimits(self.alone, self.busy),
             lambda boxes: [self.tried(box) for box in boxes],
-        ).find()
+        )
+        found, homeless = search.find()
+        self.hoped = search.hoped(found)
         assert not homeless
         check(self.packing, found)
         assert all(self.tried(box).why is None for box in found)
@@ -229,6 +231,17 @@ def test_what_trials_confirm_costs_no_more_than_the_cheapest_that_they_would_con
     told = Told(packing.cost, packing.need, packing.apart, fixed=1)
     told.hidden = hidden
     assert packing.total(found) == pytest.approx(least_cost(told))
+
+
+@pytest.mark.parametrize("seed", seeds(6))
+def test_what_is_bought_costs_no_less_than_what_trials_let_hope_for(seed: int) -> None:
+    packing = replace(drawn(seed, 12, 4, 3), fixed=1)
+    assert not packing.homeless()
+    hidden = Hidden(packing, seed)
+    found = hidden.search()
+    assert all(hidden.hoped.holds(box.kind, box.items) for box in found)
+    assert (hidden.hoped.most < 1).any()
+    assert lower_bound(hidden.hoped) <= packing.total(found) + 1e-9
 
 
 @pytest.mark.long

@@ -33,7 +33,7 @@ def lower_bound(packing: Packing) -> float:
     """Return a bound, 0 at the least, where boxes may be as busy as the items in them allow."""
     need = packing.need.copy()
     need[:, :, packing.fixed :] /= packing.most[:, :, None]
-    there = np.isfinite(need).all(axis=2)
+    there: NDArray[np.bool_] = np.isfinite(need.sum(axis=2))
     need[~there] = 0.0
     counted = _sizes(packing.fixed, need, there)
     least = [math.ceil(_divided(row, need, there)[0] - _NOTHING) for row in counted]
