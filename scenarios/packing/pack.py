@@ -371,11 +371,17 @@ def pack_tenants(
     packing = Packing(np.array([_cost(kind) for kind in kinds]), need, _apart(trial), fixed=_FIXED)
     homeless = packing.homeless()
     boxes: list[Box] = []
+    bounds: dict[str, float | None] = dict.fromkeys(("at_least", "at_least_as_learned"))
     if asked.one_array:
         boxes = _shared(trial, packing, whys)
     elif not homeless:
-        boxes, homeless = Search(without_lesser(packing), trial.first, _limits(alone, need), trial.together).find()
-    return _document(trial, packing, boxes, homeless, whys, left_out)
+        lesser = without_lesser(packing)
+        search = Search(lesser, trial.first, _limits(alone, need), trial.together)
+        boxes, homeless = search.find()
+        if boxes:
+            full = replace(lesser, most=np.ones(1))
+            bounds = {"at_least": lower_bound(full), "at_least_as_learned": lower_bound(search.hoped(boxes))}
+    return _document(trial, packing, boxes, homeless, whys, left_out) | bounds
 
 
 def _limits(alone: Mapping[tuple[int, int], _Alone], need: NDArray[np.float64]) -> BoxLimits:
@@ -486,7 +492,6 @@ def _document(
         "currency": None if first is None else first.currency,
         "years": None if first is None else first.years,
         "cost": packing.total(boxes) if boxes else None,
-        "at_least": lower_bound(without_lesser(packing)) if boxes and not trial.asked.one_array else None,
         "simulated": trial.simulated,
         "loads": {one.name: one.model.replay["load"] for one in trial.tenants if "load" in one.model.replay},
         "arrays": [

@@ -7,7 +7,9 @@ other boxes. When all hold, the search goes on from there to something cheaper, 
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from tiersim.scenarios.packing.boxes import Box, Packing, filled_boxes, pack
 from tiersim.scenarios.packing.filling import SLACK
@@ -65,6 +67,14 @@ class Search:
             if dearer == len(_CAUTION):
                 break
         return best, []
+
+    def hoped(self, boxes: Iterable[Box]) -> Packing:
+        """Return the packing where boxes may be as busy as trials let hope at most, and as *boxes* that held are."""
+        most = self._limits.most(0.0)
+        for box in boxes:
+            own = (self._first[box.kind], list(box.items))
+            most[own] = np.maximum(most[own], self._packing.busiest(box.kind, box.items))
+        return replace(self._packing, most=most[self._first])
 
     def _cheaper(self, boxes: Sequence[Box], than: float) -> list[Box]:
         """Return boxes that hold all items, from a proposal; nothing if they are not cheaper, or an item turns out to

@@ -84,6 +84,14 @@ ENGINE = (
         ("tests/test_packing.py::test_few_items_go_into_the_cheapest_boxes_of_all",),
     ),
     Fault(
+        "packing-bound-pays-a-box-that-nobody-needs",
+        "scenarios/packing/bound.py",
+        "[0] - _NOTHING)",
+        "[0] + 1)",
+        "What arrays cost at least is more than what they cost.",
+        ("tests/test_packing.py::test_the_bound_counts_whole_boxes",),
+    ),
+    Fault(
         "packing-learns-nothing-of-a-run-that-failed",
         "scenarios/packing/limits.py",
         "                self._failed[kind, item] = min(self._failed[kind, item], busy)\n",
