@@ -7,12 +7,21 @@ from tests.runs import run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NONE, WAIT, Plant
-from tiersim.devices.tiering.cached_blocks_kernels import CLEAN, take_place
+from tiersim.devices.tiering.cached_blocks_kernels import (
+    CLEAN,
+    CLEANING,
+    DIRTY,
+    REDIRTIED,
+    find,
+    set_state,
+    state_of,
+    take_place,
+)
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.categories import STATEMENT
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database, with_slots
-from tiersim.simulator.database.database_state import LOOKUP, LRU, Database
+from tiersim.simulator.database.database_state import AWAIT, LOOKUP, LRU, PREFETCH, Database
 from tiersim.simulator.database.page_cache import (
     PAGES_AT_ONCE,
     accept_page_cache,
@@ -112,6 +121,60 @@ def test_writers_wait_while_a_fifth_is_dirty() -> None:
     assert int(database.done_ns[-1]) == pytest.approx(written * MS, rel=0.1)
     assert int(plant.flash_caches[0]["dirty"]) + int(database.page_cache[0]["cleaning"]) <= 20
     assert int(metrics.latency_max_ns[STATEMENT]) > MS // 2
+
+
+def test_a_sync_waits_for_pages_that_are_being_written_back() -> None:
+    """Of five pages the first is clean, the second is being written back, the third is dirty, the fourth was changed
+    while it is written back, the fifth is dirty.
+    """
+    builder, database, disk = database_of(100, 20, 1)
+    plant, database = builder.build(16), with_slots(database, 16)
+    size = 8192
+    cache = int(database.page_cache[0]["station"])
+    for page, state in enumerate((CLEAN, CLEANING, DIRTY, REDIRTIED, DIRTY)):
+        take_place(plant, 0, page, state, 0)
+
+    def ask(slot: int, op: int, first: int, pages: int, parent: int) -> int:
+        request = plant.requests[slot]
+        request["op"], request["parent"], request["row"] = op, parent, NONE
+        request["offset_bytes"], request["length_bytes"] = first * size, pages * size
+        return accept_page_cache(plant, database, slot, 1)
+
+    def asked(made: int) -> list[tuple[int, int, int, int]]:
+        children = plant.children[:made]
+        return [(int(c["station"]), int(c["op"]), int(c["offset_bytes"]), int(c["length_bytes"])) for c in children]
+
+    def end_write_back(page: int) -> None:
+        ask(10, WRITE, page, 1, NONE)
+        resume_page_cache(plant, database, 10, 2)
+
+    def become(page: int, state: int) -> None:
+        set_state(plant, 0, find(plant, 0, page), state)
+
+    database.page_cache[0]["cleaning"], database.page_cache[0]["write_backs"] = 2, 3
+    assert ask(0, FLUSH, 0, 5, 1) == 2
+    written, waited = asked(finish_page_cache(plant, database, 0))
+    assert written == (cache, AWAIT, 2 * size, size)
+    assert waited == (cache, PREFETCH, 3 * size, size)
+    assert ask(2, PREFETCH, 3, 1, 0) == WAIT
+    assert choose_page_cache(plant, database, 1)[0] == NONE
+    end_write_back(3)  # what has changed is dirty now
+    assert state_of(plant, 0, find(plant, 0, 3)) == DIRTY
+    assert choose_page_cache(plant, database, 2)[0] == 2
+    assert finish_page_cache(plant, database, 2) == 0
+    become(2, CLEAN)
+    assert asked(resume_page_cache(plant, database, 0, 3)) == [(cache, AWAIT, 3 * size, 2 * size)]
+    become(3, CLEAN)
+    become(4, CLEAN)
+    assert asked(resume_page_cache(plant, database, 0, 4)) == [(cache, PREFETCH, size, 4 * size)]
+    assert ask(3, PREFETCH, 1, 4, 0) == WAIT
+    become(2, CLEANING)  # begun since then, further on
+    end_write_back(1)
+    assert choose_page_cache(plant, database, 5)[0] == NONE
+    end_write_back(2)
+    assert choose_page_cache(plant, database, 6)[0] == 3
+    assert asked(resume_page_cache(plant, database, 0, 7)) == [(disk, FLUSH, 0, 0)]
+    assert resume_page_cache(plant, database, 0, 8) == 0
 
 
 @pytest.mark.long

@@ -300,6 +300,14 @@ ENGINE = (
         ("tests/test_innodb_engine.py::test_the_doublewrite_file_commits_the_journal_where_it_lies_by_fsync",),
     ),
     Fault(
+        "sync-changed-meanwhile",
+        "simulator/database/page_cache.py",
+        'if request["op"] == FLUSH and place != NOWHERE and',
+        "if False and",
+        "A sync passes by a page that was changed while it was written back.",
+        ("tests/test_page_cache.py::test_a_sync_waits_for_pages_that_are_being_written_back",),
+    ),
+    Fault(
         "processes-by-lot",
         "simulator/database/sessions/processors.py",
         "return int(min((drawn & 0xFFFF) * waiting, (drawn >> 16) * waiting) >> 16)",
