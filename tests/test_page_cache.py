@@ -19,14 +19,19 @@ from tiersim.devices.tiering.cached_blocks_kernels import (
 )
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.categories import STATEMENT
+from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database, with_slots
 from tiersim.simulator.database.database_state import AWAIT, LOOKUP, LRU, PREFETCH, Database
 from tiersim.simulator.database.page_cache import (
+    BY_WRITER,
     PAGES_AT_ONCE,
     accept_page_cache,
     choose_page_cache,
     finish_page_cache,
+    hand_on,
+    has_any,
+    note_write_back,
     resume_page_cache,
 )
 from tiersim.simulator.metrics import Metrics
@@ -196,6 +201,25 @@ def test_neighbours_that_are_missing_are_read_together() -> None:
     assert int(plant.children[0]["offset_bytes"]) // 8192 == 10 + 2 * PAGES_AT_ONCE
     made = resume_page_cache(plant, database, 0, 2)
     assert made + int(database.page_cache[0]["hit_pages"]) == 1 * made + len(present)
+
+
+def test_what_the_background_writer_has_written_is_handed_on_in_order() -> None:
+    """The hand of the sweep comes to pages of all files, and to one twice; the table was made before its index, which
+    has pages 0 to 10.
+    """
+    builder = PlantBuilder(2)
+    disk = add_server(builder, "disk", 1, MS)
+    host = DatabaseHost(1, 9, background_writer=BackgroundWriter(), os_cache_pages=50)
+    relation = Relation(100, (1, 10, 100), 0.0, station=disk)
+    database = add_database(builder, host, [relation], [[Demand(LOOKUP)]], statements_of(1, 1))
+    plant = builder.build(16)
+    for page in (40, 5, 12, 41, 3, 11, 3, 4):
+        note_write_back(database, BY_WRITER, page)
+    handed = plant.children[: hand_on(plant, database, BY_WRITER, 0)]
+    size = 8192
+    pages = [(int(one["offset_bytes"]) // size, int(one["length_bytes"]) // size) for one in handed]
+    assert pages == [(11, 2), (40, 2), (3, 3)]
+    assert not has_any(database, BY_WRITER)
 
 
 def test_a_write_that_is_larger_than_the_cache_goes_on_piece_by_piece() -> None:

@@ -24,7 +24,8 @@ the log to write.
 Write-backs and the flusher are background requests of the station to itself, told by their operation. What a sync waits
 for are children of it: AWAIT, pages that it has written back; PREFETCH, pages that others write back.
 
-PostgreSQL's ScheduleBufferTagForWriteback and IssuePendingWritebacks (storage/buffer/bufmgr.c): neighbours go together.
+PostgreSQL's ScheduleBufferTagForWriteback and IssuePendingWritebacks (storage/buffer/bufmgr.c): in the order of files
+and of pages, neighbours together.
 The checkpointer has such a list, and the background writer. With direct IO there is nothing to write back.
 """
 
@@ -47,7 +48,7 @@ from tiersim.devices.tiering.cached_blocks_kernels import (
 )
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.simulator.database.buffer_pool.pages import file_of, volume_of
+from tiersim.simulator.database.buffer_pool.pages import file_of, level_of, volume_of
 from tiersim.simulator.database.database_state import AWAIT, FILL, PREFETCH, Database, record
 
 #: Dirty pages in percent of the cache: from where on they are written back, and where writers wait
@@ -431,20 +432,46 @@ def has_any(d: Database, who: int) -> bool:
 
 @kernel
 def hand_on(p: Plant, d: Database, who: int, made: int) -> int:
-    """Let the page cache write back the pages, neighbours together."""
+    """Let the page cache write back the pages in their order, neighbours together."""
+    _sort(d, who)
     pending = d.write_backs
     size = d.page_bytes[0]
     first, end = _FIRST, _FIRST + pending[who, _COUNT]
     for place in range(_FIRST + 1, end + 1):
-        if place == end or not _is_neighbour(d, pending[who, place - 1], pending[who, place]):
-            made = add_child(
-                p, made, d.page_cache[0]["station"], FILL, pending[who, first] * size, (place - first) * size
-            )
+        if place == end or not _goes_on(d, pending[who, place - 1], pending[who, place]):
+            pages = pending[who, place - 1] - pending[who, first] + 1
+            made = add_child(p, made, d.page_cache[0]["station"], FILL, pending[who, first] * size, pages * size)
             first = place
     pending[who, _COUNT] = 0
     return made
 
 
 @kernel
-def _is_neighbour(d: Database, page: int, other: int) -> bool:
-    return bool(other == page + 1 and file_of(d, other) == file_of(d, page))
+def _sort(d: Database, who: int) -> None:
+    """Put the pages in the order of their files, as those of a checkpoint are."""
+    pending = d.write_backs
+    for place in range(_FIRST + 1, _FIRST + pending[who, _COUNT]):
+        page = pending[who, place]
+        to = place
+        while to > _FIRST and _goes_before(d, page, pending[who, to - 1]):
+            pending[who, to] = pending[who, to - 1]
+            to -= 1
+        pending[who, to] = page
+
+
+@kernel
+def _goes_before(d: Database, page: int, other: int) -> bool:
+    """Tell whether a page lies before another one: in a file that was made earlier, or in the same level."""
+    level, its = level_of(d, page), level_of(d, other)
+    if level == its:
+        return bool(page < other)
+    for place in range(len(d.file_order)):
+        if d.file_order[place] == level or d.file_order[place] == its:
+            return bool(d.file_order[place] == level)
+    return False
+
+
+@kernel
+def _goes_on(d: Database, page: int, other: int) -> bool:
+    """Tell whether one page goes together with the next: its neighbour, or itself, as it was written twice."""
+    return bool(page <= other <= page + 1 and file_of(d, other) == file_of(d, page))

@@ -308,6 +308,14 @@ ENGINE = (
         ("tests/test_page_cache.py::test_a_sync_waits_for_pages_that_are_being_written_back",),
     ),
     Fault(
+        "write-backs-unsorted",
+        "simulator/database/page_cache.py",
+        "    _sort(d, who)\n",
+        "",
+        "Pages are handed on in the order in which they were written.",
+        ("tests/test_page_cache.py::test_what_the_background_writer_has_written_is_handed_on_in_order",),
+    ),
+    Fault(
         "processes-by-lot",
         "simulator/database/sessions/processors.py",
         "return int(min((drawn & 0xFFFF) * waiting, (drawn >> 16) * waiting) >> 16)",
