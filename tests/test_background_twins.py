@@ -119,6 +119,7 @@ def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, se
     images=st.booleans(),
     hints=st.booleans(),
     think_ns=pick(1_000_000, 40_000_000),
+    flush_after=pick(None, 0, 3),
 )
 @example(  # pages whose log is not durable yet
     seed=0,
@@ -132,6 +133,21 @@ def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, se
     images=True,
     hints=True,
     think_ns=1_000_000,
+    flush_after=None,
+)
+@example(  # files are synced while their pages are being written back
+    seed=0,
+    sessions=3,
+    pages=40,
+    timeout_ms=300,
+    target=0.0,
+    segments=5,
+    since=0,
+    nap_ms=30,
+    images=True,
+    hints=False,
+    think_ns=40_000_000,
+    flush_after=3,
 )
 @example(  # a hint in a page that a checkpoint is about to write
     seed=0,
@@ -145,6 +161,7 @@ def logged(host: dict[str, Any], demands: Sequence[Demand], load: Statements, se
     images=True,
     hints=True,
     think_ns=20_000_000,
+    flush_after=None,
 )
 def test_checkpointer(
     seed: int,
@@ -158,12 +175,18 @@ def test_checkpointer(
     images: bool,
     hints: bool,
     think_ns: int,
+    flush_after: int | None,
 ) -> None:
-    """The index has one page, which the first update of a page of the heap changes, and who meets that row again."""
+    """The index has one page, which the first update of a page of the heap changes, and who meets that row again. None:
+    there is no page cache.
+    """
     load = statements(sessions, 40, seed, 50_000, think_ns)
     log = Log(segment_bytes=1 << 16, full_page_writes=images, hint_images=hints)
-    checkpoints = Checkpoints(timeout_ms * _MS, target, segments, since_ns=since * _MS, nap_ns=nap_ms * _MS)
-    host = {"cores": sessions, "frames": 64, "log": log, "checkpoints": checkpoints}
+    checkpoints = Checkpoints(
+        timeout_ms * _MS, target, segments, flush_after or 0, since_ns=since * _MS, nap_ns=nap_ms * _MS
+    )
+    cached = 0 if flush_after is None else 4000  # a tenth is more than all pages
+    host = {"cores": sessions, "frames": 64, "log": log, "checkpoints": checkpoints, "os_cache_pages": cached}
     record = 900
     update = Demand(LOCK, dirties=True, log_bytes=record, needs_room=True)
     demands = [Demand(COMPUTE), Demand(LOOKUP), update, Demand(LOG, log_bytes=50)]
@@ -171,7 +194,8 @@ def test_checkpointer(
     clock = Clock()
     processors, locks = Processors(clock, sessions, [1000] * sessions), Locks(clock)
     wal, dirty = Wal(clock, log, LOG_NS, processors), set[int]()
-    checkpointer = Checkpointer(clock, checkpoints, wal, dirty, lambda page: min(page, 1), READ_NS)
+    cache = WriteBack(clock, cached, READ_NS, PAGE) if cached else None
+    checkpointer = Checkpointer(clock, checkpoints, wal, dirty, lambda page: min(page, 1), READ_NS, cache)
     checkpointer.start()
     moved = dict[int, int]()  # by page of the heap that was updated: the row that moved away, until it is met
 
@@ -197,7 +221,8 @@ def test_checkpointer(
     done = run_sessions(clock, load, body)
     assert database.done_ns.tolist() == done
     end = max(done)
-    assert written_pages(seen, end) == [one for one in checkpointer.writes if one[0] < end]
+    writes = [(when, page, 1) for when, page in checkpointer.writes] if cache is None else cache.writes
+    assert written_runs(seen, end) == [one for one in writes if one[0] < end]
     assert written_checkpoints(database, end) == [
         (c.start_ns, c.written_ns, c.end_ns, c.pages, c.written_pages, int(c.by_log))
         for c in checkpointer.done
@@ -207,7 +232,12 @@ def test_checkpointer(
 
 def written_pages(seen: Seen, end: int) -> list[tuple[int, int]]:
     """When each page was written, up to the end."""
-    return [(when, offset // PAGE) for when, op, offset, _ in seen if op == WRITE and when < end]
+    return [(when, page) for when, page, _ in written_runs(seen, end)]
+
+
+def written_runs(seen: Seen, end: int) -> list[tuple[int, int, int]]:
+    """When pages were written, the first and how many together, up to the end."""
+    return [(when, offset // PAGE, size // PAGE) for when, op, offset, size in seen if op == WRITE and when < end]
 
 
 def written_checkpoints(database: Database, end: int) -> list[tuple[int, ...]]:
@@ -406,8 +436,7 @@ def test_lazy_writer(
 
     done = run_sessions(clock, load, body)
     end = max(done)
-    written = [(when, offset // PAGE, size // PAGE) for when, op, offset, size in seen if op == WRITE and when < end]
-    assert written == [one for one in pool.writes if one[0] < end]
+    assert written_runs(seen, end) == [one for one in pool.writes if one[0] < end]
     assert database.done_ns.tolist() == done
 
 
@@ -450,5 +479,4 @@ def test_write_back(seed: int, frames: int, cached: int, think_ns: int, exponent
     done = run_sessions(clock, load, body)
     assert database.done_ns.tolist() == done
     end = max(done)
-    written = [(when, offset // PAGE, size // PAGE) for when, op, offset, size in seen if op == WRITE and when < end]
-    assert written == [one for one in cache.writes if one[0] < end]
+    assert written_runs(seen, end) == [one for one in cache.writes if one[0] < end]

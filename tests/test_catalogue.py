@@ -130,6 +130,12 @@ def test_a_drive_agrees_with_what_is_published_of_it(name: str) -> None:
         assert modelled[figure](*length) == pytest.approx(value, rel=0.15), figure
 
 
+def test_dies_of_a_known_size_hold_what_a_drive_has() -> None:
+    drive = load_device("intel-750-400")
+    assert isinstance(drive, Flash)
+    assert drive.dies * (16 << 30) == pytest.approx(drive.capacity * (1 + drive.over_provisioning), rel=0.001)
+
+
 def _mixed_per_s(drive: Flash, writes: float) -> float:
     """IOs of a unit each that the buses carry for long, of which a share *writes*: a copy passes its bus twice."""
     passes = 1 - writes + writes * (1 + 2 * (drive.write_amplification - 1))

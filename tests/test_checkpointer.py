@@ -133,7 +133,9 @@ def test_others_writes_count_as_done() -> None:
 
 
 def test_through_the_page_cache_pages_are_handed_on_and_synced() -> None:
-    """With flush-after the volume gets the pages as they are written; without it, all at the sync."""
+    """With flush-after the volume gets the pages as they are written, and the sync waits for the last of them and a
+    flush; without it, for all.
+    """
     took = {}
     for pages in (32, 0):
         database, _, _ = run(
@@ -143,7 +145,7 @@ def test_through_the_page_cache_pages_are_handed_on_and_synced() -> None:
         took[pages] = int(row["end_ns"] - row["written_ns"])
         assert row["end_ns"] > 0
         assert database.page_cache[0]["written_back_pages"] >= row["written_pages"] > 300
-    assert took[32] < took[0] / 3
+    assert 2 * 200_000 <= took[32] < took[0] / 2
 
 
 def test_each_file_that_was_written_to_is_synced_once() -> None:

@@ -7,17 +7,31 @@ from tests.runs import run_database, statements_of
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import NONE, WAIT, Plant
-from tiersim.devices.tiering.cached_blocks_kernels import CLEAN, take_place
+from tiersim.devices.tiering.cached_blocks_kernels import (
+    CLEAN,
+    CLEANING,
+    DIRTY,
+    REDIRTIED,
+    find,
+    set_state,
+    state_of,
+    take_place,
+)
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.categories import STATEMENT
+from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database, with_slots
-from tiersim.simulator.database.database_state import LOOKUP, LRU, Database
+from tiersim.simulator.database.database_state import AWAIT, LOOKUP, LRU, PREFETCH, Database
 from tiersim.simulator.database.page_cache import (
+    BY_WRITER,
     PAGES_AT_ONCE,
     accept_page_cache,
     choose_page_cache,
     finish_page_cache,
+    hand_on,
+    has_any,
+    note_write_back,
     resume_page_cache,
 )
 from tiersim.simulator.metrics import Metrics
@@ -114,6 +128,81 @@ def test_writers_wait_while_a_fifth_is_dirty() -> None:
     assert int(metrics.latency_max_ns[STATEMENT]) > MS // 2
 
 
+def test_a_sync_waits_for_pages_that_are_being_written_back() -> None:
+    """Of five pages the first is clean, the second is being written back, the third is dirty, the fourth was changed
+    while it is written back, the fifth is dirty.
+    """
+    builder, database, disk = database_of(100, 20, 1)
+    plant, database = builder.build(16), with_slots(database, 16)
+    size = 8192
+    cache = int(database.page_cache[0]["station"])
+    for page, state in enumerate((CLEAN, CLEANING, DIRTY, REDIRTIED, DIRTY)):
+        take_place(plant, 0, page, state, 0)
+
+    def ask(slot: int, op: int, first: int, pages: int, parent: int) -> int:
+        request = plant.requests[slot]
+        request["op"], request["parent"], request["row"] = op, parent, NONE
+        request["offset_bytes"], request["length_bytes"] = first * size, pages * size
+        return accept_page_cache(plant, database, slot, 1)
+
+    def asked(made: int) -> list[tuple[int, int, int, int]]:
+        children = plant.children[:made]
+        return [(int(c["station"]), int(c["op"]), int(c["offset_bytes"]), int(c["length_bytes"])) for c in children]
+
+    def end_write_back(page: int) -> None:
+        ask(10, WRITE, page, 1, NONE)
+        resume_page_cache(plant, database, 10, 2)
+
+    def become(page: int, state: int) -> None:
+        set_state(plant, 0, find(plant, 0, page), state)
+
+    database.page_cache[0]["cleaning"], database.page_cache[0]["write_backs"] = 2, 3
+    assert ask(0, FLUSH, 0, 5, 1) == 2
+    written, waited = asked(finish_page_cache(plant, database, 0))
+    assert written == (cache, AWAIT, 2 * size, size)
+    assert waited == (cache, PREFETCH, 3 * size, size)
+    assert ask(2, PREFETCH, 3, 1, 0) == WAIT
+    assert choose_page_cache(plant, database, 1)[0] == NONE
+    end_write_back(3)  # what has changed is dirty now
+    assert state_of(plant, 0, find(plant, 0, 3)) == DIRTY
+    assert choose_page_cache(plant, database, 2)[0] == 2
+    assert finish_page_cache(plant, database, 2) == 0
+    become(2, CLEAN)
+    assert asked(resume_page_cache(plant, database, 0, 3)) == [(cache, AWAIT, 3 * size, 2 * size)]
+    become(3, CLEAN)
+    become(4, CLEAN)
+    assert asked(resume_page_cache(plant, database, 0, 4)) == [(cache, PREFETCH, size, 4 * size)]
+    assert ask(3, PREFETCH, 1, 4, 0) == WAIT
+    become(2, CLEANING)  # begun since then, further on
+    end_write_back(1)
+    assert choose_page_cache(plant, database, 5)[0] == NONE
+    end_write_back(2)
+    assert choose_page_cache(plant, database, 6)[0] == 3
+    assert asked(resume_page_cache(plant, database, 0, 7)) == [(disk, FLUSH, 0, 0)]
+    assert resume_page_cache(plant, database, 0, 8) == 0
+
+
+def test_a_sync_has_as_many_pages_written_at_once_as_the_queue_takes() -> None:
+    """150 pages that are no neighbours: 128, the others, the flush."""
+    builder, database, disk = database_of(1000, 2000, 1)
+    plant, database = builder.build(16), with_slots(database, 16)
+    for page in range(0, 300, 2):
+        take_place(plant, 0, page, DIRTY, 0)
+    request = plant.requests[0]
+    request["op"], request["parent"], request["row"] = FLUSH, 1, NONE
+    request["offset_bytes"], request["length_bytes"] = 0, 1000 * 8192
+    assert accept_page_cache(plant, database, 0, 1) == 2
+    made = [finish_page_cache(plant, database, 0)]
+    for _ in range(2):
+        for page in range(0, 300, 2):
+            place = find(plant, 0, page)
+            if state_of(plant, 0, place) == CLEANING:
+                set_state(plant, 0, place, CLEAN)
+        made.append(resume_page_cache(plant, database, 0, 2))
+    assert made == [128, 22, 1]
+    assert (int(plant.children[0]["station"]), int(plant.children[0]["op"])) == (disk, FLUSH)
+
+
 @pytest.mark.long
 def test_neighbours_that_are_missing_are_read_together() -> None:
     builder, database, disk = database_of(1000, 500, 1)
@@ -133,6 +222,25 @@ def test_neighbours_that_are_missing_are_read_together() -> None:
     assert int(plant.children[0]["offset_bytes"]) // 8192 == 10 + 2 * PAGES_AT_ONCE
     made = resume_page_cache(plant, database, 0, 2)
     assert made + int(database.page_cache[0]["hit_pages"]) == 1 * made + len(present)
+
+
+def test_what_the_background_writer_has_written_is_handed_on_in_order() -> None:
+    """The hand of the sweep comes to pages of all files, and to one twice; the table was made before its index, which
+    has pages 0 to 10.
+    """
+    builder = PlantBuilder(2)
+    disk = add_server(builder, "disk", 1, MS)
+    host = DatabaseHost(1, 9, background_writer=BackgroundWriter(), os_cache_pages=50)
+    relation = Relation(100, (1, 10, 100), 0.0, station=disk)
+    database = add_database(builder, host, [relation], [[Demand(LOOKUP)]], statements_of(1, 1))
+    plant = builder.build(16)
+    for page in (40, 5, 12, 41, 3, 11, 3, 4):
+        note_write_back(database, BY_WRITER, page)
+    handed = plant.children[: hand_on(plant, database, BY_WRITER, 0)]
+    size = 8192
+    pages = [(int(one["offset_bytes"]) // size, int(one["length_bytes"]) // size) for one in handed]
+    assert pages == [(11, 2), (40, 2), (3, 3)]
+    assert not has_any(database, BY_WRITER)
 
 
 def test_a_write_that_is_larger_than_the_cache_goes_on_piece_by_piece() -> None:

@@ -730,7 +730,7 @@ def _page_cache(builder: PlantBuilder, host: DatabaseHost) -> dict[str, NDArray[
     children = PAGES_AT_ONCE + MOST_WRITE_BACKS + 1
     station = builder.station(PAGE_CACHE, 0, "page cache", {}, children, role="page cache")
     return {
-        "page_cache": _row(PAGE_CACHE_ROW, page_cache_fields(station, cache, builder.queue(), pages)),
+        "page_cache": _row(PAGE_CACHE_ROW, page_cache_fields(station, cache, builder.queue(), builder.queue(), pages)),
         "dirty_since_ns": np.zeros(FIRST_PLACE + pages, np.int64),
     }
 

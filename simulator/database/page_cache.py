@@ -12,18 +12,20 @@ the active one, and brings a page back there at once that left too early (mm/wor
 missed the pool above, seldom comes twice within a short time, and nothing measured says how far two lists differ from
 one for it.
 
-A FLUSH syncs a range: dirty pages of it are written back and waited for, then the volume is flushed; what is being
-written back already is not waited for. A FILL begins to write back a range and waits only while too many write-backs
-are under way (sync_file_range, SYNC_FILE_RANGE_WRITE).
+A FLUSH syncs a range: dirty pages of it are written back, as many at once as the queue takes, and waited for, one that
+changed while it was being written back once that is done; so are those that others write back (mm/filemap.c,
+file_write_and_wait_range); then the volume is flushed. A FILL begins to write back a range and waits only while too
+many write-backs are under way (sync_file_range, SYNC_FILE_RANGE_WRITE).
 
 Pages are those of the pool: requests that are not whole pages do not come here. The log lies beside, and what it writes
 takes places here (:mod:`tiersim.simulator.database.wal.log`); each write is followed by a flush, which has nothing but
 the log to write.
 
-Write-backs and the flusher are background requests of the station to itself, told by their operation; what a sync waits
-for are children of it that are AWAIT.
+Write-backs and the flusher are background requests of the station to itself, told by their operation. What a sync waits
+for are children of it: AWAIT, pages that it has written back; PREFETCH, pages that others write back.
 
-PostgreSQL's ScheduleBufferTagForWriteback and IssuePendingWritebacks (storage/buffer/bufmgr.c): neighbours go together.
+PostgreSQL's ScheduleBufferTagForWriteback and IssuePendingWritebacks (storage/buffer/bufmgr.c): in the order of files
+and of pages, neighbours together.
 The checkpointer has such a list, and the background writer. With direct IO there is nothing to write back.
 """
 
@@ -46,8 +48,8 @@ from tiersim.devices.tiering.cached_blocks_kernels import (
 )
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
-from tiersim.simulator.database.buffer_pool.pages import file_of, volume_of
-from tiersim.simulator.database.database_state import AWAIT, FILL, Database, record
+from tiersim.simulator.database.buffer_pool.pages import file_of, level_of, volume_of
+from tiersim.simulator.database.database_state import AWAIT, FILL, PREFETCH, Database, record
 
 #: Dirty pages in percent of the cache: from where on they are written back, and where writers wait
 #: (vm.dirty_background_ratio, vm.dirty_ratio).
@@ -60,17 +62,17 @@ MOST_WRITE_BACKS, _WRITE_BACK_BYTES = 128, 1280 << 10
 #: A read of more pages goes on when the first so many are there: children are written to a table of fixed size.
 PAGES_AT_ONCE = 64
 
-_WRITE_BACK, _FLUSHER = WRITE, FLUSH
-#: What a sync does (``phase`` of its hold): it has dirty pages written back; it flushes the volume.
-_BEGINS, _FLUSHES = range(2)
-#: So many pieces of a sync are under way at once.
-_PIECES = 32
+_WRITE_BACK, _FLUSHER, _OTHERS = WRITE, FLUSH, PREFETCH
+#: What a sync does (``phase`` of its hold): it has dirty pages written back; waits for those that others write back;
+#: flushes the volume.
+_BEGINS, _WAITS, _FLUSHES = range(3)
 
 #: The operating system's page cache
 PAGE_CACHE_ROW = record(
     "station",
     "cache",  # row of flash_caches, whose lists it has
     "waiting",  # queue of writes
+    "syncing",  # queue of waits for pages that others write back
     "background_pages",  # more dirty ones are written back
     "most_pages",  # dirty or being written back, when writers wait
     "flusher",  # it has come or will
@@ -80,13 +82,13 @@ PAGE_CACHE_ROW = record(
     "written_back_pages",
     "read_pages",
     "hit_pages",
-    indices=("station", "cache", "waiting"),
+    indices=("station", "cache", "waiting", "syncing"),
 )
 
 
 @kernel
 def accept_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
-    """Take a request; a write waits if too many pages are dirty, the flusher for its time."""
+    """Take a request; a write waits if too many pages are dirty, a sync for its pages, the flusher for its time."""
     waiting = d.page_cache[0]["waiting"]
     op = p.requests[slot]["op"]
     if is_background(p, slot):
@@ -96,18 +98,42 @@ def accept_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     if op in (WRITE, FILL) and (p.queues[waiting]["head"] != NONE or not _may_begin(p, d, slot, now)):
         requests.append(p, waiting, slot)
         return WAIT
+    if op == _OTHERS and not _is_written(p, d, slot):
+        requests.append(p, d.page_cache[0]["syncing"], slot)
+        return WAIT
     return now + PASS_ON_NS
 
 
 @kernel
 def choose_page_cache(p: Plant, d: Database, now: int) -> tuple[int, int, int]:
-    """Let the oldest request go on that waits, if it may."""
-    waiting = d.page_cache[0]["waiting"]
-    slot = p.queues[waiting]["head"]
-    if slot == NONE or not _may_begin(p, d, slot, now):
+    """Let the oldest write go on that waits, if it may; else a sync whose pages nobody writes back any more."""
+    c = d.page_cache[0]
+    slot = p.queues[c["waiting"]]["head"]
+    if slot != NONE and _may_begin(p, d, slot, now):
+        requests.remove(p, c["waiting"], slot, NONE)
+        return slot, now + PASS_ON_NS, NEVER
+    before = NONE
+    slot = p.queues[c["syncing"]]["head"]
+    while slot != NONE and not _is_written(p, d, slot):
+        before = slot
+        slot = p.links[slot]["next"]
+    if slot == NONE:
         return NONE, NEVER, NEVER
-    requests.remove(p, waiting, slot, NONE)
+    requests.remove(p, c["syncing"], slot, before)
     return slot, now + PASS_ON_NS, NEVER
+
+
+@kernel
+def _is_written(p: Plant, d: Database, slot: int) -> bool:
+    """Go through the pages of a sync up to one that is being written back; tell whether there is none."""
+    c, size = d.page_cache[0], d.page_bytes[0]
+    request, hold = p.requests[slot], d.holds[slot]
+    while hold["position"] < request["offset_bytes"] + request["length_bytes"]:
+        place = find(p, c["cache"], hold["position"] // size)
+        if place != NOWHERE and state_of(p, c["cache"], place) in (CLEANING, REDIRTIED):
+            return False
+        hold["position"] += size
+    return True
 
 
 @kernel
@@ -136,6 +162,8 @@ def finish_page_cache(p: Plant, d: Database, slot: int) -> int:
         return _write_range(p, d, slot)
     elif op in (FLUSH, FILL):
         return _write_next(p, d, slot)
+    elif op == _OTHERS:
+        return 0
     else:
         rest_bytes = request["offset_bytes"] + request["length_bytes"] - d.holds[slot]["position"]
         if rest_bytes > 0:
@@ -155,7 +183,9 @@ def resume_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
     end = request["offset_bytes"] + request["length_bytes"]
     op = request["op"]
     if op == FLUSH:
-        return 0 if d.holds[slot]["phase"] == _FLUSHES else _write_next(p, d, slot)
+        if d.holds[slot]["phase"] == _BEGINS:
+            return _write_next(p, d, slot)
+        return _flush_volume(p, d, slot) if d.holds[slot]["phase"] == _WAITS else 0
     if not is_background(p, slot) and op == WRITE:
         return 0
     if not is_background(p, slot) and op != AWAIT:
@@ -298,14 +328,14 @@ def _write_range(p: Plant, d: Database, slot: int) -> int:
 
 @kernel
 def _write_next(p: Plant, d: Database, slot: int) -> int:
-    """Begin to write back the next dirty pages of a range; of a sync, flush the volume behind the last."""
+    """Begin to write back the next dirty pages of a range; of a sync, go on behind the last."""
     c = d.page_cache[0]
     request, hold = p.requests[slot], d.holds[slot]
     size = d.page_bytes[0]
     end = (request["offset_bytes"] + request["length_bytes"]) // size
     page = hold["position"] // size
     made = pages = 0  # of the piece before this page
-    while page <= end and made < _PIECES:
+    while page <= end and made < MOST_WRITE_BACKS:
         place = find(p, c["cache"], page) if page < end else NOWHERE
         if place != NOWHERE and state_of(p, c["cache"], place) == DIRTY and (pages + 1) * size <= _WRITE_BACK_BYTES:
             set_state(p, c["cache"], place, CLEANING)
@@ -317,12 +347,30 @@ def _write_next(p: Plant, d: Database, slot: int) -> int:
             pages = 0
             if place != NOWHERE and state_of(p, c["cache"], place) == DIRTY:  # the piece was long enough
                 continue
+        if request["op"] == FLUSH and place != NOWHERE and state_of(p, c["cache"], place) == REDIRTIED:
+            made = add_child(p, made, c["station"], _OTHERS, page * size, size)  # then it is dirty
+            break
         page += 1
     hold["position"] = page * size
-    if made == 0 and request["op"] == FLUSH:
-        hold["phase"] = _FLUSHES
-        return add_child(p, 0, volume_of(d, request["offset_bytes"] // size), FLUSH, 0, 0)
-    return made
+    return _wait_for_others(p, d, slot) if made == 0 and request["op"] == FLUSH else made
+
+
+@kernel
+def _wait_for_others(p: Plant, d: Database, slot: int) -> int:
+    """Wait until nobody writes back pages of a sync, then flush the volume."""
+    request, hold = p.requests[slot], d.holds[slot]
+    hold["phase"] = _WAITS
+    hold["position"] = request["offset_bytes"]
+    if _is_written(p, d, slot):
+        return _flush_volume(p, d, slot)
+    rest_bytes = request["offset_bytes"] + request["length_bytes"] - hold["position"]
+    return add_child(p, 0, d.page_cache[0]["station"], _OTHERS, hold["position"], rest_bytes)
+
+
+@kernel
+def _flush_volume(p: Plant, d: Database, slot: int) -> int:
+    d.holds[slot]["phase"] = _FLUSHES
+    return add_child(p, 0, volume_of(d, p.requests[slot]["offset_bytes"] // d.page_bytes[0]), FLUSH, 0, 0)
 
 
 @kernel
@@ -337,12 +385,13 @@ def _add_piece(p: Plant, d: Database, slot: int, made: int, page: int, pages: in
     return add_background(p, made, c["station"], _WRITE_BACK, page * size, pages * size)
 
 
-def page_cache_fields(station: int, cache: int, waiting: int, pages: int) -> dict[str, int]:
+def page_cache_fields(station: int, cache: int, waiting: int, syncing: int, pages: int) -> dict[str, int]:
     """Return what of the row of a cache of so many pages is not 0 at the start."""
     return {
         "station": station,
         "cache": cache,
         "waiting": waiting,
+        "syncing": syncing,
         "background_pages": pages * BACKGROUND_PERCENT // 100,
         "most_pages": max(pages * MOST_PERCENT // 100, 1),
         "expired_ns": -1,
@@ -381,20 +430,46 @@ def has_any(d: Database, who: int) -> bool:
 
 @kernel
 def hand_on(p: Plant, d: Database, who: int, made: int) -> int:
-    """Let the page cache write back the pages, neighbours together."""
+    """Let the page cache write back the pages in their order, neighbours together."""
+    _sort(d, who)
     pending = d.write_backs
     size = d.page_bytes[0]
     first, end = _FIRST, _FIRST + pending[who, _COUNT]
     for place in range(_FIRST + 1, end + 1):
-        if place == end or not _is_neighbour(d, pending[who, place - 1], pending[who, place]):
-            made = add_child(
-                p, made, d.page_cache[0]["station"], FILL, pending[who, first] * size, (place - first) * size
-            )
+        if place == end or not _goes_on(d, pending[who, place - 1], pending[who, place]):
+            pages = pending[who, place - 1] - pending[who, first] + 1
+            made = add_child(p, made, d.page_cache[0]["station"], FILL, pending[who, first] * size, pages * size)
             first = place
     pending[who, _COUNT] = 0
     return made
 
 
 @kernel
-def _is_neighbour(d: Database, page: int, other: int) -> bool:
-    return bool(other == page + 1 and file_of(d, other) == file_of(d, page))
+def _sort(d: Database, who: int) -> None:
+    """Put the pages in the order of their files, as those of a checkpoint are."""
+    pending = d.write_backs
+    for place in range(_FIRST + 1, _FIRST + pending[who, _COUNT]):
+        page = pending[who, place]
+        to = place
+        while to > _FIRST and _goes_before(d, page, pending[who, to - 1]):
+            pending[who, to] = pending[who, to - 1]
+            to -= 1
+        pending[who, to] = page
+
+
+@kernel
+def _goes_before(d: Database, page: int, other: int) -> bool:
+    """Tell whether a page lies before another one: in a file that was made earlier, or in the same level."""
+    level, its = level_of(d, page), level_of(d, other)
+    if level == its:
+        return bool(page < other)
+    for place in range(len(d.file_order)):
+        if d.file_order[place] == level or d.file_order[place] == its:
+            return bool(d.file_order[place] == level)
+    return False
+
+
+@kernel
+def _goes_on(d: Database, page: int, other: int) -> bool:
+    """Tell whether one page goes together with the next: its neighbour, or itself, as it was written twice."""
+    return bool(page <= other <= page + 1 and file_of(d, other) == file_of(d, page))

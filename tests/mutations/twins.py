@@ -435,6 +435,12 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             '**values_of(CHECKPOINTER_ROW, settings) | {"nap_ns": NAP_NS},',
             "Naps are always 100 ms.",
         ),
+        (
+            "simulator/database/page_cache.py",
+            "    if _is_written(p, d, slot):\n",
+            "    if True:\n",
+            "A sync goes past what others write back.",
+        ),
     ],
     "tests/test_ftl.py::test_a_fresh_drive_puts_and_copies_as_its_twin": [
         (

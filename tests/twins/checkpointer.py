@@ -1,10 +1,12 @@
-"""PostgreSQL's checkpointer with direct I/O (docs/wal.md)."""
+"""PostgreSQL's checkpointer, with direct I/O or through the OS page cache (docs/wal.md)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from tests.twins.clock import Clock, Process
 from tests.twins.wal import Wal
+from tests.twins.write_back import WriteBack
 from tiersim.simulator.database.checkpoint.checkpointer import Checkpoints
 
 
@@ -33,9 +35,11 @@ class Checkpointer:
     dirty: set[int]
     file_of: Callable[[int], int]
     io_ns: int
+    cache: WriteBack | None = None
     done: list[Checkpoint] = field(default_factory=list)
     writes: list[tuple[int, int]] = field(default_factory=list)  # when, and the page
     written_files: set[int] = field(default_factory=set)
+    pending: list[int] = field(default_factory=list)  # pages whose writing back is to be asked for
     begun: int = 0
     runs: bool = False
     wanted: bool | None = None  # why another one begins behind that which runs
@@ -88,8 +92,10 @@ class Checkpointer:
             if self._is_ahead(processed / len(marked), start):
                 yield self.clock.now + self.settings.nap_ns
         one.written_ns = self.clock.now
-        for _ in sorted(self.written_files):
-            yield self.clock.now + self.io_ns
+        if self.pending:
+            yield from self._hand_on()
+        for file in sorted(self.written_files):
+            yield from self._sync(file)
         self.written_files.clear()
         one.end_ns = self.clock.now
         self.done.append(one)
@@ -98,7 +104,28 @@ class Checkpointer:
         self.dirty.discard(page)
         self.written_files.add(self.file_of(page))
         self.writes.append((self.clock.now, page))
-        yield self.clock.now + self.io_ns
+        if self.cache is None:
+            yield self.clock.now + self.io_ns
+            return
+        yield from self.cache.write(page)
+        if self.settings.flush_after_pages:
+            self.pending.append(page)
+        if len(self.pending) == self.settings.flush_after_pages > 0:
+            yield from self._hand_on()
+
+    def _hand_on(self) -> Process:
+        """Let the pages be written back, neighbours of a file together."""
+        yield self.clock.now + 1
+        assert self.cache is not None
+        for _, pages in groupby(self.pending, self.file_of):
+            self.cache.fill(pages)
+        self.pending.clear()
+
+    def _sync(self, file: int) -> Process:
+        if self.cache is None:
+            yield self.clock.now + self.io_ns
+        else:
+            yield from self.cache.sync(lambda page: self.file_of(page) == file)
 
     def _is_ahead(self, progress: float, start: int) -> bool:
         progress *= self.settings.completion_target

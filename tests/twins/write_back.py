@@ -1,7 +1,7 @@
-"""The OS page cache below a pool: dirty pages, write-back, the flusher (docs/pool.md; mm/page-writeback.c)."""
+"""The OS page cache below a pool: dirty pages, write-back, the flusher, syncs (docs/pool.md; mm/page-writeback.c)."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from tests.twins.clock import Clock, Process, Signal
@@ -12,7 +12,7 @@ MOST_REQUESTS, REQUEST_BYTES = 128, 1280 << 10
 
 @dataclass
 class WriteBack:
-    """Pages of one session, which reads or writes one at a time.
+    """Pages of one process, which reads or writes one at a time.
 
     *io_ns* is what the volume takes for anything. A page that changes while it is written back is dirty behind that.
     """
@@ -28,7 +28,8 @@ class WriteBack:
     requests: int = 0
     writes: list[tuple[int, int, int]] = field(default_factory=list)  # when, first page, pages
     old_ns: int = -1  # the flusher wants what became dirty until then
-    waiting: Signal | None = None  # of the session, as too much is dirty
+    waiting: Signal | None = None  # of the process, as too much is dirty
+    syncing: Signal | None = None  # of a sync, as some of its pages are being written back
 
     def start(self) -> None:
         """Let the flusher come."""
@@ -55,6 +56,32 @@ class WriteBack:
         (self.changed if page in self.written else self.dirty).setdefault(page, self.clock.now)
         yield self.clock.now + 1
         self._write_back()
+
+    def fill(self, pages: Iterable[int]) -> None:
+        """Begin to write back pages that are dirty, neighbours together."""
+        for run in _runs(pages):
+            self._begin(run)
+
+    def sync(self, holds: Callable[[int], bool]) -> Process:
+        """Write back the dirty pages of a file, at once; wait for them and for those that are written back already;
+        flush the volume.
+        """
+        yield self.clock.now + 1
+        runs = _runs(sorted(filter(holds, self.dirty)))
+        if runs:
+            yield self.clock.now + 1
+            for run in runs:
+                self._take(run)
+                self.writes.append((self.clock.now, run.start, len(run)))
+            yield self.clock.now + self.io_ns
+            for run in runs:
+                self._give_back(run)
+        waits = False
+        while any(map(holds, self.written)):
+            waits = True
+            self.syncing = Signal()
+            yield self.syncing
+        yield self.clock.now + waits + self.io_ns
 
     def _use(self, page: int) -> None:
         if page in self.held:
@@ -84,23 +111,46 @@ class WriteBack:
             most = page + REQUEST_BYTES // self.page_bytes
             while end < most and end in self.dirty:
                 end += 1
-            for one in range(page, end):
-                del self.dirty[one]
-                self.written.add(one)
-            self.requests += 1
-            self.clock.at(self.clock.now + 1, self._request(page, end - page))  # it precedes reads asked for later
+            self._begin(range(page, end))
 
-    def _request(self, page: int, pages: int) -> Process:
-        self.writes.append((self.clock.now, page, pages))
+    def _begin(self, pages: range) -> None:
+        self._take(pages)
+        self.requests += 1
+        self.clock.at(self.clock.now + 1, self._request(pages))  # it precedes reads asked for later
+
+    def _request(self, pages: range) -> Process:
+        self.writes.append((self.clock.now, pages.start, len(pages)))
         yield self.clock.now + self.io_ns
         self.requests -= 1
-        for one in range(page, page + pages):
-            self.written.remove(one)
-            if one in self.changed:
-                self.dirty[one] = self.changed.pop(one)
-            else:
-                self.held[one] = None
+        self._give_back(pages)
         self._write_back()
         if self.waiting is not None:
             self.clock.set(self.waiting)
             self.waiting = None
+        if self.syncing is not None:
+            self.clock.set(self.syncing)
+            self.syncing = None
+
+    def _take(self, pages: range) -> None:
+        for page in pages:
+            del self.dirty[page]
+            self.written.add(page)
+
+    def _give_back(self, pages: range) -> None:
+        for page in pages:
+            self.written.remove(page)
+            if page in self.changed:
+                self.dirty[page] = self.changed.pop(page)
+            else:
+                self.held[page] = None
+
+
+def _runs(pages: Iterable[int]) -> list[range]:
+    """Put neighbours together that stand side by side."""
+    runs: list[range] = []
+    for page in pages:
+        if runs and page == runs[-1].stop:
+            runs[-1] = range(runs[-1].start, page + 1)
+        else:
+            runs.append(range(page, page + 1))
+    return runs
