@@ -2,7 +2,8 @@
 sizes and speeds.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import MagicMock
@@ -64,7 +65,9 @@ def _model(loop: Loop, pause_ns: int | None = 0, commits: float = 0.0) -> Any:
     return SimpleNamespace(
         start=_costs(0, 0, pause_ns),
         run=loop.run,
+        run_as_locked=loop.run,
         locked_ns={},
+        waited_ns={},
         least_client_ns=round(CLIENT_NS + commits * LEAST_COMMIT_NS),
         assumed_client_ns=lambda mean_ns: round(assumed_client_ns(mean_ns) + commits * COMMIT_NS),
     )
@@ -359,6 +362,40 @@ def test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu(
     assert found.cpu_range[0] < 1 < found.cpu_range[1]
     assert found.log_range == LOG_RANGE
     assert "by how long sessions waited for their clients" in found.assumed[0]
+
+
+@dataclass
+class Locking:
+    """A loop that executions of a load are in the way of, each of which waits for locked rows as long as it works."""
+
+    load: Any
+    loop: Loop
+    start: ProcessorCosts
+    locked_ns: Mapping[str, float] = field(default_factory=dict)
+    waited_ns: Mapping[str, float] = field(default_factory=dict)
+
+    def run_as_locked(self, costs: ProcessorCosts) -> CalibrationRun:
+        own_ns = recorded_host.statement_ns_of(self.load, costs, self.locked_ns)["q"]
+        self.waited_ns = {"q": own_ns}
+        return self.loop.run(replace(costs, client_ns=costs.client_ns + own_ns))
+
+    def run(self, costs: ProcessorCosts) -> CalibrationRun:
+        found = self.run_as_locked(costs)
+        self.locked_ns = self.waited_ns
+        return found
+
+
+def test_waits_for_locked_rows_settle_with_what_clients_take() -> None:
+    """Of 20 µs, an update waits for locked rows as long as it works, 10; with what clients take, its work is 50. A
+    search with waits of the run before would have 20 µs of work and none in turn.
+    """
+    load, loop = _transactions(100_000, 100), Loop(reads=1.0, device_ns=20e6, statements=2)
+    model = Locking(load, loop, _costs(0, 0))
+    found = client_gaps.costs_by_gaps(load, cast(Any, model), Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
+    assert found is not None
+    assert model.locked_ns["q"] == pytest.approx(10_000, rel=0.02)
+    client_ns = hot_share(1.0, 0.0, 0.01) * 40_000 * (1 + (COMMIT_MESSAGES + CHANGE_MESSAGES) / 4)
+    assert found.client_ns == pytest.approx(client_ns, rel=0.02)
 
 
 @pytest.mark.parametrize(("pause_ns", "gap_ns"), [(None, 100_000), (0, None), (0, 1_000_000)])

@@ -31,6 +31,9 @@ _CLOCKS_APART = 0.02
 #: that of 34 cells with a cap carries up to 1.3 times as many (benchmarks/real_postgres), one whose log was four times
 #: as slow as described 1.9 times.
 _TIMES_AS_MANY = 1.5
+#: Most searches, each with other waits for locked rows, and the share of the CPU of executions and clients below which
+#: that of executions no longer changes: choices.
+_SEARCHES, _SETTLED = 8, 0.01
 _SAID = (
     "CPU of a transaction: between {:,.0f} and {:,.0f} µs by how long sessions waited for their clients; what a"
     " commit costs is assumed, and 25 µs for each read and each write of the log; record on the server's machine"
@@ -49,9 +52,8 @@ def costs_by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean
     messages = _messages(load)
     gaps_ns = gap_ns * messages / load.transactions
     start = replace(model.start, costs=assumed_costs(model), client_ns=CLIENT_NS, least_ns=least_ns_of(load, recorded))
-    model.run(start)  # then it is known how long sessions wait for locked rows
-    found = calibrate_processor(Pace(None, None, recorded.pause_ns, gaps_ns=gaps_ns), start, model.run)
-    run = model.run(found)
+    found = _with_settled_locks(load, model, Pace(None, None, recorded.pause_ns, gaps_ns=gaps_ns), start)
+    run = model.run_as_locked(found)
     cycle_ns = run.sessions * NS_PER_S / rate_per_s  # of a client, from one transaction to the next
     idle_ns = cycle_ns - (load.active or 0.0) * load.span_ns / load.transactions
     if (
@@ -65,6 +67,30 @@ def costs_by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean
     ):
         return None
     return _on_busy_host(load, model, replace(found, recorded=recorded), run)
+
+
+def _with_settled_locks(
+    load: StatementLoad, model: RecordedHost, wanted: Pace, start: ProcessorCosts
+) -> ProcessorCosts:
+    """Return costs with which the load runs as *wanted*, while executions wait for locked rows as long as was taken off
+    what they took.
+
+    What is taken off and what clients take hang on each other: a search that changed both at once would end wherever
+    one run happens to meet *wanted*. So what is taken off stays for each search, and goes half of the way to what that
+    leads to for the next.
+    """
+    model.run(start)
+    for _ in range(_SEARCHES):
+        found = calibrate_processor(wanted, start, model.run_as_locked)
+        own_ns, _ = executed_ns_of(load, model, found)
+        given = model.locked_ns
+        model.run_as_locked(found)
+        model.locked_ns = {query: (given[query] + waited_ns) / 2 for query, waited_ns in model.waited_ns.items()}
+        settled_ns, _ = executed_ns_of(load, model, found)
+        if abs(settled_ns - own_ns) <= _SETTLED * (own_ns + len(load) * found.client_ns):
+            break
+        start = replace(start, client_ns=found.client_ns)
+    return found
 
 
 def _messages(load: StatementLoad) -> int:
