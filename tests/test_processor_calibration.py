@@ -328,13 +328,17 @@ def test_time_awake_tells_nothing_of_clients_elsewhere_or_that_take_more_than_an
 
 
 def _transactions(gap_ns: float | None, changing: int = 0) -> Any:
-    """A load of 100 transactions of two lookups each, of 5 µs at least and 20 in the mean."""
+    """A load of 100 transactions of two lookups each, or updates where they are *changing*, of 5 µs at least and 20 in
+    the mean.
+    """
     load = MagicMock(
         query=np.zeros(200, np.int64),
         queries=["q"],
         duration_ns=np.full(200, 5_000),
         cpu_ns=np.full(200, 20_000),
+        lock_wait_ns=np.zeros(200),
         physical_reads=np.zeros(200),
+        asked=[SimpleNamespace(changes=float(changing > 0), locks=changing > 0)],
         cpu_basis={"q": "execution time minus reads"},
         transactions=100,
         commits=changing,
@@ -358,7 +362,8 @@ def test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu(
     hot = hot_share(1.0, 0.0, 0.01)
     assert found.client_ns == pytest.approx(hot * 25_000 * (4 + besides) / 2, rel=0.02)
     own = recorded_host.statement_ns_of(load, found, {})
-    assert own["q"] == 10_000  # in the middle of the fastest and the mean
+    # of what may be waits for locked rows in the middle of the fastest and the mean; lookups wait for nobody
+    assert own["q"] == (10_000 if changing else 20_000)
     assert found.cpu_range[0] < 1 < found.cpu_range[1]
     assert found.log_range == LOG_RANGE
     assert "by how long sessions waited for their clients" in found.assumed[0]
@@ -396,6 +401,23 @@ def test_waits_for_locked_rows_settle_with_what_clients_take() -> None:
     assert model.locked_ns["q"] == pytest.approx(10_000, rel=0.02)
     client_ns = hot_share(1.0, 0.0, 0.01) * 40_000 * (1 + (COMMIT_MESSAGES + CHANGE_MESSAGES) / 4)
     assert found.client_ns == pytest.approx(client_ns, rel=0.02)
+
+
+def test_an_update_takes_as_many_times_its_fastest_as_lookups_that_wait_for_nobody() -> None:
+    """Lookups take 20 µs, four times their fastest; an update takes four times its own, if it does not take less in the
+    mean. Samples of waits for locks that came to lookups are of others.
+    """
+    load = _transactions(100_000, 100)
+    load.query, load.queries = np.repeat([0, 1, 2], [80, 80, 40]), ["update", "lookup", "once"]
+    load.duration_ns = np.repeat([4_000, 5_000, 30_000], [80, 80, 40])
+    load.cpu_ns, load.lock_wait_ns = (
+        np.repeat(each, [80, 80, 40]) for each in ([90_000, 15_000, 50_000], [0, 5_000, 0])
+    )
+    load.asked = [SimpleNamespace(changes=float(locks), locks=locks) for locks in (True, False, True)]
+    found = client_gaps._least_ns_of(load, Pace(None, 20e6))
+    assert found == {"update": 16_000, "lookup": 20_000, "once": 50_000}
+    load.physical_reads = np.full(200, 0.5)  # then lookups wait for pages, too
+    assert client_gaps._least_ns_of(load, Pace(None, 20e6)) == {"update": 4_000, "lookup": 5_000, "once": 30_000}
 
 
 @pytest.mark.parametrize(("pause_ns", "gap_ns"), [(None, 100_000), (0, None), (0, 1_000_000)])

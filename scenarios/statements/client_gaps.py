@@ -7,6 +7,8 @@ behind others. So clients cost what makes these waits as long on a model of the 
 
 from dataclasses import replace
 
+import numpy as np
+
 from tiersim.scenarios.calibration.cpu_and_waits import (
     CHANGE_MESSAGES,
     CLIENT_NS,
@@ -19,8 +21,14 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
 )
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
 from tiersim.scenarios.calibration.self_replay import MEAN_TOLERANCE_PCT
-from tiersim.scenarios.statements.recorded_host import RecordedHost, assumed_costs, executed_ns_of, least_ns_of
-from tiersim.scenarios.statements.statement_load import StatementLoad
+from tiersim.scenarios.statements.recorded_host import (
+    READS,
+    RecordedHost,
+    assumed_costs,
+    executed_ns_of,
+    least_ns_of,
+)
+from tiersim.scenarios.statements.statement_load import StatementLoad, fastest_ns_of
 from tiersim.units import NS_PER_S
 
 #: Sessions cannot wait for clients longer within transactions than they are idle in all. Both are counted by different
@@ -51,7 +59,7 @@ def costs_by_gaps(load: StatementLoad, model: RecordedHost, recorded: Pace, mean
         return None
     messages = _messages(load)
     gaps_ns = gap_ns * messages / load.transactions
-    start = replace(model.start, costs=assumed_costs(model), client_ns=CLIENT_NS, least_ns=least_ns_of(load, recorded))
+    start = replace(model.start, costs=assumed_costs(model), client_ns=CLIENT_NS, least_ns=_least_ns_of(load, recorded))
     found = _with_settled_locks(load, model, Pace(None, None, recorded.pause_ns, gaps_ns=gaps_ns), start)
     run = model.run_as_locked(found)
     cycle_ns = run.sessions * NS_PER_S / rate_per_s  # of a client, from one transaction to the next
@@ -93,6 +101,27 @@ def _with_settled_locks(
     return found
 
 
+def _least_ns_of(load: StatementLoad, recorded: Pace) -> dict[str, float]:
+    """Return by query what an execution takes at least, where that is told.
+
+    One that neither reads pages nor changes rows waits for nobody that waits for storage: all that it took is CPU. What
+    it takes in the mean is some times what the fastest takes, whose caches are warm. Executions that change rows
+    do more that their fastest does not, images of pages and entries of indexes: they take at least as many times that.
+    """
+    calls, cpu_ns, sampled_ns, reads = (
+        np.bincount(load.query, weights, len(load.queries))
+        for weights in (None, load.cpu_ns, load.lock_wait_ns, load.physical_reads)
+    )
+    fastest_ns = np.maximum(fastest_ns_of(load), 1)
+    alone = (reads < READS * calls) & np.array([one.changes < READS and not one.locks for one in load.asked])
+    took_ns = cpu_ns + np.where(alone, sampled_ns, 0.0)  # samples do not say whose wait for a lock they are
+    times = max(took_ns[alone].sum() / (calls * fastest_ns)[alone].sum(), 1.0) if calls[alone].any() else 1.0
+    mean_ns = np.maximum(took_ns / np.maximum(calls, 1), fastest_ns)
+    told = least_ns_of(load, recorded)
+    least_ns = np.where(alone, mean_ns, np.minimum(times * fastest_ns, mean_ns))
+    return {query: least for query, least in zip(load.queries, least_ns.tolist(), strict=True) if query in told}
+
+
 def _messages(load: StatementLoad) -> int:
     """Count the messages that clients send: statements, and two to begin and to commit each transaction."""
     return len(load) + 2 * load.transactions
@@ -104,19 +133,19 @@ def _on_busy_host(
     """Return the costs *found*, which a *run* had, as they are on a busy host, and between what they lie.
 
     Commits and changes cost clients so many messages more; that is assumed, and what reads and writes of the log cost.
-    Executions may hold waits for others that wait for storage, beside what the fastest ones took: the geometric mean of
+    Executions may hold waits for others that wait for storage, beside what they take at least: the geometric mean of
     both is taken.
     """
     besides = COMMIT_MESSAGES * load.commits + CHANGE_MESSAGES * load.changing
     client_ns = hot_share(run.cpu_ns, 0.0, run.busy) * found.client_ns * (1 + besides / _messages(load))
-    took_ns, fastest_ns = executed_ns_of(load, model, found)
-    share = (fastest_ns / took_ns) ** 0.5 if took_ns else 1.0
-    own_ns, clients_ns = share * took_ns, len(load) * client_ns
+    took_ns, least_ns = executed_ns_of(load, model, found)
+    found = replace(found, hot=(least_ns / took_ns) ** 0.5 * found.hot if took_ns else found.hot)
+    (own_ns, _), clients_ns = executed_ns_of(load, model, found), len(load) * client_ns
     low, high = (
         (executed_ns + times * clients_ns) / (own_ns + clients_ns)
-        for executed_ns, times in zip((fastest_ns, took_ns), GAPS_RANGE, strict=True)
+        for executed_ns, times in zip((least_ns, took_ns), GAPS_RANGE, strict=True)
     )
-    least_us, most_us = ((one + clients_ns) / load.transactions / 1e3 for one in (fastest_ns, took_ns))
+    least_us, most_us = ((one + clients_ns) / load.transactions / 1e3 for one in (least_ns, took_ns))
     return replace(
         found,
         client_ns=round(client_ns),
@@ -124,5 +153,4 @@ def _on_busy_host(
         cpu_range=(low, high),
         read_range=READ_RANGE,
         log_range=LOG_RANGE,
-        hot=share * found.hot,
     )

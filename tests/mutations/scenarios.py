@@ -250,10 +250,21 @@ SCENARIOS = (
     Fault(
         "waits-for-others-are-cpu",
         "scenarios/statements/recorded_host.py",
-        "np.minimum(fastest_ns_of(load), own_ns)",
+        "np.minimum(least_ns, own_ns)",
         "own_ns",
         "Time that executions waited for rows, and pages, of others is CPU.",
         (f"{_CALIBRATION}test_what_may_be_a_wait_for_others_that_waited_is_half_left_out",),
+    ),
+    Fault(
+        "lookups-hold-waits-for-others",
+        "scenarios/statements/client_gaps.py",
+        "least_ns = np.where(alone, mean_ns, np.minimum(times * fastest_ns, mean_ns))",
+        "least_ns = fastest_ns",
+        "Executions that wait for nobody hold waits like those that wait for locked rows.",
+        (
+            f"{_CALIBRATION}test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu",
+            f"{_CALIBRATION}test_an_update_takes_as_many_times_its_fastest_as_lookups_that_wait_for_nobody",
+        ),
     ),
     Fault(
         "commits-cost-nothing-besides",
