@@ -19,6 +19,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     CLIENT_NS,
     COMMIT_MESSAGES,
     COMMIT_NS,
+    GAPS_RANGE,
     LEAST_COMMIT_NS,
     LOG_NS,
     LOG_RANGE,
@@ -391,16 +392,30 @@ class Locking:
 
 
 def test_waits_for_locked_rows_settle_with_what_clients_take() -> None:
-    """Of 20 µs, an update waits for locked rows as long as it works, 10; with what clients take, its work is 50. A
-    search with waits of the run before would have 20 µs of work and none in turn.
+    """Of 20 µs, an update waits for locked rows 1.2 times as long as it works, 10.9; with what clients take, its work
+    is 50. A search with waits of the run before would have 20 µs of work and none in turn.
     """
     load, loop = _transactions(100_000, 100), Loop(reads=1.0, device_ns=20e6, statements=2)
     model = Locking(load, loop, _costs(0, 0))
     found = client_gaps.costs_by_gaps(load, cast(Any, model), Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
     assert found is not None
-    assert model.locked_ns["q"] == pytest.approx(10_000, rel=0.02)
-    client_ns = hot_share(1.0, 0.0, 0.01) * 40_000 * (1 + (COMMIT_MESSAGES + CHANGE_MESSAGES) / 4)
+    assert model.locked_ns["q"] == pytest.approx(20_000 * 1.2 / 2.2, rel=0.02)
+    client_ns = hot_share(1.0, 0.0, 0.01) * (50_000 - 20_000 / 2.2) * (1 + (COMMIT_MESSAGES + CHANGE_MESSAGES) / 4)
     assert found.client_ns == pytest.approx(client_ns, rel=0.02)
+
+
+def test_what_may_be_less_of_a_wait_for_locked_rows_is_in_the_range() -> None:
+    """Of 20 µs 12 were taken off, and may be 9.5: an update takes 5 to 10.5 µs, in the middle of 5 and 8."""
+    load, model = _transactions(100_000, 100), _model(Loop(reads=1.0, device_ns=20e6, statements=2))
+    model.locked_ns, model.waited_ns = {"q": 12_000}, {"q": 10_000}
+    found = client_gaps.costs_by_gaps(load, model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
+    assert found is not None
+    own_ns = (5_000 * 8_000) ** 0.5
+    taken = [
+        (one_ns + times * found.client_ns) / (own_ns + found.client_ns)
+        for one_ns, times in zip((5_000, 10_500), GAPS_RANGE, strict=True)
+    ]
+    assert found.cpu_range == pytest.approx(taken, rel=0.002)
 
 
 def test_an_update_takes_as_many_times_its_fastest_as_lookups_that_wait_for_nobody() -> None:

@@ -189,12 +189,12 @@ def least_ns_of(load: StatementLoad, recorded: Pace) -> dict[str, float]:
     return {query: took for query, took, is_told in found if is_told}
 
 
-def executed_ns_of(load: StatementLoad, model: RecordedHost, found: ProcessorCosts) -> tuple[float, float]:
-    """Return the CPU in ns of all executions: by what they took in the mean, and if each took as little as the fastest
-    of its query, or what *found* says that it takes at least.
+def executed_ns_of(load: StatementLoad, found: ProcessorCosts, locked_ns: Mapping[str, float]) -> tuple[float, float]:
+    """Return the CPU in ns of all executions, each of which waited *locked_ns* for locked rows, by query: by what they
+    took in the mean, and if each took as little as the fastest of its query, or what *found* says it takes at least.
     """
     calls = np.bincount(load.query, minlength=len(load.queries))
-    own = statement_ns_of(load, found, model.locked_ns)
+    own = statement_ns_of(load, found, locked_ns)
     own_ns = np.array([own[query] for query in load.queries], np.float64)
     least_ns = np.maximum(fastest_ns_of(load), [found.least_ns.get(query, 0.0) for query in load.queries])
     return float(calls @ own_ns), float(calls @ np.minimum(least_ns, own_ns))

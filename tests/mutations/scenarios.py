@@ -256,6 +256,22 @@ SCENARIOS = (
         (f"{_CALIBRATION}test_what_may_be_a_wait_for_others_that_waited_is_half_left_out",),
     ),
     Fault(
+        "locks-of-the-last-run",
+        "scenarios/statements/client_gaps.py",
+        "(given[query] + _LOCKED * waited_ns) / 2",
+        "_LOCKED * waited_ns",
+        "Waits for locked rows that were too long make those of the next search too short.",
+        (f"{_CALIBRATION}test_waits_for_locked_rows_settle_with_what_clients_take",),
+    ),
+    Fault(
+        "waits-for-locks-are-known",
+        "scenarios/statements/client_gaps.py",
+        "_LEAST_LOCKED / _LOCKED * ns",
+        "ns",
+        "A range does not hold that simulated waits for locked rows may be longer than the recorded ones.",
+        (f"{_CALIBRATION}test_what_may_be_less_of_a_wait_for_locked_rows_is_in_the_range",),
+    ),
+    Fault(
         "lookups-hold-waits-for-others",
         "scenarios/statements/client_gaps.py",
         "least_ns = np.where(alone, mean_ns, np.minimum(times * fastest_ns, mean_ns))",
