@@ -17,6 +17,7 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     ASSUMED_RANGE,
     CHANGE_MESSAGES,
     CLIENT_NS,
+    COLD_NS,
     COMMIT_MESSAGES,
     COMMIT_NS,
     GAPS_RANGE,
@@ -45,6 +46,7 @@ class Loop:
     device_ns: float = 120_000
     statement_ns: float = 20_000
     statements: int = 1  # of which each waits for its client
+    long_waits: float = 0.0
 
     def run(self, costs: ProcessorCosts) -> CalibrationRun:
         demand_ns = self.statement_ns + costs.client_ns + self.reads * costs.costs.read_ns
@@ -54,7 +56,8 @@ class Loop:
         read_ns = costs.costs.read_ns + self.device_ns + queued_ns
         gaps_ns = self.statements * costs.client_ns * self.sessions / self.cores  # of all that storage lets go at once
         pace = Pace(rate * 1e9, read_ns, awake_ns=self.sessions / rate - self.reads * read_ns, gaps_ns=gaps_ns)
-        return CalibrationRun(pace, rate * demand_ns / self.cores, self.cores, self.sessions, self.reads, 1.0)
+        busy = rate * demand_ns / self.cores
+        return CalibrationRun(pace, busy, self.cores, self.sessions, self.reads, 1.0, self.long_waits)
 
 
 def _costs(client_ns: int, read_ns: int, pause_ns: int | None = 0) -> ProcessorCosts:
@@ -433,6 +436,20 @@ def test_an_update_takes_as_many_times_its_fastest_as_lookups_that_wait_for_nobo
     assert found == {"update": 16_000, "lookup": 20_000, "once": 50_000}
     load.physical_reads = np.full(200, 0.5)  # then lookups wait for pages, too
     assert client_gaps._least_ns_of(load, Pace(None, 20e6)) == {"update": 4_000, "lookup": 5_000, "once": 30_000}
+
+
+def test_clients_whose_sessions_wait_long_find_cold_caches() -> None:
+    """The same waits for clients, after waits of 100 ms for storage, are less work of a busy host."""
+    load, recorded = _transactions(100_000), Pace(400.0, 20e6, 0, awake_ns=1.0)
+    loop = Loop(reads=1.0, device_ns=20e6, statements=2)
+    often, never = (
+        client_gaps.costs_by_gaps(load, _model(replace(loop, long_waits=share)), recorded, 20_000)
+        for share in (0.2, 0.0)
+    )
+    assert often is not None
+    assert never is not None
+    cpu_ns = loop.run(replace(often, client_ns=50_000)).cpu_ns
+    assert often.client_ns / never.client_ns == pytest.approx(1 - 0.2 * COLD_NS / cpu_ns, rel=0.02)
 
 
 @pytest.mark.parametrize(("pause_ns", "gap_ns"), [(None, 100_000), (0, None), (0, 1_000_000)])

@@ -143,7 +143,8 @@ def _on_busy_host(
     both is taken. The most that they take holds what may be less of the waits for locked rows than was taken off.
     """
     besides = COMMIT_MESSAGES * load.commits + CHANGE_MESSAGES * load.changing
-    client_ns = hot_share(run.cpu_ns, 0.0, run.busy) * found.client_ns * (1 + besides / _messages(load))
+    hot = hot_share(run.cpu_ns, run.long_waits, run.busy)
+    client_ns = hot * found.client_ns * (1 + besides / _messages(load))
     least_locked_ns = {query: _LEAST_LOCKED / _LOCKED * ns for query, ns in model.locked_ns.items()}
     most_ns, _ = executed_ns_of(load, found, least_locked_ns)
     took_ns, least_ns = executed_ns_of(load, found, model.locked_ns)

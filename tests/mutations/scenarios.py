@@ -272,6 +272,14 @@ SCENARIOS = (
         (f"{_CALIBRATION}test_what_may_be_less_of_a_wait_for_locked_rows_is_in_the_range",),
     ),
     Fault(
+        "clients-never-find-cold-caches",
+        "scenarios/statements/client_gaps.py",
+        "run.long_waits, run.busy)",
+        "0.0, run.busy)",
+        "What clients take after long waits of their sessions is what they take on a busy host.",
+        (f"{_CALIBRATION}test_clients_whose_sessions_wait_long_find_cold_caches",),
+    ),
+    Fault(
         "lookups-hold-waits-for-others",
         "scenarios/statements/client_gaps.py",
         "least_ns = np.where(alone, mean_ns, np.minimum(times * fastest_ns, mean_ns))",
