@@ -2,7 +2,8 @@
 sizes and speeds.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,9 +18,11 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
     ASSUMED_RANGE,
     CHANGE_MESSAGES,
     CLIENT_NS,
+    COLD_NS,
     COMMIT_MESSAGES,
     COMMIT_NS,
     COUNTED_RANGE,
+    GAPS_RANGE,
     LEAST_COMMIT_NS,
     LOG_NS,
     LOG_RANGE,
@@ -52,6 +55,7 @@ class Loop:
     device_ns: float = 120_000
     statement_ns: float = 20_000
     statements: int = 1  # of which each waits for its client
+    long_waits: float = 0.0
 
     def run(self, costs: ProcessorCosts) -> CalibrationRun:
         demand_ns = self.statement_ns + costs.client_ns + self.reads * costs.costs.read_ns
@@ -61,7 +65,8 @@ class Loop:
         read_ns = costs.costs.read_ns + self.device_ns + queued_ns
         gaps_ns = self.statements * costs.client_ns * self.sessions / self.cores  # of all that storage lets go at once
         pace = Pace(rate * 1e9, read_ns, awake_ns=self.sessions / rate - self.reads * read_ns, gaps_ns=gaps_ns)
-        return CalibrationRun(pace, rate * demand_ns / self.cores, self.cores, self.sessions, self.reads, 1.0)
+        busy = rate * demand_ns / self.cores
+        return CalibrationRun(pace, busy, self.cores, self.sessions, self.reads, 1.0, self.long_waits)
 
 
 def _costs(client_ns: int, read_ns: int, pause_ns: int | None = 0) -> ProcessorCosts:
@@ -73,7 +78,9 @@ def _model(loop: Loop, pause_ns: int | None = 0, commits: float = 0.0) -> Any:
     return SimpleNamespace(
         start=_costs(0, 0, pause_ns),
         run=loop.run,
+        run_as_locked=loop.run,
         locked_ns={},
+        waited_ns={},
         least_client_ns=round(CLIENT_NS + commits * LEAST_COMMIT_NS),
         assumed_client_ns=lambda mean_ns: round(assumed_client_ns(mean_ns) + commits * COMMIT_NS),
     )
@@ -336,13 +343,17 @@ def test_time_awake_tells_nothing_of_clients_elsewhere_or_that_take_more_than_an
 
 
 def _transactions(gap_ns: float | None, changing: int = 0) -> Any:
-    """A load of 100 transactions of two lookups each, of 5 µs at least and 20 in the mean."""
+    """A load of 100 transactions of two lookups each, or updates where they are *changing*, of 5 µs at least and 20 in
+    the mean.
+    """
     load = MagicMock(
         query=np.zeros(200, np.int64),
         queries=["q"],
         duration_ns=np.full(200, 5_000),
         cpu_ns=np.full(200, 20_000),
+        lock_wait_ns=np.zeros(200),
         physical_reads=np.zeros(200),
+        asked=[SimpleNamespace(changes=float(changing > 0), locks=changing > 0)],
         cpu_basis={"q": "execution time minus reads"},
         transactions=100,
         commits=changing,
@@ -366,10 +377,90 @@ def test_how_long_sessions_wait_for_clients_within_transactions_tells_their_cpu(
     hot = hot_share(1.0, 0.0, 0.01)
     assert found.client_ns == pytest.approx(hot * 25_000 * (4 + besides) / 2, rel=0.02)
     own = recorded_host.statement_ns_of(load, found, {})
-    assert own["q"] == 10_000  # in the middle of the fastest and the mean
+    # of what may be waits for locked rows in the middle of the fastest and the mean; lookups wait for nobody
+    assert own["q"] == (10_000 if changing else 20_000)
     assert found.cpu_range[0] < 1 < found.cpu_range[1]
     assert found.log_range == LOG_RANGE
     assert "by how long sessions waited for their clients" in found.assumed[0]
+
+
+@dataclass
+class Locking:
+    """A loop that executions of a load are in the way of, each of which waits for locked rows as long as it works."""
+
+    load: Any
+    loop: Loop
+    start: ProcessorCosts
+    locked_ns: Mapping[str, float] = field(default_factory=dict)
+    waited_ns: Mapping[str, float] = field(default_factory=dict)
+
+    def run_as_locked(self, costs: ProcessorCosts) -> CalibrationRun:
+        own_ns = recorded_host.statement_ns_of(self.load, costs, self.locked_ns)["q"]
+        self.waited_ns = {"q": own_ns}
+        return self.loop.run(replace(costs, client_ns=costs.client_ns + own_ns))
+
+    def run(self, costs: ProcessorCosts) -> CalibrationRun:
+        found = self.run_as_locked(costs)
+        self.locked_ns = self.waited_ns
+        return found
+
+
+def test_waits_for_locked_rows_settle_with_what_clients_take() -> None:
+    """Of 20 µs, an update waits for locked rows 1.2 times as long as it works, 10.9; with what clients take, its work
+    is 50. A search with waits of the run before would have 20 µs of work and none in turn.
+    """
+    load, loop = _transactions(100_000, 100), Loop(reads=1.0, device_ns=20e6, statements=2)
+    model = Locking(load, loop, _costs(0, 0))
+    found = client_gaps.costs_by_gaps(load, cast(Any, model), Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
+    assert found is not None
+    assert model.locked_ns["q"] == pytest.approx(20_000 * 1.2 / 2.2, rel=0.02)
+    client_ns = hot_share(1.0, 0.0, 0.01) * (50_000 - 20_000 / 2.2) * (1 + (COMMIT_MESSAGES + CHANGE_MESSAGES) / 4)
+    assert found.client_ns == pytest.approx(client_ns, rel=0.02)
+
+
+def test_what_may_be_less_of_a_wait_for_locked_rows_is_in_the_range() -> None:
+    """Of 20 µs 12 were taken off, and may be 9.5: an update takes 5 to 10.5 µs, in the middle of 5 and 8."""
+    load, model = _transactions(100_000, 100), _model(Loop(reads=1.0, device_ns=20e6, statements=2))
+    model.locked_ns, model.waited_ns = {"q": 12_000}, {"q": 10_000}
+    found = client_gaps.costs_by_gaps(load, model, Pace(400.0, 20e6, 0, awake_ns=1.0), 20_000)
+    assert found is not None
+    own_ns = (5_000 * 8_000) ** 0.5
+    taken = [
+        (one_ns + times * found.client_ns) / (own_ns + found.client_ns)
+        for one_ns, times in zip((5_000, 10_500), GAPS_RANGE, strict=True)
+    ]
+    assert found.cpu_range == pytest.approx(taken, rel=0.002)
+
+
+def test_an_update_takes_as_many_times_its_fastest_as_lookups_that_wait_for_nobody() -> None:
+    """Lookups take 20 µs, four times their fastest; an update takes four times its own, if it does not take less in the
+    mean. Samples of waits for locks that came to lookups are of others.
+    """
+    load = _transactions(100_000, 100)
+    load.query, load.queries = np.repeat([0, 1, 2], [80, 80, 40]), ["update", "lookup", "once"]
+    load.duration_ns = np.repeat([4_000, 5_000, 30_000], [80, 80, 40])
+    load.cpu_ns, load.lock_wait_ns = (
+        np.repeat(each, [80, 80, 40]) for each in ([90_000, 15_000, 50_000], [0, 5_000, 0])
+    )
+    load.asked = [SimpleNamespace(changes=float(locks), locks=locks) for locks in (True, False, True)]
+    found = client_gaps._least_ns_of(load, Pace(None, 20e6))
+    assert found == {"update": 16_000, "lookup": 20_000, "once": 50_000}
+    load.physical_reads = np.full(200, 0.5)  # then lookups wait for pages, too
+    assert client_gaps._least_ns_of(load, Pace(None, 20e6)) == {"update": 4_000, "lookup": 5_000, "once": 30_000}
+
+
+def test_clients_whose_sessions_wait_long_find_cold_caches() -> None:
+    """The same waits for clients, after waits of 100 ms for storage, are less work of a busy host."""
+    load, recorded = _transactions(100_000), Pace(400.0, 20e6, 0, awake_ns=1.0)
+    loop = Loop(reads=1.0, device_ns=20e6, statements=2)
+    often, never = (
+        client_gaps.costs_by_gaps(load, _model(replace(loop, long_waits=share)), recorded, 20_000)
+        for share in (0.2, 0.0)
+    )
+    assert often is not None
+    assert never is not None
+    cpu_ns = loop.run(replace(often, client_ns=50_000)).cpu_ns
+    assert often.client_ns / never.client_ns == pytest.approx(1 - 0.2 * COLD_NS / cpu_ns, rel=0.02)
 
 
 @pytest.mark.parametrize(("pause_ns", "gap_ns"), [(None, 100_000), (0, None), (0, 1_000_000)])

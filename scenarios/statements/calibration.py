@@ -423,7 +423,7 @@ def _without_hidden_waits(
     does. Who waited for a slow device, or for others that did, may be in the rest. Of a fit, which took waits for CPU,
     the middle is taken; what is assumed stays.
     """
-    executed_ns, fastest_ns = executed_ns_of(load, model, found)
+    executed_ns, fastest_ns = executed_ns_of(load, found, model.locked_ns)
     took_ns = executed_ns + len(load) * found.client_ns
     least_ns = fastest_ns + len(load) * min(found.client_ns, model.least_client_ns)
     share = least_ns / took_ns if took_ns else 1.0

@@ -103,7 +103,7 @@ class RecordedHost:
             f"fitted by a simulation of the recorded load on scenario '{scenario.name}'",
             pause_ns,
         )
-        self.locked_ns: Mapping[str, float] = {}  # by query, in the last run
+        self.locked_ns: Mapping[str, float] = {}  # by query, what executions waited for locked rows
         # their CPU and time of a statement have its commit in them, or that of a COMMIT
         within = load.manifest.host.get("engine") in INNODB_ENGINES
         self._commits = 0.0 if within else load.commits / max(len(load), 1)  # a statement
@@ -112,6 +112,7 @@ class RecordedHost:
         self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end
         self._plant = self._assembled.plant
         self._last: tuple[object, CalibrationRun] | None = None  # what was run last, and how it went
+        self.waited_ns: Mapping[str, float] = {}  # the same, in that run
 
     @property
     def least_client_ns(self) -> int:
@@ -128,7 +129,15 @@ class RecordedHost:
         return self._assembled.settings.cores
 
     def run(self, costs: ProcessorCosts) -> CalibrationRun:
-        """Run the load once, with *costs*; again with the same ones it would run the same."""
+        """Run the load once, with *costs*, and learn how long its executions wait for locked rows: the next run takes
+        that off what they took.
+        """
+        found = self.run_as_locked(costs)
+        self.locked_ns = self.waited_ns
+        return found
+
+    def run_as_locked(self, costs: ProcessorCosts) -> CalibrationRun:
+        """Run the load once, with *costs*, and learn nothing: again with the same ones it would run the same."""
         own_ns = statement_ns_of(self._load, costs, self.locked_ns)
         wanted = (costs.costs, costs.client_ns, own_ns)
         if self._last is None or self._last[0] != wanted:
@@ -148,7 +157,7 @@ class RecordedHost:
         plant = _copied(self._plant)
         charge_upkeep(plant, database)
         plant, outcome = engine.run_database(plant, database, metrics)
-        self.locked_ns = _locked_ns(program, database)
+        self.waited_ns = _locked_ns(program, database)
         processors = next(place for place, station in enumerate(stations) if station.kind == "processors")
         worked_ns = int(plant.work_ns[processors, 0])
         cores = self._assembled.settings.cores
@@ -180,14 +189,15 @@ def least_ns_of(load: StatementLoad, recorded: Pace) -> dict[str, float]:
     return {query: took for query, took, is_told in found if is_told}
 
 
-def executed_ns_of(load: StatementLoad, model: RecordedHost, found: ProcessorCosts) -> tuple[float, float]:
-    """Return the CPU in ns of all executions: by what they took in the mean, and if each took as little as the fastest
-    of its query.
+def executed_ns_of(load: StatementLoad, found: ProcessorCosts, locked_ns: Mapping[str, float]) -> tuple[float, float]:
+    """Return the CPU in ns of all executions, each of which waited *locked_ns* for locked rows, by query: by what they
+    took in the mean, and if each took as little as the fastest of its query, or what *found* says it takes at least.
     """
     calls = np.bincount(load.query, minlength=len(load.queries))
-    own = statement_ns_of(load, found, model.locked_ns)
+    own = statement_ns_of(load, found, locked_ns)
     own_ns = np.array([own[query] for query in load.queries], np.float64)
-    return float(calls @ own_ns), float(calls @ np.minimum(fastest_ns_of(load), own_ns))
+    least_ns = np.maximum(fastest_ns_of(load), [found.least_ns.get(query, 0.0) for query in load.queries])
+    return float(calls @ own_ns), float(calls @ np.minimum(least_ns, own_ns))
 
 
 def _locked_ns(program: Program, database: Database) -> dict[str, float]:
