@@ -8,7 +8,7 @@ written over for long. A checkpoint begins every 1,800 s: so far apart the rates
 scale 2000 (transactions-60.csv). There the drive's rate of random writes bounds both. What is predicted there has a
 range: the drive's spare space, of which its rate follows, is that of 27 dies of 16 GiB, as it is described, to 30. Both
 ends were written down before they were run. The other two are left as they are. With 27 dies its spare space had been
-0.231, that of its larger sister, until figures at scale 2000 were known.
+0.231, that of its larger sister, and checkpoints had been 900 s apart, until figures at scale 2000 were known.
 """
 
 from collections.abc import Mapping
