@@ -107,7 +107,7 @@ _STUDENT_90 = (
     *(1.323188, 1.321237, 1.319460, 1.317836, 1.316345, 1.314972, 1.313703, 1.312527, 1.311434),
 )
 #: What comes at one time alone: whether another time would give the same nobody knows, however many they are.
-_ONE_BATCH = f"all in one of the {BATCHES} parts of the run"
+ONE_BATCH = f"all in one of the {BATCHES} parts of the run"
 
 
 class Figure(TypedDict):
@@ -137,7 +137,7 @@ def percentile(
     high = quantile_ns(histogram, rank + spread, most_ns)
     resolved = (high - low) / 2 <= RESOLVED_HALF_WIDTH * value
     if over_time.used < 2:
-        resolved, basis = False, _ONE_BATCH
+        resolved, basis = False, ONE_BATCH
     return Figure(value=value if resolved else None, low=low, high=high, resolved=resolved, basis=basis)
 
 
@@ -150,7 +150,7 @@ def mean(counts: NDArray[np.int64], sums_ns: NDArray[np.int64]) -> Figure:
     batch_counts, batch_sums = _batches(counts), _batches(sums_ns)
     used = int(np.count_nonzero(batch_counts))
     if used < 2:
-        return Figure(value=None, low=value, high=value, resolved=False, basis=_ONE_BATCH)
+        return Figure(value=None, low=value, high=value, resolved=False, basis=ONE_BATCH)
     deviation = batch_sums - value * batch_counts
     error = float(np.sqrt((deviation**2).sum() * used / (used - 1))) / count
     half = _STUDENT_90[used - 2] * error

@@ -16,11 +16,11 @@ from tiersim.scenarios.calibration.popularity.occupancy import AccessedTable, La
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.caveats import BEYOND, MET, WITHIN, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.ranges import DRAWS, LAWS, UNKNOWNS, draws_of, with_range
+from tiersim.scenarios.statements.ranges import DRAWS, LAWS, UNKNOWNS, _point, draws_of, with_range
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.database.database_state import IN_ORDER
 from tiersim.simulator.database.sessions.processors import Costs
-from tiersim.simulator.result import Result
+from tiersim.simulator.result import Result, mean
 
 __all__ = ["load"]
 
@@ -150,6 +150,14 @@ def test_a_range_holds_the_prediction_and_names_what_makes_it_wide(load: Stateme
     tail = found["p99_ns"]["transaction"]
     assert tail["low"] == pytest.approx(4e10 / found["transactions_per_s"]["high"], rel=1e-3)
     assert tail["high"] == pytest.approx(4e10 / found["transactions_per_s"]["low"], rel=1e-3)
+
+
+def test_a_figure_of_a_run_that_is_over_at_once_is_the_middle_of_its_interval() -> None:
+    """It tells nothing of other times, but draws are held against each other."""
+    one = mean(np.array([0, 40, 0]), np.array([0, 80_000_000, 0]))
+    assert one["value"] is None
+    assert _point(one) == 2e6
+    assert _point({"value": 3e6, "low": 1e6, "high": 4e6, "basis": "mean"}) == 3e6
 
 
 def test_draws_of_a_part_of_a_recording_have_no_warm_up_and_no_time_that_may_outlast_it(

@@ -32,7 +32,7 @@ from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.tails import tail_figures
 from tiersim.simulator.database.database_state import AT_RANDOM, IN_ORDER, OLDER_OF_TWO
 from tiersim.simulator.database.sessions.processors import RECORDED_CORES
-from tiersim.simulator.result import Result
+from tiersim.simulator.result import ONE_BATCH, Result
 
 #: Runs of each scenario, with a draw of all unknowns each; the share of them that an interval leaves out at each end.
 DRAWS, _TAIL = 16, 0.1
@@ -230,12 +230,22 @@ def _figures(
     summary = run(scenario, load, processor).summary
     note(1)
     figures = tail_figures(summary)
-    found = [summary["latency_ns"]["transaction"]["mean"]["value"]]
-    found += [figures[name]["p99"]["value"] if name in figures else None for name in names]
+    found = [_point(summary["latency_ns"]["transaction"]["mean"])]
+    found += [_point(figures[name]["p99"]) if name in figures else None for name in names]
     return [
         summary["throughput_per_s"]["transactions"]["value"],
         *(float("nan") if one is None else one for one in found),
     ]
+
+
+def _point(figure: Mapping[str, Any]) -> float | None:
+    """Return the value of a figure; of a part of the load that is over at once, which says nothing of other times, the
+    middle of its interval: draws are held against each other.
+    """
+    if figure.get("basis") == ONE_BATCH and None not in (figure["low"], figure["high"]):
+        return float(figure["low"] + figure["high"]) / 2
+    value: float | None = figure["value"]
+    return value
 
 
 def _range(
