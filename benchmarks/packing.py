@@ -3,8 +3,9 @@
 By a seed, 200 databases are made up, with rates, mixes, sizes, peaks and targets of their own, and offered 30 arrays of
 disks, flash and cloud volumes. A row for each seed and each tightness of the targets: what the arrays cost, a lower
 bound of that, how long it took, what was simulated and refused. The bound is for arrays that may be busy all the time.
-*As learned* is the same for arrays that are no busier than runs let hope: no bound, as runs may let hope too little. It
-splits the gap: what targets take lies below it, what the search may have missed and what cannot be divided above.
+*As learned* is the same for arrays that are no busier than runs suggest. It is no bound: runs may suggest too little.
+It splits the gap between bound and cost: below it lies what targets take, above it what the search may have missed and
+what cannot be divided.
 """
 
 import argparse

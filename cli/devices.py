@@ -57,8 +57,8 @@ def list_devices(
         typer.Option(
             "--sort",
             help=(
-                "id, capacity, latency, reads, writes, price or released. Latency and price: lowest first; others:"
-                " highest first."
+                "id, capacity, latency, reads, writes, price or released. Latency and price: lowest first; other"
+                " figures: highest first."
             ),
         ),
     ] = _Order.ID,

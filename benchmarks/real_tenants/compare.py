@@ -58,7 +58,7 @@ def compare(plan: Plan, out: Path) -> str:
 
 
 def _expected(name: str, range_per_s: Mapping[str, float], measured: Sequence[float]) -> str:
-    """Return whether the mean of what was *measured* lies in the range of 80 % that was predicted."""
+    """Return a row: the range of 80 % that was predicted, and whether the mean of what was *measured* lies in it."""
     low, high, found = range_per_s["low"], range_per_s["high"], mean(measured)
     verdict = "met" if low <= found <= high else "NOT met"
     return f"| {name} | transactions/s, range of 80 % | {low:,.0f} to {high:,.0f} | {found:,.0f} | | | | {verdict} |\n"
