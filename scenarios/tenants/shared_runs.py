@@ -175,8 +175,8 @@ class Recordings:
         return self._calibrated[key]
 
     def _recorded_hardware(self, name: str, said: str, seed: int) -> NamedScenario:
-        """Return the scenario of the recorded hardware, with the tenant's clients. The recorded load is what it is
-        compared with, whatever load is asked for, and for however long.
+        """Return the scenario of the recorded hardware, with what the tenant's [replay] says of the recording. The
+        recorded load is what it is compared with, whatever load and clients are asked for, and for however long.
         """
         found = load_scenario(str(self.path.parent / said) if said.endswith(".toml") else said)
         if found.is_recording:
