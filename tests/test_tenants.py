@@ -25,6 +25,7 @@ from tests.runs import needs_jit, poisson
 from tests.test_engines import assert_same_metrics, commands_at
 from tests.test_replay import write_trace
 from tiersim.cli.main import app
+from tiersim.cli.replay import _rows_of_class
 from tiersim.cli.tenants import note_of_parts, volume_of
 from tiersim.cli.verdicts import carries
 from tiersim.devices.host.gate import add_gate, add_port
@@ -665,6 +666,19 @@ def test_a_server_costs_what_it_cost_on_the_hardware_that_it_was_recorded_on(tmp
     assert rates["together"] == pytest.approx(rates["alone"], rel=0.01)
     with pytest.raises(ScenarioError, match=r"tenants.toml:3: tenants.one.recorded_on: 'recorded' is the recording"):
         shared(tmp_path, said.replace("sample/start/host/recorded.toml", "recorded"))
+
+
+def test_requests_of_a_server_whose_statements_are_calibrated_have_no_row_against_recorded_ones() -> None:
+    figure = {"value": 1e6, "low": 1e6, "high": 1e6}
+    summary: dict[str, Any] = {
+        "verdict": {"calibration": "calibrated"}, "latency_ns": {"data read": {"mean": figure}}
+    }  # fmt: skip
+    relative = {"relative_latency_ns": {"data read": {"mean": figure}}}
+    names = [
+        [row[0] for row in _rows_of_class("data read", [one], {"mean": "mean"})]
+        for one in (summary, summary | relative)
+    ]
+    assert names == [["data read, mean"], ["data read, mean", "data read, relative"]]
 
 
 @needs_jit
