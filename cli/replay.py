@@ -370,7 +370,8 @@ def _rows_of_class(name: str, summaries: list[dict[str, Any]], labels: dict[str,
         rows.append([f"{name}, {label}", *map(terminal.figure_text, figures)])
     if any(summary["verdict"]["calibration"] == "calibrated" for summary in summaries):
         relative = [summary.get("relative_latency_ns", {}).get(name, {}).get("mean") for summary in summaries]
-        rows.insert(1, [f"{name}, relative", *map(terminal.figure_text, relative)])
+        if any(relative):  # of requests of a server whose statements are calibrated there is none
+            rows.insert(1, [f"{name}, relative", *map(terminal.figure_text, relative)])
     return rows
 
 

@@ -78,6 +78,7 @@ def judged(ratio: float, **replay: Any) -> Result:
     ends = {
         "transactions_per_s": {"low": 180.0, "high": 230.0},
         "transaction_mean_ns": {"low": 4e6, "high": 9e6},
+        "p99_ns": {"transaction": {"low": 2e7, "high": 4e7}},
         "verdict": "determined",
     }
     said = {"keeps": "clients", "recorded_connections": 16} | replay
@@ -93,6 +94,7 @@ def test_what_goes_slower_beside_others_is_judged_by_the_recorded_transactions()
         assert carries(summary) == load
         assert summary["throughput_per_s"]["transactions"]["value"] == pytest.approx(ratio * 199.858, rel=1e-5)
         assert summary["range"]["transactions_per_s"]["low"] == pytest.approx(ratio * 180)
+        assert summary["range"]["p99_ns"] == {}  # that of transactions alone is not theirs
         assert summary["throughput_shortfall_pct"] == pytest.approx(100 * (1 - ratio))
     assert "90 % of the recorded transactions/s" in judged(0.9).summary["load"]["explanation"]
     by_the_clock = judged(1.0, keeps="rate", recorded_connections=1).summary  # which are too few for so many a second

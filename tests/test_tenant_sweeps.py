@@ -60,6 +60,13 @@ def test_a_cap_on_one_tenant_costs_it_latency_and_gives_it_to_the_other(tenants:
     assert all(row["tenants"]["shop"]["load"] == "steady" for row in rows)
 
 
+def test_hardware_to_calibrate_by_is_refused_of_a_tenant_with_requests_as_in_its_file(
+    tenants: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ScenarioError, match=r"tenants.toml:\d+: tenants.bill.recorded_on: bill.trace has requests"):
+        swept(tenants, tmp_path, "tenants.bill.recorded_on=15k-raid10")
+
+
 def test_each_row_is_what_a_replay_of_such_a_file_says(tenants: Path, tmp_path: Path) -> None:
     settings = "tenants.shop.share=5", "tenants.bill.replay.load=0.5", "shares.queue_depth=4,8", "replay.seed=3"
     rows = swept(tenants, tmp_path, *settings)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from tests.runs import needs_jit, poisson
 from tests.test_engines import assert_same_metrics, commands_at
 from tests.test_replay import write_trace
 from tiersim.cli.main import app
+from tiersim.cli.replay import _rows_of_class
 from tiersim.cli.tenants import note_of_parts, volume_of
 from tiersim.cli.verdicts import carries
 from tiersim.devices.host.gate import add_gate, add_port
@@ -33,11 +35,15 @@ from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import replay as replaying
+from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import is_tenants, load_scenario
 from tiersim.scenarios.replay import in_time_order, replay
-from tiersim.scenarios.statements.loads import load_of
+from tiersim.scenarios.statements import loads
+from tiersim.scenarios.statements.loads import Loads, load_of
+from tiersim.scenarios.statements.ranges import LAWS
 from tiersim.scenarios.statements.replay import replay_statements, replay_statements_all
 from tiersim.scenarios.survey import survey
+from tiersim.scenarios.tenants.derived import Calibrated
 from tiersim.scenarios.tenants.model import MOST_TENANTS, read_tenants
 from tiersim.scenarios.tenants.shared_runs import Recordings, TenantResults, run_tenants
 from tiersim.simulator.categories import COUNT
@@ -665,6 +671,36 @@ def test_a_server_costs_what_it_cost_on_the_hardware_that_it_was_recorded_on(tmp
     assert rates["together"] == pytest.approx(rates["alone"], rel=0.01)
     with pytest.raises(ScenarioError, match=r"tenants.toml:3: tenants.one.recorded_on: 'recorded' is the recording"):
         shared(tmp_path, said.replace("sample/start/host/recorded.toml", "recorded"))
+
+
+def test_statements_are_arranged_anew_where_a_range_asks_for_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a sweep, which gives none, one arrangement is made; each is made once."""
+    seeds = []
+
+    def made(path: Path, seed: int, recorded_on: NamedScenario) -> Any:
+        seeds.append(seed)
+        return SimpleNamespace(synthetic=True, seed=seed)
+
+    monkeypatch.setattr(loads, "load_of", made)
+    on, unused = load_scenario("pcie-flash", ["replay.seed=7"]), cast("Any", None)
+    found = Calibrated(Loads(Path("db.trace"), on, LAWS), on, unused, unused)
+    assert cast("Any", found.load).seed == 7
+    assert seeds == [7]
+    assert found.arrangements()[0] is found.load
+    assert seeds == [7, 8, 9, 10]
+
+
+def test_requests_of_a_server_whose_statements_are_calibrated_have_no_row_against_recorded_ones() -> None:
+    figure = {"value": 1e6, "low": 1e6, "high": 1e6}
+    summary: dict[str, Any] = {
+        "verdict": {"calibration": "calibrated"}, "latency_ns": {"data read": {"mean": figure}}
+    }  # fmt: skip
+    relative = {"relative_latency_ns": {"data read": {"mean": figure}}}
+    names = [
+        [row[0] for row in _rows_of_class("data read", [one], {"mean": "mean"})]
+        for one in (summary, summary | relative)
+    ]
+    assert names == [["data read, mean"], ["data read, mean", "data read, relative"]]
 
 
 @needs_jit

@@ -22,7 +22,7 @@ from tiersim.scenarios.replay import PlayedRecording
 from tiersim.scenarios.statements.assembly import Assembled, Shared
 from tiersim.scenarios.statements.calibration import calibrate
 from tiersim.scenarios.statements.calibration_verdict import stamped
-from tiersim.scenarios.statements.loads import load_of
+from tiersim.scenarios.statements.loads import Loads, load_of
 from tiersim.scenarios.statements.ranges import LAWS, draws_of, with_range
 from tiersim.scenarios.statements.recorded_host import part_of
 from tiersim.scenarios.statements.replay import between_waits, replay_statements
@@ -54,28 +54,31 @@ BY_THE_CLOCK = (
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Statements of a recording in several arrangements, of which the first is run; what they cost the processors of
-    the recorded hardware as a scenario describes it; and the result of a run there, which says how well that agrees
-    with the recording.
+    """Statements of a recording; what they cost the processors of the recorded hardware as a scenario describes it; and
+    the result of a run there, which says how well that agrees with the recording.
     """
 
-    loads: tuple[StatementLoad, ...]
+    loads: Loads
+    recorded_on: NamedScenario
     processor: ProcessorCosts
     baseline: Result
 
     @property
     def load(self) -> StatementLoad:
-        """The arrangement that is run."""
-        return self.loads[0]
+        """The statements in the arrangement that is run."""
+        return self.loads.of(self.recorded_on)
+
+    def arrangements(self) -> list[StatementLoad]:
+        """Return them as several seeds arrange them, those that are run first; made when they are asked for."""
+        return [self.loads.of(self.recorded_on, further) for further in range(LAWS)]
 
     @classmethod
     def by(cls, path: Path, recorded_on: NamedScenario) -> "Calibrated":
         """Calibrate the bundle at *path*; raises TiersimError."""
-        seed = recorded_on.model.replay.seed
-        load = load_of(path, seed, recorded_on)
-        others = (load_of(path, seed + number, recorded_on) for number in range(1, LAWS)) if load.synthetic else ()
+        loads = Loads(path, recorded_on, LAWS)
+        load = loads.of(recorded_on)
         processor = calibrate(load, recorded_on)
-        return cls((load, *others), processor, replay_statements(load, recorded_on, processor=processor))
+        return cls(loads, recorded_on, processor, replay_statements(load, recorded_on, processor=processor))
 
 
 def derive(
@@ -129,7 +132,7 @@ def with_expected(
     def run(scenario: NamedScenario, load: StatementLoad, costs: ProcessorCosts) -> Result:
         return replay_statements(load, scenario, processor=costs, shared=shared, goes_on=False, beside=beside)
 
-    parts = [part_of(load, scenario) for load in calibrated.loads]
+    parts = [part_of(load, scenario) for load in calibrated.arrangements()]
     draws = draws_of(parts[0], calibrated.processor, seed)
     return with_tails(with_range(derived, scenario, parts, calibrated.processor, draws, run))
 

@@ -98,11 +98,7 @@ class Recordings:
                     f"{path}: tenants.{name}.recording: {one.path.name} has neither requests nor statements; record"
                     " the server (tiersim record)"
                 )
-            if one.rows and model.tenants[name].recorded_on is not None:
-                raise ScenarioError(
-                    f"{self._where(name, 'recorded_on')}: {one.path.name} has requests, and costs of statements alone"
-                    " are calibrated; leave it out, or record the server's statements (tiersim record)"
-                )
+        self._refuse_recorded_on()
 
     def as_said(self, model: TenantsModel, name: str) -> "Recordings":
         """Return the same recordings where their file says something else of them; what is derived goes into a folder
@@ -110,8 +106,18 @@ class Recordings:
         """
         other = copy(self)
         other.model, other._folder = model, self._folder / name
+        other._refuse_recorded_on()
         other._folder.mkdir(exist_ok=True)
         return other
+
+    def _refuse_recorded_on(self) -> None:
+        """Refuse to calibrate tenants whose requests were recorded."""
+        for name in self._surveyed:
+            if self.model.tenants[name].recorded_on is not None:
+                raise ScenarioError(
+                    f"{self._where(name, 'recorded_on')}: {self._bundles[name].path.name} has requests, and costs of"
+                    " statements alone are calibrated; leave it out, or record the server's statements (tiersim record)"
+                )
 
     @property
     def without_requests(self) -> list[str]:
@@ -169,8 +175,8 @@ class Recordings:
         return self._calibrated[key]
 
     def _recorded_hardware(self, name: str, said: str, seed: int) -> NamedScenario:
-        """Return the scenario of the recorded hardware, with the tenant's clients. The recorded load is what it is
-        compared with, whatever load is asked for, and for however long.
+        """Return the scenario of the recorded hardware, with what the tenant's [replay] says of the recording. The
+        recorded load is what it is compared with, whatever load and clients are asked for, and for however long.
         """
         found = load_scenario(str(self.path.parent / said) if said.endswith(".toml") else said)
         if found.is_recording:
