@@ -41,6 +41,7 @@ from tiersim.scenarios.calibration.processor import (
     recorded_ios,
 )
 from tiersim.scenarios.statements import calibration, client_gaps, flush_groups, recorded_host
+from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, SPENT
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.traces.differences import Differences, EntityChange
 
@@ -593,6 +594,20 @@ def test_clients_take_no_more_than_processors_did_that_were_not_the_limit(
     bounded = calibration._within_counted(load, model, found, recorded, time)
     assert bounded.client_ns == client_ns
     assert ["as the processors did no more" in one for one in bounded.assumed] == [True] * (client_ns < 100_000)
+
+
+def test_what_an_execution_waits_for_rows_is_that_of_those_behind_the_warm_up() -> None:
+    """Of 6 executions of two classes 2 are counted, which wait 600 ns for rows, and 100 ns then for a processor."""
+    spent = np.zeros((2, len(SPENT)), np.int64)
+    spent[0, FOR_LOCK], spent[1, FOR_LOCK], spent[1, FOR_CPU] = 400, 200, 100
+    program = SimpleNamespace(names=("query",), category=(0, 0))
+    database = SimpleNamespace(
+        spent=spent,
+        calls=np.array([1, 1]),
+        pages_read=np.zeros(2, np.int64),
+        statement_class=np.array([0, 0, 0, 0, 1, 1]),
+    )
+    assert recorded_host._locked_ns(cast("Any", program), cast("Any", database)) == {"query": 350.0}
 
 
 def test_reads_and_clients_that_take_more_than_any_are_waits() -> None:

@@ -203,7 +203,7 @@ def executed_ns_of(load: StatementLoad, found: ProcessorCosts, locked_ns: Mappin
 def _locked_ns(program: Program, database: Database) -> dict[str, float]:
     """Return how long an execution of each query waited for locked rows, and then for a processor."""
     names = len(program.names)
-    calls = np.maximum(np.bincount(np.array(program.category)[database.statement_class], minlength=names), 1)
+    calls = np.maximum(np.bincount(program.category, database.calls, names), 1)  # a warm-up is in none of these
     locked, queued = (np.bincount(program.category, database.spent[:, part], names) for part in (FOR_LOCK, FOR_CPU))
     reads = np.bincount(program.category, database.pages_read, names) >= READS * calls
     waits = (locked + np.where(reads, 0, np.minimum(queued, locked))) / calls
