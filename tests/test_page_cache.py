@@ -182,27 +182,6 @@ def test_a_sync_waits_for_pages_that_are_being_written_back() -> None:
     assert resume_page_cache(plant, database, 0, 8) == 0
 
 
-def test_a_sync_has_as_many_pages_written_at_once_as_the_queue_takes() -> None:
-    """150 pages that are no neighbours: 128, the others, the flush."""
-    builder, database, disk = database_of(1000, 2000, 1)
-    plant, database = builder.build(16), with_slots(database, 16)
-    for page in range(0, 300, 2):
-        take_place(plant, 0, page, DIRTY, 0)
-    request = plant.requests[0]
-    request["op"], request["parent"], request["row"] = FLUSH, 1, NONE
-    request["offset_bytes"], request["length_bytes"] = 0, 1000 * 8192
-    assert accept_page_cache(plant, database, 0, 1) == 2
-    made = [finish_page_cache(plant, database, 0)]
-    for _ in range(2):
-        for page in range(0, 300, 2):
-            place = find(plant, 0, page)
-            if state_of(plant, 0, place) == CLEANING:
-                set_state(plant, 0, place, CLEAN)
-        made.append(resume_page_cache(plant, database, 0, 2))
-    assert made == [128, 22, 1]
-    assert (int(plant.children[0]["station"]), int(plant.children[0]["op"])) == (disk, FLUSH)
-
-
 @pytest.mark.long
 def test_neighbours_that_are_missing_are_read_together() -> None:
     builder, database, disk = database_of(1000, 500, 1)

@@ -12,10 +12,10 @@ the active one, and brings a page back there at once that left too early (mm/wor
 missed the pool above, seldom comes twice within a short time, and nothing measured says how far two lists differ from
 one for it.
 
-A FLUSH syncs a range: dirty pages of it are written back, as many at once as the queue takes, and waited for, one that
-changed while it was being written back once that is done; so are those that others write back (mm/filemap.c,
-file_write_and_wait_range); then the volume is flushed. A FILL begins to write back a range and waits only while too
-many write-backs are under way (sync_file_range, SYNC_FILE_RANGE_WRITE).
+A FLUSH syncs a range: dirty pages of it are written back and waited for, one that changed while it was being written
+back once that is done; so are those that others write back (mm/filemap.c, file_write_and_wait_range); then the volume
+is flushed. A FILL begins to write back a range and waits only while too many write-backs are under way
+(sync_file_range, SYNC_FILE_RANGE_WRITE).
 
 Pages are those of the pool: requests that are not whole pages do not come here. The log lies beside, and what it writes
 takes places here (:mod:`tiersim.simulator.database.wal.log`); each write is followed by a flush, which has nothing but
@@ -66,6 +66,8 @@ _WRITE_BACK, _FLUSHER, _OTHERS = WRITE, FLUSH, PREFETCH
 #: What a sync does (``phase`` of its hold): it has dirty pages written back; waits for those that others write back;
 #: flushes the volume.
 _BEGINS, _WAITS, _FLUSHES = range(3)
+#: So many pieces of a sync are under way at once.
+_PIECES = 32
 
 #: The operating system's page cache
 PAGE_CACHE_ROW = record(
@@ -335,7 +337,7 @@ def _write_next(p: Plant, d: Database, slot: int) -> int:
     end = (request["offset_bytes"] + request["length_bytes"]) // size
     page = hold["position"] // size
     made = pages = 0  # of the piece before this page
-    while page <= end and made < MOST_WRITE_BACKS:
+    while page <= end and made < _PIECES:
         place = find(p, c["cache"], page) if page < end else NOWHERE
         if place != NOWHERE and state_of(p, c["cache"], place) == DIRTY and (pages + 1) * size <= _WRITE_BACK_BYTES:
             set_state(p, c["cache"], place, CLEANING)

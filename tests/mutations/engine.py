@@ -316,14 +316,6 @@ ENGINE = (
         ("tests/test_page_cache.py::test_a_sync_waits_for_pages_that_are_being_written_back",),
     ),
     Fault(
-        "sync-by-few",
-        "simulator/database/page_cache.py",
-        "page <= end and made < MOST_WRITE_BACKS:",
-        "page <= end and made < 32:",
-        "A sync writes 32 pieces at a time.",
-        ("tests/test_page_cache.py::test_a_sync_has_as_many_pages_written_at_once_as_the_queue_takes",),
-    ),
-    Fault(
         "write-backs-unsorted",
         "simulator/database/page_cache.py",
         "    _sort(d, who)\n",
