@@ -108,7 +108,7 @@ def _with_settled_locks(
 
 
 def _least_ns_of(load: StatementLoad, recorded: Pace) -> dict[str, float]:
-    """Return by query what an execution takes at least, where that is told.
+    """Return by query the least CPU of an execution, where the recording tells it.
 
     One that neither reads pages nor changes rows waits for nobody that waits for storage: all that it took is CPU. What
     it takes in the mean is some times what the fastest takes, whose caches are warm. Executions that change rows

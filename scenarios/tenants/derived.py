@@ -124,8 +124,9 @@ def with_expected(
     seed, shared = scenario.model.replay.seed, Shared()
     leaves_open = derived.summary["verdict"].get("error") == WAITS
     if calibrated is None:
-        load = load_of(path, seed) if leaves_open else None
-        return derived if load is None else between_waits(derived, scenario, load, shared, progress, beside)
+        if not leaves_open:
+            return derived
+        return between_waits(derived, scenario, load_of(path, seed), shared, progress, beside)
     if leaves_open or calibrated.load.logical_reads is not None:  # draws leave out how long waits were
         return derived
 

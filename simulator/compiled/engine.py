@@ -2,7 +2,7 @@
 
 The loop takes the first event, branches on its kind and calls one handler. It may stop after any event and go on later
 (``advance`` again). Scalars live in its locals, which handlers take and return, and are packed into ``control`` only
-between calls, but for the counts of free slots, of requests and of streams whose next command has a time.
+between calls. The counts of free slots, of requests and of streams with a next start are always in ``control``.
 """
 
 from collections.abc import Callable, Iterable

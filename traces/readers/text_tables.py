@@ -172,7 +172,7 @@ def _unaligned(lines: _Lines, columns: Sequence[str]) -> Iterator[NumberedRow]:
         yield NumberedRow(first, None)
 
 
-# psql's aligned form: where columns stand is told by the line below their names.
+# psql's aligned form: the line below the names shows where each column begins and ends.
 
 
 class _Span(NamedTuple):
