@@ -75,6 +75,9 @@ def make_template(programs: Programs, plan: Plan, image: Path, folder: Path) -> 
 def measure(programs: Programs, cell: Cell, template: Path, folder: Path, say: Callable[[str], None]) -> None:
     """Measure a cell on a copy of *template*; *folder* gets ``result.json``, the counters, and the server's log."""
     image = folder / "image"
+    first, *others = sorted(os.sched_getaffinity(0))
+    if cell.load.apart:
+        os.sched_setaffinity(0, others)
     try:
         device.copy_image(template, image)
         settings = cell.settings | {"log_line_prefix": LOG_PREFIX}
@@ -82,7 +85,14 @@ def measure(programs: Programs, cell: Cell, template: Path, folder: Path, say: C
             before_others(),
             device.attached(image, folder / "mount") as made,
             _with_log(cell, folder, made.mount / "cluster") as log,
-            running(programs, made.mount / "cluster", folder, settings, cell.memory_bytes) as server,
+            running(
+                programs,
+                made.mount / "cluster",
+                folder,
+                settings,
+                cell.memory_bytes,
+                first if cell.load.apart else None,
+            ) as server,
         ):
             latencies: dict[str, Any] = {"device_latency_ns": device.latency_ns(_table(server, made.mount / "cluster"))}
             if log is not None:

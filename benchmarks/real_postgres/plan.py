@@ -16,7 +16,8 @@ class Load(StrictModel):
 
     *age*: so many updates before all cells, so that hot pages have room for new versions of their rows. *prewarm*:
     before each the pool is
-    filled with pages of the table. With *log_image* the log lies on a device of its own, of that size.
+    filled with pages of the table. With *log_image* the log lies on a device of its own, of that size. *apart*: the
+    server has the first processor alone, clients and what looks on have the others.
     """
 
     scale: int = Field(gt=0)
@@ -24,6 +25,7 @@ class Load(StrictModel):
     age: int = Field(default=0, ge=0)
     prewarm: bool = False
     log_image: Bytes | None = None
+    apart: bool = False
     warm: Nanoseconds
     settle: Nanoseconds
 

@@ -132,9 +132,16 @@ def initialize(programs: Programs, data: Path) -> None:
 
 @contextmanager
 def running(
-    programs: Programs, data: Path, folder: Path, settings: Mapping[str, str], memory_bytes: int | None = None
+    programs: Programs,
+    data: Path,
+    folder: Path,
+    settings: Mapping[str, str],
+    memory_bytes: int | None = None,
+    processor: int | None = None,
 ) -> Iterator[Server]:
-    """Run a server until the block ends; its log is ``server.log`` in *folder*, its sockets are there, too."""
+    """Run a server until the block ends, on one *processor* if that is given; its log is ``server.log`` in *folder*,
+    its sockets are there, too.
+    """
     shutil.chown(folder, _USER)  # for its sockets
     group = _MEMORY / f"tiersim-bench-{os.getpid()}"
     group.mkdir()
@@ -153,6 +160,7 @@ def running(
                     "-c",
                     'echo $$ > "$0" && exec "$@"',
                     str(group / "cgroup.procs"),
+                    *([] if processor is None else ["taskset", "--cpu-list", str(processor)]),
                     *_as_user(),
                     str(programs.native / "bin/postgres"),
                     "-D",
