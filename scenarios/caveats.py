@@ -285,7 +285,7 @@ def of_statements(
         if clients is None and asked == "here":
             found.append("host.clients: only --recorded-on uses where the recorded clients ran")
         elif None not in (clients, asked) and asked != clients:
-            found.append(f"host.clients: they are {clients}, as the scenario of the recorded hardware says")
+            found.append(f"host.clients: they are {clients}, as the recording or the scenario of its hardware says")
     if model.engine is not None and model.engine.os_cache and direct_io:
         found.append("engine.os_cache: direct I/O (engine.direct_io) reads past it")
     return _said([*found, *_empty_volumes(model, set(volumes))])

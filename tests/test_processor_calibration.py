@@ -535,7 +535,7 @@ def test_what_described_hardware_does_not_let_sessions_wait_is_long_waits(
     monkeypatch.setattr(calibration, "recorded_flushes", lambda _: 0)
     rate = loop.run(_costs(0, 26_000)).pace.transactions_per_s
     assert rate is not None
-    model, time = SimpleNamespace(run=loop.run), SimpleNamespace(own_share=0.01, cores=2)
+    model, time = SimpleNamespace(run=loop.run), SimpleNamespace(own_share=0.01, cores=2, is_of_server=False)
     found = calibration._by_host_time(
         cast(Any, _OneLookup()), cast(Any, model), Pace(rate / slower, None), cast(Any, time)
     )

@@ -1,7 +1,8 @@
 """What the processors of the recorded host did on average, by whom they were used; what nobody counted is None."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from tiersim.traces.differences import Differences, EntityChange
 from tiersim.traces.recorders.processes import BACKENDS, HELPERS, KERNEL, LOAD_GENERATOR
@@ -36,6 +37,17 @@ class HostTime:
     helpers: ProcessorUse | None = None
     clients: ProcessorUse | None = None
     threads: ProcessorUse | None = None  # of the kernel
+    is_of_server: bool = False  # what clients did is none of it
+
+    def of_server(self) -> Self | None:
+        """Return what the server and the kernel did for it, whose clients run elsewhere; None where nobody counted what
+        sessions used. Without a count of its threads the kernel did nothing but for a process.
+        """
+        if self.backends is None:
+            return None
+        alone = replace(self, clients=None, is_of_server=True)
+        of_kernel = 0.0 if self.threads is None else alone.of_kernel
+        return replace(alone, busy=min(alone.told + of_kernel, self.busy))
 
     @property
     def is_told(self) -> bool:
@@ -60,13 +72,13 @@ class HostTime:
 
     @property
     def slice_ns(self) -> float | None:
-        """What the kernel does for a slice, of all whose slices were counted; None where those of sessions or clients
-        were not.
+        """What the kernel does for a slice, of all whose slices were counted; None where those of sessions, or of
+        clients that are here, were not.
         """
-        own = (self.backends, self.clients)
+        own = [self.backends] if self.is_of_server else [self.backends, self.clients]
         if not all(one is not None and one.slices_per_s for one in own):
             return None
-        counted = [one for one in (*own, self.threads) if one is not None and one.slices_per_s]
+        counted = [one for one in [*own, self.threads] if one is not None and one.slices_per_s]
         return NS_PER_S * sum(one.kernel for one in counted) / sum(one.slices_per_s for one in counted)
 
     @property

@@ -76,9 +76,9 @@ class ProcessorCosts:
     """CPU in ns on a core of the recorded host.
 
     ``statement_ns`` is that of one execution by query, besides what ``costs`` charge for its pages. ``client_ns`` is
-    what it takes besides to be sent and answered, if the clients ran on the same cores; ``pause_ns`` then is the time
-    of a client between transactions. None: they ran elsewhere, and their time is think time. ``basis`` says what it was
-    found from.
+    what it takes besides to be sent and answered: of clients that ran on the same cores, too; ``pause_ns`` then is the
+    time of a client between transactions. None: they ran elsewhere, and their time is think time, but ``served_ns`` of
+    each pause, which the server took. ``basis`` says what it was found from.
     """
 
     statement_ns: Mapping[str, int]
@@ -98,6 +98,7 @@ class ProcessorCosts:
     hot: float = 1.0  # share of its recorded CPU that a statement takes on a busy host
     least_ns: Mapping[str, float] = field(default_factory=dict)  # of CPU by query, where the fastest execution tells
     is_counted: bool = False  # the host's processors counted that CPU: no wait is in it
+    served_ns: int = 0  # of a pause before a statement: the server's CPU for it, and its wait for a processor
 
     def with_clients(self, client_ns: int, why: str) -> Self:
         """Return costs whose clients take less than the recording's pace gives them: *why* that is counted."""

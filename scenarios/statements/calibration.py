@@ -1,7 +1,8 @@
 """What the statements of a recorded load cost the processors, by the first of these that a recording tells:
 
 1. Their CPU, recorded with each statement (SQL Server).
-2. What the processors of the host did, where it is known for whom they worked.
+2. What the processors of the host did, where it is known for whom they worked: of clients that ran elsewhere, what
+   sessions used.
 3. How fast the load ran: a model of the recorded hardware runs as fast. Slow storage hides what statements cost; then
    waits for clients tell (:mod:`.client_gaps`). Clients take no more than the processors were counted to do, for
    whomever, nor so much that InnoDB's commits come back too late to share a flush (:mod:`.flush_groups`).
@@ -123,10 +124,11 @@ _MOST = (
     " something else"
 )
 _UNSEEN = (
-    "The described hardware is too fast: it carries {:,.0f} transactions/s, {:,.0f} were recorded. Sessions waited for"
-    " something else, such as a cap; waits of {:g} ms are assumed, and a transaction behind one costs more CPU:"
-    " describe the cap or the slower device"
+    "The described hardware is too fast: {}. Sessions waited for something else, such as a cap; waits of {:g} ms are"
+    " assumed, and a transaction behind one costs more CPU: describe the cap or the slower device"
 )
+_CARRIES = "it carries {:,.0f} transactions/s, {:,.0f} were recorded"
+_EXECUTES = "a transaction executes for {}, {} were recorded"
 #: A device that carries so many more transactions than ran was not their limit; where processors are busy for a smaller
 #: share of the time, only if it carries clearly more: else what it lacks of their time is no CPU, for of idle
 #: processors a little more time is much more work. All three are choices.
@@ -154,8 +156,12 @@ def calibrate(load: StatementLoad, recorded_on: NamedScenario, shared: Shared | 
         return replace(_as_recorded(load, recorded_on), recorded=recorded, cores=_said_cores(recorded_on, load))
     part, scenario = part_of(load, recorded_on), recorded_on.counted_whole()
     model = RecordedHost(part, scenario, recorded.pause_ns if here else None, shared)
-    time = recorded_host_time(load.counters.found, model.cores) if here and recorded.transactions_per_s else None
-    is_told = time is not None and time.is_told
+    time = recorded_host_time(load.counters.found, model.cores)
+    if not here:
+        time = None if time is None else time.of_server()
+    elif not recorded.transactions_per_s:
+        time = None
+    is_told = time is not None and (time.is_told or time.is_of_server)
     found = _by_host_time(load, model, recorded, time) if time and is_told else _by_pace(load, model, recorded, time)
     if time is not None and not is_told:
         found = _within_counted(load, model, found, recorded, time)
@@ -177,24 +183,29 @@ def costs_of_recording(
     load: StatementLoad, scenario: NamedScenario, shared: Shared | None = None
 ) -> ProcessorCosts | None:
     """Return what the statements of *load* cost the processors of the recorded host, where nobody described that: what
-    these were counted to do, on the devices of *scenario* in place of the recorded ones.
+    these were counted to do, on the devices of *scenario* in place of the recorded ones; of clients that ran elsewhere,
+    or of whom nobody knows how fast they went, what sessions used.
 
     Of what is counted devices decide little: how often sessions slept, and what a write of the log costs; also how
     clients and log divide what busy processors did, unless these devices do not carry the recorded load. None where
-    clients did not run on that host, nobody counted its processors, or nobody counted which processes used them and
-    the load was not limited by them: of idle processors ticks tell little, and other work may be much of what they did.
+    nobody counted its processors, or nobody counted which processes used them and the load was not limited by them: of
+    idle processors ticks tell little, and other work may be much of what they did.
     """
     recorded, time = _pace_of(load), host_time_of(load)
-    wanted = recorded.transactions_per_s
-    if load.logical_reads is not None or wanted is None or recorded.pause_ns is None or are_elsewhere(scenario):
+    if load.logical_reads is not None or time is None:
         return None
-    if time is None or not (time.is_told or (time.own_share >= LIMITING and _awake(load) >= time.busy)):
+    wanted, pause_ns = recorded.transactions_per_s, recorded.pause_ns
+    if wanted is None or pause_ns is None or not load.closed or _are_apart(scenario, time):
+        time, pause_ns = time.of_server(), None
+        if time is None:
+            return None
+    elif not (time.is_told or (time.own_share >= LIMITING and _awake(load) >= time.busy)):
         return None
     there = scenario.on_recorded_host(time.cores)
-    model = RecordedHost(part_of(load, there), there.counted_whole(), recorded.pause_ns, shared)
+    model = RecordedHost(part_of(load, there), there.counted_whole(), pause_ns, shared)
     found = _by_host_time(load, model, recorded, time)
     had = None if found.simulated is None else found.simulated.transactions_per_s
-    if time.own_share >= LIMITING and had is not None and had < (1 - _SLACK) * wanted:
+    if wanted and not time.is_of_server and time.own_share >= LIMITING and had and had < (1 - _SLACK) * wanted:
         found = _as_counted(load, model, recorded, time, 0.0)
     if found.costs.log_io_ns <= LEAST_NS and (log_ios := _log_ios(load)):  # a slower log tells nothing of their CPU
         found = _with_assumed_log(found, log_ios)
@@ -214,6 +225,11 @@ def host_time_of(load: StatementLoad) -> HostTime | None:
     """Return what the processors of the recorded host did; None where nobody counted that."""
     cores = recorded_cores(load)
     return None if cores is None else recorded_host_time(load.counters.found, cores)
+
+
+def _are_apart(scenario: NamedScenario, time: HostTime) -> bool:
+    """Tell whether clients ran on another host: as the scenario says, or as sessions were counted and none of them."""
+    return are_elsewhere(scenario) or (time.backends is not None and time.clients is None)
 
 
 def are_elsewhere(scenario: NamedScenario) -> bool:
@@ -249,13 +265,12 @@ def _by_host_time(load: StatementLoad, model: RecordedHost, recorded: Pace, time
     start = _as_counted(load, model, recorded, time, 0.0)
     run = model.run(start)
     # else only what writes of the log cost is looked for; other work of the host limits nothing on another one
-    limits = time.own_share >= LIMITING
-    unseen_ns = 0.0 if limits else _unseen_ns(recorded, run, time.own_share * time.cores)
+    limits = time.own_share >= LIMITING and not time.is_of_server
+    unseen_ns, said = (0.0, "") if limits else _unseen(load, recorded, run, time.own_share * time.cores)
     waits = [run.long_waits + unseen_ns / lasted_ns for lasted_ns in (UNSEEN_NS, LONG_NS)]
     start = _as_counted(load, model, recorded, time, *waits)
     if unseen_ns:
-        said = _UNSEEN.format(run.pace.transactions_per_s, recorded.transactions_per_s, UNSEEN_NS / NS_PER_MS)
-        start = replace(start, assumed=(*start.assumed, said))
+        start = replace(start, assumed=(*start.assumed, _UNSEEN.format(said, UNSEEN_NS / NS_PER_MS)))
     wanted = replace(recorded, read_ns=None, awake_ns=None)
     asked = wanted if limits else replace(wanted, transactions_per_s=None)
     found = calibrate_processor(asked, start, model.run)
@@ -264,19 +279,41 @@ def _by_host_time(load: StatementLoad, model: RecordedHost, recorded: Pace, time
     if limits:
         return found
     client_ns = max(round(start.client_ns - log_ios * found.costs.log_io_ns), 0)
-    return replace(found, client_ns=client_ns, recorded=recorded)
+    served_ns = client_ns + round(_queued_ns(load, time)) if time.is_of_server else 0
+    return replace(found, client_ns=client_ns, served_ns=served_ns, recorded=recorded)
 
 
-def _unseen_ns(recorded: Pace, run: CalibrationRun, busy_cores: float) -> float:
-    """Return how much longer clients waited for a transaction than on the described hardware; 0 where that carries no
-    more of them, or little more, or what is lacking hides less than *busy_cores* are counted wrongly.
+def _queued_ns(load: StatementLoad, time: HostTime) -> float:
+    """Return how long the session of a statement waited for a processor, but behind its reads and writes, whose time
+    was recorded with that; 0 where nobody counted it.
+    """
+    sessions = time.backends
+    if sessions is None or not sessions.slices_per_s:
+        return 0.0
+    ios = _ios(load, NS_PER_S / max(load.span_ns, 1))
+    share = max(1 - ios.of_sessions_per_s / sessions.slices_per_s, 0.0)
+    return share * sessions.waited * load.span_ns / len(load)
+
+
+def _unseen(load: StatementLoad, recorded: Pace, run: CalibrationRun, busy_cores: float) -> tuple[float, str]:
+    """Return how much longer a transaction waited than on the described hardware, and what shows it: that carries more
+    of them, or, where nobody measured clients, executes them in less time. 0 where it does not, or little more, or what
+    is lacking hides less than *busy_cores* are counted wrongly.
     """
     wanted, had = recorded.transactions_per_s, run.pace.transactions_per_s
-    if not wanted or not had or had <= (1 + _IDLE_SLACK) * wanted:
-        return 0.0
-    unseen_ns = run.sessions * NS_PER_S * (1 / wanted - 1 / had)
+    if wanted:
+        if not had or had <= (1 + _IDLE_SLACK) * wanted:
+            return 0.0, ""
+        unseen_ns, said = run.sessions * NS_PER_S * (1 / wanted - 1 / had), _CARRIES.format(had, wanted)
+    else:
+        wanted = load.transactions * NS_PER_S / max(load.span_ns, 1)
+        lasted_ns = float(load.duration_ns.sum()) / load.transactions
+        took_ns = (run.pace.awake_ns or 0.0) + run.reads_per_transaction * (run.pace.read_ns or 0.0)
+        if lasted_ns <= (1 + _IDLE_SLACK) * took_ns:
+            return 0.0, ""
+        unseen_ns, said = lasted_ns - took_ns, _EXECUTES.format(format_ns(round(took_ns)), format_ns(round(lasted_ns)))
     counted_ns = busy_cores * NS_PER_S / wanted
-    return unseen_ns if COLD_NS * unseen_ns / LONG_NS > (1 - COUNTED_RANGE[0]) * counted_ns else 0.0
+    return (unseen_ns, said) if COLD_NS * unseen_ns / LONG_NS > (1 - COUNTED_RANGE[0]) * counted_ns else (0.0, "")
 
 
 def _as_counted(
@@ -290,16 +327,18 @@ def _as_counted(
     """Return what statements cost by what the processors did, if so many *long_waits* are in a transaction, or up to
     *most_waits*.
     """
-    assert recorded.transactions_per_s is not None
     transactions = max(load.transactions, 1)
-    ios = _ios(load, recorded.transactions_per_s / transactions)
-    host = costs_of_host(time, recorded.transactions_per_s, ios, long_waits, most_waits)
+    a_second = recorded.transactions_per_s or transactions * NS_PER_S / max(load.span_ns, 1)
+    ios = _ios(load, a_second / transactions)
+    host = costs_of_host(time, a_second, ios, long_waits, most_waits)
     costs = model.start.costs
     # a page that a session writes to have its frame takes as much as one that is read
     costs = costs._replace(read_ns=round(host.read_ns), evict_dirty_ns=round(costs.evict_clean_ns + host.read_ns))
     written_ns = host.read_ns * written_by_sessions(load.counters.found) / transactions
     executed_ns = _in_all_ns(load, statement_ns(load, costs, {}, host.hot, model.start.least_ns)) / transactions
-    client_ns = max(host.transaction_ns - written_ns - executed_ns, 0.0) / (len(load) / transactions)
+    rest_ns = max(host.transaction_ns - written_ns, 0.0)
+    client_ns = max(rest_ns - executed_ns, 0.0) / (len(load) / transactions)
+    share = min(rest_ns / executed_ns, 1.0) if executed_ns else 1.0  # what executions took more was a wait
     baseline = model.start.basis.rpartition(" on ")[2]
     basis = f"CPU time that {load.path.name} recorded, on {baseline}: {host.said}"
     return replace(
@@ -310,7 +349,7 @@ def _as_counted(
         assumed=(*host.assumed, *stolen(time)),
         cpu_range=host.cpu_range,
         read_range=host.read_range,
-        hot=host.hot,
+        hot=share * host.hot,
         is_counted=True,
     )
 

@@ -206,12 +206,18 @@ def write_program(
     keeps_pauses = processor is None or processor.pause_ns is None
     think_ns[place] = inside_ns[execution]
     waits_for[first], start_ns[first], think_ns[first] = plan.waits_for, plan.start_ns, before_ns
-    if processor is not None and processor.pause_ns is not None:
+    if processor is not None:
         client_ns[place] = round(processor.client_ns / rules.core_speed)
-        if load.closed:  # the time outside of executions was the client's, and waiting for a core
+        if processor.pause_ns is None:
+            recorded = np.zeros(total, np.bool_)
+            recorded[place], recorded[first] = True, (plan.waits_for == OWN) & (not plan.is_asked)
+            share = _share_of_clients(processor.served_ns, think_ns[recorded])
+            think_ns[recorded] = _shortened(think_ns[recorded], share)
+            anew_ns = anew_ns if plan.is_asked else _shortened(anew_ns, share)
+        elif load.closed:  # that time was the client's, and waiting for a core
             think_ns[:] = 0
-            think_ns[first] = processor.pause_ns
-            anew_ns[:] = processor.pause_ns
+            think_ns[first] = before_ns if plan.is_asked else processor.pause_ns
+            anew_ns = anew_ns if plan.is_asked else np.full_like(anew_ns, processor.pause_ns)
     committed = np.flatnonzero(durable[number])
     last = first + size - 1
     unattached = np.array(classes.unattached_bytes)[own_kind]
@@ -270,7 +276,13 @@ def _pauses(
     share = max(0.0, 1 - waited_ns / hold_ns) if hold_ns else 1.0
     inside_ns = inside_ns if waits.told else _shortened(inside_ns, share)
     kept_ns = max(waited_ns - hold_ns, 0.0) / len(found.rows)
-    return inside_ns, _shortened(plan.think_ns, share), _shortened(plan.anew_ns, share), kept_ns
+    between = 1.0 if plan.is_asked else share
+    return inside_ns, _shortened(plan.think_ns, between), _shortened(plan.anew_ns, between), kept_ns
+
+
+def _share_of_clients(served_ns: int, pauses_ns: Column) -> float:
+    """Return which share of recorded pauses clients took that ran elsewhere: the server took *served_ns* of each."""
+    return max(1 - served_ns * len(pauses_ns) / max(int(pauses_ns.sum()), 1), 0.0)
 
 
 def _shortened(pauses_ns: Column, share: float) -> Column:

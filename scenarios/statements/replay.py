@@ -55,9 +55,10 @@ Tap = Callable[[Assembled, Metrics], bool]
 _THROUGH, _SPARE, _MOST_STATEMENTS, _MOST_ASKED = 0.95, 1.1, 2_000_000, 40_000_000
 _TOLD = 0.5
 _COUNTED_SAID = (
-    "CPU of queries, reads and clients is what they used on the recorded host; where its storage was slower, the extra"
-    " CPU after long waits is taken off"
+    "CPU of {} is what they used on the recorded host; where its storage was slower, the extra CPU after long waits is"
+    " taken off"
 )
+_HERE, _ELSEWHERE = "queries, reads and clients", "sessions and reads"
 #: Work of other processes is said from this share of the processors' time on; in 36 recordings without any at most 0.06
 #: was not accounted for.
 _LEAST_OTHER = 0.1
@@ -260,7 +261,7 @@ def replay_statements(
                 tap=tap,
                 beside=beside,
             )
-            return _by_counted_cpu(again, load)
+            return _by_counted_cpu(again, load, counted)
         if tap is not None and not tap(assembled, metrics):
             rows, further = int(metrics.tap_count[0]), 1  # once more, with room for all
     return result
@@ -270,27 +271,28 @@ def _counted_costs(
     result: Result, load: StatementLoad, scenario: NamedScenario, shared: Shared | None
 ) -> ProcessorCosts | None:
     """Return what the recorded processors were counted to do, where that is known and the error of a *result* is not
-    that of its engine, or of what comes by the clock.
+    that of its engine.
     """
-    if result.summary["verdict"].get("error") in (INNODB, ARRIVALS) or load.waits != LIKELY_WAITS:
-        return None
-    if are_elsewhere(scenario):
+    if result.summary["verdict"].get("error") == INNODB or load.waits != LIKELY_WAITS:
         return None
     shared = shared or Shared()
-    hardware = scenario.on_recorded_host(1).identity  # that host is the same for all, whatever its cores
+    # that host is the same for all, whatever its cores
+    hardware = f"{scenario.on_recorded_host(1).identity} {are_elsewhere(scenario)}"
     return shared.costs(load, hardware, lambda: costs_of_recording(load, scenario, shared))
 
 
-def _by_counted_cpu(result: Result, load: StatementLoad) -> Result:
-    """Return a *result* that says that its CPU was counted on the recorded host, and has the errors of such ones."""
+def _by_counted_cpu(result: Result, load: StatementLoad, counted: ProcessorCosts) -> Result:
+    """Return a *result* that says that its CPU was *counted* on the recorded host, and has the errors of such ones."""
     summary = result.summary
     time = host_time_of(load)
     assert time is not None
+    server = time.of_server() if counted.pause_ns is None else None
     found = summary["verdict"].get("error")
-    error = found if found in (OTHER_READS, PARALLEL) else COUNTED
+    error = found if found in (OTHER_READS, PARALLEL, ARRIVALS) else COUNTED
     verdict = summary["verdict"] | {"error": error}
-    inferred = [*summary["inferred"], _COUNTED_SAID if time.is_told else _BUSY_SAID.format(time.share)]
-    other = time.share - time.own_share
+    told = _COUNTED_SAID.format(_HERE if server is None else _ELSEWHERE)
+    inferred = [*summary["inferred"], told if server or time.is_told else _BUSY_SAID.format(time.share)]
+    other = time.share - (server or time).own_share
     more = [_OTHER_WORK.format(other * time.cores, time.cores)] if other > _LEAST_OTHER else []
     caveats = [*summary["caveats"], *more]
     said = {"verdict": verdict, "model_error": model_error_of(verdict), "inferred": inferred, "caveats": caveats}

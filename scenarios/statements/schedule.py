@@ -55,6 +55,7 @@ class TransactionSchedule:
     waits_for: NDArray[np.uint8]
     think_ns: Column
     anew_ns: Column
+    is_asked: bool  # of pauses between transactions: [replay] says them, and not the recording
 
     @property
     def sessions(self) -> int:
@@ -139,7 +140,7 @@ def schedule(scenario: NamedScenario, load: StatementLoad, found: LoadTransactio
     else:
         anew_ns = found.pause_ns[number[firsts]]
     waits_for = np.where(clock, CLOCK, OWN).astype(np.uint8)
-    return TransactionSchedule(number, session, start_ns, waits_for, pause_ns, anew_ns)
+    return TransactionSchedule(number, session, start_ns, waits_for, pause_ns, anew_ns, replay.think is not None)
 
 
 def steps_of_statements(replay: ReplayModel, load: StatementLoad) -> LoadSteps:

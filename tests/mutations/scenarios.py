@@ -218,10 +218,18 @@ SCENARIOS = (
     Fault(
         "counted-cpu-of-clients-elsewhere",
         "scenarios/statements/calibration.py",
-        "or recorded.pause_ns is None or are_elsewhere(scenario):",
-        "or recorded.pause_ns is None:",
+        "or not load.closed or _are_apart(scenario, time):",
+        "or not load.closed:",
         "CPU that a load generator took on the recorded host is charged where clients run elsewhere.",
-        (f"{_COUNTED}test_clients_elsewhere_or_processors_that_nobody_counted_leave_costs_assumed",),
+        (f"{_COUNTED}test_of_clients_elsewhere_no_cpu_is_charged_but_what_sessions_used",),
+    ),
+    Fault(
+        "asked-think-times-hold-the-server",
+        "scenarios/statements/programs.py",
+        "think_ns[first] = before_ns if plan.is_asked else think_ns[first]",
+        "think_ns[first] = think_ns[first]",
+        "What a scenario asks for as think time is shortened by what the recorded server took of recorded pauses.",
+        (f"{_COUNTED}test_think_times_that_a_scenario_asks_for_stay_as_they_are",),
     ),
     Fault(
         "cpu-of-processors-that-were-not-the-limit",
@@ -325,8 +333,8 @@ SCENARIOS = (
     Fault(
         "counted-cpu-is-shared",
         "scenarios/statements/replay.py",
-        "if are_elsewhere(scenario):",
-        "if not scenario.name:",
+        'identity} {are_elsewhere(scenario)}"',
+        'identity}"',
         "Scenarios whose clients run elsewhere take the costs of those whose clients run on the recorded host.",
         (f"{_COUNTED}test_clients_here_and_elsewhere_do_not_share_their_costs",),
     ),
