@@ -23,9 +23,9 @@ from benchmarks.real_postgres.commits import commits_of
 from benchmarks.real_postgres.counters import counted
 from benchmarks.real_postgres.dips import WINDOW_S, Span, dips, throughput
 from benchmarks.real_postgres.pgbench import Transactions, age, fill, prewarm, transact
-from benchmarks.real_postgres.plan import Cell, Plan
+from benchmarks.real_postgres.plan import Cell, Load, Plan
 from benchmarks.real_postgres.server import DATABASE, Programs, Server, initialize, running
-from benchmarks.real_postgres.watched import Watched, sampling
+from benchmarks.real_postgres.watched import ELSEWHERE, Watched, sampling
 from tiersim.scenarios.statements.course import stalls_of
 from tiersim.scenarios.validation.cell_figures import slow_share
 from tiersim.scenarios.validation.matrix_cells import COUNTERS
@@ -145,14 +145,14 @@ def _warm(server: Server, made: Device, log: Device | None, cell: Cell) -> None:
 def _run(server: Server, made: Device, cell: Cell, folder: Path) -> dict[str, Any]:
     counters = folder / COUNTERS
     counters.mkdir()
-    _look(server, counters, "before")
+    _look(server, cell, counters, "before")
     began = time.time()
-    with sampling(server, counters) as take:
+    with sampling(server, counters, ELSEWHERE if cell.load.apart else ()) as take:
         watched = Watched(lambda: made.counted() | server.memory(), take, WINDOW_S)
         done = transact(server, cell, cell.run_s, watched.look, _LOOKS_S)
         watched.sample()
     made.cap(None)
-    _look(server, counters, "after")
+    _look(server, cell, counters, "after")
     (counters / "pgbench.txt").write_text(done.printed)
     log = (folder / "server.log").read_text()
     every = parse(log.splitlines())
@@ -210,13 +210,20 @@ def _per_window(samples: list[dict[str, int]]) -> dict[str, list[int]]:
     return requests | cache
 
 
-def _look(server: Server, counters: Path, when: str) -> None:
+def _look(server: Server, cell: Cell, counters: Path, when: str) -> None:
     (counters.parent / f"pg_control_checkpoint.{when}.csv").write_text(server.sql(_CONTROL))
     for view, query in VIEWS.items():
         (counters / f"{view}.{when}.csv").write_text(server.sql(query))
-    (counters / f"diskstats.{when}.txt").write_text(
-        "".join(Path("/proc", name).read_text() for name in ("stat", "meminfo"))
-    )
+    (counters / f"diskstats.{when}.txt").write_text(_processors(cell.load) + Path("/proc/meminfo").read_text())
+
+
+def _processors(load: Load) -> str:
+    """Return /proc/stat; of a server with a processor of its own that of the first one, as all that there is."""
+    stat = Path("/proc/stat").read_text()
+    if not load.apart:
+        return stat
+    _, first, *others = stat.splitlines(keepends=True)
+    return "".join([first.replace("cpu0", "cpu ", 1), first, *(line for line in others if not line.startswith("cpu"))])
 
 
 def _compact(result: dict[str, Any]) -> str:

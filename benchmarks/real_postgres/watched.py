@@ -2,12 +2,12 @@
 
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.real_postgres.server import DATABASE, Server
-from tiersim.traces.recorders.processes import Processes
+from tiersim.traces.recorders.processes import KERNEL, LOAD_GENERATOR, Processes
 
 _SESSIONS = (
     "SELECT statement_timestamp() AS ts, backend_type, state, wait_event_type, wait_event, count(*) AS count "
@@ -15,6 +15,8 @@ _SESSIONS = (
 )
 _COLUMNS = "ts,backend_type,state,wait_event_type,wait_event,count\n"
 _PROCESS_COLUMNS = ("process", "cpu_ms", "user_ms", "system_ms", "run_queue_ms", "slices", "observed_ms")
+#: What runs on other processors than a server that has one of its own.
+ELSEWHERE = (LOAD_GENERATOR, KERNEL)
 
 
 class Watched:
@@ -40,8 +42,10 @@ class Watched:
 
 
 @contextmanager
-def sampling(server: Server, counters: Path) -> Iterator[Callable[[], None]]:
-    """Give a function that looks at processes and sessions of *server*; *counters* gets what was found."""
+def sampling(server: Server, counters: Path, left_out: Collection[str] = ()) -> Iterator[Callable[[], None]]:
+    """Give a function that looks at processes and sessions of *server*; *counters* gets what was found, but the kinds
+    of process *left_out*.
+    """
     processes = Processes(server.process)
     sessions = counters / "pg_stat_activity.csv"
     sessions.write_text(_COLUMNS)
@@ -66,6 +70,7 @@ def sampling(server: Server, counters: Path) -> Iterator[Callable[[], None]]:
     rows = [
         [entity, *(str(values[name]) for name in _PROCESS_COLUMNS[1:])]
         for (_, entity), values in processes.values().items()
+        if entity not in left_out
     ]
     lines = [_PROCESS_COLUMNS, *rows]
     (counters / "processes.after.csv").write_text("".join(",".join(line) + "\n" for line in lines))

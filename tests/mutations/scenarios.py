@@ -477,8 +477,8 @@ SCENARIOS = (
     Fault(
         "waits-of-undescribed-cap",
         "scenarios/statements/calibration.py",
-        "unseen_ns = run.sessions * NS_PER_S * (1 / wanted - 1 / had)",
-        "unseen_ns = 0.0",
+        "run.sessions * NS_PER_S * (1 / wanted - 1 / had), _CARRIES",
+        "0.0, _CARRIES",
         "A cap that is not described made nobody wait.",
         (f"{_CALIBRATION}test_what_described_hardware_does_not_let_sessions_wait_is_long_waits",),
     ),

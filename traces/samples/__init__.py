@@ -16,6 +16,7 @@ RECORDINGS = "recordings.tar.xz"
 MATRIX = Path(__file__).parent / "matrix.tar.xz"
 SECOND_HOST = Path(__file__).parent / "second-host.tar.xz"
 UNSEEN = Path(__file__).parent / "unseen.tar.xz"
+ELSEWHERE = Path(__file__).parent / "elsewhere.tar.xz"
 BIG_TABLES = Path(__file__).parent / "big-tables.tar.xz"
 HALF_HOUR = Path(__file__).parent / "half-hour.tar.xz"
 #: Runs of a real MariaDB; :func:`innodb` unpacks them.
@@ -100,6 +101,14 @@ def unseen(folder: Path) -> None:
     the log a second (``unseen.toml``).
     """
     _extract(UNSEEN.read_bytes(), folder)
+
+
+def elsewhere(folder: Path) -> None:
+    """Unpack 16 cells like those of :func:`second_host` into *folder*, of a server with one processor whose clients
+    have another: pools of 64 and 256 MiB, 400 reads/s, 600 requests/s, 350 writes of the log a second
+    (``elsewhere.toml``). What clients and threads of the kernel did on theirs is in no counter.
+    """
+    _extract(ELSEWHERE.read_bytes(), folder)
 
 
 def big_tables(folder: Path) -> None:

@@ -1,0 +1,81 @@
+"""A real PostgreSQL whose clients have a processor of their own, from anywhere to anywhere without a calibration: CPU
+is what its sessions were counted to use.
+"""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+from tiersim.scenarios.validation.claims import Claim, Experiment, HeatMap
+from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
+from tiersim.scenarios.validation.pair_figures import FAR
+from tiersim.scenarios.validation.pairs import LOADS, heat_map, others_of, place, results_of
+from tiersim.traces.samples import elsewhere
+
+_CHANGES = ("host.cores=1", "host.clients=elsewhere")
+#: What share of the pairs is to be near, in percent.
+_NEAR_PCT = 80.0
+
+
+def experiment() -> Experiment:
+    """How far off throughput is, of each load to no cap and to one, and of each pair."""
+    with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
+        elsewhere(Path(name))
+        cells = cells_of(Path(name))
+        predicted = {
+            (source.name, target): tps for source in cells for target, tps in predicted_of(source, cells).items()
+        }
+    return judged(cells, predicted)
+
+
+def predicted_of(source: Cell, cells: Sequence[Cell]) -> dict[str, float]:
+    """Return the transactions/s of the other cells of a load, by name, as predicted from the counters of one."""
+    targets = others_of(source, cells)
+    results = results_of(source, targets, ranges=False, calibrated=False, changes=_CHANGES)
+    return {name: one.summary["throughput_per_s"]["transactions"]["value"] for name, one in results.items()}
+
+
+def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -> Experiment:
+    """Return the experiment of transactions/s that were *predicted*, by source and target."""
+    return Experiment(
+        "elsewhere",
+        "PostgreSQL 18 whose clients run elsewhere, without a calibration: each of 16 cells predicted from the counters"
+        " of every other of its load",
+        "our own runs of pgbench (benchmarks/real_postgres, elsewhere.toml), once each: one processor for the server"
+        " and one for 8 clients; pools of 64 and 256 MiB, caps of reads, writes and the log",
+        "CPU to what the recorded sessions used; popularity to the misses of the recorded cell; which part of recorded"
+        " pauses is the server's was chosen with these cells",
+        tuple(_claims({cell.name: cell for cell in cells}, predicted)),
+        basis="counted",
+        maps=tuple(_maps(cells, predicted)),
+    )
+
+
+def _claims(cells: Mapping[str, Cell], predicted: Mapping[tuple[str, str], float]) -> Iterator[Claim]:
+    errors: dict[str, list[tuple[float, float]]] = {}
+    for (source, target), tps in predicted.items():
+        asked, recorded = cells[target], cells[source]
+        kind = "no cap" if asked.iops is None and asked.log_iops is None else "a cap"
+        measured = asked.figures["tps"]
+        off = abs(tps / measured - 1), abs(recorded.figures["tps"] / measured - 1)
+        errors.setdefault(f"{LOADS[asked.load]}, to {kind}", []).append(off)
+    for what, found in sorted(errors.items()):
+        off_pct, unchanged_pct = (100 * median(column) for column in zip(*found, strict=True))
+        yield Claim(
+            f"{what}: transactions, how far off in the median of {len(found)}; published: if nothing changed",
+            "%",
+            unchanged_pct,
+            off_pct,
+            0,
+            within=(0, unchanged_pct),
+        )
+    near = [own <= FAR for found in errors.values() for own, _ in found]
+    share = 100 * sum(near) / max(len(near), 1)
+    yield Claim(f"transactions: pairs within {FAR:.0%}, of {len(near)}", "%", 100, share, 0, within=(_NEAR_PCT, 100))
+
+
+def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -> Iterator[HeatMap]:
+    for load, title in LOADS.items():
+        own = sorted((one for one in cells if one.load == load), key=place)
+        yield heat_map(f"{title}, clients elsewhere: predicted transactions/s", own, own, predicted)
