@@ -76,6 +76,10 @@ READ_RANGE = READ_RANGE_NS[0] / READ_NS, READ_RANGE_NS[1] / READ_NS
 LOG_RANGE = READ_RANGE_NS[0] / LOG_NS, MOST_LOG_NS / LOG_NS
 #: Processors that others took for more of the time make everything longer than it is.
 _STOLEN = 0.05
+#: What a message of a client costs PostgreSQL's server besides executions where nobody counted it: to receive, plan and
+#: answer it; a commit is one of them. 7 to 19 µs in 21 cells of two hosts without a cap, all of prepared statements
+#: (benchmarks/real_postgres), in the median 13.
+MESSAGE_NS, MESSAGE_RANGE_NS = 13_000, (7_000, 19_000)
 #: What a statement costs besides its execution where its clients are here and nothing tells: so many times as much,
 #: and ``ASSUMED_CLIENT_NS`` at least; no client takes less than ``CLIENT_NS``. What more would be no CPU but a wait: as
 #: much, and at most. Measured: 0.9 to 4 times the execution of lookups by key, which take 23 µs with their execution on

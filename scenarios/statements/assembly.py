@@ -10,6 +10,7 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, Plant
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.parallel import Newest
+from tiersim.scenarios.calibration.cpu_and_waits import MESSAGE_NS
 from tiersim.scenarios.calibration.popularity.fit import added_held, extrapolated
 from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.calibration.processor import ProcessorCosts
@@ -59,8 +60,9 @@ class Shared:
     ) -> Program:
         """Return what the sessions of *load* do on *scenario*; raises ScenarioError."""
         of_engine = settings.of_engine
+        message_ns = MESSAGE_NS if processor is None and load.leaves_messages_out else 0
         rules = SessionRules(
-            of_engine.commits_apart, of_engine.commit_record_bytes, settings.core_speed, settings.costs
+            of_engine.commits_apart, of_engine.commit_record_bytes, settings.core_speed, settings.costs, message_ns
         )
 
         def write() -> tuple[StatementLoad, ProcessorCosts | None, Program]:
@@ -124,7 +126,7 @@ def assemble(
     """
     settings = settings_of_load(scenario, load, processor)
     if processor is None:
-        settings = with_assumed_costs(settings, scenario)
+        settings = with_assumed_costs(settings, scenario, of_messages=load.leaves_messages_out)
     shared = shared or Shared()
     program = shared.program(load, scenario, settings, processor)
     builder = PlantBuilder(scenario.model.replay.seed)

@@ -39,6 +39,7 @@ class SessionRules(NamedTuple):
     commit_record_bytes: int  # of the log, for the commit by itself
     core_speed: float  # against a core of the recorded host
     costs: Costs  # on a core of this host
+    message_ns: int = 0  # of a client, besides executions, on a core of the recorded host; where that was not counted
 
 
 @dataclass(frozen=True)
@@ -206,12 +207,13 @@ def write_program(
     keeps_pauses = processor is None or processor.pause_ns is None
     think_ns[place] = inside_ns[execution]
     waits_for[first], start_ns[first], think_ns[first] = plan.waits_for, plan.start_ns, before_ns
-    if processor is not None:
-        client_ns[place] = round(processor.client_ns / rules.core_speed)
-        if processor.pause_ns is None:
+    besides_ns, served_ns = _besides(load, rules, processor)
+    if besides_ns or processor is not None:
+        client_ns[place] = round(besides_ns / rules.core_speed)
+        if processor is None or processor.pause_ns is None:
             recorded = np.zeros(total, np.bool_)
             recorded[place], recorded[first] = True, (plan.waits_for == OWN) & (not plan.is_asked)
-            share = _share_of_clients(processor.served_ns, think_ns[recorded])
+            share = _share_of_clients(served_ns, think_ns[recorded])
             think_ns[recorded] = _shortened(think_ns[recorded], share)
             anew_ns = anew_ns if plan.is_asked else _shortened(anew_ns, share)
         elif load.closed:  # that time was the client's, and waiting for a core
@@ -278,6 +280,16 @@ def _pauses(
     kept_ns = max(waited_ns - hold_ns, 0.0) / len(found.rows)
     between = 1.0 if plan.is_asked else share
     return inside_ns, _shortened(plan.think_ns, between), _shortened(plan.anew_ns, between), kept_ns
+
+
+def _besides(load: StatementLoad, rules: SessionRules, processor: ProcessorCosts | None) -> tuple[int, int]:
+    """Return what a statement costs besides its execution, and how much of the pause before it the server took, in ns
+    on the recorded host.
+    """
+    if processor is not None:
+        return processor.client_ns, processor.served_ns
+    each_ns = round(rules.message_ns * load.messages / max(len(load), 1)) if rules.message_ns else 0
+    return each_ns, each_ns
 
 
 def _share_of_clients(served_ns: int, pauses_ns: Column) -> float:

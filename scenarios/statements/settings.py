@@ -10,7 +10,7 @@ from typing import Any
 from tiersim.devices.catalogue import load_processor
 from tiersim.devices.host.processor import Processor, core_speed
 from tiersim.errors import ScenarioError
-from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, READ_NS, READ_RANGE_NS
+from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, MESSAGE_NS, MESSAGE_RANGE_NS, READ_NS, READ_RANGE_NS
 from tiersim.scenarios.calibration.popularity.recorded import PageCache
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.database_models import OTHERS_KEYS, EngineModel
@@ -100,23 +100,25 @@ def settings_of_load(scenario: NamedScenario, load: StatementLoad, processor: Pr
     )
 
 
-def with_assumed_costs(settings: Settings, scenario: NamedScenario) -> Settings:
+def with_assumed_costs(settings: Settings, scenario: NamedScenario, *, of_messages: bool) -> Settings:
     """Return *settings* of a recorded load without a calibration whose PostgreSQL takes CPU to read a page and to write
     its log: what is assumed, as no table has it, unless the *scenario* says it. What it writes takes as much as what it
-    reads.
+    reads. *of_messages*: what a message takes is assumed, too.
     """
     if settings.kind != "postgresql":
         return settings
     host = scenario.model.host
     given = {} if host is None or host.costs is None else host.costs.model_dump(exclude_none=True)
     keys = [key for key in ("read", "log_io") if key not in given]
+    least_us, most_us = (end_ns / NS_PER_US for end_ns in MESSAGE_RANGE_NS)
+    messages = f"; a message {MESSAGE_NS / NS_PER_US:g} µs assumed ({least_us:g} to {most_us:g})" if of_messages else ""
     if not keys:
-        return settings
+        return replace(settings, basis={**settings.basis, "host.costs": settings.basis["host.costs"] + messages})
     assumed_ns = {"read_ns": READ_NS, "evict_dirty_ns": READ_NS} if "read" in keys else {}
     assumed_ns |= {"log_io_ns": LOG_NS} if "log_io" in keys else {}
     new_ns = {name: round(ns / settings.core_speed) for name, ns in assumed_ns.items() if name[:-3] not in given}
     lowest, highest = (end_ns / NS_PER_US for end_ns in READ_RANGE_NS)
-    said = f"; {' and '.join(keys)} {READ_NS / NS_PER_US:g} µs assumed ({lowest:g} to {highest:g})"
+    said = f"; {' and '.join(keys)} {READ_NS / NS_PER_US:g} µs assumed ({lowest:g} to {highest:g}){messages}"
     return replace(
         settings,
         costs=settings.costs._replace(**new_ns),

@@ -225,6 +225,20 @@ class StatementLoad:
         return int(np.count_nonzero(np.array([one.changes > 0 for one in self.asked])[self.query]))
 
     @cached_property
+    def messages(self) -> int:
+        """Count what clients send: executions, and of transactions of several what begins and ends them, where that was
+        not counted.
+        """
+        first = np.flatnonzero(begins(self.session, self.transaction))
+        last = np.append(first[1:], len(self)) - 1
+        roles = [role_of(self.texts.get(query, "")) for query in self.queries]
+        opens = np.array([role is Role.OPENS for role in roles])
+        ends = np.array([role in (Role.COMMITS, Role.ROLLS_BACK) for role in roles])
+        several = last > first
+        unseen = (several & ~opens[self.query[first]]).sum() + (several & ~ends[self.query[last]]).sum()
+        return len(self) + int(unseen)
+
+    @cached_property
     def gap_ns(self) -> float | None:
         """Return how long a session waits within a transaction for its client's next message; None where that was not
         counted, or most transactions have one statement.
@@ -247,6 +261,11 @@ class StatementLoad:
     def recorded_means(self) -> "Mapping[str, RecordedMean]":
         """Return the means of transactions, if a load generator measured them, and of queries by id."""
         return MappingProxyType(_recorded_means(self))
+
+    @property
+    def leaves_messages_out(self) -> bool:
+        """Tell whether executions were counted without what the server does for messages besides."""
+        return self.synthetic and self.manifest.host.get("engine") == "postgresql"
 
     @property
     def in_transaction_ns(self) -> float | None:

@@ -381,7 +381,7 @@ SCENARIOS = (
     Fault(
         "log-without-cpu",
         "scenarios/statements/assembly.py",
-        "settings = with_assumed_costs(settings, scenario)",
+        "settings = with_assumed_costs(settings, scenario, of_messages=load.leaves_messages_out)",
         "pass",
         "Without a calibration, reads and writes of the log take no CPU.",
         (f"{_WAITS}test_reads_and_writes_of_the_log_take_cpu_that_is_assumed_where_nothing_tells",),
