@@ -265,9 +265,9 @@ def test_transactions_by_the_clock_keep_processors_as_busy_as_their_sessions_did
 
 def test_think_times_that_a_scenario_asks_for_stay_as_they_are(cells: dict[str, Cell], tmp_path: Path) -> None:
     """Little's law: 8 clients on fast storage are each idle for as long as was asked."""
-    asked_ns = 20_000_000
+    asked_ns = 300_000
     for load in (without_clients(cells["reads-128-r700"], tmp_path), recorded(cells["reads-128-r700"], tmp_path)):
         keys = ("replay.mode=closed", "replay.clients=8", f"replay.think={asked_ns} ns")
         result = replay_statements(load, on("pcie-flash", *keys)).summary
         each_ns = 8e9 / result["throughput_per_s"]["transactions"]["value"]
-        assert each_ns - result["latency_ns"]["transaction"]["mean"]["value"] == pytest.approx(asked_ns, rel=0.01)
+        assert each_ns - result["latency_ns"]["transaction"]["mean"]["value"] == pytest.approx(asked_ns, rel=0.03)

@@ -205,7 +205,8 @@ def costs_of_recording(
     model = RecordedHost(part_of(load, there), there.counted_whole(), pause_ns, shared)
     found = _by_host_time(load, model, recorded, time)
     had = None if found.simulated is None else found.simulated.transactions_per_s
-    if wanted and not time.is_of_server and time.own_share >= LIMITING and had and had < (1 - _SLACK) * wanted:
+    limits = time.own_share >= LIMITING and not time.is_of_server
+    if limits and wanted and had is not None and had < (1 - _SLACK) * wanted:
         found = _as_counted(load, model, recorded, time, 0.0)
     if found.costs.log_io_ns <= LEAST_NS and (log_ios := _log_ios(load)):  # a slower log tells nothing of their CPU
         found = _with_assumed_log(found, log_ios)
