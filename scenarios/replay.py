@@ -17,7 +17,7 @@ from tiersim.devices.cloud.token_bucket import TokenBucket
 from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.measured import RECORDED, add_measured
 from tiersim.devices.plant import PlantBuilder, Station
-from tiersim.devices.station_records import NEVER, RESOURCES, Plant
+from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.errors import ScenarioError
 from tiersim.grouping import rows_of_each
 from tiersim.operating_system import available_bytes, limit_memory, memory_limit_bytes
@@ -38,7 +38,7 @@ from tiersim.scenarios.survey import (
     survey,
 )
 from tiersim.simulator.categories import CATEGORIES, COUNT, REQUESTS, categorise
-from tiersim.simulator.commands import Commands, Outcome
+from tiersim.simulator.commands import Commands, Outcome, in_time_order
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, by_recording, new_metrics, of_recording, within
 from tiersim.simulator.result import Result, summarise
@@ -278,8 +278,6 @@ def replay(
     return replace(result, summary=result.summary | {"waits_ns": {name: own for name, own in by_class.items() if own}})
 
 
-#: Commands of several recordings that are put in order at once: with a copy of them they stay in a processor's cache.
-_ORDERED_AT_ONCE = 65_536
 #: What people see of the queue that recordings have shares of.
 SHARES = "shares"
 
@@ -746,51 +744,3 @@ def commands(
         if shift_ns:
             arrival, intended = arrival + shift_ns, intended + shift_ns
         yield Commands(arrival, intended, stations[block.file], block.op, address, block.length_bytes, category)
-
-
-#: The columns of commands, in their order.
-_COLUMNS = tuple(Commands.__dataclass_fields__)
-_Block = list[NDArray[Any]]
-
-
-def in_time_order(sources: Sequence[Iterator[Commands]]) -> Iterator[Commands]:
-    """Yield the commands of several sources in one order: by time, then by source, then as each has them.
-
-    No more is in memory than a block of each, and what of the others came in its time. So few are put in order at once
-    that they stay in a processor's cache.
-    """
-    each = max(_ORDERED_AT_ONCE // max(len(sources), 1), 1)
-    read = [map(_columns_of, source) for source in sources]
-    held = {number: (block, 0) for number, source in enumerate(read) if (block := next(source, None)) is not None}
-    ended = set(range(len(sources))) - held.keys()
-    while held:
-        read_ns = min((int(held[n][0][0][-1]) for n in held if n not in ended), default=NEVER)
-        upto_ns = min((int(of[0][at + each]) for of, at in held.values() if len(of[0]) > at + each), default=NEVER)
-        # what comes at the time that is read to may go on in the next block
-        known_ns = min(read_ns, upto_ns + 1)
-        parts = []
-        for number in sorted(held):
-            block, first = held.pop(number)
-            behind = first + int(block[0][first:].searchsorted(known_ns))
-            parts.append([column[first:behind] for column in block])
-            while number not in ended and (behind == len(block[0]) or int(block[0][-1]) <= known_ns):
-                more = next(read[number], None)
-                if more is None:
-                    ended.add(number)
-                    break
-                block = _joined([[column[behind:] for column in block], more])
-                behind = 0
-            if behind < len(block[0]):
-                held[number] = block, behind
-        whole = _joined(parts)
-        if len(whole[0]):
-            order = whole[0].argsort(kind="stable")
-            yield Commands(*(column[order] for column in whole))
-
-
-def _columns_of(block: Commands) -> _Block:
-    return [getattr(block, name) for name in _COLUMNS]
-
-
-def _joined(blocks: Sequence[_Block]) -> _Block:
-    return [np.concatenate(columns) for columns in zip(*blocks, strict=True)]
