@@ -2,7 +2,6 @@
 stations, a run becomes a result. And how many replays that hold their trace fit into memory.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +19,7 @@ from tiersim.devices.plant import PlantBuilder, Station
 from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.errors import ScenarioError
 from tiersim.grouping import rows_of_each
-from tiersim.operating_system import available_bytes, limit_memory, memory_limit_bytes
+from tiersim.operating_system import available_bytes
 from tiersim.parallel import Newest, Note, side_by_side
 from tiersim.scenarios import caveats
 from tiersim.scenarios.causes import ENOUGH_MEASURED, Waiting, by_the_clock, from_disk, make_waiting, measured_share
@@ -55,9 +54,6 @@ from tiersim.units import format_bytes, format_ns
 #: requests took 1.42 GB beyond the program itself (commands 43, streams 48, the run 50), one at twice the load 2.09 GB;
 #: rows for each run, which came later, take 34 more (3 million requests), requests that were gathered 24.
 SHARED_BYTES, RUN_BYTES = 60, 130
-#: A replay of 1,000 requests takes 348 MiB: libraries (numpy, pyarrow, numba) and the code of kernels. Those end the
-#: process where they get no more.
-_LEAST_BYTES = 512 << 20
 #: The rest is for others.
 _SHARE_OF_RUNS = 0.8
 
@@ -85,29 +81,6 @@ def fits(requests: int) -> bool:
 
 def _runs(requests: int, free_bytes: int) -> int:
     return int((_SHARE_OF_RUNS * free_bytes - requests * SHARED_BYTES) // max(requests * RUN_BYTES, 1))
-
-
-def limit(most_bytes: int) -> None:
-    """Let the system give this process no more than *most_bytes*: whatever asks for more raises MemoryError.
-
-    What counts is what was asked for, used or not. Raises ValueError when so little cannot be, or the system knows no
-    such limit.
-    """
-    if most_bytes < _LEAST_BYTES:
-        raise ValueError(
-            f"{format_bytes(most_bytes)} are not enough to begin with; give {format_bytes(_LEAST_BYTES)} or more"
-        )
-    limit_memory(most_bytes)
-    # its own pool asks for 1 GiB at once, and uses what it needs
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-
-
-def lift() -> int | None:
-    """Take the limit away and return what it was, None if there was none."""
-    most = memory_limit_bytes()
-    if most is not None:
-        limit_memory(None)
-    return most
 
 
 #: Ways of replaying (load, mode, clients ...) that are kept: the one that a sweep is at, and the one that it comes
