@@ -137,7 +137,9 @@ def size(
 
 
 def candidates_of(text: str, on: str | None) -> "tuple[CandidatesModel, str]":
-    """Return the candidates and the scenario that they differ from; a file's own is relative to it."""
+    """Return the candidates and the scenario that they differ from; a file's own is relative to it. Raises
+    ScenarioError.
+    """
     from tiersim.scenarios.sizing.candidates import of_names, read_candidates
 
     if not text.endswith(".toml"):

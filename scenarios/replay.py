@@ -291,7 +291,8 @@ def play(
     by_class: bool = False,
 ) -> "Played":
     """Run recordings side by side on the hardware of the first one's scenario; see :func:`replay`. Of several it is
-    noted who waits for whom, of one, *by_class*, which class of requests for which.
+    noted who waits for whom, of one, *by_class*, which class of requests for which. Raises ScenarioError when one has
+    no rate, or has holes that clones of its sessions would fill.
     """
     hardware = parts[0].scenario
     homes = [place_files(part.scenario, part.found.files) for part in parts]
