@@ -62,8 +62,7 @@ def load(
                 subject.counted, targets, paced=subject.paced, reached=subject.steps().at, progress=progress,
             )  # fmt: skip
         document = sizing.document(curve, subject.facts, Path(on).name.removesuffix(".toml"), targets)
-        if output is not None:
-            terminal.write_json(document, output, force=force)
+        terminal.write_json(document, output, force=force)
         if json:
             terminal.print_json(document)
         else:

@@ -128,8 +128,7 @@ def size(
             document = find(
                 request, found, runners_up=runners_up, exhaustive=exhaustive, best_value=best_value, progress=progress
             )
-    if output is not None:
-        terminal.write_json(document, output, force=force)
+    terminal.write_json(document, output, force=force)
     if json:
         terminal.print_json(document)
     else:
