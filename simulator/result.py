@@ -165,6 +165,11 @@ def mean(counts: NDArray[np.int64], sums_ns: NDArray[np.int64]) -> Figure:
     )
 
 
+def withheld(reason: str) -> Figure:
+    """A figure without its value: a saturated run has no steady state."""
+    return Figure(value=None, low=None, high=None, resolved=False, basis=reason)
+
+
 def _batches(by_interval: NDArray[Any]) -> NDArray[np.float64]:
     """Sums over the intervals of each batch, along the first axis."""
     edges = np.linspace(0, len(by_interval), BATCHES + 1).astype(np.int64)
@@ -359,10 +364,7 @@ def latencies(metrics: Metrics, load: LoadVerdict, names: Sequence[str]) -> dict
             for key, probability in PERCENTILES.items()
         }
         if load.verdict == "saturated":
-            by_key = {
-                key: Figure(value=None, low=None, high=None, resolved=False, basis="saturated: no steady state")
-                for key in by_key
-            }
+            by_key = {key: withheld("saturated: no steady state") for key in by_key}
         result[category] = {"count": count, **by_key, "max": most_ns}
         if load.verdict == "saturated":
             result[category]["max"] = None
