@@ -161,7 +161,7 @@ def _flash(mapping: str) -> Case:
 
 def _ftl() -> Callable[[], list[Any]]:
     from tiersim.devices.plant import PlantBuilder
-    from tiersim.devices.ssd.flash import PageMapping, add_ftl
+    from tiersim.devices.ssd.ftl import PageMapping, add_ftl
     from tiersim.scenarios.validation.write_amplification import write_random
 
     units = 1 << 19

@@ -4,7 +4,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from benchmarks.rounds import rounds
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.ssd.flash import PageMapping, add_ftl
+from tiersim.devices.ssd.ftl import PageMapping, add_ftl
 from tiersim.devices.station_records import Plant
 from tiersim.scenarios.validation.write_amplification import write_random
 

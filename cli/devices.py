@@ -254,13 +254,10 @@ def demerit(
         "mean off by",
         "p99 off by",
     ]
-    rows = [_score_row(name, found) for name, found in (("all", document), *_scored_apart(document))]
+    apart = [(f"{key}s", document[key]) for key in ("read", "write") if key in document]
+    rows = [_score_row(name, found) for name, found in (("all", document), *apart)]
     note = f"Demerit: RMS distance of the sorted response times; means of {document['seeds']} runs with other seeds."
     terminal.show_table(f"{document['trace']} on {device}", columns, rows, note)
-
-
-def _scored_apart(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    return [(f"{key}s", document[key]) for key in ("read", "write") if key in document]
 
 
 def _score_row(name: str, found: dict[str, Any]) -> list[str]:

@@ -62,8 +62,7 @@ def load(
                 subject.counted, targets, paced=subject.paced, reached=subject.steps().at, progress=progress,
             )  # fmt: skip
         document = sizing.document(curve, subject.facts, Path(on).name.removesuffix(".toml"), targets)
-        if output is not None:
-            terminal.write_json(document, output, force=force)
+        terminal.write_json(document, output, force=force)
         if json:
             terminal.print_json(document)
         else:
@@ -93,7 +92,12 @@ def _show(
         "carries the load",
     ]
     table = [
-        [*cells, *(terminal.figure_text(_figure(row, name, key)) for name, key in classes), *_busiest(row)]
+        [
+            *cells,
+            *(terminal.figure_text(_figure(row, name, key)) for name, key in classes),
+            verdicts.busiest(row["summary"]),
+            verdicts.carries(row["summary"]),
+        ]
         for cells, row in zip(rows, document["points"], strict=True)
     ]
     title = f"{subject.name} on {document['scenario']}"
@@ -128,10 +132,6 @@ def _classes(rows: "list[Row]") -> list[tuple[str, str]]:
 def _figure(row: "Row", name: str, key: str) -> dict[str, Any] | None:
     found = row["summary"]["latency_ns"].get(name)
     return None if found is None else found[key]
-
-
-def _busiest(row: "Row") -> list[str]:
-    return [verdicts.busiest(row["summary"]), verdicts.carries(row["summary"])]
 
 
 def _notes(document: dict[str, Any], subject: "SizingSubject", targets: "list[Target]") -> list[str]:

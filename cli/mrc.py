@@ -95,8 +95,7 @@ def mrc(
     )
     with open_trace(trace) as bundle, terminal.progress_bar("counting distances") as progress:
         document = miss_ratios(bundle, asked, progress)
-    if output is not None:
-        terminal.write_json(document, output, force=force)
+    terminal.write_json(document, output, force=force)
     if json:
         terminal.print_json(document)
         return

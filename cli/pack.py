@@ -91,8 +91,7 @@ def find_arrays(
         recordings = open_recordings(tenants, stack, folder)
         with terminal.progress_bar("trying each alone") as progress:
             document = pack_tenants(PackingOptions(recordings, targets, **how), found, progress)
-    if output is not None:
-        terminal.write_json(document, output, force=force)
+    terminal.write_json(document, output, force=force)
     return document
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Record a server or a device while it works, into a trace bundle.", no_args_is_help=True)
 
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="The bundle, NAME.trace.")]
+Minutes = Annotated[float, typer.Option("--minutes", min=0.01, max=10080, help="How long.")]
+Interval = Annotated[float, typer.Option("--interval", min=1, help="Seconds between snapshots.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Record nothing; print the commands to run by hand.")]
 _NOT_IN_LINES = "is not in the printed lines, for it may hold a password"
 
@@ -37,8 +39,8 @@ def postgres(
             ),
         ),
     ] = "",
-    minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=10080, help="How long.")] = 15,
-    interval: Annotated[float, typer.Option("--interval", min=1, help="Seconds between snapshots.")] = 30,
+    minutes: Minutes = 15,
+    interval: Interval = 30,
     sample: Annotated[
         float, typer.Option("--sample", min=0, help="Seconds between samples of what sessions wait for; 0 for none.")
     ] = 1,
@@ -85,8 +87,8 @@ def mysql(
             ),
         ),
     ] = "",
-    minutes: Annotated[float, typer.Option("--minutes", min=0.01, max=10080, help="How long.")] = 15,
-    interval: Annotated[float, typer.Option("--interval", min=1, help="Seconds between snapshots.")] = 30,
+    minutes: Minutes = 15,
+    interval: Interval = 30,
     sample: Annotated[
         float, typer.Option("--sample", min=0, help="Seconds between samples of what sessions do; 0 for none.")
     ] = 1,
@@ -154,11 +156,8 @@ def sqlserver(
         raise TraceError(
             "the DBA records SQL Server with a script; tiersim record sqlserver --dry-run > record.sql prints it"
         )
-    try:
-        most_bytes = parse_bytes(max_size)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="'--max-size'") from None
-    print("\n".join(script(ScriptPlan(minutes, most_bytes, folder, statements, files, lossless, buffercache))))
+    plan = ScriptPlan(minutes, _most_bytes(max_size), folder, statements, files, lossless, buffercache)
+    print("\n".join(script(plan)))
 
 
 @app.command("blktrace")
@@ -186,10 +185,7 @@ def blktrace(
         print("\n".join(commands(device, minutes * 60)))
         return
     target = _required(output)
-    try:
-        most_bytes = parse_bytes(max_size)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="'--max-size'") from None
+    most_bytes = _most_bytes(max_size)
     compile_if_cold()
     with terminal.stages("recording"), ended_by_signals() as ended:
         manifest = record_block(device, target, Bounds(minutes * 60, most_bytes, ended), force=force)
@@ -224,6 +220,14 @@ def _required(output: Path | None) -> Path:
     if output is None:
         raise typer.BadParameter("say where to: -o NAME.trace", param_hint="'--output' / '-o'")
     return output
+
+
+def _most_bytes(max_size: str) -> int:
+    """Return the bytes of --max-size; raises BadParameter when it says none."""
+    try:
+        return parse_bytes(max_size)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="'--max-size'") from None
 
 
 def _say(sentence: str) -> None:

@@ -5,12 +5,14 @@
 
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from tiersim.cli import terminal
+from tiersim.operating_system import limit_memory, memory_limit_bytes
 from tiersim.units import format_bytes, parse_bytes
 
 
@@ -60,6 +62,9 @@ _Memory = Annotated[
     ),
 ]
 _NAME = "memory"
+#: A replay of 1,000 requests takes 348 MiB: libraries (numpy, pyarrow, numba) and the code of kernels. Those end the
+#: process where they get no more.
+_LEAST_BYTES = 512 << 20
 _LESS = "ask for less at a time: fewer --workers, a shorter recording, --set replay.mode=open, which holds no causes"
 
 
@@ -75,11 +80,10 @@ def offer(app: typer.Typer) -> None:
 
 def not_enough() -> str:
     """Say that memory did not suffice, and what to do; the limit is lifted, so that there is some for saying it."""
-    from tiersim.scenarios.replay import lift
-
-    limit_bytes = lift()
+    limit_bytes = memory_limit_bytes()
     if limit_bytes is None:
         return f"the memory of this machine does not suffice; {_LESS}"
+    limit_memory(None)
     return f"the {format_bytes(limit_bytes)} of --memory do not suffice; allow more, or {_LESS}"
 
 
@@ -99,9 +103,19 @@ def _bounded(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _limit(text: str) -> None:
-    from tiersim.scenarios.replay import limit
+    """Let the system give this process no more memory than *text* says: whatever asks for more raises MemoryError.
 
+    What counts is what was asked for, used or not. Raises BadParameter when so little cannot be, or the system knows no
+    such limit.
+    """
     try:
-        limit(parse_bytes(text))
+        most_bytes = parse_bytes(text)
+        if most_bytes < _LEAST_BYTES:
+            raise ValueError(
+                f"{format_bytes(most_bytes)} are not enough to begin with; give {format_bytes(_LEAST_BYTES)} or more"
+            )
+        limit_memory(most_bytes)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="'--memory'") from None
+    # its own pool asks for 1 GiB at once, and uses what it needs
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")

@@ -128,8 +128,7 @@ def size(
             document = find(
                 request, found, runners_up=runners_up, exhaustive=exhaustive, best_value=best_value, progress=progress
             )
-    if output is not None:
-        terminal.write_json(document, output, force=force)
+    terminal.write_json(document, output, force=force)
     if json:
         terminal.print_json(document)
     else:
@@ -137,7 +136,9 @@ def size(
 
 
 def candidates_of(text: str, on: str | None) -> "tuple[CandidatesModel, str]":
-    """Return the candidates and the scenario that they differ from; a file's own is relative to it."""
+    """Return the candidates and the scenario that they differ from; a file's own is relative to it. Raises
+    ScenarioError.
+    """
     from tiersim.scenarios.sizing.candidates import of_names, read_candidates
 
     if not text.endswith(".toml"):

@@ -120,19 +120,19 @@ def _show_sweep(document: dict[str, Any]) -> None:
 
 def open_recordings(path: Path, stack: ExitStack, folder: Path) -> "Recordings":
     """Open what the tenants file at *path* names, and keep it open as long as the *stack*; requests of servers of which
-    none were recorded are derived in *folder*.
+    none were recorded are derived in *folder*. Raises ScenarioError.
     """
     from tiersim.scenarios.tenants.model import read_tenants
     from tiersim.scenarios.tenants.shared_runs import Recordings
 
-    bundles = {}
-    for name, tenant in read_tenants(path).tenants.items():
+    model, bundles = read_tenants(path), {}
+    for name, tenant in model.tenants.items():
         recording = path.parent / tenant.recording
         if not recording.exists():
             raise ScenarioError(f"{path}: tenants.{name}.recording: {recording} is not there; check the name")
         bundles[name] = stack.enter_context(open_trace(recording))
     with terminal.progress_bar("surveying"):
-        return Recordings(path, read_tenants(path), bundles, folder)
+        return Recordings(path, model, bundles, folder)
 
 
 def show_sharing(summaries: Sequence[dict[str, Any]], everything: bool) -> None:

@@ -46,8 +46,12 @@ def print_json(document: dict[str, Any]) -> None:
     print(_as_json(document))
 
 
-def write_json(document: dict[str, Any], output: Path, *, force: bool) -> None:
-    """Write one JSON document to a file, which appears whole or not at all, and say so; raises OutputError."""
+def write_json(document: dict[str, Any], output: Path | None, *, force: bool) -> None:
+    """Write one JSON document to a file, which appears whole or not at all, and say so; nothing where no *output* was
+    asked for. Raises OutputError.
+    """
+    if output is None:
+        return
     text = _as_json(document)
     with whole_file(output, force=force) as path:
         path.write_text(text + "\n", encoding="utf-8")

@@ -4,6 +4,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from glob import escape
 from pathlib import Path
 from typing import Literal
 
@@ -102,11 +103,7 @@ def _unknown(path: Path) -> str:
 
 
 def _left_beside(path: Path) -> list[Path]:
-    return sorted(left for end in (PARTIAL, OLD) for left in path.parent.glob(f".{_escaped(path.name)}.*{end}"))
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+    return sorted(left for end in (PARTIAL, OLD) for left in path.parent.glob(f".{escape(path.name)}.*{end}"))
 
 
 def _listed(checked: Checked) -> dict[str, str] | None:

@@ -194,15 +194,10 @@ def _roles(seen: Seen, names: Sequence[str]) -> list[int]:
     return [int(role) for role in roles]
 
 
-def _has_flags(trace: RecordedCommands) -> bool:
-    """Whether the recording says which writes somebody waits for: not every source does."""
-    return bool((trace.flags & FLAG_SYNC).any())
-
-
 def _is_waited_for(part: RecordedCommands, trace: RecordedCommands) -> NDArray[np.bool_]:
     """Which commands of unknown processes somebody waits for: all but data writes that a later flush makes durable."""
     waited = np.ones(len(part), np.bool_)
-    if _has_flags(trace):
+    if (trace.flags & FLAG_SYNC).any():  # not every source says which writes somebody waits for
         waited = (part.op == READ) | (part.flags & FLAG_SYNC != 0)
     elif (trace.op == FLUSH).any():
         waited = (part.op != WRITE) | part.is_log_write

@@ -2,7 +2,6 @@
 stations, a run becomes a result. And how many replays that hold their trace fit into memory.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,10 +16,10 @@ from tiersim.devices.cloud.token_bucket import TokenBucket
 from tiersim.devices.host.gate import add_gate, add_port
 from tiersim.devices.measured import RECORDED, add_measured
 from tiersim.devices.plant import PlantBuilder, Station
-from tiersim.devices.station_records import NEVER, RESOURCES, Plant
+from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.errors import ScenarioError
 from tiersim.grouping import rows_of_each
-from tiersim.operating_system import available_bytes, limit_memory, memory_limit_bytes
+from tiersim.operating_system import available_bytes
 from tiersim.parallel import Newest, Note, side_by_side
 from tiersim.scenarios import caveats
 from tiersim.scenarios.causes import ENOUGH_MEASURED, Waiting, by_the_clock, from_disk, make_waiting, measured_share
@@ -38,7 +37,7 @@ from tiersim.scenarios.survey import (
     survey,
 )
 from tiersim.simulator.categories import CATEGORIES, COUNT, REQUESTS, categorise
-from tiersim.simulator.commands import Commands, Outcome
+from tiersim.simulator.commands import Commands, Outcome, in_time_order
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.metrics import Metrics, by_recording, new_metrics, of_recording, within
 from tiersim.simulator.result import Result, summarise
@@ -55,9 +54,6 @@ from tiersim.units import format_bytes, format_ns
 #: requests took 1.42 GB beyond the program itself (commands 43, streams 48, the run 50), one at twice the load 2.09 GB;
 #: rows for each run, which came later, take 34 more (3 million requests), requests that were gathered 24.
 SHARED_BYTES, RUN_BYTES = 60, 130
-#: A replay of 1,000 requests takes 348 MiB: libraries (numpy, pyarrow, numba) and the code of kernels. Those end the
-#: process where they get no more.
-_LEAST_BYTES = 512 << 20
 #: The rest is for others.
 _SHARE_OF_RUNS = 0.8
 
@@ -85,29 +81,6 @@ def fits(requests: int) -> bool:
 
 def _runs(requests: int, free_bytes: int) -> int:
     return int((_SHARE_OF_RUNS * free_bytes - requests * SHARED_BYTES) // max(requests * RUN_BYTES, 1))
-
-
-def limit(most_bytes: int) -> None:
-    """Let the system give this process no more than *most_bytes*: whatever asks for more raises MemoryError.
-
-    What counts is what was asked for, used or not. Raises ValueError when so little cannot be, or the system knows no
-    such limit.
-    """
-    if most_bytes < _LEAST_BYTES:
-        raise ValueError(
-            f"{format_bytes(most_bytes)} are not enough to begin with; give {format_bytes(_LEAST_BYTES)} or more"
-        )
-    limit_memory(most_bytes)
-    # its own pool asks for 1 GiB at once, and uses what it needs
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-
-
-def lift() -> int | None:
-    """Take the limit away and return what it was, None if there was none."""
-    most = memory_limit_bytes()
-    if most is not None:
-        limit_memory(None)
-    return most
 
 
 #: Ways of replaying (load, mode, clients ...) that are kept: the one that a sweep is at, and the one that it comes
@@ -278,8 +251,6 @@ def replay(
     return replace(result, summary=result.summary | {"waits_ns": {name: own for name, own in by_class.items() if own}})
 
 
-#: Commands of several recordings that are put in order at once: with a copy of them they stay in a processor's cache.
-_ORDERED_AT_ONCE = 65_536
 #: What people see of the queue that recordings have shares of.
 SHARES = "shares"
 
@@ -320,7 +291,8 @@ def play(
     by_class: bool = False,
 ) -> "Played":
     """Run recordings side by side on the hardware of the first one's scenario; see :func:`replay`. Of several it is
-    noted who waits for whom, of one, *by_class*, which class of requests for which.
+    noted who waits for whom, of one, *by_class*, which class of requests for which. Raises ScenarioError when one has
+    no rate, or has holes that clones of its sessions would fill.
     """
     hardware = parts[0].scenario
     homes = [place_files(part.scenario, part.found.files) for part in parts]
@@ -746,51 +718,3 @@ def commands(
         if shift_ns:
             arrival, intended = arrival + shift_ns, intended + shift_ns
         yield Commands(arrival, intended, stations[block.file], block.op, address, block.length_bytes, category)
-
-
-#: The columns of commands, in their order.
-_COLUMNS = tuple(Commands.__dataclass_fields__)
-_Block = list[NDArray[Any]]
-
-
-def in_time_order(sources: Sequence[Iterator[Commands]]) -> Iterator[Commands]:
-    """Yield the commands of several sources in one order: by time, then by source, then as each has them.
-
-    No more is in memory than a block of each, and what of the others came in its time. So few are put in order at once
-    that they stay in a processor's cache.
-    """
-    each = max(_ORDERED_AT_ONCE // max(len(sources), 1), 1)
-    read = [map(_columns_of, source) for source in sources]
-    held = {number: (block, 0) for number, source in enumerate(read) if (block := next(source, None)) is not None}
-    ended = set(range(len(sources))) - held.keys()
-    while held:
-        read_ns = min((int(held[n][0][0][-1]) for n in held if n not in ended), default=NEVER)
-        upto_ns = min((int(of[0][at + each]) for of, at in held.values() if len(of[0]) > at + each), default=NEVER)
-        # what comes at the time that is read to may go on in the next block
-        known_ns = min(read_ns, upto_ns + 1)
-        parts = []
-        for number in sorted(held):
-            block, first = held.pop(number)
-            behind = first + int(block[0][first:].searchsorted(known_ns))
-            parts.append([column[first:behind] for column in block])
-            while number not in ended and (behind == len(block[0]) or int(block[0][-1]) <= known_ns):
-                more = next(read[number], None)
-                if more is None:
-                    ended.add(number)
-                    break
-                block = _joined([[column[behind:] for column in block], more])
-                behind = 0
-            if behind < len(block[0]):
-                held[number] = block, behind
-        whole = _joined(parts)
-        if len(whole[0]):
-            order = whole[0].argsort(kind="stable")
-            yield Commands(*(column[order] for column in whole))
-
-
-def _columns_of(block: Commands) -> _Block:
-    return [getattr(block, name) for name in _COLUMNS]
-
-
-def _joined(blocks: Sequence[_Block]) -> _Block:
-    return [np.concatenate(columns) for columns in zip(*blocks, strict=True)]

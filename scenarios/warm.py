@@ -18,7 +18,7 @@ from tiersim.devices.host.gate import add_gate
 from tiersim.devices.host.upkeep import Upkeep, add_upkeep
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
-from tiersim.devices.ssd.flash import PageMapping, add_ftl
+from tiersim.devices.ssd.ftl import PageMapping, add_ftl
 from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit
 from tiersim.devices.station_records import RESOURCES, Plant
 from tiersim.devices.tiering.flash_cache import Caching, add_flash_cache

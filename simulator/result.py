@@ -165,8 +165,8 @@ def mean(counts: NDArray[np.int64], sums_ns: NDArray[np.int64]) -> Figure:
     )
 
 
-def withheld(figure: Figure, reason: str) -> Figure:
-    """The same figure without its value: a saturated run has no steady state."""
+def withheld(reason: str) -> Figure:
+    """A figure without its value: a saturated run has no steady state."""
     return Figure(value=None, low=None, high=None, resolved=False, basis=reason)
 
 
@@ -364,7 +364,7 @@ def latencies(metrics: Metrics, load: LoadVerdict, names: Sequence[str]) -> dict
             for key, probability in PERCENTILES.items()
         }
         if load.verdict == "saturated":
-            by_key = {key: withheld(figure, "saturated: no steady state") for key, figure in by_key.items()}
+            by_key = {key: withheld("saturated: no steady state") for key in by_key}
         result[category] = {"count": count, **by_key, "max": most_ns}
         if load.verdict == "saturated":
             result[category]["max"] = None

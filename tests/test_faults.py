@@ -23,8 +23,7 @@ from tests.faulty import Work, begin, mounted
 from tests.test_faults_kills import content, is_whole
 from tiersim.errors import OutputError, TraceError
 from tiersim.files import whole_folder
-from tiersim.operating_system import lock
-from tiersim.scenarios import replay
+from tiersim.operating_system import lock, memory_limit_bytes
 from tiersim.scenarios.check import check
 from tiersim.scenarios.sweeps.folder import open_folder
 from tiersim.traces.bundle import Bundle
@@ -455,9 +454,10 @@ def test_a_limit_that_cannot_be_is_a_wrong_use(tmp_path: Path, most: str) -> Non
 @linux
 def test_what_is_free_is_within_the_limit(tmp_path: Path) -> None:
     code = (
-        "from tiersim.operating_system import available_bytes\nfrom tiersim.scenarios.replay import lift, limit\n"
-        "before = available_bytes(); limit(600 << 20); assert 300 << 20 < available_bytes() < 600 << 20\n"
-        "assert lift() == 600 << 20 and lift() is None and available_bytes() > before / 2"
+        "from tiersim.operating_system import available_bytes, limit_memory, memory_limit_bytes\n"
+        "before = available_bytes(); limit_memory(600 << 20); assert 300 << 20 < available_bytes() < 600 << 20\n"
+        "assert memory_limit_bytes() == 600 << 20\n"
+        "limit_memory(None); assert memory_limit_bytes() is None and available_bytes() > before / 2"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert replay.lift() is None
+    assert memory_limit_bytes() is None

@@ -13,7 +13,7 @@ from tests.examples import examples, first
 from tests.runs import needs_jit
 from tests.twins.ftl import Ftl
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.ssd.flash import PageMapping, add_ftl, greedy, greedy_valid_units, lru, lru_valid_units
+from tiersim.devices.ssd.ftl import PageMapping, add_ftl, greedy, greedy_valid_units, lru, lru_valid_units
 from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit, write_unit
 from tiersim.devices.station_records import NONE, Plant
 from tiersim.scenarios.validation.write_amplification import (

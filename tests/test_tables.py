@@ -443,7 +443,7 @@ def test_what_nobody_measured_is_null_in_the_bundle(tmp_path: Path) -> None:
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tiersim.traces.readers.recorded.MOST_NAMES", 10)
+    monkeypatch.setattr("tiersim.traces.readers.request_files.MOST_NAMES", 10)
     with pytest.raises(TraceError, match="recorded: more than 10 files are named"):
         import_text(tmp_path, "".join(f"{n},R,0,512,{n}\n" for n in range(12)))
 

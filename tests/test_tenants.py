@@ -34,10 +34,9 @@ from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.server import add_server
 from tiersim.devices.station_records import RESOURCES
 from tiersim.errors import ScenarioError
-from tiersim.scenarios import replay as replaying
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import is_tenants, load_scenario
-from tiersim.scenarios.replay import in_time_order, replay
+from tiersim.scenarios.replay import replay
 from tiersim.scenarios.statements import loads
 from tiersim.scenarios.statements.loads import Loads, load_of
 from tiersim.scenarios.statements.ranges import LAWS
@@ -46,8 +45,9 @@ from tiersim.scenarios.survey import survey
 from tiersim.scenarios.tenants.derived import Calibrated
 from tiersim.scenarios.tenants.model import MOST_TENANTS, read_tenants
 from tiersim.scenarios.tenants.shared_runs import Recordings, TenantResults, run_tenants
+from tiersim.simulator import commands as block_commands
 from tiersim.simulator.categories import COUNT
-from tiersim.simulator.commands import Commands
+from tiersim.simulator.commands import Commands, in_time_order
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.database_state import Database
 from tiersim.simulator.metrics import Metrics, by_recording, new_metrics, of_columns
@@ -412,7 +412,7 @@ def test_blocks_of_several_sources_come_in_the_order_of_a_stable_sort(
             yield Commands(part, part, number_of.astype(np.int32), small, part, part, small)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replaying, "_ORDERED_AT_ONCE", at_once)
+        patch.setattr(block_commands, "_ORDERED_AT_ONCE", at_once)
         found = list(in_time_order([source(number, own) for number, own in enumerate(times)]))
     merged = [
         (int(t), int(n), int(r))

@@ -238,12 +238,15 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
     summary = result.summary
     saturated = summary["verdict"]["load"] == "saturated"
     time = over_time(result, merged, with_percentiles=not saturated, as_backlog=_piles_up(summary))
+    latency_ns = summary["latency_ns"]
+    if saturated:  # of a system whose backlog grows nothing else can be said
+        latency_ns = {purpose: {"count": figures["count"]} for purpose, figures in latency_ns.items()}
     return {
         "name": name,
         "trace": summary["trace"]["hash"],
         **finite({key: summary.get(key) for key in _COPIED}),
         **finite({key: summary.get(key) for key in _OF_STATEMENTS if summary.get("level") == "statements"}),
-        "latency_ns": finite(_without_numbers(summary["latency_ns"]) if saturated else summary["latency_ns"]),
+        "latency_ns": finite(latency_ns),
         "model_error": error_sentence(summary),
         "expected": expected_multiples(summary) if summary.get("model_error") else None,
         "undetermined": undetermined(summary),
@@ -326,11 +329,6 @@ def _completed_per_s(summary: dict[str, Any], time: dict[str, Any]) -> dict[str,
     if kind == "transactions" and summary["verdict"]["load"] == "saturated":
         return rates | {"transaction": stated}
     return {name: rate * stated / drawn for name, rate in rates.items()}
-
-
-def _without_numbers(latency_ns: dict[str, Any]) -> dict[str, Any]:
-    """How many there were: of a system whose backlog grows nothing else can be said."""
-    return {purpose: {"count": figures["count"]} for purpose, figures in latency_ns.items()}
 
 
 def pool_bytes(result: Result) -> int | None:

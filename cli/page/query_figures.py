@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.figure_style import PALETTE, SOFT, SYMBOLS, colour, figure, plain, series
-from tiersim.cli.page.payload import page_payload
+from tiersim.cli.page.result_figures import payload_of
 from tiersim.cli.terminal import shortened
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
 from tiersim.units import format_bytes
@@ -116,14 +116,9 @@ def latency_by_pool(results: Sequence[Result], query: str | None = None, statist
 
 
 def _payload(results: Result | Sequence[Result], statistic: str = "mean") -> dict[str, Any]:
-    from tiersim.simulator.result import Result
-
-    given = [results] if isinstance(results, Result) else list(results)
-    if not given:
-        raise ValueError("a plot needs at least one result")
     if statistic not in STATISTICS:
         raise ValueError(f"no statistic {statistic!r}; there are {', '.join(STATISTICS)}")
-    payload = page_payload(given, "")
+    payload = payload_of(results)
     if not payload["queries"]:
         raise ValueError("these results are of requests and know no queries; replay a recording of statements")
     return payload

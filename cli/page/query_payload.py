@@ -131,10 +131,6 @@ def _of_result(result: Result, place: dict[tuple[str, str], int]) -> dict[str, A
     }
 
 
-def _reason(figure: dict[str, Any]) -> list[str]:
-    return [figure["why"]] if figure.get("why") else []
-
-
 def _timed(one: dict[str, Any], total_ns: float) -> dict[str, Any]:
     """Figures ``[value, low, high]`` in ns by statistic, with the reason of a range behind them where there is one;
     parts of the mean in microseconds; share of the time of all queries and commits.
@@ -144,8 +140,8 @@ def _timed(one: dict[str, Any], total_ns: float) -> dict[str, Any]:
         "share": five_digits(spent_ns(one) / total_ns) if total_ns else None,
         "us": short_us([breakdown.get(part) or 0.0 for part in parts()[:-1]]),
         "ns": {
-            key: [*(five_digits(one[key][end]) for end in ("value", "low", "high")), *_reason(one[key])]
+            key: [*(five_digits(found[end]) for end in ("value", "low", "high")), *filter(None, [found.get("why")])]
             for key in STATISTICS
-            if one.get(key)
+            if (found := one.get(key))
         },
     }

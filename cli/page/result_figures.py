@@ -23,14 +23,19 @@ _LATENCY = {"type": "log", "title": {"text": "latency (µs)"}}
 _SECONDS = {"title": {"text": "time"}, "ticksuffix": " s"}
 
 
-def _payload(results: Result | Sequence[Result], purpose: str | None = None) -> tuple[dict[str, Any], str]:
-    """Numbers of *results* and the purpose to draw: the one asked for, or the first that people wait for."""
+def payload_of(results: Result | Sequence[Result]) -> dict[str, Any]:
+    """Numbers of *results*; raises ValueError without any."""
     from tiersim.simulator.result import Result
 
     given = [results] if isinstance(results, Result) else list(results)
     if not given:
         raise ValueError("a plot needs at least one result")
-    payload = page_payload(given, "")
+    return page_payload(given, "")
+
+
+def _payload(results: Result | Sequence[Result], purpose: str | None = None) -> tuple[dict[str, Any], str]:
+    """Numbers of *results* and the purpose to draw: the one asked for, or the first that people wait for."""
+    payload = payload_of(results)
     there = payload["purposes"]
     if purpose is not None and purpose not in there:
         raise ValueError(f"no {purpose!r} in these results; there are {', '.join(there) or 'none at all'}")
@@ -117,7 +122,7 @@ def latency_over_time(results: Result | Sequence[Result], purpose: str | None = 
 
 def throughput(results: Result | Sequence[Result]) -> Figure:
     """Requests completed per second over time, and those that arrived at the first result."""
-    payload, _ = _payload(results)
+    payload = payload_of(results)
     traces = []
     for index, scenario in enumerate(payload["scenarios"]):
         time = scenario["time"]
@@ -140,7 +145,7 @@ def throughput(results: Result | Sequence[Result]) -> Figure:
 
 def utilisation(results: Result | Sequence[Result]) -> Figure:
     """Utilisation over time of the busiest station of each result."""
-    payload, _ = _payload(results)
+    payload = payload_of(results)
     traces = []
     for index, scenario in enumerate(payload["scenarios"]):
         stations = scenario["stations"]
@@ -163,7 +168,7 @@ def comparison(a: Result, b: Result) -> Figure:
 
     Raises ValueError when they replayed different traces, or otherwise than each other.
     """
-    payload, _ = _payload([b, a])
+    payload = payload_of([b, a])
     if "0:1" in payload["no_ratios"]:
         raise ValueError(payload["no_ratios"]["0:1"])
     found = payload["ratios"]["0:1"]["latency"]

@@ -194,7 +194,7 @@ class WindowSample:
         for key in ("mean", *PERCENTILES):
             factor, why_not = _factors().get(key), self.why_not(name, of[key])
             if factor is None or why_not is not None:
-                given[key] = withheld(of[key], why_not or "a sample does not resolve it")
+                given[key] = withheld(why_not or "a sample does not resolve it")
             else:
                 given[key] = widened(of[key], factor)
         return given
@@ -226,7 +226,7 @@ def widened(figure: Figure, factor: float) -> Figure:
     """Return a figure whose interval is *factor* times as wide on each side; its value goes where that is too wide."""
     low, high = figure["low"], figure["high"]
     if low is None or high is None:
-        return withheld(figure, figure["basis"])
+        return withheld(figure["basis"])
     value = (low + high) / 2 if figure["value"] is None else figure["value"]
     low, high = max(value - factor * (value - low), 0.0), value + factor * (high - value)
     resolved = figure["resolved"] and (high - low) / 2 <= RESOLVED_HALF_WIDTH * value

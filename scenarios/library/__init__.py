@@ -84,7 +84,7 @@ def read_scenario(name: str, text: str, file: Path, settings: Sequence[str] = ()
 
 
 def set_key(values: dict[str, Any], setting: str) -> None:
-    """Put ``KEY.KEY=VALUE`` into *values*; a value that is not one of TOML is text."""
+    """Put ``KEY.KEY=VALUE`` into *values*; a value that is not one of TOML is text. Raises ScenarioError."""
     key, equals, value = setting.partition("=")
     *tables, last = (part.strip() for part in key.split("."))
     if not equals or not last:

@@ -269,11 +269,11 @@ def capacity_bytes(scenario: NamedScenario) -> int:
         model.default_volume,
         *(home for key, home in model.placement.items() if key.startswith(("file:", "relation:"))),
     }
-    return sum(scenario.homes[name].capacity_bytes for name in homes if not _is_recorded(scenario, name))
-
-
-def _is_recorded(scenario: NamedScenario, name: str) -> bool:
-    return isinstance(getattr(scenario.homes[name], "device", None), Measured)
+    return sum(
+        scenario.homes[name].capacity_bytes
+        for name in homes
+        if not isinstance(getattr(scenario.homes[name], "device", None), Measured)
+    )
 
 
 def survived_failures(scenario: NamedScenario, beside: Path) -> int:

@@ -114,7 +114,7 @@ def cost_of(scenario: NamedScenario, prices: PricesModel, beside: Path) -> Cost:
         if power is None and prices.power is not None:
             unknown.append(f"power of {ids[name]}")
         drives += count if _takes_bay(device, said) else 0
-    enclosures = _enclosures(scenario, drives, prices)
+    enclosures = _enclosures(drives, prices)
     parts += _server(scenario, enclosures, prices)
     watts += [prices.host.power, enclosures * prices.enclosure.power if prices.enclosure else 0.0]
     known = math.fsum(one for one in watts if one is not None)
@@ -209,7 +209,7 @@ def _takes_bay(device: Device, said: PriceModel) -> bool:
     return not any(word in (device.enclosure or "") for word in _NO_BAY)
 
 
-def _enclosures(scenario: NamedScenario, drives: int, prices: PricesModel) -> int:
+def _enclosures(drives: int, prices: PricesModel) -> int:
     """Return how many enclosures the drives need that the server has no bay for."""
     outside = 0 if prices.host.bays is None else max(drives - prices.host.bays, 0)
     if outside and prices.enclosure is None:

@@ -87,7 +87,7 @@ def judge_run(target: Target, summary: Mapping[str, Any], counted: str, enduranc
         return JudgedTarget(True, 0.0, 0.0, None)
     if target.kind == "throughput":
         figure = summary["throughput_per_s"][counted]
-        return _at_least(target, figure["value"], figure["low"], figure["high"], f"{figure['value']:,.0f} {counted}/s")
+        return _at_least(target, figure["low"], figure["high"], f"{figure['value']:,.0f} {counted}/s")
     if target.kind == "endurance":
         return _judge_endurance(target, endurance)
     found = [_judge_latency(target, name, figures) for name, figures in latencies_of(target, summary)]
@@ -145,12 +145,10 @@ def _judge_endurance(target: Target, found: Endurance | None) -> JudgedTarget:
         return JudgedTarget(False, 0.0, math.inf, f"endurance cannot be judged: {why}")
     shown = f"{found.low:.2g} years" if found.low < 100 else "over 100 years"
     high = math.inf if found.high is None else found.high
-    return _at_least(target, found.low, found.low, high, f"devices endure {shown}", f"{target.limit:g} years")
+    return _at_least(target, found.low, high, f"devices endure {shown}", f"{target.limit:g} years")
 
 
-def _at_least(
-    target: Target, value: float, low: float, high: float, shown: str, limit: str = ""
-) -> JudgedTarget:  # fmt: skip
+def _at_least(target: Target, low: float, high: float, shown: str, limit: str = "") -> JudgedTarget:
     ratios = (target.limit / high if high else math.inf, target.limit / low if low else math.inf)
     if low >= target.limit:
         return JudgedTarget(True, *ratios, None)

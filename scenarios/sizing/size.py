@@ -2,7 +2,7 @@
 (``tiersim.size/1``).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,8 @@ class _Trial:
             scenario = one.scenario
             assert scenario
             if own != one.settings:
-                scenario = load_scenario(self.request.base, [*self.request.settings, *_as_settings(own)])
+                further = [f"{key}={value}" for key, value in own.items()]
+                scenario = load_scenario(self.request.base, [*self.request.settings, *further])
             result = subject.run(scenario, self.load, _nothing)
         except ScenarioError as error:
             self.rows[place] = failed_row(str(error), point=place, settings=own)
@@ -169,10 +170,6 @@ class _Trial:
 
 def _nothing(_: int) -> None:
     """Go on."""
-
-
-def _as_settings(settings: Mapping[str, str]) -> list[str]:
-    return [f"{key}={value}" for key, value in settings.items()]
 
 
 def _asked_alike(one: Candidate) -> tuple[str, ...]:

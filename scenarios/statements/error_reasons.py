@@ -12,7 +12,18 @@ from math import sqrt
 import numpy as np
 
 from tiersim.scenarios.calibration.synthesis.counted import FASTEST_CHANGE
-from tiersim.scenarios.caveats import CLIENTS, FLUSHES, model_error_of, multiples_of
+from tiersim.scenarios.caveats import (
+    ARRIVALS,
+    CLIENTS,
+    COMMITS,
+    FLUSHES,
+    INNODB,
+    OTHER_READS,
+    PARALLEL,
+    WAITS,
+    model_error_of,
+    multiples_of,
+)
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled
 from tiersim.scenarios.statements.programs import Program
@@ -35,7 +46,37 @@ _OFF, _NO_PAGES, _CHANCE = 0.1, 0.001, 3.0
 _NAMED = 3
 
 
-def may_keep_waits(program: Program, transactions_per_s: float) -> bool:
+def error_of(
+    scenario: NamedScenario,
+    assembled: Assembled,
+    reads: str | None,
+    transactions_per_s: float,
+    counted_ns: int,
+    *,
+    keeps_rate: bool,
+) -> str | None:
+    """Return why a result has other errors than results like it, a word of :mod:`tiersim.scenarios.caveats`; None where
+    it has none.
+
+    *reads* is what :func:`other_reads` says of its load, *counted_ns* the time that is counted, *keeps_rate* whether
+    transactions come by the clock.
+    """
+    load, program = assembled.load, assembled.program
+    comes_by_the_clock = keeps_rate and (load.synthetic or load.described)
+    if reads is not None:
+        return OTHER_READS
+    if load.parallel is not None:
+        return PARALLEL
+    if assembled.settings.of_engine.page_cleaner is not None:  # its errors are those of clients that wait
+        if comes_by_the_clock:
+            return ARRIVALS
+        return COMMITS if assembled.clients is None and are_commits_unseen(load) else INNODB
+    if _may_keep_waits(program, transactions_per_s):
+        return WAITS
+    return ARRIVALS if comes_by_the_clock else _uncalibrated_error(scenario, assembled, counted_ns)
+
+
+def _may_keep_waits(program: Program, transactions_per_s: float) -> bool:
     """Tell whether waits for the recorded storage make the error unknown: the recording shows them, which those did not
     whose errors were measured; or what may be one is more of the predicted time than these errors.
     """
@@ -44,7 +85,7 @@ def may_keep_waits(program: Program, transactions_per_s: float) -> bool:
     return program.waits_told or doubtful_ns * transactions_per_s / (program.sessions * NS_PER_S) > 1 - 1 / most
 
 
-def uncalibrated_error(scenario: NamedScenario, assembled: Assembled, counted_ns: int) -> str | None:
+def _uncalibrated_error(scenario: NamedScenario, assembled: Assembled, counted_ns: int) -> str | None:
     """Return whose errors a result without a calibration has if clients go round; None: those of others like it.
 
     Where they wait for the log for most of the time, the rate is that of flushes, times the commits that share one:

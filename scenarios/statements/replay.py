@@ -247,7 +247,8 @@ def replay_statements(
         if further:
             continue
         trace = trace_of(load) if trace is None else trace
-        assembled.builder.stations[:] = seen_by(0, beside, assembled.builder.stations)
+        if beside:
+            assembled.builder.stations[:] = seen_by(0, beside, assembled.builder.stations)
         result = summarise_statements(scenario, assembled, plant, metrics, outcome, trace)
         counted = _counted_costs(result, load, scenario, shared) if processor is None else None
         if counted is not None:

@@ -14,7 +14,7 @@ from tiersim.devices.station_records import NEVER, Plant
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import ARRIVALS, COMMITS, INNODB, OTHER_READS, PARALLEL, WAITS, model_error_of
+from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Assembled, data_pages, is_extrapolated
 from tiersim.scenarios.statements.course import (
@@ -27,12 +27,7 @@ from tiersim.scenarios.statements.course import (
     stalls_of,
     written_of,
 )
-from tiersim.scenarios.statements.error_reasons import (
-    are_commits_unseen,
-    may_keep_waits,
-    other_reads,
-    uncalibrated_error,
-)
+from tiersim.scenarios.statements.error_reasons import error_of, other_reads
 from tiersim.scenarios.statements.programs import OTHERS
 from tiersim.scenarios.statements.schedule import by_the_clock, steps_of_statements
 from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad
@@ -125,22 +120,11 @@ def summarise_statements(
         "locks": _locks(assembled),
     } | ({"credits": verdict.credits_state(balance)} if balance else {})
     keeps_rate = _keeps_rate(scenario, assembled)
-    comes_by_the_clock = keeps_rate and (load.synthetic or load.described)
     reads = other_reads(load)
-    if reads is not None:
-        believed["error"] = OTHER_READS
-    elif load.parallel is not None:
-        believed["error"] = PARALLEL
-    elif assembled.settings.of_engine.page_cleaner is not None:
-        unseen = assembled.clients is None and are_commits_unseen(load)
-        # its errors are those of clients that wait
-        believed["error"] = ARRIVALS if comes_by_the_clock else COMMITS if unseen else INNODB
-    elif may_keep_waits(program, rates["transactions"]["value"] or 0.0):
-        believed["error"] = WAITS
-    elif comes_by_the_clock:
-        believed["error"] = ARRIVALS
-    elif (whose := uncalibrated_error(scenario, assembled, until_ns - from_ns)) is not None:
-        believed["error"] = whose
+    rate = rates["transactions"]["value"] or 0.0
+    error = error_of(scenario, assembled, reads, rate, until_ns - from_ns, keeps_rate=keeps_rate)
+    if error is not None:
+        believed["error"] = error
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "name": scenario.name,

@@ -16,7 +16,6 @@ import numpy as np
 from tiersim.devices.array.shares import Share
 from tiersim.devices.cloud.instance import limits_of
 from tiersim.errors import ScenarioError
-from tiersim.operating_system import available_bytes
 from tiersim.parallel import Note, side_by_side
 from tiersim.scenarios.causes import from_disk
 from tiersim.scenarios.database_models import EngineModel
@@ -439,7 +438,7 @@ def run_tenants(
     most_told = sum(sizes) + (0 if most_ns is None else MOST_TRIED * sizes[0])
     if not all(from_disk(part.found, part.scenario) for part in parts):
         most = max(max(part.scenario.model.replay.load for part in parts), 1.0)
-        workers = workers_that_fit(int(max(sizes) * most), workers, available_bytes())
+        workers = workers_that_fit(int(max(sizes) * most), workers)
 
     def told(arrived: int) -> None:
         if progress is not None:

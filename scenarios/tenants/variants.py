@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from tiersim.errors import ScenarioError
-from tiersim.operating_system import available_bytes
 from tiersim.parallel import Note, side_by_side
 from tiersim.scenarios.causes import from_disk
 from tiersim.scenarios.caveats import in_doubt
@@ -66,7 +65,7 @@ def sweep_document(
     most = sum(part.found.requests for part in runs[0][2])
     if not all(from_disk(part.found, part.scenario) for *_, parts in runs for part in parts):
         load = max(max(part.scenario.model.replay.load for part in parts) for *_, parts in runs)
-        workers = workers_that_fit(int(most * max(load, 1.0)), workers, available_bytes())
+        workers = workers_that_fit(int(most * max(load, 1.0)), workers)
 
     def told(arrived: int) -> None:
         if progress is not None:

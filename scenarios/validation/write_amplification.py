@@ -5,7 +5,7 @@ unit.
 from collections.abc import Iterator
 
 from tiersim.devices.plant import PlantBuilder
-from tiersim.devices.ssd.flash import Collection, PageMapping, add_ftl
+from tiersim.devices.ssd.ftl import Collection, PageMapping, add_ftl
 from tiersim.devices.ssd.ftl_kernels import write_unit
 from tiersim.devices.station_records import Plant
 from tiersim.kernel import kernel

@@ -24,7 +24,6 @@ SHORT = {
     "traces/readers/clock.py": "a format; each has a module",
     "traces/readers/opencas.py": "a format; each has a module",
     "traces/readers/sqlserver/pool_size.py": "counters of two formats tell it",
-    "traces/readers/sqlserver/window.py": "two formats are read through it",
     "traces/recorders/local_host.py": "recorders of servers and of blocks use it",
     "traces/recorders/own_queries.py": "queries of recorders that know nothing of each other",
     "traces/recorders/postgres/by_hand.py": "what is printed for others to run; it records nothing",

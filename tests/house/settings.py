@@ -21,7 +21,7 @@ _PART = "one record hands on what another asks for, beside fields of its own"
 KEPT = {
     "devices/hdd/hdd_geometry.py:zone_rows from zone": _ROW,
     "devices/ssd/flash.py:add_flash from drive": _ROW,
-    "devices/ssd/flash.py:add_ftl from mapping": _ROW,
+    "devices/ssd/ftl.py:add_ftl from mapping": _ROW,
     "scenarios/controllers.py:with_name from self": _INPUT,
     "scenarios/hardware.py:_hardware from model": _INPUT,
     "scenarios/hardware.py:_host from model": _INPUT,

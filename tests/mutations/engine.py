@@ -61,7 +61,7 @@ ENGINE = (
     ),
     Fault(
         "recordings-merged-in-block-order",
-        "scenarios/replay.py",
+        "simulator/commands.py",
         "first + int(block[0][first:].searchsorted(known_ns))",
         'first + int(block[0][first:].searchsorted(known_ns, "right"))',
         "What comes at the time at which a block ends goes before others of that time.",

@@ -404,9 +404,9 @@ SCENARIOS = (
     ),
     Fault(
         "known-by-the-clock",
-        "scenarios/statements/result.py",
-        "    elif comes_by_the_clock:",
-        "    elif False and comes_by_the_clock:",
+        "scenarios/statements/error_reasons.py",
+        "return ARRIVALS if comes_by_the_clock else",
+        "return ARRIVALS if False and comes_by_the_clock else",
         "Predictions of transactions by the clock have the errors of others.",
         (f"{_WAITS}test_nobody_knows_the_error_where_transactions_come_by_the_clock",),
     ),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tiersim.devices.ssd.flash import PageMapping
+from tiersim.devices.ssd.ftl import PageMapping
 
 #: Die, block of the die, unit of the block.
 Place = tuple[int, int, int]

@@ -114,9 +114,10 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
     if not found.of("pool"):
         yield "the content of the buffer pool", "pool"
     logs, log_files = list(found.of("log").values()), _log_files(found)
+    writers = [change for entity, change in found.of("io").items() if "/wal/" in entity]
     if all(change.number("bytes") is None for change in logs) and not log_files:
         yield "bytes written to the log, other than by queries", "log"
-    elif not log_files and _flushes_without_time([*logs, *_log_writers(found)]):
+    elif not log_files and _flushes_without_time([*logs, *writers]):
         binary = found.of("setting").get("log_bin")
         if engine in INNODB_ENGINES and binary is not None and binary.last.get("setting") == "OFF":
             yield "the time of log flushes: log_bin is OFF, and no file of the redo log was timed", ""
@@ -151,10 +152,6 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
             ),
             "",
         )
-
-
-def _log_writers(found: Differences) -> list[EntityChange]:
-    return [change for entity, change in found.of("io").items() if "/wal/" in entity]
 
 
 def _flushes_without_time(changes: list[EntityChange]) -> bool:

@@ -13,9 +13,9 @@ from tiersim.errors import TraceError
 from tiersim.traces.bundle import MOST, RequestWriter
 from tiersim.traces.readers.delimited import WHOLE, Field
 from tiersim.traces.readers.line_formats import SET_ASIDE, RequestTable
-from tiersim.traces.readers.opened import Opened
+from tiersim.traces.readers.opened import Opened, Progress
 from tiersim.traces.readers.ordered import Rows, new_rows
-from tiersim.traces.readers.recorded import Collected, Progress, read_files
+from tiersim.traces.readers.request_files import Collected, read_files
 from tiersim.traces.schema import FLUSH, NOT_MEASURED, READ, WRITE
 from tiersim.units import NS_PER_S
 

@@ -34,7 +34,7 @@ from tiersim.traces.readers.host_counters.sar import looks_like_sar, read_sar
 from tiersim.traces.readers.mysql.slow_log import finish_slow_logs, looks_like_slow_log, read_slow_log
 from tiersim.traces.readers.mysql.snapshots import MYSQL
 from tiersim.traces.readers.opencas import OpenCas
-from tiersim.traces.readers.opened import find_parts, first_bytes, is_compressed
+from tiersim.traces.readers.opened import Progress, find_parts, first_bytes, is_compressed, opened_files
 from tiersim.traces.readers.pgbench_log import looks_like_pgbench_log, read_pgbench_log
 from tiersim.traces.readers.pgbench_output import looks_like_pgbench_output, read_pgbench_output
 from tiersim.traces.readers.plausibility import Plausibility
@@ -46,7 +46,6 @@ from tiersim.traces.readers.recorded import (
     Recorded,
     Source,
     decoded,
-    opened_files,
     write_recorded,
 )
 from tiersim.traces.readers.sqlserver.event_xml import EVENT_XML
@@ -62,7 +61,6 @@ from tiersim.units import NS_PER_S
 
 SNIFFED_BYTES = 1 << 16
 _MINUTE_NS = 60 * NS_PER_S
-Progress = Callable[[int, int], None]
 _NUMBERS = re.compile(r"(\d+)")
 
 

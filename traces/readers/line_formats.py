@@ -20,9 +20,9 @@ from tiersim.traces.readers.delimited import (
     chunks,
     sniffed_lines,
 )
-from tiersim.traces.readers.opened import Opened
+from tiersim.traces.readers.opened import Opened, Progress
 from tiersim.traces.readers.ordered import Rows, new_rows
-from tiersim.traces.readers.recorded import DAMAGED, Collected, Progress, name_of, read_files
+from tiersim.traces.readers.request_files import DAMAGED, Collected, name_of, read_files
 from tiersim.traces.schema import DISCARD, FLUSH, NOT_MEASURED
 from tiersim.units import NS_PER_S
 

@@ -7,7 +7,7 @@ import hashlib
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,6 +15,8 @@ from typing import Any, Self
 import pyarrow as pa
 
 from tiersim.errors import TraceError, reason
+
+Progress = Callable[[int, int], None]
 
 #: So much is read from disk, and handed out, at a time.
 PIECE_BYTES = 1 << 18
@@ -141,6 +143,20 @@ class _Readable:
 
     def close(self) -> None:
         """Leave the file open: its hash is still to be finished."""
+
+
+def opened_files(paths: Sequence[Path], progress: Progress | None) -> Iterable[Opened]:
+    """Yield the files, opened, one after the other; *progress* hears of all their bytes."""
+    sizes = [path.stat().st_size if path.is_file() else 0 for path in paths]
+    for number, path in enumerate(paths):
+        before, total = sum(sizes[:number]), sum(sizes)
+
+        def report(done: int, before: int = before, total: int = total) -> None:
+            if progress is not None:
+                progress(before + done, total)
+
+        with Opened(path, report) as source:
+            yield source
 
 
 def first_bytes(path: Path, most: int) -> bytes:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import RequestWriter
 from tiersim.traces.readers.delimited import WHOLE, Delimited, Field, chunks, single_blanks, sniffed_lines
-from tiersim.traces.readers.opened import Opened
-from tiersim.traces.readers.recorded import DAMAGED, Progress, opened_files
+from tiersim.traces.readers.opened import Opened, Progress, opened_files
+from tiersim.traces.readers.request_files import DAMAGED
 from tiersim.traces.references import pages_only
 from tiersim.units import NS_PER_S
 

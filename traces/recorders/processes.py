@@ -155,10 +155,10 @@ class Processes:
         return found
 
 
-def parent_of(process: int, proc: Path = _PROC) -> int | None:
+def parent_of(process: int) -> int | None:
     """Return the parent of a process; None when that is not to be known."""
     try:
-        return int(_stat(proc / str(process))[1][_PARENT])
+        return int(_stat(_PROC / str(process))[1][_PARENT])
     except OSError:
         return None
 

@@ -103,7 +103,9 @@ def load_drive(path: Path, departures: AbstractSet[Departure] = KEPT) -> Measure
 
 
 def drive_values(path: Path, departures: AbstractSet[Departure] = KEPT) -> dict[str, Any]:
-    """The same as a device file of ours would say it, units and sources and all."""
+    """Return the same as a device file of ours would say it, units and sources and all. Raises ScenarioError when
+    *path* describes no disk, or several.
+    """
     blocks = read_blocks(path)
     drives = [block for block in blocks if block.type == "disksim_disk" or "Fast write level" in block.values]
     if not drives:

@@ -27,7 +27,7 @@ def seek_curve(mechanics: ParameterBlock, cylinders: int) -> list[tuple[int, flo
     """(cylinders, ms) of a drive's seek curve; raises ScenarioError naming file and line."""
     kind = mechanics.get("Seek type", "extracted" if "Full seek curve" in mechanics.values else None)
     if kind == "extracted":
-        return _extracted(mechanics)
+        return [(distance, read_ms) for distance, read_ms, _ in _points(mechanics)]
     farthest = max(cylinders - 1, 1)
     if kind == "constant":
         return [(distance, mechanics.number("Constant seek time")) for distance in (1, max(farthest, 2))]
@@ -76,10 +76,6 @@ def writes_later_ms(mechanics: ParameterBlock) -> tuple[float, float]:
         return 0.0, 0.0
     mean = float(np.mean(known))
     return mean, max(abs(extra - mean) for extra in known)
-
-
-def _extracted(mechanics: ParameterBlock) -> list[tuple[int, float]]:
-    return [(distance, read) for distance, read, _ in _points(mechanics)]
 
 
 def _points(mechanics: ParameterBlock) -> list[tuple[int, float, float | None]]:

@@ -89,7 +89,8 @@ def _read_xml(path: Path, opened: Opened, recorded: Recorded) -> None:
         }
         if columns:
             if not seen:  # its heading comes first
-                rows.numbers = _numbers_of_version(_version(found))
+                version = _version(found)
+                rows.numbers = _NUMBERS if version is None or version >= _FIRST_IN_US else _NUMBERS_IN_MS
             seen = True
             rows.add(event.get("id"), event.get("name"), columns)
     rows.damaged += found.damaged
@@ -104,10 +105,6 @@ def _read_xml(path: Path, opened: Opened, recorded: Recorded) -> None:
 def _version(found: XmlEvents) -> int | None:
     said = _PROVIDER.search(found.outside)
     return int(said[1]) if said else None
-
-
-def _numbers_of_version(version: int | None) -> tuple[tuple[str, int], ...]:
-    return _NUMBERS if version is None or version >= _FIRST_IN_US else _NUMBERS_IN_MS
 
 
 def _read_table(path: Path, opened: Opened, recorded: Recorded) -> None:

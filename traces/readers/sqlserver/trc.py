@@ -88,12 +88,7 @@ def read_trc(path: Path, source: Opened, recorded: Recorded) -> None:
     at = header.bytes - 2
     if window.data[at : at + len(_DEFINITION)].tobytes() == _DEFINITION:
         at += len(_DEFINITION)
-    while True:
-        at = file.take(window, at)
-        if window.final:
-            break
-        window.advance(at)
-        at = 0
+    window.read_on(at, file.take)
     file.finish(source.damage)
 
 

@@ -1,5 +1,7 @@
 """A window that goes over the bytes of a file, however long it is."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,3 +37,10 @@ class Window:
             wanted -= len(piece)
         self.data = np.frombuffer(b"".join(pieces), np.uint8)
         self.offset += done
+
+    def read_on(self, at: int, take: Callable[["Window", int], int]) -> None:
+        """Hand the file over from *at* on: *take* gets this and a place in it, and returns how far it came."""
+        at = take(self, at)
+        while not self.final:
+            self.advance(at)
+            at = take(self, 0)

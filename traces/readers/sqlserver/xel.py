@@ -61,13 +61,7 @@ def read_xel(path: Path, source: Opened, recorded: Recorded) -> None:
     """Add what a file of Extended Events tells; raises TraceError when it has no dictionary."""
     window = Window(source)
     file = _File(path, recorded)
-    at = min(_HEADER_BYTES, len(window.data))
-    while True:
-        at = file.take(window, at)
-        if window.final:
-            break
-        window.advance(at)
-        at = 0
+    window.read_on(min(_HEADER_BYTES, len(window.data)), file.take)
     file.finish(source.damage)
 
 

@@ -158,22 +158,14 @@ def scan(
         if known < 0:
             counts[UNKNOWN_EVENTS] += 1
         else:
-            _read_record(data, at, stop, known, wanted, values, row)
+            _read_record(data, at, known, wanted, values, row)
             row += 1
         at = stop
     return at, row
 
 
 @kernel(checked=True)
-def _read_record(
-    data: Bytes,
-    at: int,
-    stop: int,
-    known: int,
-    wanted: WantedEvents,
-    values: Table,
-    row: int,
-) -> None:
+def _read_record(data: Bytes, at: int, known: int, wanted: WantedEvents, values: Table, row: int) -> None:
     values[row, KNOWN] = known
     values[row, TICKS] = _number(data, at + 12, 8)
     first, length = at + _RECORD_BYTES, _number(data, at + 20, 4)
