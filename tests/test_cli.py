@@ -830,7 +830,7 @@ def _truncate(name: str) -> Callable[[Path], object]:
         (_truncate("latency.parquet"), "pcie-flash.result: is damaged"),
         (
             lambda result: (result / "timeline.parquet").unlink(),
-            "pcie-flash.result: is not a result bundle (no such file",
+            "pcie-flash.result: is not a result bundle (it has no timeline.parquet)",
         ),
         (lambda result: (result / "summary.json").write_text("{}"), "summary.json: schema is not 'tiersim.result/1'"),
         (lambda result: (result / "summary.json").write_text('{"schema": "tiersim.result/2"}'), "schema is not"),
@@ -846,8 +846,8 @@ def test_a_damaged_result(shell: Shell, damage: Callable[[Path], object], says: 
 
 def test_a_report_of_what_is_no_result(shell: Shell) -> None:
     plain(shell.folder / "x.trace", rows=2)
-    for name in ("nosuch.result", "x.trace"):
-        assert f"{name}: is not a result bundle (no such file or directory); give" in shell.fails("report", name)
+    for name, why in (("nosuch.result", "no such file or directory"), ("x.trace", "it has no summary.json")):
+        assert f"{name}: is not a result bundle ({why}); give a folder" in shell.fails("report", name)
 
 
 @pytest.mark.long
