@@ -193,6 +193,7 @@ def test_a_table_of_figures_stands_beside_predictions(shell: Shell) -> None:
     assert by_class["query 7123"]["measured_ns"] == 900_000
     rate = summary["throughput_per_s"]["transactions"]["value"]
     assert by_class["throughput"]["predictions"][0]["error_pct"] == pytest.approx(100 * (rate / 150 - 1))
+    assert by_class["throughput"]["predictions"][0]["interval_holds"] is None  # a rate has none
     assert found["unmatched"] == ["nobody"]
     rows = [{"class": "transaction", "statistic": "p99", "value": 2.5, "unit": "ms"}]
     same = shell("compare", path, "--measured", shell.file("after.json", json.dumps(rows)), "--json").document()
