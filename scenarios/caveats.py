@@ -52,6 +52,9 @@ FLUSHES = "flushes"
 #: on idle ones they are far off, since storage and processors that sleep in between answer late.
 ARRIVALS = "arrivals"
 
+#: The same where clients ask as they are answered, and nobody saw how long they pause between.
+PAUSES = "pauses"
+
 #: The same of InnoDB where changes commit by themselves, and nobody saw how long they waited for the log.
 COMMITS = "commits"
 
@@ -85,6 +88,7 @@ _UNKNOWN = (
     WAITS,
     FLUSHES,
     ARRIVALS,
+    PAUSES,
     COMMITS,
     SAMPLE,
     CONTRADICTED,
@@ -158,7 +162,9 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
         return sessions_lacking(summary) is not None or _may_be_full(
             summary, found or multiples_of(model_error_of({"calibration": "none"}), "throughput")
         )
-    if wide and (rate := summary["throughput_per_s"]["transactions"]["value"]):  # which holds that error, and more
+    # a range holds the error of the models, and more; one of draws alone, which has a share, not where that is unknown
+    is_whole = wide and (found is not None or wide.get("share") is None)
+    if is_whole and (rate := summary["throughput_per_s"]["transactions"]["value"]):
         found = wide["transactions_per_s"]["low"] / rate, wide["transactions_per_s"]["high"] / rate
     if found is None:
         return True

@@ -506,6 +506,8 @@ def test_a_verdict_of_unknown_error_is_in_doubt_unless_its_range_decides(load: s
         return in_doubt(summary | {"range": {"transactions_per_s": {"low": low, "high": high}}})
 
     assert in_doubt(summary)
+    drawn = {"share": 0.8, "transactions_per_s": {"low": 0.99 * 100, "high": 1.01 * 100}}
+    assert in_doubt(summary | {"range": drawn})  # of draws, which do not hold what the models are off
     assert doubted(400.0, 3_000.0)
     assert doubted(400.0, 900.0) == (load == "steady")
     assert doubted(1_000.0, 3_000.0) == (load == "behind")

@@ -303,7 +303,8 @@ def test_a_recording_is_replayed_with_what_was_inferred(with_rows: Path) -> None
     assert summary["log"]["flushes"] > 0
     assert summary["log"]["pages_flushed"] >= 0
     assert summary["verdict"]["error"] == "arrivals"  # InnoDB's errors are those of clients that wait
-    summary = replay_statements(load, load_scenario("pcie-flash", ["replay.mode=closed", "replay.clients=8"])).summary
+    clients = ["replay.mode=closed", "replay.clients=8", "replay.think=0 s"]
+    summary = replay_statements(load, load_scenario("pcie-flash", clients)).summary
     assert summary["model_error"]["basis"] == "innodb"  # other engines' errors are not InnoDB's
     assert verdicts.expected_error(summary) == verdicts._reach(summary["model_error"]["figures"]["throughput"])
     assert "Expected error (InnoDB), measured against predicted: throughput" in verdicts.notes([summary])[-1]

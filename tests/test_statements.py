@@ -244,6 +244,19 @@ def test_clients_run_one_transaction_after_the_other(load: StatementLoad, tmp_pa
     assert found["replay"]["transactions"] == 8 * round(TRANSACTIONS / 4)
 
 
+def test_the_error_is_unknown_where_nobody_saw_how_long_clients_pause(tmp_path: Path, load: StatementLoad) -> None:
+    """Those of sessions that were made up hang on how many these are."""
+    path = counted_database(tmp_path / "made-up.trace", clients=None)
+    pooled = read_load(read_counters(path), synthesised(path, 1), law())
+    closed = ["replay.mode=closed", "replay.clients=8"]
+    unseen = run(pooled, tmp_path, *closed).summary
+    assert (unseen["verdict"]["error"], unseen["model_error"]["basis"]) == ("pauses", "unknown")
+    assert "Set replay.think" in str(verdicts.sentence(unseen))
+    said = run(pooled, tmp_path, *closed, "replay.think=1ms").summary["verdict"].get("error")
+    counted = run(load, tmp_path, *closed).summary["verdict"].get("error")
+    assert "pauses" not in (said, counted)
+
+
 def test_open_transactions_come_at_their_times(load: StatementLoad, tmp_path: Path) -> None:
     assembled = assemble(load, scenario(tmp_path, "replay.mode=open", "replay.cache_state=cold"))
     statements = assembled.program.statements

@@ -14,9 +14,9 @@ from tiersim.devices.station_records import NEVER, Plant
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
-from tiersim.scenarios.caveats import ARRIVALS, COMMITS, INNODB, OTHER_READS, PARALLEL, WAITS, model_error_of
+from tiersim.scenarios.caveats import ARRIVALS, COMMITS, INNODB, OTHER_READS, PARALLEL, PAUSES, WAITS, model_error_of
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.assembly import Assembled, data_pages, is_extrapolated
+from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.course import (
     Column,
     Course,
@@ -29,6 +29,7 @@ from tiersim.scenarios.statements.course import (
 )
 from tiersim.scenarios.statements.error_reasons import (
     are_commits_unseen,
+    are_pauses_unseen,
     may_keep_waits,
     other_reads,
     uncalibrated_error,
@@ -131,6 +132,8 @@ def summarise_statements(
         believed["error"] = OTHER_READS
     elif load.parallel is not None:
         believed["error"] = PARALLEL
+    elif are_pauses_unseen(load, scenario.model.replay):
+        believed["error"] = PAUSES
     elif assembled.settings.of_engine.page_cleaner is not None:
         unseen = assembled.clients is None and are_commits_unseen(load)
         # its errors are those of clients that wait
