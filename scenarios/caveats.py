@@ -269,12 +269,12 @@ def of_requests(scenario: NamedScenario, uses: Sequence[FileUse], *, clocked: bo
 
 
 def of_statements(
-    model: Scenario, volumes: Sequence[str], *, described: bool, direct_io: bool, clients: str | None
+    model: Scenario, volumes: Sequence[str], *, described: bool, engine: Mapping[str, Any], clients: str | None
 ) -> list[str]:
     """Return a sentence for each key that makes no difference to a run of statements that uses *volumes*.
 
     They are *described* in a workload, or were recorded, with *clients* ``here`` or ``elsewhere`` as ``--recorded-on``
-    says; None without it. *direct_io*: the engine reads past the page cache, as the scenario says or as recorded.
+    says; None without it. *engine* is what a summary shows of it.
     """
     keys = [f"replay.{key}" for key in _OF_REQUESTS if key in model.replay.model_fields_set]
     keys += [
@@ -292,9 +292,28 @@ def of_statements(
             found.append("host.clients: only --recorded-on uses where the recorded clients ran")
         elif None not in (clients, asked) and asked != clients:
             found.append(f"host.clients: they are {clients}, as the scenario of the recorded hardware says")
-    if model.engine is not None and model.engine.os_cache and direct_io:
-        found.append("engine.os_cache: direct I/O (engine.direct_io) reads past it")
-    return _said([*found, *_empty_volumes(model, set(volumes))])
+    return _said([*found, *_of_engine(model, engine), *_empty_volumes(model, set(volumes))])
+
+
+def _of_engine(model: Scenario, engine: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys that an *engine* has no use for, with its other settings, or at all."""
+    places = {"extension": "extension_bytes", "doublewrite": "doublewrite", "binary_log": "binary_log"}
+    for key in (key for key, there in places.items() if key in model.placement and not engine.get(there)):
+        yield f"placement.{key}: this server has none"
+    by_time = engine.get("checkpoints") == "automatic" or "checkpoint_timeout_ns" in engine
+    if model.replay.since_checkpoint and not by_time:
+        yield "replay.since_checkpoint: the checkpoints of this server come at no intervals"
+    own = model.engine
+    if own is None:
+        return
+    if own.os_cache and engine.get("direct_io"):
+        yield "engine.os_cache: direct I/O (engine.direct_io) reads past it"
+    if own.replica is not None and not engine.get("synchronous_commit"):
+        yield "engine.replica: commits wait for nothing (engine.synchronous_commit)"
+    if own.sync_binlog is not None and not engine.get("binary_log"):
+        yield "engine.sync_binlog: this server has no binary log"
+    if own.recovery_interval is not None and not by_time:
+        yield "engine.recovery_interval: checkpoints are indirect (engine.target_recovery_time)"
 
 
 def _waiting(model: Scenario, *, clocked: bool) -> Iterator[str]:

@@ -358,7 +358,18 @@ def test_the_redo_log_is_as_large_as_the_server_says() -> None:
     log = {"log": EntityChange({}, {"capacity_bytes": Decimal(64 << 20)})}
     recorded = with_variables(Manifest(host={"engine": "mysql"}), Differences({"setting": settings, "log": log}))
     sources = EngineSources(EngineModel(), recorded.host, "8.0.36", 16384, 1 << 30, None, 1 << 30, 0)
-    assert mysql(sources, {}).described["redo_log_capacity_bytes"] == 64 << 20
+    basis: dict[str, str] = {}
+    assert mysql(sources, basis).described["redo_log_capacity_bytes"] == 64 << 20
+    assert basis["engine.redo_log_capacity"] == "recorded"
+
+
+def test_a_redo_log_whose_capacity_alone_was_counted_is_recorded() -> None:
+    log = {"log": EntityChange({}, {"capacity_bytes": Decimal(64 << 20)})}
+    recorded = with_variables(Manifest(host={"engine": "mysql"}), Differences({"log": log}))
+    sources = EngineSources(EngineModel(), recorded.host, "8.0.36", 16384, 1 << 30, None, 1 << 30, 0)
+    basis: dict[str, str] = {}
+    assert mysql(sources, basis).described["redo_log_capacity_bytes"] == 64 << 20
+    assert basis["engine.redo_log_capacity"] == "recorded"
 
 
 @pytest.mark.parametrize(

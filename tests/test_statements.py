@@ -577,6 +577,7 @@ MISTAKES: Sequence[tuple[Sequence[str], str, str]] = [
     (("engine.buffer_pool=1KiB",), "", "hold no page of"),
     (("replay.clients=3",), "", "of statements the sessions are known"),
     (("host.memory=1MiB", "engine.buffer_pool=64MiB"), "", "make them smaller or the memory larger"),
+    (("host.memory=64KiB",), "", "64 KiB do not hold the recorded buffer pool of 800 KiB; set engine.buffer_pool"),
     ((), '[placement]\n"relation:acounts" = "data"\n', "is not a relation of .*; did you mean 'accounts'"),
     ((), '[placement]\nlogs = "data"\n', "did you mean 'log'"),
     ((), '[placement]\ntemp = "data"\ntempdb = "data"\n', "another word for temp"),

@@ -170,7 +170,7 @@ def settings_of(
     kind = _kind(scenario, engine, path, recorded, basis)
     cores = _cores(scenario, host, recorded, processor, basis)
     speed = _core_speed(scenario, host, basis)
-    pool_bytes = _buffer_pool(scenario, engine, path, recorded, recorded_pool_bytes, basis)
+    pool_bytes = _buffer_pool(scenario, engine, path, recorded, recorded_pool_bytes, host.memory, basis)
     version = _version(engine, recorded, basis)
     page_bytes = recorded.host.get("page_bytes")
     assert isinstance(page_bytes, int)  # or the accesses would not have been found
@@ -278,6 +278,7 @@ def _buffer_pool(
     path: Path,
     recorded: Manifest,
     recorded_bytes: int | None,
+    host_bytes: int | None,
     basis: dict[str, str],
 ) -> int:
     known = recorded.buffer_pool_bytes
@@ -288,6 +289,11 @@ def _buffer_pool(
     page_bytes = recorded.host.get("page_bytes")
     assert isinstance(size, int)  # or the accesses would not have been found
     assert isinstance(page_bytes, int)
+    if host_bytes is not None and size > host_bytes:
+        raise ScenarioError(
+            f"{scenario.name}: host.memory: {format_bytes(host_bytes)} do not hold the recorded buffer pool of"
+            f" {format_bytes(size)}; set engine.buffer_pool, or make the memory larger"
+        )
     if size < page_bytes:
         raise ScenarioError(
             f"{scenario.name}: engine.buffer_pool: {format_bytes(size)} hold no page of {path}, which has"
