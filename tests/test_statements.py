@@ -257,6 +257,28 @@ def test_the_error_is_unknown_where_nobody_saw_how_long_clients_pause(tmp_path: 
     assert "pauses" not in (said, counted)
 
 
+def test_a_table_counts_the_sessions_of_those_alone_that_wait_for_answers(
+    load: StatementLoad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the clock each transaction is a session in the program, and nobody's."""
+    for mode, said in (("partly-open", ", 4 sessions on 2 cores"), ("open", ", on 2 cores")):
+        show_statements([run(load, tmp_path, f"replay.mode={mode}").summary], everything=False)
+        assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_assumed_cores_are_a_caveat_which_rows_of_sweeps_and_searches_have_too(
+    load: StatementLoad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "8 cores are assumed, as nothing says how many the host has: set host.cores"
+    (tmp_path / "device.toml").write_text(token_bucket())
+    (tmp_path / "plain.toml").write_text('[volumes.data]\ndevice = "device.toml"\n')
+    plain = replay_statements(load, load_scenario(str(tmp_path / "plain.toml"), ["replay.cache_state=cold"]))
+    assert said in row_of(plain)["summary"]["caveats"]
+    assert not any("cores" in one for one in run(load, tmp_path).summary["caveats"])
+    show_statements([plain.summary], everything=True)
+    assert " ".join(capsys.readouterr().out.split()).count("host.cores") == 1
+
+
 def test_open_transactions_come_at_their_times(load: StatementLoad, tmp_path: Path) -> None:
     assembled = assemble(load, scenario(tmp_path, "replay.mode=open", "replay.cache_state=cold"))
     statements = assembled.program.statements
