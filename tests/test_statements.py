@@ -32,6 +32,7 @@ from tiersim.scenarios.statements.replay import replay_statements, replay_statem
 from tiersim.scenarios.statements.settings import Settings, settings_of, with_variables
 from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, read_load, said_of_earlier_changes
 from tiersim.scenarios.survey import survey
+from tiersim.scenarios.sweeps.rows import row_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import with_statements

@@ -2,7 +2,7 @@
 it was.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -201,7 +201,7 @@ def settings_of(
         page_bytes=page_bytes,
         of_engine=of_engine,
         basis=basis,
-        caveats=(*_caveats(kind, costs, processor), *of_engine.caveats),
+        caveats=(*_caveats(kind, costs, processor, basis), *of_engine.caveats),
     )
 
 
@@ -346,6 +346,8 @@ def _costs(
     return table._replace(**{name: getattr(on_this, name) for name in given})
 
 
-def _caveats(kind: str, costs: Costs, processor: ProcessorCosts | None) -> Iterator[str]:
+def _caveats(kind: str, costs: Costs, processor: ProcessorCosts | None, basis: Mapping[str, str]) -> Iterator[str]:
+    if basis["host.cores"].startswith("default"):
+        yield f"{DEFAULT_CORES} cores are assumed, as nothing says how many the host has: set host.cores"
     if processor is None and not costs.read_ns and "read_ns" in UNKNOWN.get(kind, ()):
         yield _UNKNOWN_READ.format(kind)
