@@ -850,6 +850,27 @@ def test_a_report_of_what_is_no_result(shell: Shell) -> None:
         assert f"{name}: is not a result bundle ({why}); give a folder" in shell.fails("report", name)
 
 
+def test_a_table_of_requests_says_how_many_the_kernel_left_of_them(shell: Shell) -> None:
+    """Its rates are of those, and `describe` counts them all."""
+    number = np.arange(40)
+    columns = {
+        "time_ns": number // 2 * 10_000_000,
+        "op": ["read"] * 40,
+        "offset_bytes": number * 8192,
+        "length_bytes": np.full(40, 8192),
+        "issue_ns": number // 2 * 10_000_000 + 10,
+        "command": number // 2,
+        "latency_ns": np.full(40, 100_000),
+    }
+    write_requests(shell.folder / "merged.trace", columns)
+    plain(shell.folder / "plain.trace", rows=40)
+    said = {
+        name: shell("replay", f"{name}.trace", "--on", "pcie-flash", "-o", name).out for name in ("merged", "plain")
+    }
+    assert "block trace: 40 requests (20 after merges by the kernel) in " in said["merged"]
+    assert "block trace: 40 requests in " in said["plain"]
+
+
 @pytest.mark.long
 def test_an_error_in_one_run_stops_the_others(shell: Shell, slow: Path) -> None:
     shell.file("small.toml", '[volumes.data]\ndevice = "pcie.toml"\n')
