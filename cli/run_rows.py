@@ -219,9 +219,7 @@ def _says_more(summary: Summary) -> bool:
 
 
 def _assumed(summaries: Sequence[Summary]) -> list[str]:
-    """Return what was taken by default, as far as no caveat names it: a sentence for each that has a reason, one for all
-    others.
-    """
+    """Return what was taken by default and no caveat names: a sentence for each with a reason, one for the others."""
     defaults = {
         key: basis.removeprefix("default").removeprefix(": ")
         for s in summaries
