@@ -163,9 +163,9 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
             summary, found or multiples_of(model_error_of({"calibration": "none"}), "throughput")
         )
     # a range holds the error of the models, and more; one of draws alone, which has a share, not where that is unknown
-    is_whole = wide and (found is not None or wide.get("share") is None)
-    if is_whole and (rate := summary["throughput_per_s"]["transactions"]["value"]):
-        found = wide["transactions_per_s"]["low"] / rate, wide["transactions_per_s"]["high"] / rate
+    whole = wide if wide and (found is not None or wide.get("share") is None) else None
+    if whole and (rate := summary["throughput_per_s"]["transactions"]["value"]):
+        found = whole["transactions_per_s"]["low"] / rate, whole["transactions_per_s"]["high"] / rate
     if found is None:
         return True
     low, high = found

@@ -172,8 +172,9 @@ def test_the_doublewrite_file_and_the_binary_log_lie_on_a_volume(tmp_path: Path)
     rules = '[placement]\ndefault = "data"\ndoublewrite = "pages"\nbinary_log = "binlog"\n'
     (tmp_path / "s.toml").write_text(volumes + rules)
     scenario = load_scenario(str(tmp_path / "s.toml"))
-    for given, found in (({}, ["pages", "binlog"]), ({"doublewrite": False, "binary_log": False}, [])):
-        sources = EngineSources(EngineModel(**given), {"engine": "mysql"}, "8.4.3", 16384, 1 << 30, None, 1 << 30, 0)
+    without = EngineModel(doublewrite=False, binary_log=False)
+    for given, found in ((EngineModel(), ["pages", "binlog"]), (without, list[str]())):
+        sources = EngineSources(given, {"engine": "mysql"}, "8.4.3", 16384, 1 << 30, None, 1 << 30, 0)
         settings = mysql(sources, {})
         assert volumes_of_server(scenario, settings) == found
         used = ["data", *found]
