@@ -134,7 +134,7 @@ def _error(figure: Mapping[str, Any] | None, measured: float) -> dict[str, Any]:
         return {"predicted": None, "error_pct": None, "interval_holds": None}
     value, low, high = (figure[key] for key in ("value", "low", "high"))
     known = figure["resolved"] and value is not None
-    holds = None if low is None or high is None else bool(low <= measured <= high)
+    holds = None if None in (low, high) or low == high else bool(low <= measured <= high)  # a rate has no interval
     return {
         "predicted": dict(figure),
         "error_pct": 100 * (value / measured - 1) if known else None,

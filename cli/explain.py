@@ -159,7 +159,7 @@ def _show_tenants(tenants: dict[str, Any]) -> None:
         for one in tenants["without"]
     ]
     if without:
-        print(f"Mean without each other tenant, the one that hurts most first: {', '.join(without)}.")
+        print(f"Mean without each other tenant, the one that slows it most first: {', '.join(without)}.")
 
 
 def _reads(reads: dict[str, Any]) -> str:

@@ -329,7 +329,7 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
         classes = [row for name in latencies if name in first for row in latencies[name]]
         short = [row for row in classes if row[0].removesuffix(_UNCHECKED).endswith(_SHORT)]
         shown = [carries, *transactions, rate, *short, busiest, *last]
-    what = f"{trace['name']}, block trace: {trace['requests']:,} requests"
+    what = f"{trace['name']}, block trace: {trace['requests']:,} requests{_merged(summaries[0])}"
     if transactions:
         what = f"{trace['name']}: {trace['transactions']:,} transactions"
     title = f"{f'{of}, ' if of else ''}{what} in {format_ns(trace['span_ns'])}"
@@ -345,6 +345,17 @@ def _show_requests(summaries: list[dict[str, Any]], everything: bool, of: str = 
     terminal.show_table(title, columns, shown, terminal.caption(notes, everything=everything, left=left))
     if any("waits_ns" in summary for summary in summaries):
         show_waits(summaries, everything)
+
+
+def _merged(summary: dict[str, Any]) -> str:
+    """Return how many requests reached the recorded device, where the kernel had merged some: rates and latencies are
+    those of these. Nothing at a part of the load, which some of them ran.
+    """
+    load = summary["replay"].get("load_reached", 1.0)
+    reached = summary["commands"] / load
+    return (
+        "" if load % 1 or reached == summary["trace"]["requests"] else f" ({reached:,.0f} after merges by the kernel)"
+    )
 
 
 def _recorded_figure(known: dict[str, float], key: str) -> str:

@@ -66,21 +66,31 @@ def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
 
 
 def rows_of_rates(summaries: Sequence[Summary]) -> list[list[str]]:
-    """Return the row of transactions/s, and of those to expect, where the recording does not set them."""
-    is_told = any(s.get("range") for s in summaries) or not verdicts.are_paced(summaries)
+    """Return the row of transactions/s, and of those to expect, where the recording does not set them, or a range says
+    that it may not be kept up with.
+    """
+    is_told = any(map(_falls_short, summaries)) or not verdicts.are_paced(summaries)
     return [
         ["transactions/s", *(format_per_s(s["throughput_per_s"]["transactions"]["value"]) for s in summaries)],
         *([["transactions/s, expected", *map(expected_rate, summaries)]] if is_told else []),
     ]
 
 
+def _falls_short(summary: Summary) -> bool:
+    """Tell whether the range of transactions/s reaches below what the hardware is taken to carry."""
+    from tiersim.simulator.verdict import BEHIND_THROUGHPUT
+
+    wide, rate = summary.get("range"), summary["throughput_per_s"]["transactions"]["value"]
+    return bool(wide and wide["transactions_per_s"]["low"] < BEHIND_THROUGHPUT * rate)
+
+
 def expected_rate(summary: Summary) -> str:
     """Return between which transactions/s a measurement is expected, four times of five; where nobody measured how
-    often, between which it may be.
+    often, between which it may be, if that holds what the models are off (draws alone, which have a share, do not).
     """
     found, wide = verdicts.expected_multiples(summary).get("throughput"), summary.get("range")
     if found is None:
-        perhaps = f", perhaps {_between(**wide['transactions_per_s'])}" if wide else ""
+        perhaps = f", perhaps {_between(**wide['transactions_per_s'])}" if wide and wide.get("share") is None else ""
         return f"unknown{perhaps}" if summary.get("model_error") else ""
     rate = summary["throughput_per_s"]["transactions"]["value"]
     low, high = (rate * multiple for multiple in found)
@@ -209,12 +219,12 @@ def _says_more(summary: Summary) -> bool:
 
 
 def _assumed(summaries: Sequence[Summary]) -> list[str]:
-    """Return what was taken by default: a sentence for each that has a reason, one for all others."""
+    """Return what was taken by default and no caveat names: a sentence for each with a reason, one for the others."""
     defaults = {
         key: basis.removeprefix("default").removeprefix(": ")
         for s in summaries
         for key, basis in s["settings_from"].items()
-        if basis.startswith("default")
+        if basis.startswith("default") and not any(key in caveat for caveat in s.get("caveats", ()))
     }
     plain = [key for key, why in defaults.items() if not why]
     return [

@@ -68,11 +68,18 @@ def _run_for(summaries: Sequence[Summary]) -> str:
 
 
 def _sessions(summaries: Sequence[Summary]) -> str:
-    """Return how many sessions run on how many cores, where all scenarios have the same."""
-    found = {(s["replay"].get("sessions"), s["host"]["cores"], s["host"].get("clients_on_cores")) for s in summaries}
+    """Return how many sessions run on how many cores, where all scenarios have the same. Transactions by the clock have
+    no sessions of their own: how many run at a time hangs on the hardware.
+    """
+    found = {
+        (s["replay"].get("sessions"), s["replay"].get("keeps"), s["host"]["cores"], s["host"].get("clients_on_cores"))
+        for s in summaries
+    }
     if len(found) > 1 or not next(iter(found))[0]:
         return ""
-    [(sessions, cores, with_clients)] = found
+    [(sessions, keeps, cores, with_clients)] = found
+    if keeps == "rate":
+        return f", on {cores} cores"
     return f", {sessions:,} sessions{' and their clients' if with_clients else ''} on {cores} cores"
 
 

@@ -107,9 +107,12 @@ def _leaves_out(summary: Summary, recorded_ns: float) -> bool:
         return False
     if predicted_ns < LEAST_SHARE * recorded_ns:
         return True
-    transactions, sessions = summary["latency_ns"]["transaction"], summary.get("replay", {}).get("sessions")
+    replay = summary.get("replay", {})
+    transactions, sessions = summary["latency_ns"]["transaction"], replay.get("sessions")
     rate = (summary.get("throughput_per_s", {}).get("transactions") or {}).get("value")
     queries = sum(one["count"] for one in summary["queries"].values())
     if "commit" in summary["latency_ns"] or queries > transactions["count"] or not sessions or not rate:
+        return False
+    if replay.get("keeps") == "rate":  # who comes by the clock has no session that waits between
         return False
     return bool(sessions / rate * NS_PER_S - transactions["mean"]["value"] >= (1 - LEAST_SHARE) * recorded_ns > 0)

@@ -39,6 +39,10 @@ _ARRIVALS = (
     " 0.7 to 1.8 times the predicted one (docs/reach.md). Idle storage answers late: measure yours at the recorded rate"
     " (fio --rate_iops)"
 )
+_PAUSES = (
+    "unknown, as nobody saw how long clients pause between transactions, and that decides how many they ask for. Set"
+    " replay.think, or import the load generator's output"
+)
 _COMMITS = (
     "unknown, as changes commit by themselves and nobody saw how long they waited for the log: their CPU may be far"
     " less, and faster storage give more transactions/s than predicted. Sample the sessions (tiersim record mysql)"
@@ -123,6 +127,7 @@ def sentence(summary: Summary) -> str | None:
         reasons = {
             **waited,
             "arrivals": _ARRIVALS,
+            "pauses": _PAUSES,
             "commits": _COMMITS,
             "sample": _OF_A_SAMPLE,
             "contradicted": _CONTRADICTED,

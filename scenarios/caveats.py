@@ -52,6 +52,9 @@ FLUSHES = "flushes"
 #: on idle ones they are far off, since storage and processors that sleep in between answer late.
 ARRIVALS = "arrivals"
 
+#: The same where clients ask as they are answered, and nobody saw how long they pause between.
+PAUSES = "pauses"
+
 #: The same of InnoDB where changes commit by themselves, and nobody saw how long they waited for the log.
 COMMITS = "commits"
 
@@ -85,6 +88,7 @@ _UNKNOWN = (
     WAITS,
     FLUSHES,
     ARRIVALS,
+    PAUSES,
     COMMITS,
     SAMPLE,
     CONTRADICTED,
@@ -158,8 +162,10 @@ def in_doubt(summary: Mapping[str, Any]) -> bool:
         return sessions_lacking(summary) is not None or _may_be_full(
             summary, found or multiples_of(model_error_of({"calibration": "none"}), "throughput")
         )
-    if wide and (rate := summary["throughput_per_s"]["transactions"]["value"]):  # which holds that error, and more
-        found = wide["transactions_per_s"]["low"] / rate, wide["transactions_per_s"]["high"] / rate
+    # a range holds the error of the models, and more; one of draws alone, which has a share, not where that is unknown
+    whole = wide if wide and (found is not None or wide.get("share") is None) else None
+    if whole and (rate := summary["throughput_per_s"]["transactions"]["value"]):
+        found = whole["transactions_per_s"]["low"] / rate, whole["transactions_per_s"]["high"] / rate
     if found is None:
         return True
     low, high = found
@@ -263,12 +269,12 @@ def of_requests(scenario: NamedScenario, uses: Sequence[FileUse], *, clocked: bo
 
 
 def of_statements(
-    model: Scenario, volumes: Sequence[str], *, described: bool, direct_io: bool, clients: str | None
+    model: Scenario, volumes: Sequence[str], *, described: bool, engine: Mapping[str, Any], clients: str | None
 ) -> list[str]:
     """Return a sentence for each key that makes no difference to a run of statements that uses *volumes*.
 
     They are *described* in a workload, or were recorded, with *clients* ``here`` or ``elsewhere`` as ``--recorded-on``
-    says; None without it. *direct_io*: the engine reads past the page cache, as the scenario says or as recorded.
+    says; None without it. *engine* is what a summary shows of it.
     """
     keys = [f"replay.{key}" for key in _OF_REQUESTS if key in model.replay.model_fields_set]
     keys += [
@@ -286,9 +292,28 @@ def of_statements(
             found.append("host.clients: only --recorded-on uses where the recorded clients ran")
         elif None not in (clients, asked) and asked != clients:
             found.append(f"host.clients: they are {clients}, as the recording or the scenario of its hardware says")
-    if model.engine is not None and model.engine.os_cache and direct_io:
-        found.append("engine.os_cache: direct I/O (engine.direct_io) reads past it")
-    return _said([*found, *_empty_volumes(model, set(volumes))])
+    return _said([*found, *_of_engine(model, engine), *_empty_volumes(model, set(volumes))])
+
+
+def _of_engine(model: Scenario, engine: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys that an *engine* has no use for, with its other settings, or at all."""
+    places = {"extension": "extension_bytes", "doublewrite": "doublewrite", "binary_log": "binary_log"}
+    for key in (key for key, there in places.items() if key in model.placement and not engine.get(there)):
+        yield f"placement.{key}: this server has none"
+    by_time = engine.get("checkpoints") == "automatic" or "checkpoint_timeout_ns" in engine
+    if model.replay.since_checkpoint and not by_time:
+        yield "replay.since_checkpoint: the checkpoints of this server come at no intervals"
+    own = model.engine
+    if own is None:
+        return
+    if own.os_cache and engine.get("direct_io"):
+        yield "engine.os_cache: direct I/O (engine.direct_io) reads past it"
+    if own.replica is not None and not engine.get("synchronous_commit"):
+        yield "engine.replica: commits wait for nothing (engine.synchronous_commit)"
+    if own.sync_binlog is not None and not engine.get("binary_log"):
+        yield "engine.sync_binlog: this server has no binary log"
+    if own.recovery_interval is not None and not by_time:
+        yield "engine.recovery_interval: checkpoints are indirect (engine.target_recovery_time)"
 
 
 def _waiting(model: Scenario, *, clocked: bool) -> Iterator[str]:

@@ -17,7 +17,7 @@ from importlib.resources import files
 from math import exp, hypot, inf, log
 from typing import Any
 
-from tiersim.scenarios.caveats import ARRIVALS, CLIENTS, COUNTED, FLUSHES, INNODB, WAITS, model_error_of, multiples_of
+from tiersim.scenarios.caveats import CLIENTS, COUNTED, INNODB, model_error_of, multiples_of
 from tiersim.simulator.result import Result
 
 #: A 99th percentile of more than so many medians is that of transactions which waited for a device.
@@ -25,7 +25,7 @@ HUMPS_APART = 10.0
 #: Share of recorded percentiles that an interval is to hold.
 SHARE = 0.8
 #: Errors of predictions of which nobody recorded percentiles.
-_NOT_RECORDED = (ARRIVALS, CLIENTS, COUNTED, FLUSHES, INNODB, WAITS)
+_NOT_RECORDED = (CLIENTS, COUNTED, INNODB, "unknown")
 #: An interval whose ends are further apart decides nothing.
 WIDE = 2.0
 
@@ -92,12 +92,11 @@ _NUMBERS = ("p50_ms", "p99_ms", "recorded_p99_ms", "p95_ms")
 
 def with_tails(result: Result) -> Result:
     """Add to the *result* of a recorded load of PostgreSQL the interval of each 99th percentile."""
-    summary = result.summary
-    if summary["verdict"].get("error") in _NOT_RECORDED:
+    summary, error = result.summary, model_error_of(result.summary["verdict"])
+    if error["basis"] in _NOT_RECORDED:
         return result
     drawn = (summary.get("range") or {}).get("p99_ns", {})
     median = summary["latency_ns"]["transaction"]["p50"]["value"]
-    error = model_error_of(summary["verdict"])
     unchecked = None if multiples_of(error, "p99") else multiples_of(error, "mean")
     tails = {name: _tail(one, median, drawn.get(name), unchecked) for name, one in tail_figures(summary).items()}
     return replace(result, summary=summary | {"tails": {"share": SHARE, "p99_ns": tails}})

@@ -88,7 +88,10 @@ def load_result(path: Path) -> Result:
     except OSError as error:
         if inside := sorted(path.glob("*.result")):
             raise TraceError(f"{path}: is a folder of results; name one of them, such as {inside[0]}") from None
-        raise TraceError(f"{path}: is not a result bundle ({reason(error)}); give a folder that replay wrote") from None
+        parts = ("summary.json", *(f"{name}.parquet" for name in _TABLES), "scenario.toml")
+        gone = next((name for name in parts if path.is_dir() and not (path / name).exists()), None)
+        why = reason(error) if gone is None else f"it has no {gone}"
+        raise TraceError(f"{path}: is not a result bundle ({why}); give a folder that replay wrote") from None
     except MemoryError:
         raise
     except (pa.ArrowException, ValueError, RecursionError) as error:

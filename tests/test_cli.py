@@ -830,7 +830,7 @@ def _truncate(name: str) -> Callable[[Path], object]:
         (_truncate("latency.parquet"), "pcie-flash.result: is damaged"),
         (
             lambda result: (result / "timeline.parquet").unlink(),
-            "pcie-flash.result: is not a result bundle (no such file",
+            "pcie-flash.result: is not a result bundle (it has no timeline.parquet)",
         ),
         (lambda result: (result / "summary.json").write_text("{}"), "summary.json: schema is not 'tiersim.result/1'"),
         (lambda result: (result / "summary.json").write_text('{"schema": "tiersim.result/2"}'), "schema is not"),
@@ -846,8 +846,29 @@ def test_a_damaged_result(shell: Shell, damage: Callable[[Path], object], says: 
 
 def test_a_report_of_what_is_no_result(shell: Shell) -> None:
     plain(shell.folder / "x.trace", rows=2)
-    for name in ("nosuch.result", "x.trace"):
-        assert f"{name}: is not a result bundle (no such file or directory); give" in shell.fails("report", name)
+    for name, why in (("nosuch.result", "no such file or directory"), ("x.trace", "it has no summary.json")):
+        assert f"{name}: is not a result bundle ({why}); give a folder" in shell.fails("report", name)
+
+
+def test_a_table_of_requests_says_how_many_the_kernel_left_of_them(shell: Shell) -> None:
+    """Its rates are of those, and `describe` counts them all."""
+    number = np.arange(40)
+    columns = {
+        "time_ns": number // 2 * 10_000_000,
+        "op": ["read"] * 40,
+        "offset_bytes": number * 8192,
+        "length_bytes": np.full(40, 8192),
+        "issue_ns": number // 2 * 10_000_000 + 10,
+        "command": number // 2,
+        "latency_ns": np.full(40, 100_000),
+    }
+    write_requests(shell.folder / "merged.trace", columns)
+    plain(shell.folder / "plain.trace", rows=40)
+    said = {
+        name: shell("replay", f"{name}.trace", "--on", "pcie-flash", "-o", name).out for name in ("merged", "plain")
+    }
+    assert "block trace: 40 requests (20 after merges by the kernel) in " in said["merged"]
+    assert "block trace: 40 requests in " in said["plain"]
 
 
 @pytest.mark.long

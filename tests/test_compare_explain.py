@@ -193,6 +193,7 @@ def test_a_table_of_figures_stands_beside_predictions(shell: Shell) -> None:
     assert by_class["query 7123"]["measured_ns"] == 900_000
     rate = summary["throughput_per_s"]["transactions"]["value"]
     assert by_class["throughput"]["predictions"][0]["error_pct"] == pytest.approx(100 * (rate / 150 - 1))
+    assert by_class["throughput"]["predictions"][0]["interval_holds"] is None  # a rate has none
     assert found["unmatched"] == ["nobody"]
     rows = [{"class": "transaction", "statistic": "p99", "value": 2.5, "unit": "ms"}]
     same = shell("compare", path, "--measured", shell.file("after.json", json.dumps(rows)), "--json").document()
@@ -393,8 +394,8 @@ def test_a_saturated_run_has_no_parts() -> None:
     assert "saturated" in document["no_parts"]
 
 
-def test_a_tenant_is_told_whom_it_waits_for_and_who_hurts_it(shell: Shell, tmp_path: Path) -> None:
-    """Times add up over the disks of a volume, the longest first; of the others, the one that hurts most first."""
+def test_a_tenant_is_told_whom_it_waits_for_and_who_slows_it(shell: Shell, tmp_path: Path) -> None:
+    """Times add up over the disks of a volume, the longest first; of the others, the one that slows it most first."""
     result = tenant("shop", 4.0, {"crm": 3.0, "bill": 2.0})
     document = explanation(result.summary, None)["tenants"]
     requests = result.summary["commands"]
@@ -408,7 +409,9 @@ def test_a_tenant_is_told_whom_it_waits_for_and_who_hurts_it(shell: Shell, tmp_p
     said = shell("explain", tmp_path / "shop.result").out
     assert "Mean latency of all requests of shop: 4 ms together, 2 ms alone." in said
     assert said.index("bill") < said.index("its own requests")
-    assert "Mean without each other tenant, the one that hurts most first: bill 2 ms (-50 %), crm 3 ms (-25 %)." in said
+    assert (
+        "Mean without each other tenant, the one that slows it most first: bill 2 ms (-50 %), crm 3 ms (-25 %)." in said
+    )
     assert explanation(statement_sample(DISKS).summary, None)["tenants"] is None
     save_result(tenant("shop", 4.0, {"crm": 3.99}), tmp_path / "shop.result", {}, force=True)
     assert "crm 3.99 ms (0 %)" in shell("explain", tmp_path / "shop.result").out
@@ -427,7 +430,7 @@ def test_a_saturated_tenant_has_no_mean_latency(shell: Shell, tmp_path: Path) ->
     save_result(shop, tmp_path / "shop.result", {})
     said = shell("explain", tmp_path / "shop.result").out
     assert "Mean latency of all requests of shop: saturated together, 2 ms alone." in said
-    assert "the one that hurts most first: bill 2.5 ms, crm saturated." in said
+    assert "the one that slows it most first: bill 2.5 ms, crm saturated." in said
 
 
 def test_requests_are_explained_by_their_stations(shell: Shell, replayed: Path) -> None:

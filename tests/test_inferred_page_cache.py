@@ -81,7 +81,10 @@ ROOMY = replace(FULL, bytes=60, most_bytes=1000, memory_bytes=1100, holds_all=Tr
         (FULL, 40, 188, 60),  # twice the memory that the recorded pool left
         (FULL, 40, 98, 15),
         (FULL, 40, 20, 0),
-        (replace(FULL, most_bytes=None), 200, 188, 30),
+        (replace(FULL, most_bytes=None), 100, 188, 30),
+        (replace(FULL, most_bytes=None), 200, 220, 20),  # the host's memory bounds it, whatever was recorded
+        (replace(FULL, most_bytes=None), 200, 188, 0),
+        (replace(FULL, memory_bytes=None), 40, 60, 20),
         (ROOMY, 40, None, 60),
         (ROOMY, 20, None, 80),  # pages that the pool has no room for
         (ROOMY, 900, None, 60),

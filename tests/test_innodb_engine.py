@@ -304,6 +304,19 @@ def test_the_doublewrite_file_commits_the_journal_where_it_lies_by_fsync(scan_de
     assert bool((d.journals["commits"][d.journals["volume"] == apart] > 10).any()) == fsync
 
 
+@pytest.mark.parametrize(("doublewrite", "there"), [(True, True), (False, False)])
+def test_no_journal_lies_where_no_doublewrite_file_does(doublewrite: bool, there: bool) -> None:
+    builder = PlantBuilder(1)
+    disk, volume, apart = (add_server(builder, name, 16, _MS) for name in ("disk", "log volume", "other volume"))
+    host = DatabaseHost(
+        8, 400, log_station=volume, log=Log(full_page_writes=False, segment_bytes=1 << 40), policy=MIDPOINT,
+        page_cleaner=PageCleaner(MYSQL, fsync=True, doublewrite=doublewrite), doublewrite_station=apart,
+        page_bytes=16384,
+    )  # fmt: skip
+    add_database(builder, host, [Relation(1000, (1000,), station=disk)], [CHANGE], statements_of(1, 1))
+    assert ("other volume.journal" in {one.name for one in builder.stations}) == there
+
+
 @pytest.mark.parametrize(("tables", "batch_pages", "least"), [(1, 16, 1), (20, 1, 1), (20, 16, 9), (20, 100, 17)])
 def test_each_data_file_of_a_batch_is_flushed_by_itself(tables: int, batch_pages: int, least: float) -> None:
     """Of 20 files 16 pages that are drawn evenly lie in 11; the last batch of a round is shorter."""

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from tests import accuracy_document
 from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
-from tiersim.cli.run_rows import expected_rate
+from tiersim.cli.run_rows import expected_rate, rows_of_rates
 from tiersim.cli.time_by_part import notes_of_rest
 from tiersim.scenarios.caveats import (
     BEYOND,
@@ -316,7 +316,16 @@ def test_a_table_says_between_which_rates_a_measurement_is_expected() -> None:
     unknown = one | {"model_error": {"basis": "unknown", "figures": {}}}
     assert expected_rate(unknown) == "unknown"
     assert expected_rate(unknown | {"range": wide}) == "unknown, perhaps 500 – 4,000"  # nobody measured how often
+    assert expected_rate(unknown | {"range": wide | {"share": 0.8}}) == "unknown"  # of draws, models are off besides
     assert said.expected_multiples(unknown | {"range": wide}) == {}
+    (rates,) = rows_of_rates([one | {"replay": {"keeps": "rate"}, "range": _rates(990.0, 1000.0)}])
+    assert rates[0] == "transactions/s"  # the recording sets them, and they are kept
+    assert len(rows_of_rates([one | {"replay": {"keeps": "rate"}, "range": _rates(900.0, 1000.0)}])) == 2
+    assert len(rows_of_rates([one | {"replay": {"keeps": "clients"}}])) == 2
+
+
+def _rates(low: float, high: float) -> dict[str, Any]:
+    return {"transactions_per_s": {"low": low, "high": high}, "verdict": "determined", "share": 0.8}
 
 
 def test_storage_of_another_kind_has_the_error_of_a_result_without_a_calibration() -> None:
@@ -442,6 +451,7 @@ def test_what_a_busy_core_adds_does_not_hide_what_is_left_out() -> None:
     (note,) = notes_of_rest([summary, summary | {"name": "disks"}])
     assert note.startswith("flash, disks: a predicted transaction leaves out 300 µs")
     assert notes_of_rest([summary | {"throughput_per_s": {"transactions": {"value": 8 / 300e-6}}}]) == []
+    assert notes_of_rest([summary | {"replay": {"sessions": 8, "keeps": "rate"}}]) == []  # by the clock nobody waits
     with_commits = {"transaction": summary["latency_ns"]["transaction"], "commit": {}}
     assert notes_of_rest([summary | {"latency_ns": with_commits}]) == []
 
@@ -506,6 +516,8 @@ def test_a_verdict_of_unknown_error_is_in_doubt_unless_its_range_decides(load: s
         return in_doubt(summary | {"range": {"transactions_per_s": {"low": low, "high": high}}})
 
     assert in_doubt(summary)
+    drawn = {"share": 0.8, "transactions_per_s": {"low": 0.99 * 100, "high": 1.01 * 100}}
+    assert in_doubt(summary | {"range": drawn})  # of draws, which do not hold what the models are off
     assert doubted(400.0, 3_000.0)
     assert doubted(400.0, 900.0) == (load == "steady")
     assert doubted(1_000.0, 3_000.0) == (load == "behind")

@@ -333,6 +333,7 @@ def test_counters_give_the_curve_of_their_law(counted: Path) -> None:
     at_recorded = next(point for point in document["points"] if point["cache_bytes"] == recorded)
     assert not at_recorded["extrapolated"]
     assert document["points"][0]["extrapolated"]
+    assert "are extrapolated" in document["notes"][0]  # before what a short listing leaves out
     more = format_bytes((Bundle(counted).manifest.buffer_pool_bytes or 0) - recorded)
     assert f"a pool (engine.buffer_pool) is {more} larger" in document["recorded"]["beyond"]
     # 0.1656 + 0.3175 of four pages were missed at an access (docs/popularity.md)

@@ -303,7 +303,8 @@ def test_a_recording_is_replayed_with_what_was_inferred(with_rows: Path) -> None
     assert summary["log"]["flushes"] > 0
     assert summary["log"]["pages_flushed"] >= 0
     assert summary["verdict"]["error"] == "arrivals"  # InnoDB's errors are those of clients that wait
-    summary = replay_statements(load, load_scenario("pcie-flash", ["replay.mode=closed", "replay.clients=8"])).summary
+    clients = ["replay.mode=closed", "replay.clients=8", "replay.think=0 s"]
+    summary = replay_statements(load, load_scenario("pcie-flash", clients)).summary
     assert summary["model_error"]["basis"] == "innodb"  # other engines' errors are not InnoDB's
     assert verdicts.expected_error(summary) == verdicts._reach(summary["model_error"]["figures"]["throughput"])
     assert "Expected error (InnoDB), measured against predicted: throughput" in verdicts.notes([summary])[-1]
@@ -357,7 +358,18 @@ def test_the_redo_log_is_as_large_as_the_server_says() -> None:
     log = {"log": EntityChange({}, {"capacity_bytes": Decimal(64 << 20)})}
     recorded = with_variables(Manifest(host={"engine": "mysql"}), Differences({"setting": settings, "log": log}))
     sources = EngineSources(EngineModel(), recorded.host, "8.0.36", 16384, 1 << 30, None, 1 << 30, 0)
-    assert mysql(sources, {}).described["redo_log_capacity_bytes"] == 64 << 20
+    basis: dict[str, str] = {}
+    assert mysql(sources, basis).described["redo_log_capacity_bytes"] == 64 << 20
+    assert basis["engine.redo_log_capacity"] == "recorded"
+
+
+def test_a_redo_log_whose_capacity_alone_was_counted_is_recorded() -> None:
+    log = {"log": EntityChange({}, {"capacity_bytes": Decimal(64 << 20)})}
+    recorded = with_variables(Manifest(host={"engine": "mysql"}), Differences({"log": log}))
+    sources = EngineSources(EngineModel(), recorded.host, "8.0.36", 16384, 1 << 30, None, 1 << 30, 0)
+    basis: dict[str, str] = {}
+    assert mysql(sources, basis).described["redo_log_capacity_bytes"] == 64 << 20
+    assert basis["engine.redo_log_capacity"] == "recorded"
 
 
 @pytest.mark.parametrize(

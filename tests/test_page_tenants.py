@@ -1,4 +1,4 @@
-"""Results of tenants on the page: who hurts whom, worst minutes, and all of them over time."""
+"""Results of tenants on the page: who slows whom, worst minutes, and all of them over time."""
 
 import re
 from dataclasses import replace
@@ -115,15 +115,15 @@ def test_a_page_counts_transactions_where_they_are_judged(open_page: Open) -> No
 
 
 @pytest.mark.long
-def test_the_matrix_says_who_hurts_whom_and_the_minutes_when(open_page: Open) -> None:
+def test_the_matrix_says_who_slows_whom_and_the_minutes_when(open_page: Open) -> None:
     page = open_page(build_page(three(), "three on one array"))
-    assert text(page, "#tenants-title") == "Who hurts whom on disks"
+    assert text(page, "#tenants-title") == "Who slows whom on disks"
     rows = page.locator("#harm tbody tr")
     assert rows.count() == 3
     shop = rows.nth(0).inner_text()
     assert "+60 %" in shop.replace("\u00a0", " ")  # by bill: 4.0 against 2.5
     assert "share 2, at least 50/s" in rows.nth(1).inner_text()
-    assert "bill hurts shop most" in text(page, "#harm-note")
+    assert "bill slows shop most" in text(page, "#harm-note")
     minutes = page.locator("#minute-table tbody tr")
     assert minutes.count() == 1
     said = minutes.nth(0).inner_text().replace("\u00a0", " ")

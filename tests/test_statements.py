@@ -32,6 +32,7 @@ from tiersim.scenarios.statements.replay import replay_statements, replay_statem
 from tiersim.scenarios.statements.settings import Settings, settings_of, with_variables
 from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, read_load, said_of_earlier_changes
 from tiersim.scenarios.survey import survey
+from tiersim.scenarios.sweeps.rows import row_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.build import with_statements
@@ -242,6 +243,41 @@ def test_clients_run_one_transaction_after_the_other(load: StatementLoad, tmp_pa
     found = run(load, tmp_path, "replay.mode=closed", "replay.clients=8", "replay.think=1ms").summary
     assert found["replay"]["sessions"] == 8
     assert found["replay"]["transactions"] == 8 * round(TRANSACTIONS / 4)
+
+
+def test_the_error_is_unknown_where_nobody_saw_how_long_clients_pause(tmp_path: Path, load: StatementLoad) -> None:
+    """Those of sessions that were made up hang on how many these are."""
+    path = counted_database(tmp_path / "made-up.trace", clients=None)
+    pooled = read_load(read_counters(path), synthesised(path, 1), law())
+    closed = ["replay.mode=closed", "replay.clients=8"]
+    unseen = run(pooled, tmp_path, *closed).summary
+    assert (unseen["verdict"]["error"], unseen["model_error"]["basis"]) == ("pauses", "unknown")
+    assert "Set replay.think" in str(verdicts.sentence(unseen))
+    said = run(pooled, tmp_path, *closed, "replay.think=1ms").summary["verdict"].get("error")
+    counted = run(load, tmp_path, *closed).summary["verdict"].get("error")
+    assert "pauses" not in (said, counted)
+
+
+def test_a_table_counts_the_sessions_of_those_alone_that_wait_for_answers(
+    load: StatementLoad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the clock each transaction is a session in the program, and nobody's."""
+    for mode, said in (("partly-open", ", 4 sessions on 2 cores"), ("open", ", on 2 cores")):
+        show_statements([run(load, tmp_path, f"replay.mode={mode}").summary], everything=False)
+        assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_assumed_cores_are_a_caveat_which_rows_of_sweeps_and_searches_have_too(
+    load: StatementLoad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "8 cores are assumed, as nothing says how many the host has: set host.cores"
+    (tmp_path / "device.toml").write_text(token_bucket())
+    (tmp_path / "plain.toml").write_text('[volumes.data]\ndevice = "device.toml"\n')
+    plain = replay_statements(load, load_scenario(str(tmp_path / "plain.toml"), ["replay.cache_state=cold"]))
+    assert said in row_of(plain)["summary"]["caveats"]
+    assert not any("cores" in one for one in run(load, tmp_path).summary["caveats"])
+    show_statements([plain.summary], everything=True)
+    assert " ".join(capsys.readouterr().out.split()).count("host.cores") == 1
 
 
 def test_open_transactions_come_at_their_times(load: StatementLoad, tmp_path: Path) -> None:
@@ -564,6 +600,7 @@ MISTAKES: Sequence[tuple[Sequence[str], str, str]] = [
     (("engine.buffer_pool=1KiB",), "", "hold no page of"),
     (("replay.clients=3",), "", "of statements the sessions are known"),
     (("host.memory=1MiB", "engine.buffer_pool=64MiB"), "", "make them smaller or the memory larger"),
+    (("host.memory=64KiB",), "", "64 KiB do not hold the recorded buffer pool of 800 KiB; set engine.buffer_pool"),
     ((), '[placement]\n"relation:acounts" = "data"\n', "is not a relation of .*; did you mean 'accounts'"),
     ((), '[placement]\nlogs = "data"\n', "did you mean 'log'"),
     ((), '[placement]\ntemp = "data"\ntempdb = "data"\n', "another word for temp"),

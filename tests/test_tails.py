@@ -145,10 +145,11 @@ def test_a_short_query_that_waited_for_a_core_is_none_that_waited_for_a_device()
     assert with_tails(known).summary["tails"]["p99_ns"]["query q"]["of"] == "processors"
 
 
-def test_what_a_run_does_not_resolve_has_no_interval_and_innodb_none_at_all() -> None:
+def test_what_a_run_does_not_resolve_has_no_interval_and_an_unknown_error_none_at_all() -> None:
     open_end = with_tails(result(figure(None, 49e6, None))).summary["tails"]["p99_ns"]["transaction"]
     assert open_end == {"value": None, "low": None, "high": None, "verdict": "not resolved", "of": None}
-    assert "tails" not in with_tails(result(figure(1.0, 1.0, 1.0), error="innodb")).summary
+    for error in ("innodb", "clients", "waits", "reads", "parallel", "contradicted"):
+        assert "tails" not in with_tails(result(figure(1.0, 1.0, 1.0), error=error)).summary
     assert list(tail_figures(result(figure(1.0, 1.0, 1.0)).summary)) == ["transaction"]
 
 

@@ -10,9 +10,14 @@ from tests.counted_bundles import synthesised
 from tests.counted_databases import counted_database, law
 from tests.made_up_devices import token_bucket
 from tiersim.cli import verdicts
+from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.processor import ProcessorCosts
+from tiersim.scenarios.database_models import EngineModel
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.replay import replay, survey_to_play
+from tiersim.scenarios.statements.assembly import assemble, volumes_of_server
+from tiersim.scenarios.statements.engines import EngineSources
+from tiersim.scenarios.statements.innodb import mysql
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.statement_load import StatementLoad, read_load
 from tiersim.simulator.database.sessions.processors import TABLES, scaled
@@ -104,6 +109,10 @@ def test_a_volume_that_nothing_lies_on_is_named(requests: Path, load: StatementL
         ('[placement]\nbackup = "data"\n', [], "placement.backup"),
         ("", ["host.clients=here"], "host.clients"),
         ("", ["engine.os_cache=1 GiB", "engine.direct_io=true"], "engine.os_cache"),
+        ('[placement]\nextension = "data"\n', [], "placement.extension"),
+        ('[placement]\ndoublewrite = "data"\n', [], "placement.doublewrite"),
+        ('[placement]\nbinary_log = "data"\n', [], "placement.binary_log"),
+        ("", ["engine.checkpoint_segments=9"], "engine.checkpoint_segments"),
     ],
 )
 def test_a_key_that_makes_no_difference_to_statements_is_named(
@@ -114,6 +123,73 @@ def test_a_key_that_makes_no_difference_to_statements_is_named(
     assert _named(plain) == []
     assert _named(found) == [key]
     _same(plain, found)
+
+
+def test_settings_of_other_versions_are_named(load: StatementLoad, tmp_path: Path) -> None:
+    old = ["engine.direct_io=true", "engine.version=9"]
+    plain = _run_statements(load, tmp_path, "", old)
+    later = ["engine.max_wal_size=2 GiB", "engine.checkpoint_flush_after=0 B"]
+    found = _run_statements(load, tmp_path, "", [*old, *later])
+    assert _named(plain) == []
+    assert _named(found) == ["engine.max_wal_size", "engine.checkpoint_flush_after"]
+    _same(plain, found)
+
+
+def test_a_replica_is_named_where_commits_wait_for_nothing(load: StatementLoad, tmp_path: Path) -> None:
+    replica = '[engine.replica]\nround_trip = "1 ms"\nflush = "1 ms"\n'
+    asynchronous = ["engine.direct_io=true", "engine.synchronous_commit=false"]
+    plain, found = (_run_statements(load, tmp_path, text, asynchronous) for text in ("", replica))
+    assert _named(plain) == []
+    assert _named(found) == ["engine.replica"]
+    _same(plain, found)
+    assert _named(_run_statements(load, tmp_path, replica, ["engine.direct_io=true"])) == []
+
+
+#: Keys that say when checkpoints come, and one of the binary log.
+_OF_OTHER_ENGINES = ["replay.since_checkpoint=5 s", "engine.recovery_interval=5 min", "engine.sync_binlog=1"]
+
+
+@pytest.mark.parametrize(
+    ("engine", "named"),
+    [
+        ({"checkpoints": "automatic", "binary_log": True}, []),
+        ({"checkpoints": "indirect"}, ["replay.since_checkpoint", "engine.sync_binlog", "engine.recovery_interval"]),
+        ({"checkpoint_timeout_ns": 300, "binary_log": True}, []),
+        ({"binary_log": False}, ["replay.since_checkpoint", "engine.sync_binlog", "engine.recovery_interval"]),
+    ],
+)
+def test_settings_that_others_make_useless_are_named(tmp_path: Path, engine: dict[str, Any], named: list[str]) -> None:
+    (tmp_path / "device.toml").write_text(token_bucket())
+    (tmp_path / "s.toml").write_text('[volumes.data]\ndevice = "device.toml"\n')
+    model = load_scenario(str(tmp_path / "s.toml"), _OF_OTHER_ENGINES).model
+    found = caveats.of_statements(model, ["data"], described=False, engine=engine, clients=None)
+    assert [one.partition(" has no effect here")[0] for one in found] == named
+
+
+def test_the_doublewrite_file_and_the_binary_log_lie_on_a_volume(tmp_path: Path) -> None:
+    (tmp_path / "device.toml").write_text(token_bucket())
+    volumes = "".join(f'[volumes.{name}]\ndevice = "device.toml"\n' for name in ("data", "pages", "binlog"))
+    rules = '[placement]\ndefault = "data"\ndoublewrite = "pages"\nbinary_log = "binlog"\n'
+    (tmp_path / "s.toml").write_text(volumes + rules)
+    scenario = load_scenario(str(tmp_path / "s.toml"))
+    without = EngineModel(doublewrite=False, binary_log=False)
+    for given, found in ((EngineModel(), ["pages", "binlog"]), (without, list[str]())):
+        sources = EngineSources(given, {"engine": "mysql"}, "8.4.3", 16384, 1 << 30, None, 1 << 30, 0)
+        settings = mysql(sources, {})
+        assert volumes_of_server(scenario, settings) == found
+        used = ["data", *found]
+        said = caveats.of_statements(scenario.model, used, described=False, engine=settings.described, clients=None)
+        unused = [] if found else ["placement.doublewrite", "placement.binary_log", "volumes.pages", "volumes.binlog"]
+        assert [one.partition(" has no effect here")[0] for one in said] == unused
+
+
+def test_a_volume_holds_its_own_tables_alone(load: StatementLoad, tmp_path: Path) -> None:
+    text = '[volumes.log]\ndevice = "device.toml"\n[placement]\ndefault = "data"\nlog = "log"\n'
+    (tmp_path / "device.toml").write_text(token_bucket())
+    (tmp_path / "s.toml").write_text(f'[volumes.data]\ndevice = "device.toml"\n{text}')
+    found = assemble(load, load_scenario(str(tmp_path / "s.toml"), ["replay.cache_state=cold"]))
+    assert set(found.volumes) == {"data", "log"}
+    assert found.data_bytes == {"data": len(found.database.frame_of) * 8192}
 
 
 def test_a_page_cache_is_named_where_the_recorded_server_read_past_it(load: StatementLoad, tmp_path: Path) -> None:

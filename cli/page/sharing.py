@@ -1,4 +1,4 @@
-"""Results of tenants → what the page knows of who hurts whom."""
+"""Results of tenants → what the page knows of who slows whom."""
 
 from __future__ import annotations
 

@@ -160,15 +160,15 @@ def _by_law(bundle: Bundle, asked: Sampling) -> dict[str, Any]:
     found = law_curves(load, sizes)
     if not found.query_references.sum():
         raise TraceError(f"{bundle.path}: no query asks for a page; record the texts of queries, too")
+    said = ["sizes above four times or below a quarter of the recorded one are extrapolated"]
     said = [
-        *load.inferred,
+        *(said if any(found.extrapolated) else []),
         (
             "no page was recorded: an access distribution is fitted to the misses of the recorded pool (policy"
             f" {load.fitted.policy})"
         ),
+        *load.inferred,
     ]
-    if any(found.extrapolated):
-        said.append("sizes above four times or below a quarter of the recorded one are extrapolated")
     return {
         **_head(bundle, None, asked, "law", page_bytes, said),
         "policy": str(load.fitted.policy),

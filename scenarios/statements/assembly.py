@@ -16,6 +16,7 @@ from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
+from tiersim.scenarios.statements.engines import EngineSettings
 from tiersim.scenarios.statements.programs import Program, SessionRules, write_program
 from tiersim.scenarios.statements.queries import NO_ENTRIES
 from tiersim.scenarios.statements.schedule import schedule, transactions_of
@@ -89,6 +90,7 @@ class Assembled:
     warmed: bool  # the pool is filled as it is in the long run
     span_ns: int  # over which the load is to come
     volumes: tuple[str, ...]  # that anything lies on
+    data_bytes: Mapping[str, int]  # of tables and indexes, by volume
     clients: str | None = None  # "here" or "elsewhere", as a scenario of the recorded hardware says
     entry: Mapping[str, int] = field(default_factory=dict)  # station of each volume
 
@@ -134,6 +136,7 @@ def assemble(
     if enter is not None:
         entry = dict(enter(builder, entry))
     relations, volumes, log_volume = _place(builder, scenario, load, settings.page_bytes, entry)
+    data_bytes = bytes_by_volume(relations, volumes, settings.page_bytes)
     frames = frames_of(load, settings)
     try:
         database = add_database(
@@ -165,11 +168,10 @@ def assemble(
         clean_all(database)
     if settings.of_engine.page_cleaner is not None:
         _settle(database, load, settings, warmed)
-    if settings.of_engine.extension_bytes:
-        volumes.append(scenario.model.placement["extension"])
+    volumes += [log_volume, *volumes_of_server(scenario, settings.of_engine)]
     lasts_ns = asked_ns(load, scenario)
     return Assembled(
-        builder, plant, database, load, settings, program, frames, state, warmed, lasts_ns, tuple(volumes),
+        builder, plant, database, load, settings, program, frames, state, warmed, lasts_ns, tuple(volumes), data_bytes,
         clients=None if processor is None else "elsewhere" if processor.pause_ns is None else "here", entry=entry,
     )  # fmt: skip
 
@@ -186,6 +188,26 @@ def volumes_of(scenario: NamedScenario, builder: PlantBuilder) -> dict[str, int]
             " recorded; choose a device for statements"
         )
     return entry
+
+
+def volumes_of_server(scenario: NamedScenario, engine: EngineSettings) -> list[str]:
+    """Return the volumes of what an *engine* writes besides tables and log: the extension of its pool, the doublewrite
+    file and the binary log, as far as it has them.
+    """
+    rules, default = scenario.model.placement, scenario.model.default_volume
+    writes_twice = engine.page_cleaner is not None and engine.page_cleaner.doublewrite
+    there = {"doublewrite": writes_twice, "binary_log": engine.binary_log is not None}
+    found = [rules.get(key, default) for key, is_there in there.items() if is_there]
+    return [*found, *([rules["extension"]] if engine.extension_bytes else [])]
+
+
+def bytes_by_volume(relations: Sequence[Relation], volumes: Sequence[str], page_bytes: int) -> dict[str, int]:
+    """Return the bytes of *relations* with their indexes, by their *volumes*."""
+    found: dict[str, int] = {}
+    for relation, volume in zip(relations, volumes, strict=True):
+        pages = sum(relation.level_pages) + sum(map(sum, relation.indexes))
+        found[volume] = found.get(volume, 0) + pages * page_bytes
+    return found
 
 
 def host_of(
@@ -364,8 +386,8 @@ def _held(scenario: NamedScenario, load: StatementLoad, frames: int) -> int:
 def _place(
     builder: PlantBuilder, scenario: NamedScenario, load: StatementLoad, page_bytes: int, entry: dict[str, int]
 ) -> tuple[list[Relation], list[str], str]:
-    """Return the tables on their volumes, behind the server's upkeep, all volumes used, and that of the log; raises
-    ScenarioError when they do not fit.
+    """Return the tables, behind the server's upkeep, the volume of each, and that of the log; raises ScenarioError when
+    they do not fit.
     """
     rules = scenario.model.placement
     _check_names(scenario, load)
@@ -411,7 +433,7 @@ def _place(
         )
         for t, law, volume, one in zip(tables, load.fitted.laws, volumes, entries, strict=True)
     ]
-    return relations, [*volumes, log_volume], log_volume
+    return relations, volumes, log_volume
 
 
 def recorded_bytes(

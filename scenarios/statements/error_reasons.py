@@ -20,11 +20,13 @@ from tiersim.scenarios.caveats import (
     INNODB,
     OTHER_READS,
     PARALLEL,
+    PAUSES,
     WAITS,
     model_error_of,
     multiples_of,
 )
 from tiersim.scenarios.hardware import NamedScenario
+from tiersim.scenarios.model import ReplayModel
 from tiersim.scenarios.statements.assembly import Assembled
 from tiersim.scenarios.statements.programs import Program
 from tiersim.scenarios.statements.schedule import by_the_clock
@@ -67,6 +69,8 @@ def error_of(
         return OTHER_READS
     if load.parallel is not None:
         return PARALLEL
+    if _are_pauses_unseen(load, scenario.model.replay):
+        return PAUSES
     if assembled.settings.of_engine.page_cleaner is not None:  # its errors are those of clients that wait
         if comes_by_the_clock:
             return ARRIVALS
@@ -85,6 +89,19 @@ def _may_keep_waits(program: Program, transactions_per_s: float) -> bool:
     return program.waits_told or doubtful_ns * transactions_per_s / (program.sessions * NS_PER_S) > 1 - 1 / most
 
 
+def _are_pauses_unseen(load: StatementLoad, replay: ReplayModel) -> bool:
+    """Tell whether clients ask as they are answered, as *replay* says, with pauses that nobody saw: neither a load
+    generator nor single executions tell of them, and those of sessions that were made up hang on how many these are.
+    """
+    return (
+        load.synthetic and load.pooled and replay.mode == "closed" and replay.think is None and not _has_clients(load)
+    )
+
+
+def _has_clients(load: StatementLoad) -> bool:
+    return any(change.number("clients") for change in load.counters.found.of("client").values())
+
+
 def _uncalibrated_error(scenario: NamedScenario, assembled: Assembled, counted_ns: int) -> str | None:
     """Return whose errors a result without a calibration has if clients go round; None: those of others like it.
 
@@ -93,7 +110,7 @@ def _uncalibrated_error(scenario: NamedScenario, assembled: Assembled, counted_n
     pauses hold waits for processors. So does the rate itself where they wait for storage for less than most of it.
     """
     load, sessions = assembled.load, assembled.program.sessions
-    goes_round = load.closed and load.synthetic and not by_the_clock(load, scenario.model.replay.mode)
+    goes_round = load.synthetic and not by_the_clock(load, scenario.model.replay.mode)
     if assembled.clients is not None or not goes_round:
         return None
     spent_ns = assembled.database.spent.sum(axis=0).astype(np.float64)

@@ -183,7 +183,8 @@ def _capacity(read: _Read, form: int, version: tuple[int, int]) -> int:
     by_variables = max(size * files, read.variable("innodb_redo_log_capacity", 0)) or default
     recorded = read.variable(REDO_CAPACITY, by_variables)
     given = read.engine.redo_log_capacity
-    read.note(given, "redo_log_capacity", "innodb_log_file_size" if size else "innodb_redo_log_capacity")
+    by_name = "innodb_log_file_size" if size else "innodb_redo_log_capacity"
+    read.note(given, "redo_log_capacity", REDO_CAPACITY if read.variable(REDO_CAPACITY, 0) else by_name)
     return recorded if given is None else given
 
 

@@ -15,6 +15,7 @@ from tiersim.simulator.database.checkpoint.checkpointer import (
     SEGMENT_BYTES,
     Checkpoints,
     completion_target,
+    counts_size,
     distance_segments,
     log_buffer_bytes,
     version_number,
@@ -113,6 +114,13 @@ def _caveats(sources: EngineSources) -> Iterator[str]:
             "fsync was off when it was recorded, and is on here: commits and checkpoints wait for storage as they did"
             " not then; for commits that do not, set engine.synchronous_commit = false"
         )
+    number = version_number(sources.version or _VERSION)
+    if engine.checkpoint_segments is not None and counts_size(number):
+        yield "engine.checkpoint_segments has no effect here: from version 9.5 on max_wal_size counts"
+    if engine.max_wal_size is not None and not counts_size(number):
+        yield "engine.max_wal_size has no effect here: up to version 9.4 checkpoint_segments counts"
+    if engine.checkpoint_flush_after is not None and not _hands_on(sources.version):
+        yield "engine.checkpoint_flush_after has no effect here: it is of version 9.6 and later"
     without = [key for key in _WITHOUT_EFFECT if getattr(engine, key) is not None]
     if without:
         yield f"{', '.join(f'engine.{key}' for key in without)}: no effect on lookups, and only lookups are simulated"

@@ -14,7 +14,16 @@ from tiersim.errors import ScenarioError
 from tiersim.parallel import side_by_side
 from tiersim.scenarios.calibration.cpu_and_waits import READ_NS
 from tiersim.scenarios.calibration.processor import ProcessorCosts
-from tiersim.scenarios.caveats import ARRIVALS, COUNTED, INNODB, OTHER_READS, PARALLEL, WAITS, model_error_of
+from tiersim.scenarios.caveats import (
+    ARRIVALS,
+    COUNTED,
+    INNODB,
+    OTHER_READS,
+    PARALLEL,
+    PAUSES,
+    WAITS,
+    model_error_of,
+)
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS, PlayedRecording, entries_of, seen_by, streams_on
 from tiersim.scenarios.statements.assembly import Assembled, Shared, assemble
@@ -289,7 +298,7 @@ def _by_counted_cpu(result: Result, load: StatementLoad, counted: ProcessorCosts
     assert time is not None
     server = time.of_server() if counted.pause_ns is None else None
     found = summary["verdict"].get("error")
-    error = found if found in (OTHER_READS, PARALLEL, ARRIVALS) else COUNTED
+    error = found if found in (OTHER_READS, PARALLEL, ARRIVALS, PAUSES) else COUNTED
     verdict = summary["verdict"] | {"error": error}
     told = _COUNTED_SAID.format(_HERE if server is None else _ELSEWHERE)
     inferred = [*summary["inferred"], told if server or time.is_told else _BUSY_SAID.format(time.share)]

@@ -16,7 +16,7 @@ from tiersim.scenarios import caveats
 from tiersim.scenarios.calibration.synthesis.sessions import logged_transactions
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.assembly import Assembled, data_pages, is_extrapolated
+from tiersim.scenarios.statements.assembly import Assembled, is_extrapolated
 from tiersim.scenarios.statements.course import (
     Column,
     Course,
@@ -466,12 +466,10 @@ def _load_reached(scenario: NamedScenario, load: StatementLoad) -> float:
 
 def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
     load = assembled.load
-    pages = len(assembled.database.frame_of) if load.described else data_pages(load)
-    data_bytes = pages * assembled.settings.page_bytes
     found = [
         *assembled.settings.caveats,
         *caveats.of_hardware(scenario),
-        *caveats.short_seeks(scenario, dict.fromkeys(assembled.volumes, data_bytes)),
+        *caveats.short_seeks(scenario, assembled.data_bytes),
     ]
     if assembled.program.changes_rows(described=load.described):
         found += caveats.empty_caches(scenario, statements=True)
@@ -479,7 +477,7 @@ def _caveats(scenario: NamedScenario, assembled: Assembled) -> list[str]:
         scenario.model,
         assembled.volumes,
         described=load.described,
-        direct_io=bool(assembled.settings.engine.get("direct_io")),
+        engine=assembled.settings.engine,
         clients=assembled.clients,
     )
     if is_extrapolated(load, assembled.settings):

@@ -2,7 +2,7 @@
 it was.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -172,7 +172,7 @@ def settings_of(
     kind = _kind(scenario, engine, path, recorded, basis)
     cores = _cores(scenario, host, recorded, processor, basis)
     speed = _core_speed(scenario, host, basis)
-    pool_bytes = _buffer_pool(scenario, engine, path, recorded, recorded_pool_bytes, basis)
+    pool_bytes = _buffer_pool(scenario, engine, path, recorded, recorded_pool_bytes, host.memory, basis)
     version = _version(engine, recorded, basis)
     page_bytes = recorded.host.get("page_bytes")
     assert isinstance(page_bytes, int)  # or the accesses would not have been found
@@ -203,7 +203,7 @@ def settings_of(
         page_bytes=page_bytes,
         of_engine=of_engine,
         basis=basis,
-        caveats=(*_caveats(kind, costs, processor), *of_engine.caveats),
+        caveats=(*_caveats(kind, costs, processor, basis), *of_engine.caveats),
     )
 
 
@@ -280,6 +280,7 @@ def _buffer_pool(
     path: Path,
     recorded: Manifest,
     recorded_bytes: int | None,
+    host_bytes: int | None,
     basis: dict[str, str],
 ) -> int:
     known = recorded.buffer_pool_bytes
@@ -290,6 +291,11 @@ def _buffer_pool(
     page_bytes = recorded.host.get("page_bytes")
     assert isinstance(size, int)  # or the accesses would not have been found
     assert isinstance(page_bytes, int)
+    if host_bytes is not None and size > host_bytes:
+        raise ScenarioError(
+            f"{scenario.name}: host.memory: {format_bytes(host_bytes)} do not hold the recorded buffer pool of"
+            f" {format_bytes(size)}; set engine.buffer_pool, or make the memory larger"
+        )
     if size < page_bytes:
         raise ScenarioError(
             f"{scenario.name}: engine.buffer_pool: {format_bytes(size)} hold no page of {path}, which has"
@@ -342,6 +348,8 @@ def _costs(
     return table._replace(**{name: getattr(on_this, name) for name in given})
 
 
-def _caveats(kind: str, costs: Costs, processor: ProcessorCosts | None) -> Iterator[str]:
+def _caveats(kind: str, costs: Costs, processor: ProcessorCosts | None, basis: Mapping[str, str]) -> Iterator[str]:
+    if basis["host.cores"].startswith("default"):
+        yield f"{DEFAULT_CORES} cores are assumed, as nothing says how many the host has: set host.cores"
     if processor is None and not costs.read_ns and "read_ns" in UNKNOWN.get(kind, ()):
         yield _UNKNOWN_READ.format(kind)

@@ -12,7 +12,13 @@ from tiersim.scenarios.calibration.popularity import Fitted
 from tiersim.scenarios.calibration.popularity.occupancy import levels
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS
-from tiersim.scenarios.statements.assembly import Assembled, host_of, volumes_of
+from tiersim.scenarios.statements.assembly import (
+    Assembled,
+    bytes_by_volume,
+    host_of,
+    volumes_of,
+    volumes_of_server,
+)
 from tiersim.scenarios.statements.settings import LOG_FILE_BYTES, Settings, settings_of
 from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.scenarios.statements.warm_pools import WarmPools
@@ -112,11 +118,13 @@ def assemble(
     else:
         settle(database, min(settings.kept_free, frames // 2) if warmed else 0, frames, cleaner.low_bytes, 0)
     load = _load(described, settings, frames, span_ns)
-    volumes = [*placed.volumes, placed.log, placed.temp, placed.backup]
-    if settings.of_engine.extension_bytes:
-        volumes.append(scenario.model.placement["extension"])
+    others = [placed.log, placed.temp, placed.backup, *volumes_of_server(scenario, settings.of_engine)]
+    volumes = (*placed.volumes, *others)
+    data_bytes = bytes_by_volume(placed.relations, placed.volumes, settings.page_bytes)
     return (
-        Assembled(builder, plant, database, load, settings, program, frames, state, warmed, span_ns, tuple(volumes)),
+        Assembled(
+            builder, plant, database, load, settings, program, frames, state, warmed, span_ns, volumes, data_bytes
+        ),
         laid,
     )
 

@@ -599,8 +599,10 @@ def _journals(builder: PlantBuilder, host: DatabaseHost, data_volumes: set[int])
     volumes = set() if host.binary_log is None else {host.binary_log.station}
     if isinstance(host.log, Log) and host.log.fsync:
         volumes.add(host.log_station)
-    if host.page_cleaner is not None and host.page_cleaner.fsync:
-        volumes |= data_volumes | ({host.doublewrite_station} if host.page_cleaner.flush_doublewrite else set())
+    cleaner = host.page_cleaner
+    if cleaner is not None and cleaner.fsync:
+        flushed = cleaner.doublewrite and cleaner.flush_doublewrite
+        volumes |= data_volumes | ({host.doublewrite_station} if flushed else set())
     rows = np.zeros(len(volumes), JOURNAL_ROW)
     journal_of = np.zeros(max(volumes, default=-1) + 1, np.uint32)
     for row, volume in enumerate(sorted(volumes)):

@@ -186,9 +186,10 @@ function sentencesOfDoubt([purpose, statistic]) {
   ].flat();
 }
 
-/** How many sessions run on how many cores, where one recording has all scenarios the same. */
+/** How many sessions run on how many cores, where one recording has all scenarios the same; what comes by the clock has none of its own. */
 function sessionsOnCores() {
-  const found = new Set(scenarios().map(({ replay, host }) => (host && replay?.sessions ? `, ${whole.format(replay.sessions)} sessions${host.clients_on_cores ? ' and their clients' : ''} on ${host.cores} cores` : '')));
+  const sessions = ({ keeps, sessions: many }, host) => (keeps === 'rate' ? '' : ` ${whole.format(many)} sessions${host.clients_on_cores ? ' and their clients' : ''}`);
+  const found = new Set(scenarios().map(({ replay, host }) => (host && replay?.sessions ? `,${sessions(replay, host)} on ${host.cores} cores` : '')));
   return data.traces.length === 1 && found.size === 1 ? [...found][0] : '';
 }
 

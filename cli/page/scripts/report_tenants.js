@@ -1,8 +1,8 @@
-// Recordings that shared hardware: who hurts whom, their worst minutes, and what all did over time, one upon the other.
+// Recordings that shared hardware: who slows whom, their worst minutes, and what all did over time, one upon the other.
 const sharedRun = () => data.sharing.find(run => run.tenants.some(one => data.scenarios[one.index].name === selected()?.name)) ?? data.sharing[0];
 const tenantStyle = place => style(place);
 const tenantArea = place => area(alpha(tenantStyle(place).colour, strength(place)));
-const HURTS = 0.02; // less than that is nothing that anybody notices
+const SLOWS = 0.02; // less than that is nothing that anybody notices
 
 /** How much longer a tenant's mean latency is with another than without it, as a share; null where that was not run, or one is saturated. */
 const harm = (tenant, other) => (tenant.without_us[other] && known(tenant.together_us) ? tenant.together_us / tenant.without_us[other] - 1 : null);
@@ -39,7 +39,7 @@ function harmTable(run) {
 const noteOfParts = run => (run.tenants.some(one => Object.values(one.behind).some(({ at }) => at.endsWith('.*'))) ? ' Parts of a request wait at several drives at a time, and each counts: together they may wait longer than the request takes.' : '');
 
 function harmReading(run) {
-  const pairs = run.tenants.flatMap(one => one.with.map(other => ({ one, other, share: harm(one, other) }))).filter(({ share }) => known(share) && share >= HURTS);
+  const pairs = run.tenants.flatMap(one => one.with.map(other => ({ one, other, share: harm(one, other) }))).filter(({ share }) => known(share) && share >= SLOWS);
   const full = run.tenants.filter(one => !known(one.together_us));
   const saturated = full.map(one => {
     const by = one.with.filter(other => known(one.without_us[other]));
@@ -47,7 +47,7 @@ function harmReading(run) {
   }).join('');
   if (!pairs.length) return full.length ? saturated : 'No tenant makes another noticeably slower.';
   const most = pairs.reduce((a, b) => (b.share > a.share ? b : a));
-  return `${saturated}${most.other} hurts ${most.one.name} most: with it, the mean latency of all requests is ${percent(most.share)} longer. A column says what a tenant does to the others, a row what is done to it.`;
+  return `${saturated}${most.other} slows ${most.one.name} most: with it, the mean latency of all requests is ${percent(most.share)} longer. A column says what a tenant does to the others, a row what is done to it.`;
 }
 
 function minuteTable(run) {
@@ -106,7 +106,7 @@ function addTenants() {
 function drawTenants() {
   if (!data.sharing.length) return;
   const run = sharedRun();
-  $('tenants-title').textContent = `Who hurts whom on ${run.scenario}`;
+  $('tenants-title').textContent = `Who slows whom on ${run.scenario}`;
   $('harm').replaceChildren(harmTable(run));
   $('harm-note').textContent = harmReading(run) + noteOfParts(run);
   const minute = run.tenants.find(one => one.worst_minute)?.worst_minute;

@@ -356,14 +356,13 @@ class PageCache:
         wanted, most = self.bytes, self.most_bytes
         if self.holds_all:
             wanted += max(self.pool_bytes - pool_bytes, 0)  # pages that the pool has no room for
-        if most is None:
-            return wanted
-        if memory_bytes is not None and self.memory_bytes is not None:
+        if most is not None and memory_bytes is not None and self.memory_bytes is not None:
             grown = most + memory_bytes - self.memory_bytes
             if not self.holds_all:
                 wanted = round(wanted * max(grown - self.pool_bytes, 0) / max(most - self.pool_bytes, 1))
             most = grown
-        return max(min(wanted, most - pool_bytes), 0)
+        room = [most_of - pool_bytes for most_of in (most, memory_bytes) if most_of is not None]
+        return max(min([wanted, *room]), 0)
 
 
 def page_cache(counters: Counters, host: Mapping[str, Any], fitted: "Fitted", log_bytes: float) -> PageCache | None:

@@ -283,7 +283,7 @@ def population(intervals: Sequence[Interval], found: Differences, sampled: Sampl
         return Population((most,) * len(intervals), False, None, idle_inside, basis)
     basis = (
         f"up to {max(sessions):,} sessions, inferred: the mean number of busy sessions (Little's law) plus"
-        f" {_HEADROOM:g} times its square root; record samples of pg_stat_activity to know it"
+        f" {_HEADROOM:g} times its square root; sample the sessions (tiersim record) to know it"
     )
     return Population(tuple(sessions), False, None, idle_inside, basis)
 

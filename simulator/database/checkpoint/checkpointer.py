@@ -353,6 +353,11 @@ def completion_target(version: int) -> float:
     return 0.9 if version >= _LATER_TARGET else 0.5
 
 
+def counts_size(version: int) -> bool:
+    """Tell whether max_wal_size says how much log comes between checkpoints; else checkpoint_segments does."""
+    return version >= _SIZE_NOT_COUNT
+
+
 def distance_segments(
     version: int,
     max_wal_bytes: int,
@@ -367,7 +372,7 @@ def distance_segments(
     max_wal_size, and up to version 10 the log of one checkpoint more. Version 9.4 and earlier have
     *checkpoint_segments* and no max_wal_size.
     """
-    if version < _SIZE_NOT_COUNT:
+    if not counts_size(version):
         return checkpoint_segments
     kept = 1.0 if version >= _ONE_CHECKPOINT_KEPT else 2.0
     return max(int(max_wal_bytes // segment_bytes / (kept + target)), 1)
