@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.packing.boxes import Packing
+from tiersim.scenarios.packing.prices import prices_of, worth
 
 #: Steps by subgradients, and primal-dual ones; after so many of these their mean is looked
 #: at, and after so many it is gone on from. They decide how near the best bound it comes, never whether it is one.
@@ -31,13 +32,10 @@ _NOTHING = 1e-6
 
 def lower_bound(packing: Packing) -> float:
     """Return a bound, 0 at the least, where boxes may be as busy as the items in them allow."""
-    need = packing.need.copy()
-    need[:, :, packing.fixed :] /= packing.most[:, :, None]
-    there: NDArray[np.bool_] = np.isfinite(need.sum(axis=2))
-    need[~there] = 0.0
+    need, there = packing.shares()
     counted = _sizes(packing.fixed, need, there)
-    least = [math.ceil(_divided(row, need, there)[0] - _NOTHING) for row in counted]
-    bound, prices, values = _divided(packing.cost, need, there)
+    least = [math.ceil(prices_of(row, need, there, _STEPS)[0] - _NOTHING) for row in counted]
+    bound, prices, values = prices_of(packing.cost, need, there, _STEPS)
     if bound <= 0:
         return 0.0
     whole = _Whole(packing.cost / bound, need, there, counted, np.array(least, np.float64))
@@ -58,33 +56,6 @@ def _sizes(fixed: int, need: NDArray[np.float64], there: NDArray[np.bool_]) -> N
         ]
         rows.append(np.array(sizes))
     return np.unique(rows, axis=0)
-
-
-def _divided(
-    cost: NDArray[np.float64], need: NDArray[np.float64], there: NDArray[np.bool_]
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Return what items cost at least where all may be divided, with prices of resources and values of items."""
-    by_item = need.transpose(1, 0, 2).copy()
-    everybody = np.arange(need.shape[1])
-    shares = np.full((len(need), need.shape[2]), 1 / need.shape[2])
-    best = (0.0, shares, np.zeros(need.shape[1]))
-    for step in range(_STEPS):
-        price_of = np.where(there, _worth(need, shares) * cost[:, None], np.inf)
-        chosen = price_of.argmin(axis=0)
-        values = price_of[chosen, everybody]
-        if values.sum() > best[0]:
-            best = float(values.sum()), shares * cost[:, None], values
-        gradient = np.zeros_like(shares)
-        np.add.at(gradient, chosen, by_item[everybody, chosen])
-        gradient *= cost[:, None]
-        shares = _on_simplex(shares + gradient / max(np.abs(gradient).max(), _NOTHING) * 0.5 / np.sqrt(step + 1))
-    return best
-
-
-def _worth(need: NDArray[np.float64], prices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what each item takes of a box of each kind, by prices of its resources."""
-    found: NDArray[np.float64] = (need @ prices[:, :, None])[:, :, 0]
-    return found
 
 
 @dataclass(frozen=True)
@@ -109,13 +80,13 @@ class _Whole:
         over, tolls = np.zeros(there.shape), np.zeros(len(counted))
         best, sums, count = 0.0, [np.zeros(1)] * 6, 0
         for step in range(1, _DUAL_STEPS + 1):
-            dearer = _worth(need, prices) + over - values
+            dearer = worth(need, prices) + over - values
             left = self.cost - prices.sum(axis=1) - over.sum(axis=1) - tolls @ counted
             new_shares = np.maximum(shares - step_of_share / size * dearer, 0)
             new_boxes = np.maximum(boxes - step_of_boxes / size * left, 0)
             ahead, boxes_ahead = 2 * new_shares - shares, 2 * new_boxes - boxes
             shares, boxes = new_shares, new_boxes
-            short = _worth(by_resource, ahead) - boxes_ahead[:, None]
+            short = worth(by_resource, ahead) - boxes_ahead[:, None]
             values = np.maximum(values + size * (1 - ahead.sum(axis=0)) / there.sum(axis=0), 0)
             prices = np.maximum(prices + size * step_of_price * short, 0)
             over = np.maximum(over + size * 0.5 * np.where(there, ahead - boxes_ahead[:, None], 0), 0)
@@ -133,17 +104,6 @@ class _Whole:
     def _checked(self, prices: NDArray[np.float64], values: NDArray[np.float64], tolls: NDArray[np.float64]) -> float:
         """Return what such prices and tolls are a bound of; nothing, if tolls are more than a box costs."""
         left = self.cost - tolls @ self.counted
-        beyond = np.where(self.there, np.maximum(values - _worth(self.need, prices), 0), 0)
+        beyond = np.where(self.there, np.maximum(values - worth(self.need, prices), 0), 0)
         most = np.maximum(prices.sum(axis=1) + beyond.sum(axis=1), _NOTHING * _NOTHING)
         return float((left / most).min() * values.sum() + tolls @ self.least) if (left >= 0).all() else 0.0
-
-
-def _on_simplex(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the nearest rows of shares that add up to 1 (Duchi and others, ICML 2008)."""
-    ordered = -np.sort(-rows, axis=1)
-    sums = np.cumsum(ordered, axis=1) - 1
-    count = np.arange(1, rows.shape[1] + 1)
-    last = (ordered - sums / count > 0).sum(axis=1)
-    theta = sums[np.arange(len(rows)), last - 1] / last
-    found: NDArray[np.float64] = np.maximum(rows - theta[:, None], 0)
-    return found

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.scenarios.packing.boxes import Box, Packing, filled_boxes, pack
 from tiersim.scenarios.packing.filling import SLACK
@@ -91,11 +92,11 @@ class Search:
 
     def _held(self, boxes: Iterable[Box]) -> list[Box]:
         """Return those boxes that hold their items, and what the others hold without some of them."""
-        good, left = [], list(boxes)
+        good, left, values = [], list(boxes), self._packing.values()
         while left:
             held = [one.why is None for one in self._try(left)]
             good += [box for box, holds in zip(left, held, strict=True) if holds]
-            less = [self._less(box) for box, holds in zip(left, held, strict=True) if not holds]
+            less = [self._less(box, values) for box, holds in zip(left, held, strict=True) if not holds]
             left = [box for box in less if box.items]
         return good
 
@@ -112,9 +113,9 @@ class Search:
         self._packing.most = self._limits.most(self._caution)[self._first]
         return [self._tried[box] for box in boxes]
 
-    def _less(self, box: Box) -> Box:
+    def _less(self, box: Box, values: NDArray[np.float64]) -> Box:
         """Return a box that failed without the items whose leaving costs least and helps most."""
-        items, values = list(box.items), self._packing.values()
+        items = list(box.items)
         while items and not self._packing.holds(box.kind, items):
             excess = self._excess(box.kind, items)
             gains = []

@@ -1,10 +1,15 @@
 """What a tenant that is alone keeps busy of the hardware, over time."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
+from tiersim.devices.array.volume import Volume, copies_of
 from tiersim.devices.station_records import DRIVE, KIND_NAMES
+from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.replay import INTERVALS, Played
+from tiersim.scenarios.survey import EXTENT_BYTES
 from tiersim.simulator.verdict import HOLDING, part_name
 
 #: A disk with a queue does more requests than one by one: some two times as many (tests/test_pack.py). This screens
@@ -13,8 +18,8 @@ GAIN_OF_DISKS = 2
 
 
 def groups(played: Played) -> dict[str, list[tuple[int, int, int]]]:
-    """Return what serves all, by place and resource, as (station, resource, servers): members of a volume together.
-    A limit on one tenant serves nobody else.
+    """Return what serves all, by place and resource, as (station, resource, servers): members of a volume together
+    that serve the same. A limit on one tenant serves nobody else.
 
     A disk counts as several servers: those that it becomes with a queue to choose from.
     """
@@ -23,12 +28,31 @@ def groups(played: Played) -> dict[str, list[tuple[int, int, int]]]:
         if station.kind in HOLDING or any(station.name in part.own_stations for part in played.parts):
             continue
         head, dot, number = station.name.rpartition(".")
-        place = head if dot and number.isdigit() else station.name
+        member = dot and number.isdigit()
+        place = f"{head}{_lane(played.parts[0].scenario, head, int(number))}" if member else station.name
         gain = GAIN_OF_DISKS if station.kind == KIND_NAMES[DRIVE] else 1
         for resource, servers in enumerate(station.servers):
             name = part_name(place, station.resources[resource])
             found.setdefault(name, []).append((index, resource, gain * servers))
     return found
+
+
+def _lane(scenario: NamedScenario, name: str, member: int) -> str:
+    """Return which members of a volume serve the same of each tenant's requests, as its name goes on; nothing if all
+    members do.
+
+    Wherever a tenant lies, its files begin at a whole extent. Elsewhere its stripe units have other numbers by a
+    multiple of the units of an extent. Their column, modulo what that and the number of columns have as their greatest
+    common divisor, stays. Parity rotates, and tiers and caches move extents: there members are taken together.
+    """
+    volume = scenario.homes.get(name)
+    if not isinstance(volume, Volume) or volume.layout not in ("raid0", "raid10") or volume.slice_bytes is not None:
+        return ""
+    if EXTENT_BYTES % volume.stripe_bytes:
+        return ""
+    copies = copies_of(volume.layout, volume.count)
+    lanes = math.gcd(EXTENT_BYTES // volume.stripe_bytes, volume.count // copies)
+    return f", column {member // copies % lanes + 1} of {lanes}" if lanes > 1 else ""
 
 
 def worked_ns(played: Played) -> dict[str, NDArray[np.float64]]:

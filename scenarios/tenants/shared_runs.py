@@ -23,7 +23,7 @@ from tiersim.scenarios.hardware import NamedScenario, place_files
 from tiersim.scenarios.library import load_scenario, refuse_keys_of_statements
 from tiersim.scenarios.model import HostModel, ReplayModel
 from tiersim.scenarios.replay import Playback, Played, PlayedRecording, play, workers_that_fit
-from tiersim.scenarios.survey import survey
+from tiersim.scenarios.survey import EXTENT_BYTES, survey
 from tiersim.scenarios.tenants.demands import busy
 from tiersim.scenarios.tenants.derived import (
     BY_THE_CLOCK,
@@ -409,7 +409,10 @@ def _view(
     if tenant.model.offset is not None:
         offsets = dict.fromkeys(scenario.homes, tenant.model.offset)
     else:
-        offsets = {volume: max(end for _, end, _ in others) for volume, others in taken.items()}
+        own = {volume: scenario.model.volumes[volume].offset or 0 for volume in taken}
+        ends = {volume: max(end for _, end, _ in others) for volume, others in taken.items()}
+        # as far from the beginning of an extent as alone: its requests then go to the same columns (tenants.demands)
+        offsets = {volume: end + (own[volume] - end) % EXTENT_BYTES for volume, end in ends.items()}
     return scenario.played_as(placement, rules, offsets)
 
 

@@ -92,6 +92,22 @@ ENGINE = (
         ("tests/test_packing.py::test_the_bound_counts_whole_boxes",),
     ),
     Fault(
+        "packing-adds-up-the-mean-of-columns",
+        "scenarios/tenants/demands.py",
+        " if lanes > 1 else",
+        " if lanes < 1 else",
+        "A column that all tenants of an array use counts as half as busy where the next one is idle.",
+        ("tests/test_pack.py::test_a_column_of_a_striped_volume_serves_the_same_of_a_tenant_wherever_it_lies",),
+    ),
+    Fault(
+        "tenants-lie-at-any-part-of-an-extent",
+        "scenarios/tenants/shared_runs.py",
+        "end + (own[volume] - end) % EXTENT_BYTES",
+        "end",
+        "Behind a tenant with an offset of its own another uses other columns than alone.",
+        ("tests/test_pack.py::test_a_column_of_a_striped_volume_serves_the_same_of_a_tenant_wherever_it_lies",),
+    ),
+    Fault(
         "packing-learns-nothing-of-a-run-that-failed",
         "scenarios/packing/limits.py",
         "                self._failed[kind, item] = min(self._failed[kind, item], busy)\n",
