@@ -392,10 +392,26 @@ ENGINE = (
     Fault(
         "policy-midpoint-still",
         "simulator/policies/midpoint.py",
-        "if evicted - state.times[_MOVED, page] > still:",
-        "if now - state.times[_MOVED, page] > still:",
+        "moves = evicted - state.times[_MOVED, page] >= still",
+        "moves = now - state.times[_MOVED, page] >= still",
         "Young pages move by how many were referred to, not by how many were evicted.",
         ("tests/test_policies.py::test_of_a_larger_cache_too",),
+    ),
+    Fault(
+        "midpoint-entered-moved",
+        "simulator/database/buffer_pool/midpoint.py",
+        'row["moved"] = 0\n',
+        'row["moved"] = m["evicted"]\n',
+        "A page that the midpoint makes young stays where it is until a quarter of the young have gone since it came.",
+        ("tests/test_innodb_twins.py::test_the_list_is_that_of_the_sources",),
+    ),
+    Fault(
+        "midpoint-tolerance",
+        "simulator/database/buffer_pool/midpoint.py",
+        'while m["old"] > wanted + m["tolerance_pages"]:',
+        'while m["old"] > wanted:',
+        "The old part of InnoDB's list is never longer than its share.",
+        ("tests/test_innodb_twins.py::test_the_list_is_that_of_the_sources",),
     ),
     Fault(
         "distances-self",

@@ -55,7 +55,7 @@ from tiersim.simulator.database.buffer_pool.flush_list import (
     later,
     oldest,
 )
-from tiersim.simulator.database.buffer_pool.midpoint import LEAVES, WRITTEN, balance, before, free_frame, let_go, tail
+from tiersim.simulator.database.buffer_pool.midpoint import LEAVES, WRITTEN, before, free_frame, let_go, tail
 from tiersim.simulator.database.buffer_pool.pages import clean, level_of, station_of, volume_of
 from tiersim.simulator.database.database_state import (
     AT_LOG,
@@ -447,7 +447,6 @@ def _take_from_tail(d: Database, worker: int) -> None:
         frame = following
     if frame >= frames or free_frames(d) + c["leaving"] >= c["to_free"]:
         c["to_look"] = 0
-    balance(d)
 
 
 @kernel
@@ -573,7 +572,6 @@ def _end_batch(d: Database, worker: int) -> None:
                 let_go(d, frame)
                 free_frame(d, frame)
     d.batches[worker, BATCH_PAGES] = 0
-    balance(d)
 
 
 def cleaner_fields(settings: PageCleaner, station: int, waiting: int, doublewrite_station: int) -> dict[str, int]:
