@@ -148,9 +148,8 @@ def lru2(references: list[int], capacity: int, correlated: int, retained: int) -
     return missed
 
 
-def midpoint(references: list[int], capacity: int, *settings: int) -> int:
+def midpoint(references: list[int], pool: Midpoint) -> int:
     """InnoDB's list, whose time is counted in references."""
-    pool = Midpoint(capacity, *settings)
     for now, page in enumerate(references):
         pool.refer(page, now)
     return pool.missed
@@ -196,7 +195,9 @@ def test_misses_are_those_of_a_plain_specification(policy: str, case: tuple[list
 @pytest.mark.parametrize("capacity", [20, 60, 100])
 def test_of_a_larger_cache_too(policy: str, capacity: int) -> None:
     references = (np.random.default_rng(1).zipf(1.3, 4000) % 300).tolist()
-    specified = midpoint(references, capacity) if policy == "midpoint" else SPECIFIED[policy](references, capacity)
+    specified = (
+        midpoint(references, Midpoint(capacity)) if policy == "midpoint" else SPECIFIED[policy](references, capacity)
+    )
     assert run(policy, references, capacity) == specified
 
 
@@ -232,14 +233,15 @@ def test_arc_is_the_paper_s(case: tuple[list[int], int]) -> None:
 def test_midpoint_is_one_list_with_a_mark(
     case: tuple[list[int], int], percent: int, old_references: int, tolerance: int, least: int
 ) -> None:
-    settings = percent, old_references, tolerance, least
-    assert run("midpoint", *case, *settings) == midpoint(*case, *settings)
+    references, capacity = case
+    specified = midpoint(references, Midpoint(capacity, percent, old_references, tolerance, least))
+    assert run("midpoint", *case, percent, old_references, tolerance, least) == specified
 
 
 @pytest.mark.parametrize("capacity", [511, 512, 700])
 def test_midpoint_with_the_constants_of_the_sources(capacity: int) -> None:
     references = (np.random.default_rng(1).zipf(1.2, 20_000) % 1500).tolist()
-    assert run("midpoint", references, capacity) == midpoint(references, capacity)
+    assert run("midpoint", references, capacity) == midpoint(references, Midpoint(capacity))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
