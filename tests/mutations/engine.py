@@ -398,6 +398,14 @@ ENGINE = (
         ("tests/test_policies.py::test_of_a_larger_cache_too",),
     ),
     Fault(
+        "mariadb-no-frame-is-not-short",
+        "simulator/database/buffer_pool/page_cleaner.py",
+        'return int(max(d.page_cleaner[0]["scan_depth"] // _SHORT, 1))',
+        'return int(d.page_cleaner[0]["scan_depth"] // _SHORT)',
+        "MariaDB's cleaner that looks at one page never frees a frame, and sessions wait for ever.",
+        ("tests/test_innodb_engine.py::test_mariadb_s_cleaner_frees_frames_however_few_it_looks_at",),
+    ),
+    Fault(
         "midpoint-entered-moved",
         "simulator/database/buffer_pool/midpoint.py",
         'row["moved"] = 0\n',
