@@ -49,39 +49,60 @@ def pool(
     return add_database(PlantBuilder(1), host, [Relation(pages, (pages,), tables=tables)], [], statements_of(0))
 
 
+def parts(referred: list[tuple[int, int, int]], d: Database, twin: Midpoint) -> None:
+    """Pages are referred to, each later than the one before, and page cleaners free so many of the last ones: young and
+    old pages are those of the twin.
+    """
+    now = 0
+    for page, later, freed in referred:
+        now += later
+        twin.refer(page, now)
+        refer(d, page, 0, now)
+        for _ in range(min(freed, len(twin.order))):
+            twin.free()
+            frame = midpoint.tail(d)
+            midpoint.let_go(d, frame)
+            midpoint.free_frame(d, frame)
+    found: list[list[int]] = []
+    for head in range(twin.capacity, twin.capacity + 2):
+        pages, frame = [], int(d.older[head])
+        while frame != head:
+            pages.append(int(d.page_of[frame]))
+            frame = int(d.older[frame])
+        found.append(pages)
+    assert found == [twin.young, twin.old]
+    assert int(d.midpoint[0]["evicted"]) == twin.evicted
+
+
 @settings(max_examples=examples(100), deadline=None)
 @given(
     st.integers(1, 40),
     st.integers(0, 30),
     st.integers(0, 2),
     st.integers(12, 30),
-    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9), st.integers(0, 3)), max_size=300),
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9), st.sampled_from((0, 0, 0, 0, 3))), max_size=300),
 )
 def test_the_list_is_that_of_the_sources(
     frames: int, old_time: int, tolerance: int, least: int, referred: list[tuple[int, int, int]]
 ) -> None:
-    """Pages are referred to, and page cleaners free the last ones."""
-    d = pool(frames, 61, midpoint.Midpoint(37, old_time, tolerance, least))
-    twin, now = Midpoint(frames, 37, old_time, tolerance, least), 0
-    for page, later, freed in referred:
-        now += later
-        twin.refer(page, now)
-        refer(d, page, 0, now)
-        for _ in range(min(freed, len(twin.order)) if later == 9 else 0):
-            twin.free()
-            frame = midpoint.tail(d)
-            midpoint.let_go(d, frame)
-            midpoint.free_frame(d, frame)
+    settings = midpoint.Midpoint(37, old_time, tolerance, least)
+    parts(referred, pool(frames, 61, settings, PageCleaner()), Midpoint(frames, 37, old_time, tolerance, least))
 
-    def pages(head: int) -> list[int]:
-        found, frame = [], int(d.older[head])
-        while frame != head:
-            found.append(int(d.page_of[frame]))
-            frame = int(d.older[frame])
-        return found
 
-    assert (pages(frames), pages(frames + 1)) == (twin.young, twin.old)
-    assert int(d.midpoint[0]["evicted"]) == twin.evicted
+@pytest.mark.parametrize("old_time", [0, 50, 1000])
+@pytest.mark.parametrize(("frames", "tolerance", "least"), [(60, 2, 16), (700, 20, 512)])
+def test_the_list_after_thousands_of_references(frames: int, tolerance: int, least: int, old_time: int) -> None:
+    draw = np.random.default_rng(frames + old_time)
+    pages = (draw.zipf(1.2, 100 * least) % (4 * frames)).tolist()
+    freed = np.where(draw.random(len(pages)) < 1 / frames, frames // 3, 0).tolist()
+    referred = list(zip(pages, [1] * len(pages), freed, strict=True))
+    settings = midpoint.Midpoint(37, old_time, tolerance, least)
+    for count in range(0, len(pages), len(pages) // 4):
+        parts(
+            referred[:count],
+            pool(frames, 4 * frames, settings, PageCleaner()),
+            Midpoint(frames, 37, old_time, tolerance, least),
+        )
 
 
 @settings(max_examples=examples(100), deadline=None)
