@@ -149,7 +149,7 @@ class DatabaseCase:
             log_station=log,
             log=self.log_in_ns(),
             checkpoints=None if self.page_cleaner_in_ns is not None else self.checkpoints_in_ns(),
-            midpoint=Midpoint(37, self.correlated * self.tick_ns),
+            midpoint=Midpoint(37, self.correlated * self.tick_ns, self.seed % 2, 6 + self.seed % 16),
             page_cleaner=self.page_cleaner_in_ns,
             doublewrite_station=disk,
             binary_log=None

@@ -155,6 +155,15 @@ def run(
 COMMIT = [Demand(COMPUTE), Demand(LOG, log_bytes=100)]
 
 
+@pytest.mark.parametrize("scan_depth", [1, 2, 100])
+def test_mariadb_s_cleaner_frees_frames_however_few_it_looks_at(scan_depth: int) -> None:
+    """Nothing else asks for pages to be written: nobody commits, and a third of io_capacity is no page."""
+    change = [Demand(COMPUTE), Demand(LOOKUP, dirties=True, log_bytes=100)]
+    cleaner = PageCleaner(scan_depth=scan_depth, io_capacity=1, io_capacity_max=4, low_bytes=0)
+    d, _, _ = run(change, 20, sessions=3, frames=2, pages=50, cleaner=cleaner)
+    assert int(d.page_cleaner[0]["lru_pages"]) > 0
+
+
 @pytest.mark.parametrize(("sync_every", "each"), [(0, 2), (1, 7), (10, 2.5)])
 def test_a_commit_alone_costs_a_write_and_a_flush_and_a_write_and_the_journal_when_the_binary_log_is_synced(
     sync_every: int, each: float

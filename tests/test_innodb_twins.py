@@ -28,47 +28,87 @@ from tiersim.simulator.database.wal.log import Log
 
 pytestmark = pytest.mark.kernels
 
+ALWAYS_YOUNG = midpoint.Midpoint(old_time_ns=0)
 
-def pool(frames: int, pages: int, old_time_ns: int, cleaner: PageCleaner | None = None, tables: int = 1) -> Database:
+
+def pool(
+    frames: int,
+    pages: int,
+    settings: midpoint.Midpoint = ALWAYS_YOUNG,
+    cleaner: PageCleaner | None = None,
+    tables: int = 1,
+) -> Database:
     host = DatabaseHost(
         1,
         frames,
         policy=MIDPOINT,
-        midpoint=midpoint.Midpoint(old_time_ns=old_time_ns),
+        midpoint=settings,
         page_cleaner=cleaner,
         log=Log(full_page_writes=False),
     )
     return add_database(PlantBuilder(1), host, [Relation(pages, (pages,), tables=tables)], [], statements_of(0))
 
 
+def parts(referred: list[tuple[int, int, int]], d: Database, twin: Midpoint) -> None:
+    """Pages are referred to, each later than the one before, and page cleaners free so many of the last ones: young and
+    old pages are those of the twin.
+    """
+    now = 0
+    for page, later, freed in referred:
+        now += later
+        twin.refer(page, now)
+        refer(d, page, 0, now)
+        for _ in range(min(freed, len(twin.order))):
+            twin.free()
+            frame = midpoint.tail(d)
+            midpoint.let_go(d, frame)
+            midpoint.free_frame(d, frame)
+    found: list[list[int]] = []
+    for head in range(twin.capacity, twin.capacity + 2):
+        pages, frame = [], int(d.older[head])
+        while frame != head:
+            pages.append(int(d.page_of[frame]))
+            frame = int(d.older[frame])
+        found.append(pages)
+    assert found == [twin.young, twin.old]
+    assert int(d.midpoint[0]["evicted"]) == twin.evicted
+
+
 @settings(max_examples=examples(100), deadline=None)
 @given(
     st.integers(1, 40),
     st.integers(0, 30),
-    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9)), max_size=300),
+    st.integers(0, 2),
+    st.integers(12, 30),
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9), st.sampled_from((0, 0, 0, 0, 3))), max_size=300),
 )
-def test_the_list_is_that_of_the_sources(frames: int, old_time: int, referred: list[tuple[int, int]]) -> None:
-    d, twin, now = pool(frames, 61, old_time), Midpoint(frames, old_time=old_time), 0
-    for page, later in referred:
-        now += later
-        twin.refer(page, now)
-        refer(d, page, 0, now)
+def test_the_list_is_that_of_the_sources(
+    frames: int, old_time: int, tolerance: int, least: int, referred: list[tuple[int, int, int]]
+) -> None:
+    settings = midpoint.Midpoint(37, old_time, tolerance, least)
+    parts(referred, pool(frames, 61, settings, PageCleaner()), Midpoint(frames, 37, old_time, tolerance, least))
 
-    def pages(head: int) -> list[int]:
-        found, frame = [], int(d.older[head])
-        while frame != head:
-            found.append(int(d.page_of[frame]))
-            frame = int(d.older[frame])
-        return found
 
-    assert (pages(frames), pages(frames + 1)) == (twin.young, twin.old)
-    assert int(d.midpoint[0]["evicted"]) == twin.evicted
+@pytest.mark.parametrize("old_time", [0, 50, 1000])
+@pytest.mark.parametrize(("frames", "tolerance", "least"), [(60, 2, 16), (700, 20, 512)])
+def test_the_list_after_thousands_of_references(frames: int, tolerance: int, least: int, old_time: int) -> None:
+    draw = np.random.default_rng(frames + old_time)
+    pages = (draw.zipf(1.2, 100 * least) % (4 * frames)).tolist()
+    freed = np.where(draw.random(len(pages)) < 1 / frames, frames // 3, 0).tolist()
+    referred = list(zip(pages, [1] * len(pages), freed, strict=True))
+    settings = midpoint.Midpoint(37, old_time, tolerance, least)
+    for count in range(0, len(pages), len(pages) // 4):
+        parts(
+            referred[:count],
+            pool(frames, 4 * frames, settings, PageCleaner()),
+            Midpoint(frames, 37, old_time, tolerance, least),
+        )
 
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 500), st.integers(0, 3)), max_size=200))
 def test_the_flush_list_and_the_age_of_the_checkpoint(changes: list[tuple[int, int, int]]) -> None:
-    d, twin = pool(40, 31, 0, PageCleaner()), FlushList()
+    d, twin = pool(40, 31, cleaner=PageCleaner()), FlushList()
     for page in range(31):
         refer(d, page, 0, 0)
     for page, log_bytes, written in changes:
@@ -91,7 +131,7 @@ def test_two_batches_flush_each_data_file_that_was_written(
     tables: int, pages: int, steps: list[tuple[int, list[int]]]
 ) -> None:
     """A batch writes pages, or begins its next flush."""
-    d, twin = pool(40, tables * pages, 0, PageCleaner(workers=2), tables), DataFiles(tables, pages)
+    d, twin = pool(40, tables * pages, cleaner=PageCleaner(workers=2), tables=tables), DataFiles(tables, pages)
     assert [data_file_of(d, page) for page in range(tables * pages)] == [
         page // pages for page in range(tables * pages)
     ]

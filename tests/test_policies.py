@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.runs import needs_jit
+from tests.twins.innodb import Midpoint
 from tiersim.errors import ScenarioError
 from tiersim.simulator.policies import POLICIES, misses, numbered
 
@@ -147,35 +148,11 @@ def lru2(references: list[int], capacity: int, correlated: int, retained: int) -
     return missed
 
 
-def midpoint(references: list[int], capacity: int, old_percent: int, old_references: int) -> int:
-    """One list from the young head to the old tail; the last ``old`` of it are old."""
-    order: list[int] = []
-    old = missed = evicted = 0
-    first: dict[int, int] = {}
-    moved: dict[int, int] = {}
+def midpoint(references: list[int], pool: Midpoint) -> int:
+    """InnoDB's list, whose time is counted in references."""
     for now, page in enumerate(references):
-        place = order.index(page) if page in order else -1
-        if place >= 0:
-            is_old = place >= len(order) - old
-            ripe = (
-                now - first[page] >= old_references
-                if is_old
-                else evicted - moved[page] > capacity * (100 - old_percent) // 400
-            )
-            if ripe:
-                order.insert(0, order.pop(place))
-                moved[page] = evicted
-                old = len(order) * old_percent // 100
-            continue
-        missed += 1
-        if len(order) == capacity:
-            order.pop()
-            old = max(old - 1, 0)
-            evicted += 1
-        order.insert(len(order) - old, page)
-        first[page], moved[page] = now, evicted
-        old = len(order) * old_percent // 100
-    return missed
+        pool.refer(page, now)
+    return pool.missed
 
 
 def two_queue(references: list[int], capacity: int) -> int:
@@ -219,7 +196,7 @@ def test_misses_are_those_of_a_plain_specification(policy: str, case: tuple[list
 def test_of_a_larger_cache_too(policy: str, capacity: int) -> None:
     references = (np.random.default_rng(1).zipf(1.3, 4000) % 300).tolist()
     specified = (
-        midpoint(references, capacity, 37, 0) if policy == "midpoint" else SPECIFIED[policy](references, capacity)
+        midpoint(references, Midpoint(capacity)) if policy == "midpoint" else SPECIFIED[policy](references, capacity)
     )
     assert run(policy, references, capacity) == specified
 
@@ -246,9 +223,25 @@ def test_arc_is_the_paper_s(case: tuple[list[int], int]) -> None:
 
 
 @settings(deadline=None)  # the first call compiles
-@given(drawn, st.integers(5, 95), st.integers(0, 10))
-def test_midpoint_is_one_list_with_a_mark(case: tuple[list[int], int], percent: int, references: int) -> None:
-    assert run("midpoint", *case, percent, references) == midpoint(*case, percent, references)
+@given(
+    st.tuples(st.lists(st.integers(0, 40), max_size=300), st.integers(1, 40)),
+    st.integers(10, 80),
+    st.integers(0, 30),
+    st.integers(0, 2),
+    st.integers(12, 30),
+)
+def test_midpoint_is_one_list_with_a_mark(
+    case: tuple[list[int], int], percent: int, old_references: int, tolerance: int, least: int
+) -> None:
+    references, capacity = case
+    specified = midpoint(references, Midpoint(capacity, percent, old_references, tolerance, least))
+    assert run("midpoint", *case, percent, old_references, tolerance, least) == specified
+
+
+@pytest.mark.parametrize("capacity", [511, 512, 700])
+def test_midpoint_with_the_constants_of_the_sources(capacity: int) -> None:
+    references = (np.random.default_rng(1).zipf(1.2, 20_000) % 1500).tolist()
+    assert run("midpoint", references, capacity) == midpoint(references, Midpoint(capacity))
 
 
 @pytest.mark.parametrize("policy", POLICIES)

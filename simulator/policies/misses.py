@@ -13,8 +13,9 @@ from tiersim.simulator.policies.midpoint import midpoint_misses
 from tiersim.simulator.policies.queues import arc_misses, s3_fifo_misses, two_queue_misses
 from tiersim.simulator.policies.simple import Pages, clock_misses, fifo_misses, lru_misses, sieve_misses
 
-#: The percentage of old pages in InnoDB's list (innodb_old_blocks_pct).
-_OLD_PERCENT = 37
+#: Of InnoDB's list: the percentage of old pages (innodb_old_blocks_pct), and constants of buf0lru.h: by how many pages
+#: the old part may differ from it (BUF_LRU_OLD_TOLERANCE), with how many pages it begins (BUF_LRU_OLD_MIN_LEN).
+_OLD_PERCENT, _TOLERANCE, _LEAST = 37, 20, 512
 _FOR_EVER = 1 << 62
 
 #: Policies by name; what they are called with besides pages, capacity and state: clock with a bit, and with three bits
@@ -26,7 +27,7 @@ _RUN: dict[str, tuple[Callable[..., int], tuple[int, ...]]] = {
     "postgresql": (clock_misses, (1, 5)),
     "lru": (lru_misses, ()),
     "lru-2": (lru2_misses, (0, _FOR_EVER)),
-    "midpoint": (midpoint_misses, (_OLD_PERCENT, 0)),
+    "midpoint": (midpoint_misses, (_OLD_PERCENT, 0, _TOLERANCE, _LEAST)),
     "sieve": (sieve_misses, ()),
     "2q": (two_queue_misses, ()),
     "arc": (arc_misses, ()),
@@ -50,8 +51,9 @@ def misses(policy: str, pages: Pages, distinct: int, capacity: int, *parameters:
 
     *pages* are numbers below *distinct* (:func:`numbered`); *distinct* of the misses are compulsory, however large the
     cache. *parameters* replace those that a policy has by default: of ``lru-2`` the correlated and the retained period,
-    of ``midpoint`` the percentage of old pages and after how many references one may become young. Raises ScenarioError
-    for a policy that is not known, or a cache of no pages.
+    of ``midpoint`` the percentage of old pages, after how many references one may become young, the tolerance of that
+    percentage and the least pages with an old part. Raises ScenarioError for a policy that is not known, or a cache of
+    no pages.
     """
     if policy not in _RUN:
         known = ", ".join(POLICIES)

@@ -7,44 +7,86 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Midpoint:
-    """Pages by part, the head first; times are in any unit."""
+    """Pages in one list, the head first, of which the last *old_pages* are old; times are in any unit.
+
+    buf0lru.cc has a pointer to the first old page. Constants are BUF_LRU_OLD_TOLERANCE and BUF_LRU_OLD_MIN_LEN.
+    """
 
     capacity: int
     old_percent: int = 37
     old_time: int = 0
-    young: list[int] = field(default_factory=list)
-    old: list[int] = field(default_factory=list)
+    tolerance: int = 20
+    least: int = 512
+    order: list[int] = field(default_factory=list)
+    old_pages: int = 0
     first: dict[int, int] = field(default_factory=dict)
-    moved: dict[int, int] = field(default_factory=dict)
+    clock: dict[int, int] = field(default_factory=dict)  # freed_page_clock of a page
     evicted: int = 0
     missed: int = 0
 
-    def refer(self, page: int, now: int) -> None:
-        """Refer to a page; one that is not there comes, and the last of the old goes."""
-        if page in self.young:
-            if self.evicted - self.moved[page] > self.capacity * (100 - self.old_percent) // 400:
-                self.young.remove(page)
-                self.young.insert(0, page)
-                self.moved[page] = self.evicted
-        elif page in self.old:
-            if now - self.first[page] >= self.old_time:
-                self.old.remove(page)
-                self.young.insert(0, page)
-                self.moved[page] = self.evicted
-                self._balance()
-        else:
-            self.missed += 1
-            if len(self.young) + len(self.old) == self.capacity:
-                (self.old or self.young).pop()
-                self.evicted += 1
-            self.old.insert(0, page)
-            self.first[page], self.moved[page] = now, self.evicted
-            self._balance()
+    @property
+    def young(self) -> list[int]:
+        return self.order[: len(self.order) - self.old_pages]
 
-    def _balance(self) -> None:
-        wanted = (len(self.young) + len(self.old)) * self.old_percent // 100
-        whole = self.young + self.old
-        self.young, self.old = whole[: len(whole) - wanted], whole[len(whole) - wanted :]
+    @property
+    def old(self) -> list[int]:
+        return self.order[len(self.order) - self.old_pages :]
+
+    def refer(self, page: int, now: int) -> None:
+        """Refer to a page; one that is not there comes, and the last goes."""
+        if page in self.order:
+            if self._is_too_old(page, now):
+                self._remove(page)
+                self._add(page, old=False)
+            return
+        self.missed += 1
+        if len(self.order) == self.capacity:
+            self.free()
+        self.clock[page] = 0
+        self._add(page, old=True)
+        self.first[page] = now
+
+    def free(self) -> None:
+        """The last page goes."""
+        self._remove(self.order[-1])
+        self.evicted += 1
+
+    def _is_too_old(self, page: int, now: int) -> bool:
+        if not self.evicted:
+            return False
+        if self.old_time and page in self.old:
+            return now - self.first[page] >= self.old_time
+        return self.evicted >= self.clock[page] + self.capacity * (1024 - self._ratio) // (1024 * 4)
+
+    @property
+    def _ratio(self) -> int:
+        return self.old_percent * 1024 // 100
+
+    def _remove(self, page: int) -> None:
+        place, first_old = self.order.index(page), len(self.order) - self.old_pages
+        self.order.remove(page)
+        if place > first_old:
+            self.old_pages -= 1
+        if len(self.order) < self.least:
+            self.old_pages = 0
+        else:
+            self._adjust()
+
+    def _add(self, page: int, old: bool) -> None:
+        if not old or len(self.order) < self.least:
+            self.order.insert(0, page)
+            self.clock[page] = self.evicted
+        else:
+            self.order.insert(len(self.order) - self.old_pages + 1, page)
+            self.old_pages += 1
+        if len(self.order) == self.least:
+            self.old_pages = self.least
+        if len(self.order) >= self.least:
+            self._adjust()
+
+    def _adjust(self) -> None:
+        wanted = len(self.order) * self._ratio // 1024
+        self.old_pages = min(max(self.old_pages, wanted - self.tolerance), wanted + self.tolerance)
 
 
 @dataclass

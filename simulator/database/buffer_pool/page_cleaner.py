@@ -55,7 +55,7 @@ from tiersim.simulator.database.buffer_pool.flush_list import (
     later,
     oldest,
 )
-from tiersim.simulator.database.buffer_pool.midpoint import LEAVES, WRITTEN, balance, before, free_frame, let_go, tail
+from tiersim.simulator.database.buffer_pool.midpoint import LEAVES, WRITTEN, before, free_frame, let_go, tail
 from tiersim.simulator.database.buffer_pool.pages import clean, level_of, station_of, volume_of
 from tiersim.simulator.database.database_state import (
     AT_LOG,
@@ -166,6 +166,14 @@ def free_frames(d: Database) -> int:
 
 
 @kernel
+def _least_frames(d: Database) -> int:
+    """Return with how few free frames MariaDB's cleaner begins: with none in any case, as a session calls it then
+    (buf0lru.cc, buf_LRU_get_free_block).
+    """
+    return int(max(d.page_cleaner[0]["scan_depth"] // _SHORT, 1))
+
+
+@kernel
 def wake_cleaner(p: Plant, d: Database, made: int) -> int:
     """Begin the rounds with the first page that is read, and one at once when frames are short; *made* children are
     there already.
@@ -174,7 +182,7 @@ def wake_cleaner(p: Plant, d: Database, made: int) -> int:
         return made
     c = d.page_cleaner[0]
     made = arm_cleaner(p, d, made)
-    least = c["scan_depth"] // _SHORT if c["form"] == MARIADB else 1
+    least = _least_frames(d) if c["form"] == MARIADB else 1
     if c["called"] or free_frames(d) >= least or c["taken"] == d.pool_state[TAKEN]:
         return made
     c["called"] = 1
@@ -264,7 +272,7 @@ def _begin_round(p: Plant, d: Database, made: int, why: int, now: int) -> int:
     c["to_look"], c["to_free"] = 0, min(c["scan_depth"], len(d.page_of) - 1)
     least = c["scan_depth"]
     if c["form"] == MARIADB:
-        is_short = free_frames(d) < c["scan_depth"] // _SHORT
+        is_short = free_frames(d) < _least_frames(d)
         _want_listed_of_mariadb(d, why, is_short, now)
         if not is_short and c["listed"] == 0:
             least = 0
@@ -447,7 +455,6 @@ def _take_from_tail(d: Database, worker: int) -> None:
         frame = following
     if frame >= frames or free_frames(d) + c["leaving"] >= c["to_free"]:
         c["to_look"] = 0
-    balance(d)
 
 
 @kernel
@@ -573,7 +580,6 @@ def _end_batch(d: Database, worker: int) -> None:
                 let_go(d, frame)
                 free_frame(d, frame)
     d.batches[worker, BATCH_PAGES] = 0
-    balance(d)
 
 
 def cleaner_fields(settings: PageCleaner, station: int, waiting: int, doublewrite_station: int) -> dict[str, int]:

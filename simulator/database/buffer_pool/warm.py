@@ -20,7 +20,7 @@ from tiersim.devices.station_records import Plant
 from tiersim.kernel import fetch, kernel, table_set
 from tiersim.random_numbers import WARMING_TRANSACTION, below_from, random_source
 from tiersim.simulator.database.buffer_pool.flush_list import age, note_clean
-from tiersim.simulator.database.buffer_pool.midpoint import balance, free_frame, let_go, tail
+from tiersim.simulator.database.buffer_pool.midpoint import free_frame, let_go, tail
 from tiersim.simulator.database.buffer_pool.pages import (
     WARMING,
     change,
@@ -361,7 +361,6 @@ def _leave_free(d: Database, free: int) -> None:
             d.pool_state[DIRTY_PAGES] -= 1
         let_go(d, frame)
         free_frame(d, frame)
-    balance(d)
 
 
 def _transactions(d: Database) -> TransactionStarts:
