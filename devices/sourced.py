@@ -50,7 +50,7 @@ class Sourced(StrictModel):
         default=None,
         description=(
             'Link and protocol, such as "NVMe PCIe 4.0 x4", "SAS 12 Gb/s", "SATA 6 Gb/s" or "FC 8 Gb/s '
-            'x8". On SATA a flush waits alone.'
+            'x8". On SATA a flush waits alone, and reads and writes take turns on the link.'
         ),
     )
     enclosure: str | None = Field(

@@ -47,8 +47,8 @@ WAIT = -1  # it waits for a service here to end
 #: at least 1 ns.
 PASS_ON_NS = 1
 
-#: How many resources of a station are accounted apart (a drive has one, flash has five).
-RESOURCES = 5
+#: How many resources of a station are accounted apart (a drive has one, flash has six).
+RESOURCES = 6
 
 
 def _record(*names: str, indices: tuple[str, ...] = ()) -> np.dtype[Any]:
@@ -246,6 +246,7 @@ FLASH_ROW = _record(
     "erase_ns",
     "unit_channel_ns",
     "link_ps_per_byte",
+    "write_link",  # column of work_ns for what is written: that of what is read, if the link is half duplex
     "buffer_ps_per_byte",
     "controller_ns",  # serial: 1 / its highest rate
     "read_latency_ns",  # fixed, beside the parts above
@@ -266,6 +267,7 @@ FLASH_ROW = _record(
     "patched_units",  # of them that must be read first: they were written in part
     "controller_free_ns",
     "link_free_ns",
+    "write_link_free_ns",  # of a full-duplex link
     "to_buffer_free_ns",
     "last_program_ns",
     "last_flush_ns",

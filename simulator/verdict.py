@@ -47,6 +47,7 @@ _NAMES = {
     "channels": "flash channels",
     "controller": "flash controller",
     "link": "flash link",
+    "write link": "flash link (writes)",
     "host cpu": "driver CPU",
     "credits": "burst credits",
     "byte credits": "burst credits (bytes)",

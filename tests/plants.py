@@ -368,6 +368,7 @@ def flashes(draw: st.DrawFn) -> Flash:
         power_loss_protection=held or draw(st.booleans()),
         flush_interval=draw(st.sampled_from([None, 2_000_000])),
         queue_depth=draw(st.integers(1, 40)),
+        interface=None if held else draw(st.sampled_from([None, "SATA 6 Gb/s"])),
         host_cpu=None if threads is None else 10_000,
         host_threads=threads,
     )

@@ -190,3 +190,50 @@ def test_log_threads(
     done = run_sessions(clock, load, body)
     assert database.done_ns.tolist() == done
     assert int(database.log[0]["flushes"]) == log.flushes
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    seed=SEEDS,
+    sessions=st.integers(1, 8),
+    log_io_ns=pick(0, 0, 9_001),
+    cpu_ns=pick(50_000, 1_000_000),
+    think_ns=pick(20_000, 400_000, 2_000_000),
+)
+def test_log_threads_with_a_binary_log(seed: int, sessions: int, log_io_ns: int, cpu_ns: int, think_ns: int) -> None:
+    """Half of what a commit logs comes when its group is synced, and nobody waits for it."""
+    load = statements(sessions, 12, seed, cpu_ns, think_ns)
+    log = Log(full_page_writes=False, threads=True)
+
+    def fresh() -> tuple[PlantBuilder, Database]:
+        builder = PlantBuilder(seed % 1000)
+        volumes = [add_server(builder, name, 1, ns) for name, ns in (("binary log", GROUP_NS), ("log", LOG_NS))]
+        own, costs = BinaryLog(volumes[0]), Costs(log_io_ns=log_io_ns)
+        host = DatabaseHost(sessions, 8, volumes[1], log, binary_log=own, costs=costs)
+        demands = [Demand(COMPUTE), Demand(LOG, log_bytes=101)]
+        database = add_database(builder, host, [Relation(10, (1,), station=volumes[0])], [demands], load)
+        return builder, database
+
+    builder, database = fresh()
+    metrics = [metrics_of(builder) for _ in range(2)]
+    engine.run_database(builder.build(16), database, metrics[0])
+    builder, other = fresh()
+    ReferenceEngine(builder.build(16), [], metrics[1], database=other).run()
+    assert other.done_ns.tolist() == database.done_ns.tolist()
+
+    clock = Clock()
+    processors = Processors(clock, sessions, [1000] * sessions)
+    threads, groups = LogThreads(clock, LOG_NS, processors, log_io_ns), Groups(clock, BinaryLog(), GROUP_NS)
+
+    def body(_: int, row: int) -> Process:
+        yield from processors.use(work_ns(load, row))
+        position = threads.insert(51)
+        yield clock.now + 1
+        yield from threads.flush(position)
+        yield from groups.commit()
+        threads.insert(50)
+        threads.wake()
+
+    done = run_sessions(clock, load, body)
+    assert database.done_ns.tolist() == done
+    assert int(database.log[0]["inserted"]) == 101 * len(done)

@@ -20,7 +20,7 @@ from tests.flash_runs import (
 from tests.plants import flash, flash_file
 from tests.runs import needs_jit, poisson
 from tiersim.devices.ssd.flash import Flash, describe
-from tiersim.devices.ssd.flash_kernels import HOST_CPU
+from tiersim.devices.ssd.flash_kernels import HOST_CPU, LINK
 from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 
 pytestmark = pytest.mark.kernels
@@ -42,6 +42,22 @@ def test_a_read_alone_is_the_sum_of_its_parts() -> None:
     # a part of a unit comes over the channel whole, over the link as it is
     assert latencies(drive, [0], READ, 512, 512) == [read_ns(drive, 512)]
     assert latencies(drive, [0], READ, 4096 - 512, 1024) == [read_ns(drive, 1024, 2)]
+
+
+@pytest.mark.parametrize("interface", ["SATA 6 Gb/s", "SAS 12 Gb/s", "NVMe PCIe 3.0 x4", None])
+@pytest.mark.parametrize(("first", "second"), [(READ, WRITE), (WRITE, READ)])
+def test_reads_and_writes_take_turns_on_the_link_of_sata_alone(interface: str | None, first: int, second: int) -> None:
+    drive = flash(interface=interface, suspend=0)
+    lengths = np.array([1 << 18, 4096])
+    (alone,) = latencies(drive, [0], second, 1 << 20, 4096)
+    found = run_flash(drive, [0, 0], [first, second], [0, 1 << 20], lengths)
+    link = [link_ns(drive, int(length)) for length in lengths]
+    is_sata = interface == "SATA 6 Gb/s"
+    behind = command_ns(drive) + sum(link) + (drive.read_latency if second == READ else drive.write_latency)
+    assert found.latency_ns[1] == (behind if is_sata else alone + command_ns(drive))
+    read_or_both = sum(link) if is_sata else link[[first, second].index(READ)]
+    assert found.plant.work_ns[0, LINK] == read_or_both
+    assert found.plant.work_ns[0, LINK + 1 :].sum() == sum(link) - read_or_both
 
 
 def test_units_of_a_page_cost_one_sensing_and_different_dies_sense_at_once() -> None:

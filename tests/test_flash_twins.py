@@ -46,6 +46,8 @@ def drives(draw: st.DrawFn, *, is_client: bool = False) -> Flash:
         "buffer_rate": draw(pick(None, 50_000_000)),
         "power_loss_protection": draw(st.booleans()),
         "flush_interval": draw(pick(None, 2_000_000)),
+        "interface": draw(pick(None, "SATA 6 Gb/s")),
+        "link_rate": draw(pick(200_000_000, 400_000_000)),
         "queue_depth": draw(pick(1, 3, 8)),  # few enough that a channel keeps all its promises apart
     }
     if is_client or draw(st.booleans()):

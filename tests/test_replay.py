@@ -33,7 +33,7 @@ from tiersim.traces.readers.importing import import_trace
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "0b0396498216e29c9f19fd0722c2aa59517aaf3986d89bdac6ec94ca476c3660"
+GOLDEN = "4366356ac5d620080905cb0ce46caef5e08c3e0b909c5477608d552881c00dc7"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 

@@ -342,6 +342,7 @@ def test_the_utilisation_law_excludes_what_is_asked_too_much() -> None:
     # 1.2 GB/s each
     assert certain_failure(four, VolumeDemand(0.0, 8192.0, 0.0, 0.0), 4.7e9 / 8192) is None
     assert certain_failure(four, VolumeDemand(0.0, 8192.0, 0.0, 0.0), 4.9e9 / 8192) is not None
+    assert certain_failure(four, VolumeDemand(0.0, 8192.0, 0.0, 4096.0), 4.7e9 / 8192) is None  # both ways at a time
     merged = load_scenario(
         SSD, ["volumes.data.merge=true", "volumes.data.queue_depth=32", 'volumes.data.max_request="1 MiB"']
     )

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.sourced import Sourced, flash_reasons
-from tiersim.devices.ssd.flash_kernels import ENTRIES, UNIT_ENTRIES
+from tiersim.devices.ssd.flash_kernels import ENTRIES, LINK, UNIT_ENTRIES
 from tiersim.devices.ssd.ftl import PageMapping, add_ftl, greedy, lru
 from tiersim.devices.station_records import FLASH, HELD_FLASH, NEVER, NONE, Plant
 from tiersim.random_numbers import FLASH_PLACE, FLASH_STATE, random_source
@@ -16,6 +16,8 @@ from tiersim.toml_files import Bytes, BytesPerSecond, Nanoseconds
 from tiersim.units import NS_PER_S, format_bytes
 
 PS_PER_S, PS_PER_NS = 10**12, 10**3
+#: Resource of a full-duplex link that carries what is written.
+WRITE_LINK = "write link"
 
 #: One time, or one for each page of a cell (lower, middle, upper), all equally likely.
 _Times = Annotated[
@@ -234,6 +236,16 @@ class Flash(Sourced):
         return (self.interface or "").startswith("SATA")
 
     @property
+    def half_duplex(self) -> bool:
+        """Whether reads and writes take turns on the link.
+
+        Serial ATA has one frame under way, in one direction, while the other direction acknowledges it (Serial ATA
+        specification, link layer). The others carry data both ways at a time: PCI Express is dual simplex (PCI Express
+        Base Specification, 1.2), SAS and Fibre Channel full duplex (T10, SPL; T11, FC-FS).
+        """
+        return (self.interface or "").startswith("SATA")
+
+    @property
     def read_mean_ns(self) -> float:
         """Mean time to sense a page."""
         return sum(self.read) / len(self.read)
@@ -282,6 +294,11 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
     units = drive.buffer // drive.unit
     mapped = drive.mapping == "mapped"
     amplification = 1.0 if mapped else drive.write_amplification  # a map counts for itself
+    resources = {"controller": 1, "channels": drive.channels, "dies": drive.dies, "link": 1}
+    if drive.host_threads is not None:
+        resources["host cpu"] = drive.host_threads
+    if not drive.half_duplex:
+        resources[WRITE_LINK] = 1
     row = builder.row(
         "flashes",
         queue=builder.queue(),
@@ -317,6 +334,7 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         erase_ns=drive.erase,
         unit_channel_ns=drive.unit * NS_PER_S // drive.channel_rate,
         link_ps_per_byte=PS_PER_S // drive.link_rate,
+        write_link=LINK if drive.half_duplex else list(resources).index(WRITE_LINK),
         buffer_ps_per_byte=0 if drive.buffer_rate is None else PS_PER_S // drive.buffer_rate,
         controller_ns=max(1, NS_PER_S // drive.controller_iops),
         read_latency_ns=drive.read_latency,
@@ -351,9 +369,6 @@ def add_flash(builder: PlantBuilder, drive: Flash, name: str) -> int:
         **({"program_ns": drive.program, "program_units": drive.program_size // drive.unit} | _slc_cache(drive)),
     )
     builder.write_first(partial(_draw_places, row))
-    resources = {"controller": 1, "channels": drive.channels, "dies": drive.dies, "link": 1}
-    if drive.host_threads is not None:
-        resources["host cpu"] = drive.host_threads
     return builder.station(HELD_FLASH if drive.commands == "held" else FLASH, row, name, resources)
 
 

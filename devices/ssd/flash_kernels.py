@@ -22,7 +22,7 @@ from tiersim.devices.ssd.ftl_kernels import die_of, place_of, trim_unit, write_u
 from tiersim.devices.ssd.slc_cache_kernels import choose_cells, fold_idle, take_room
 from tiersim.devices.station_records import CALL, NEVER, NONE, WAIT, Plant
 from tiersim.kernel import kernel
-from tiersim.operations import DISCARD, FLUSH, READ
+from tiersim.operations import DISCARD, FLUSH, READ, WRITE
 from tiersim.random_numbers import FLASH_PLACE, bits_from, random_bits
 
 #: Busy times that a calendar holds; when there are more, the two that lie farthest ahead become one, as long as both.
@@ -139,7 +139,7 @@ def _move(p: Plant, start: int, end: int, target: int) -> None:
 
 
 PS_PER_NS = 1_000
-#: Resources in ``work_ns``.
+#: Resources in ``work_ns``; LINK has what is read, and what is written, too, if the link is half duplex.
 CONTROLLER, CHANNELS, DIES, LINK, HOST_CPU = 0, 1, 2, 3, 4
 
 
@@ -249,7 +249,7 @@ def read(p: Plant, station: int, flash: int, now: int, started: int, offset: int
     """Read units: those of a page that lie on one die are sensed together. Returns when the host has them."""
     f = p.flashes[flash]
     on_link = length * f["link_ps_per_byte"] // PS_PER_NS
-    through_link(p, station, flash, started, length)
+    through_link(p, station, flash, started, length, READ)
     unit = offset // f["unit_bytes"]
     end = (offset + length - 1) // f["unit_bytes"] + 1
     if f["ahead_units"] > 0:
@@ -481,10 +481,17 @@ def into_registers(p: Plant, flash: int, die: int, page: int, planes: int) -> No
 
 
 @kernel
-def through_link(p: Plant, station: int, flash: int, at_ns: int, length: int) -> int:
-    """When the data of a command have passed the link that they wait for from a time on."""
+def through_link(p: Plant, station: int, flash: int, at_ns: int, length: int, op: int) -> int:
+    """When the data of a read or write have passed the link that they wait for from a time on.
+
+    The directions of a full-duplex link have nothing to do with each other.
+    """
     f = p.flashes[flash]
     on_link = length * f["link_ps_per_byte"] // PS_PER_NS
+    if op == WRITE and f["write_link"] != LINK:
+        f["write_link_free_ns"] = max(f["write_link_free_ns"], at_ns) + on_link
+        p.work_ns[station, f["write_link"]] += on_link
+        return int(f["write_link_free_ns"])
     f["link_free_ns"] = max(f["link_free_ns"], at_ns) + on_link
     p.work_ns[station, LINK] += on_link
     return int(f["link_free_ns"])
@@ -509,7 +516,7 @@ def to_buffer(p: Plant, flash: int, at_ns: int, length: int) -> int:
 def _write(p: Plant, station: int, flash: int, now: int, started: int, offset: int, length: int) -> int:
     """Put units into the write buffer, programs behind them; returns when the buffer, or flash without one, has all."""
     f = p.flashes[flash]
-    at = to_buffer(p, flash, through_link(p, station, flash, started, length), length)
+    at = to_buffer(p, flash, through_link(p, station, flash, started, length, WRITE), length)
     unit_bytes = f["unit_bytes"]
     if f["ahead_units"] > 0:
         _forget_ahead(p, flash, offset, length)

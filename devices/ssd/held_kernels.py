@@ -76,7 +76,7 @@ def choose_held(p: Plant, station: int, flash: int, now: int) -> tuple[int, int,
             p.holds[slot]["position"] = started
             _hold(p, flash, f["held_reads"], slot)
         else:
-            p.holds[slot]["position"] = through_link(p, station, flash, started, request["length_bytes"])
+            p.holds[slot]["position"] = through_link(p, station, flash, started, request["length_bytes"], WRITE)
             if f["buffer_units"] > 0:
                 requests.append(p, f["held_buffer"], slot)
             else:
@@ -270,7 +270,7 @@ def _transfer_held(p: Plant, station: int, flash: int, slot: int, now: int) -> i
     if p.pool[f["with_data"] + die] == 0:  # the last of those that were sensed together, which began at one time
         p.work_ns[station, DIES] += end - p.holds[slot]["position"]
     on_link = request["length_bytes"] * f["link_ps_per_byte"] // PS_PER_NS
-    passed = through_link(p, station, flash, now, request["length_bytes"])
+    passed = through_link(p, station, flash, now, request["length_bytes"], READ)
     return int(max(end + on_link, passed) + f["read_latency_ns"])
 
 

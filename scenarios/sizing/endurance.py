@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.devices.array.volume import PARITIES, Volume, copies_of
-from tiersim.devices.ssd.flash import Flash
+from tiersim.devices.ssd.flash import WRITE_LINK, Flash
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.simulator.result import Result
 from tiersim.units import NS_PER_S
@@ -156,7 +156,7 @@ def _passed_a_year(result: Result, volume: Volume) -> float:
     table = result.stations
     names = np.array(table["station"].to_pylist())
     own = (names == volume.name) | np.char.startswith(names, f"{volume.name}.")
-    own &= np.array(table["resource"].to_pylist()) == "link"
+    own &= np.isin(table["resource"].to_pylist(), ("link", WRITE_LINK))
     own &= _is_counted(result, table["end_ns"].to_numpy())
     start, end, share = (_numbers(table[key])[own] for key in ("start_ns", "end_ns", "utilisation"))
     busy_ns = float((share * (end - start)).sum())

@@ -2,7 +2,8 @@
 
 X requests a second that keep a device for S each keep it busy for X × S of the time, and that is 1 at most (Denning and
 Buzen, "The operational analysis of queueing network models", ACM Computing Surveys 10(3), 1978). S is taken as the
-least that the device's description allows: a command of its controller, bytes on its link. So what is excluded fails
+least that the device's description allows: a command of its controller, bytes on its link, which a full-duplex link
+carries both ways at a time. So what is excluded fails
 certainly, and what is not excluded may fail all the same.
 """
 
@@ -64,15 +65,18 @@ def certain_failure(scenario: NamedScenario, demand: VolumeDemand, per_s: float)
         return None
     requests_per_s, bytes_per_s = _ceiling(volume.device)
     copies = _least_copies(volume)
-    asked = per_s * (demand.reads + demand.writes * copies), per_s * (demand.read_bytes + demand.written_bytes * copies)
-    if requests_per_s is not None and asked[0] > requests_per_s * volume.count and not volume.host.merge:
+    asked = per_s * (demand.reads + demand.writes * copies)
+    moved = per_s * demand.read_bytes, per_s * demand.written_bytes * copies
+    both_ways = isinstance(volume.device, Flash) and not volume.device.half_duplex
+    passed = max(moved) if both_ways else sum(moved)
+    if requests_per_s is not None and asked > requests_per_s * volume.count and not volume.host.merge:
         return (
-            f"{asked[0]:,.0f} requests a second are asked of devices that serve {requests_per_s * volume.count:,.0f} at"
+            f"{asked:,.0f} requests a second are asked of devices that serve {requests_per_s * volume.count:,.0f} at"
             " most"
         )
-    if bytes_per_s is not None and asked[1] > bytes_per_s * volume.count:
+    if bytes_per_s is not None and passed > bytes_per_s * volume.count:
         return (
-            f"{format_bytes(asked[1])}/s are asked of devices that pass {format_bytes(bytes_per_s * volume.count)}/s at"
+            f"{format_bytes(passed)}/s are asked of devices that pass {format_bytes(bytes_per_s * volume.count)}/s at"
             " most"
         )
     return None

@@ -102,10 +102,12 @@ _REASONS = (
     "settings, clients and sizes of the drives were not published. With all spare flash for collection in the 850"
     " Pro, and 2,000 s counted, it was 76 %, and 94.4 % of the pairs were right. With 5 to 25 GB a PM1725 writes"
     " 13,000 to 14,000 pages of 16 KiB a second, or 17,000 to 23,000 of 4 KiB, if a transaction writes as many as"
-    " here: 0.6 and at most 0.25 of what the drive takes. Not explained: batches of 120 pages, one at a time, would"
-    " have to take 3 to 4 ms more than their bytes do; Percona Server's rule for free frames changes these cells by at"
-    " most 5 %, and makes the 850 Pro too fast. With all data in the pool the 850 Pro does 1.6 times as much with"
-    " pages of 16 KiB as of 4 KiB, here 1.1 times: not explained"
+    " here: 0.6 and at most 0.25 of what the drive takes. Not explained: a page takes 73 us, or 45, which is 36 us and"
+    " 2.3 us a KiB; batches of 120 pages, one at a time, would have to take 3 to 4 ms more than their bytes do. It is"
+    " not that reads wait for programs: with 64 dies of 50 us and 700 us instead of rates 5 GB are +116 and +180 % off,"
+    " +65 and +181 % with rates. Percona Server's rule for free frames changes these cells by at most 5 %, and makes"
+    " the 850 Pro too fast. With all data in the pool the 850 Pro does 1.6 times as much with pages of 16 KiB as of"
+    " 4 KiB, here 1.1 times: not explained"
 )
 _WORKLOAD = """
 [workload]

@@ -268,6 +268,14 @@ PHYSICS = (
         ("tests/test_gates.py::test_joining_against_a_naive_twin",),
     ),
     Fault(
+        "flash-half-duplex",
+        "devices/ssd/flash_kernels.py",
+        'if op == WRITE and f["write_link"] != LINK:',
+        "if op == WRITE:",
+        "A SATA drive sends and receives at a time.",
+        ("tests/test_flash.py::test_reads_and_writes_take_turns_on_the_link_of_sata_alone",),
+    ),
+    Fault(
         "flash-program-backlog",
         "devices/ssd/flash_kernels.py",
         "return backlog % program_ns if backlog > 0 else 0",

@@ -764,6 +764,20 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "The flusher rests though there is more.",
         ),
     ],
+    f"{_COMMITS}::test_log_threads_with_a_binary_log": [
+        (
+            "simulator/database/wal/log_threads.py",
+            'insert(d, request["length_bytes"])',
+            "insert(d, 0)",
+            "A commit logs nothing when its group is synced.",
+        ),
+        (
+            "simulator/database/wal/log_threads.py",
+            "            return wake_log_writer(p, d)\n",
+            "            return 0\n",
+            "The writer sleeps when a commit logs its end.",
+        ),
+    ],
     f"{_COMMITS}::test_replica": [
         (
             "simulator/database/wal/log.py",

@@ -12,6 +12,9 @@ from tests.twins.clock import Clock, Process, Signal
 from tests.twins.journal import Journal
 from tiersim.simulator.database.wal.binary_log import BinaryLog
 
+#: What comes at a time before rounds of the log's threads, whose station is a later one (docs/engines.md).
+_OF_BINARY_LOG = -2
+
 
 class Groups:
     """The volume takes *io_ns* for a write; a file that grows is changed by each."""
@@ -34,7 +37,7 @@ class Groups:
             self.led = True
             yield from self._lead()
         else:
-            yield self.clock.now + 1
+            yield self.clock.now + 1, _OF_BINARY_LOG
 
     def _lead(self) -> Process:
         self.groups += 1

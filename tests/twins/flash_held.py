@@ -53,7 +53,8 @@ class NaiveHeld:
         self.channels = [Channel() for _ in range(drive.channels)]
         self.dies = [Die() for _ in range(drive.dies)]
         self.pages = {(die, plane): 0 for die in range(drive.dies) for plane in range(16)}
-        self.controller = self.link = self.buffer_free = self.in_buffer = 0
+        self.controller = self.buffer_free = self.in_buffer = 0
+        self.link = {True: 0, False: 0}  # until when it is busy with writes, and with reads
         self.waiting: list[Held] = []  # for the drive to work on fewer
         self.in_service = 0
         self.for_buffer: list[Held] = []
@@ -179,5 +180,6 @@ class NaiveHeld:
         self._later(channel.free, "look")
 
     def _over_link(self, at: int, request: Held) -> int:
-        self.link = max(self.link, at) + request.length * (10**12 // self.drive.link_rate) // 1000
-        return self.link
+        until = max(self.link[request.write], at) + request.length * (10**12 // self.drive.link_rate) // 1000
+        self.link[request.write] = until
+        return until

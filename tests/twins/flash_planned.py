@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from tests.twins.stand_in import CALL, DISCARD, FLUSH, NEVER, NONE, READ, Twin
+from tests.twins.stand_in import CALL, DISCARD, FLUSH, NEVER, NONE, READ, WRITE, Twin
 from tiersim.devices.ssd.flash import Flash
 from tiersim.units import NS_PER_S
 
@@ -78,13 +78,16 @@ class Planned(Twin):
 
     def __init__(self, drive: Flash, die_of: Callable[[int], int], sensing_ns: Callable[[int, int], int]) -> None:
         self.drive, self.die_of, self.sensing_ns = drive, die_of, sensing_ns
+        self.is_sata = (drive.interface or "").startswith("SATA")
         self.queue: deque[int] = deque()
         self.dies = [
             Die(program_took=drive.program, owed=die * 2**16 // drive.dies, erases=die * 2**32 // drive.dies)
             for die in range(drive.dies)
         ]
         self.channels = [Channel() for _ in range(drive.channels)]
-        self.in_service = self.controller = self.link = self.buffer_entry = self.last_program = self.programs = 0
+        self.in_service = self.controller = self.buffer_entry = self.last_program = self.programs = 0
+        self.link = {READ: 0, WRITE: 0}  # until when it is busy, by direction
+        self.flushing = False
         self.last_flush = -(drive.flush_interval or 0)
         # when each unit of it is free; its die and how much of the channel was promised later up to it, or None
         self.buffer: deque[tuple[int, tuple[int, int] | None]] = deque([(0, None)] * (drive.buffer // drive.unit))
@@ -104,11 +107,14 @@ class Planned(Twin):
     def choose(self, now: int) -> tuple[int, int, int]:
         if not self.queue or self.in_service == self.drive.queue_depth:
             return NONE, NEVER, NEVER
+        asked = self.asked(self.queue[0])
+        if self.is_sata and self.in_service and (asked.op == FLUSH or self.flushing):
+            return NONE, NEVER, NEVER
+        self.flushing = asked.op == FLUSH
         if not self.in_service:
             self._move_out(now)
         self.in_service += 1
         slot = self.queue.popleft()
-        asked = self.asked(slot)
         self.controller = max(self.controller, now) + max(NS_PER_S // self.drive.controller_iops, 1)
         at = self.controller
         if asked.op == FLUSH:
@@ -127,9 +133,11 @@ class Planned(Twin):
         self.in_service -= 1
         return ()
 
-    def _over_link(self, at: int, length: int) -> int:
-        self.link = max(self.link, at) + self._link_ns(length)
-        return self.link
+    def _over_link(self, at: int, length: int, op: int) -> int:
+        """Return when data have passed the link: SATA's carries those of reads or those of writes, others both."""
+        until = max(max(self.link.values()) if self.is_sata else self.link[op], at) + self._link_ns(length)
+        self.link[op] = until
+        return until
 
     def _link_ns(self, length: int) -> int:
         return length * (10**12 // self.drive.link_rate) // 1000
@@ -143,9 +151,9 @@ class Planned(Twin):
         return self.last_flush
 
     def _read(self, now: int, at: int, begin: int, end: int) -> int:
-        self._over_link(at, end - begin)
+        passed = self._over_link(at, end - begin, READ)
         there = self._read_units(now, at, begin // self.drive.unit, -(-end // self.drive.unit))
-        return max(there + self._link_ns(end - begin), self.link) + self.drive.read_latency
+        return max(there + self._link_ns(end - begin), passed) + self.drive.read_latency
 
     def _read_units(self, now: int, at: int, first: int, end: int) -> int:
         goes_on, self.stream_end = first == self.stream_end, end
@@ -220,7 +228,7 @@ class Planned(Twin):
 
     def _write(self, now: int, at: int, begin: int, end: int) -> int:
         self._forget_ahead(begin)
-        at = max(self._over_link(at, end - begin), self.buffer_entry)
+        at = max(self._over_link(at, end - begin, WRITE), self.buffer_entry)
         if not self.drive.power_loss_protection:
             at = max(at, self.last_flush)  # what is being flushed takes nothing in
         if self.drive.buffer_rate:

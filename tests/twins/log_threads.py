@@ -19,7 +19,7 @@ class LogThreads:
         self.inserted = self.written = self.flushed = self.flushes = self.writes = 0
         self.writing = self.flushing = False
         self.waiting: list[tuple[int, Signal]] = []
-        processors.after = self._wake
+        processors.after = self.wake
 
     def insert(self, length: int) -> int:
         """Insert a record; return the position behind it."""
@@ -40,7 +40,8 @@ class LogThreads:
         yield mine
         yield self.clock.now + 1
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let the writer begin if it rests though there is more."""
         if not self.writing and self.inserted > self.written:
             self.writing = True
             self.clock.at(self.clock.now + 1, self._write(), _BEFORE)
@@ -73,7 +74,7 @@ class LogThreads:
                 if position <= target:
                     self.clock.set(one)
             self.waiting = [(position, one) for position, one in self.waiting if position > target]
-            self._wake()
+            self.wake()
             if self.written == self.flushed:
                 self.flushing = False
                 return

@@ -607,13 +607,17 @@ def _ramped_up(d: Database, page: int) -> tuple[int, int]:
 
 @kernel
 def _ask_log(d: Database, session: int, log_bytes: int) -> int:
-    """Put the record of the commit into the log, and ask for a flush up to it."""
+    """Put the record of the commit into the log, and ask for a flush up to it; half of the record comes later where a
+    binary log lies between (:mod:`~tiersim.simulator.database.wal.log_threads`).
+    """
     log = d.log[0]
     log["commits"] += 1
     if d.page_cleaner.size > 0 and d.binary_log.size == 0:
         unlock_rows(d, session)
     d.sessions[session]["waits"] = FOR_LOG
-    return _ask(d, session, AT_LOG, log["commit_op"], insert(d, log_bytes), 0, LOG_SYNC)
+    later_bytes = log_bytes // 2 if log["threads"] and d.binary_log.size > 0 else 0
+    position = insert(d, log_bytes - later_bytes)
+    return _ask(d, session, AT_LOG, log["commit_op"], position, later_bytes, LOG_SYNC)
 
 
 @kernel

@@ -10,8 +10,12 @@ A write takes a processor alone, as it goes to the page cache. A flush, fsync, i
 and a flush behind it, and then takes a processor. When all has been written the writer rests, until somebody asks for
 more, or a slice of CPU ends behind a change (MySQL's writer looks every 10 us at first, innodb_log_writer_timeout).
 
-Requests are those of :mod:`tiersim.simulator.database.wal.log`. A round of the writer is a background request of the
-station to itself, WRITE, a round of the flusher another, FLUSH.
+With a binary log a commit logs twice: what prepares it, which it waits for, and, when its group is synced, what ends
+it (trx0trx.cc, trx_commit_low; sql/binlog.cc, process_commit_stage_queue). Nobody waits for the latter, and the flusher
+makes it durable all the same. That each is half of the bytes is a choice.
+
+Requests are those of :mod:`tiersim.simulator.database.wal.log`; the length of an AWAIT is what the commit logs later. A
+round of the writer is a background request of the station to itself, WRITE, a round of the flusher another, FLUSH.
 """
 
 from tiersim.devices import requests
@@ -29,7 +33,7 @@ from tiersim.simulator.database.database_state import (
     URGENT,
     Database,
 )
-from tiersim.simulator.database.wal.log import add_log_flush, count_flush, wake_log_writer
+from tiersim.simulator.database.wal.log import add_log_flush, count_flush, insert, wake_log_writer
 from tiersim.simulator.database.wal.log_blocks import find_satisfied, find_waiting, is_satisfied
 
 #: What a request does (``phase`` of its hold): it is or will be satisfied by the threads, or wakes them; a commit waits
@@ -124,6 +128,9 @@ def resume_log_threads(p: Plant, d: Database, slot: int, now: int) -> int:
         hold["phase"] = _SENT
         return add_child(p, 0, d.stations[AT_BINARY_LOG], FLUSH, 0, 0)
     if phase == _SENT:
+        if request["op"] == AWAIT:
+            insert(d, request["length_bytes"])
+            return wake_log_writer(p, d)
         return 0
     if request["op"] == WRITE:
         return _written(p, d, slot, 0)
