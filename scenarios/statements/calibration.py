@@ -246,13 +246,13 @@ def _by_host_time(load: StatementLoad, model: RecordedHost, recorded: Pace, time
     """Return what statements cost by what the processors did; where these were the limit, so that as many transactions
     end as were recorded.
     """
-    start = _as_counted(load, model, recorded, time, 0.0)
+    start = _with_untimed_log(_as_counted(load, model, recorded, time, 0.0), load, recorded)
     run = model.run(start)
     # else only what writes of the log cost is looked for; other work of the host limits nothing on another one
     limits = time.own_share >= LIMITING
     unseen_ns = 0.0 if limits else _unseen_ns(recorded, run, time.own_share * time.cores)
     waits = [run.long_waits + unseen_ns / lasted_ns for lasted_ns in (UNSEEN_NS, LONG_NS)]
-    start = _as_counted(load, model, recorded, time, *waits)
+    start = _with_untimed_log(_as_counted(load, model, recorded, time, *waits), load, recorded)
     if unseen_ns:
         said = _UNSEEN.format(run.pace.transactions_per_s, recorded.transactions_per_s, UNSEEN_NS / NS_PER_MS)
         start = replace(start, assumed=(*start.assumed, said))
@@ -265,6 +265,15 @@ def _by_host_time(load: StatementLoad, model: RecordedHost, recorded: Pace, time
         return found
     client_ns = max(round(start.client_ns - log_ios * found.costs.log_io_ns), 0)
     return replace(found, client_ns=client_ns, recorded=recorded)
+
+
+def _with_untimed_log(start: ProcessorCosts, load: StatementLoad, recorded: Pace) -> ProcessorCosts:
+    """Return costs whose writes of the log take what is assumed, where nobody timed them and no groups of commits tell:
+    the less one takes, the fewer commits share a flush.
+    """
+    if recorded.log_sync_ns is not None or tells_by_groups(recorded) or not _log_ios(load):
+        return start
+    return replace(start, costs=start.costs._replace(log_io_ns=LOG_NS), log_range=LOG_RANGE)
 
 
 def _unseen_ns(recorded: Pace, run: CalibrationRun, busy_cores: float) -> float:
