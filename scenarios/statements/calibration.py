@@ -271,7 +271,8 @@ def _with_untimed_log(start: ProcessorCosts, load: StatementLoad, recorded: Pace
     """Return costs whose writes of the log take what is assumed, where nobody timed them and no groups of commits tell:
     the less one takes, the fewer commits share a flush.
     """
-    if recorded.log_sync_ns is not None or tells_by_groups(recorded) or not _log_ios(load):
+    is_known = recorded.log_sync_ns is not None or tells_by_groups(recorded) or start.costs.log_io_ns > 0
+    if is_known or not _log_ios(load):
         return start
     return replace(start, costs=start.costs._replace(log_io_ns=LOG_NS), log_range=LOG_RANGE)
 
