@@ -543,6 +543,23 @@ def test_what_described_hardware_does_not_let_sessions_wait_is_long_waits(
     assert [one.startswith("The described hardware is too fast") for one in found.assumed] == [True] * bool(waits)
 
 
+@pytest.mark.parametrize(("log_sync_ns", "flushes", "log_io_ns"), [(None, 5, LOG_NS), (None, 0, 0), (100_000.0, 5, 0)])
+def test_writes_of_the_log_that_nobody_timed_take_what_is_assumed_of_what_processors_counted(
+    monkeypatch: pytest.MonkeyPatch, log_sync_ns: float | None, flushes: int, log_io_ns: int
+) -> None:
+    """Of a range, too; clients take as much less. Where the log was timed, a search of its time tells."""
+    loop, log_ios = Loop(sessions=1, reads=0.0, statement_ns=80_000), 2 * flushes / max(len(_OneLookup()), 1)
+    monkeypatch.setattr(calibration, "_as_counted", lambda *_: _costs(900_000, 0))
+    monkeypatch.setattr(calibration, "calibrate_processor", lambda _asked, start, _run: start)
+    monkeypatch.setattr(calibration, "recorded_flushes", lambda _: flushes)
+    model, time = SimpleNamespace(run=loop.run), SimpleNamespace(own_share=0.01, cores=2)
+    recorded = Pace(loop.run(_costs(900_000, 0)).pace.transactions_per_s, None, log_sync_ns=log_sync_ns)
+    found = calibration._by_host_time(cast(Any, _OneLookup()), cast(Any, model), recorded, cast(Any, time))
+    assert found.costs.log_io_ns == log_io_ns
+    assert found.log_range == (LOG_RANGE if log_io_ns else (1.0, 1.0))
+    assert found.client_ns == max(round(900_000 - log_ios * log_io_ns), 0)
+
+
 @pytest.mark.parametrize(("reads", "extends"), [(1600, 64), (100, 4)])
 def test_pages_count_alike_whether_the_server_counts_them_or_operations(reads: int, extends: int) -> None:
     """PostgreSQL 18 counts an operation of 16 pages once, 17 each of them; both say how many bytes these were."""

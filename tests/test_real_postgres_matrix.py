@@ -1,5 +1,6 @@
 """The matrix of cells: what is measured in which order, and how predictions of each from every other are summed up."""
 
+import json
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -14,6 +15,7 @@ from benchmarks.real_postgres.less import lessened
 from benchmarks.real_postgres.matrix import blocks, chosen
 from benchmarks.real_postgres.pairs import _drawn, table
 from benchmarks.real_postgres.plan import read_plan
+from benchmarks.real_postgres.processes import row
 from benchmarks.results import pack_cells
 from tiersim.devices.catalogue import read_device
 from tiersim.devices.cloud.token_bucket import TokenBucket
@@ -219,3 +221,18 @@ def test_widths_of_pairs_are_scored_beside_one_width_that_other_loads_give() -> 
 
 def test_one_load_has_no_widths_of_others() -> None:
     assert rows_of(coverage_table([pair(0.01)]))[0][-1] == ""
+
+
+def test_the_cpu_of_a_transaction_is_that_of_the_processes_while_it_was_counted(tmp_path: Path) -> None:
+    """A tenth of a processor at 1,000 transactions/s are 100 µs; a repeat that nobody looked at has none."""
+    folder = tmp_path / "reads-128-free-1"
+    (folder / "counters").mkdir(parents=True)
+    (folder / "result.json").write_text(json.dumps({"transactions_per_s": 1000.0, "windows_per_s": [900.0, 1100.0]}))
+    (folder / "counters" / "processes.after.csv").write_text(
+        "process,cpu_ms,observed_ms\n"
+        "client backends,200,2000\nload generator,50,1000\nkernel threads,10,1000\nserver helpers,700,1000\n"
+    )
+    one = replace(cell(1000), name="reads-128-free", folder=folder)
+    assert row(one) == "| reads-128-free | 1,000 | 0.90 to 1.10 | 0.200 | 100.0 | 50.0 | 10.0 | 160.0 |"
+    (folder / "counters" / "processes.after.csv").unlink()
+    assert row(one) == "| reads-128-free | 1,000 | 0.90 to 1.10 | 0.200 |  |  |  |  |"

@@ -263,13 +263,13 @@ def _by_host_time(load: StatementLoad, model: RecordedHost, recorded: Pace, time
     """Return what statements cost by what the processors did; where these were the limit, so that as many transactions
     end as were recorded.
     """
-    start = _as_counted(load, model, recorded, time, 0.0)
+    start = _with_untimed_log(_as_counted(load, model, recorded, time, 0.0), load, recorded)
     run = model.run(start)
     # else only what writes of the log cost is looked for; other work of the host limits nothing on another one
     limits = time.own_share >= LIMITING and not time.is_of_server
     unseen_ns, said = (0.0, "") if limits else _unseen(load, recorded, run, time.own_share * time.cores)
     waits = [run.long_waits + unseen_ns / lasted_ns for lasted_ns in (UNSEEN_NS, LONG_NS)]
-    start = _as_counted(load, model, recorded, time, *waits)
+    start = _with_untimed_log(_as_counted(load, model, recorded, time, *waits), load, recorded)
     if unseen_ns:
         start = replace(start, assumed=(*start.assumed, _UNSEEN.format(said, UNSEEN_NS / NS_PER_MS)))
     wanted = replace(recorded, read_ns=None, awake_ns=None)
@@ -282,6 +282,16 @@ def _by_host_time(load: StatementLoad, model: RecordedHost, recorded: Pace, time
     client_ns = max(round(start.client_ns - log_ios * found.costs.log_io_ns), 0)
     served_ns = client_ns + round(_queued_ns(load, time)) if time.is_of_server else 0
     return replace(found, client_ns=client_ns, served_ns=served_ns, recorded=recorded)
+
+
+def _with_untimed_log(start: ProcessorCosts, load: StatementLoad, recorded: Pace) -> ProcessorCosts:
+    """Return costs whose writes of the log take what is assumed, where nobody timed them and no groups of commits tell:
+    the less one takes, the fewer commits share a flush.
+    """
+    is_known = recorded.log_sync_ns is not None or tells_by_groups(recorded) or start.costs.log_io_ns > 0
+    if is_known or not _log_ios(load):
+        return start
+    return replace(start, costs=start.costs._replace(log_io_ns=LOG_NS), log_range=LOG_RANGE)
 
 
 def _queued_ns(load: StatementLoad, time: HostTime) -> float:
