@@ -27,7 +27,7 @@ PUBLISHED = {
     "fusion-io-iodrive2-400-slc": {"read": (47, 512), "reads": (190_000, 512), "read MB/s": 1400, "write MB/s": 1300},
     "fusion-io-iodrive2-785": {"read": (68, 512), "reads": (141_000, 512), "read MB/s": 1500, "write MB/s": 1100},
     "intel-750-400": {"reads": (430_000, 4096), "read MB/s": 2200, "write MB/s": 900},
-    "intel-dc-s3700-100": {"reads": (75_000, 4096), "read MB/s": 500},
+    "intel-dc-s3700-100": {"reads": (75_000, 4096), "read MB/s": 500, "write MB/s": 200},
     "intel-optane-p4800x-375": {
         "read": (8.9, 4096), "reads": (585_000, 4096), "read MB/s": 2400, "write MB/s": 2000, "writes": 500_000,
     },

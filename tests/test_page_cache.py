@@ -13,7 +13,6 @@ from tiersim.devices.tiering.cached_blocks_kernels import (
     DIRTY,
     REDIRTIED,
     find,
-    set_state,
     state_of,
     take_place,
 )
@@ -22,6 +21,7 @@ from tiersim.simulator.categories import STATEMENT
 from tiersim.simulator.database.buffer_pool.background_writer import BackgroundWriter
 from tiersim.simulator.database.buffer_pool.pages import draw_row, page_at
 from tiersim.simulator.database.build import DatabaseHost, Demand, Relation, add_database, with_slots
+from tiersim.simulator.database.cached_pages import be_written, change_state, take_page, use
 from tiersim.simulator.database.database_state import AWAIT, LOOKUP, LRU, PREFETCH, Database
 from tiersim.simulator.database.page_cache import (
     BY_WRITER,
@@ -137,7 +137,7 @@ def test_a_sync_waits_for_pages_that_are_being_written_back() -> None:
     size = 8192
     cache = int(database.page_cache[0]["station"])
     for page, state in enumerate((CLEAN, CLEANING, DIRTY, REDIRTIED, DIRTY)):
-        take_place(plant, 0, page, state, 0)
+        change_state(plant, database, take_page(plant, database, page, 0), state)
 
     def ask(slot: int, op: int, first: int, pages: int, parent: int) -> int:
         request = plant.requests[slot]
@@ -154,7 +154,7 @@ def test_a_sync_waits_for_pages_that_are_being_written_back() -> None:
         resume_page_cache(plant, database, 10, 2)
 
     def become(page: int, state: int) -> None:
-        set_state(plant, 0, find(plant, 0, page), state)
+        change_state(plant, database, find(plant, 0, page), state)
 
     database.page_cache[0]["cleaning"], database.page_cache[0]["write_backs"] = 2, 3
     assert ask(0, FLUSH, 0, 5, 1) == 2
@@ -180,6 +180,32 @@ def test_a_sync_waits_for_pages_that_are_being_written_back() -> None:
     assert choose_page_cache(plant, database, 6)[0] == 3
     assert asked(resume_page_cache(plant, database, 0, 7)) == [(disk, FLUSH, 0, 0)]
     assert resume_page_cache(plant, database, 0, 8) == 0
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_a_page_that_is_dirty_when_its_turn_comes_goes_once_it_is_written(changed: bool) -> None:
+    """Of three pages the first was read last, which counts, the second was written to last, which does not."""
+    builder, database, _ = database_of(100, 3, 1)
+    plant = builder.build(16)
+
+    def held() -> list[int]:
+        return [page for page in range(6) if find(plant, 0, page)]
+
+    first, second, _ = (take_page(plant, database, page, 0) for page in range(3))
+    use(plant, 0, first)
+    for state in (DIRTY, CLEANING):
+        change_state(plant, database, second, state)
+    take_page(plant, database, 3, 0)
+    assert held() == [0, 1, 3]
+    use(plant, 0, second)  # does not save it
+    if changed:
+        change_state(plant, database, second, REDIRTIED)
+    be_written(plant, database, second)
+    assert int(plant.flash_caches[0]["dirty"]) == changed
+    take_page(plant, database, 4, 0)
+    assert held() == ([1, 3, 4] if changed else [0, 3, 4])
+    take_page(plant, database, 5, 0)
+    assert held() == ([1, 4, 5] if changed else [3, 4, 5])
 
 
 @pytest.mark.long

@@ -78,10 +78,39 @@ def set_state(p: Plant, cache: int, place: int, state: int) -> None:
         _insert(p, cache, state, place)
 
 
+@kernel
+def mark(p: Plant, cache: int, place: int, state: int) -> None:
+    """Change the state of a block that stays in its ring."""
+    c = p.flash_caches[cache]
+    block = p.cached_blocks[c["first"] + place]
+    c["dirty"] += int(state == DIRTY) - int(block["state"] == DIRTY)
+    block["state"] = state
+
+
 @kernel(hot=True)
 def touch(p: Plant, cache: int, place: int) -> None:
     """Use a block."""
     set_state(p, cache, place, state_of(p, cache, place))
+
+
+@kernel
+def take_off(p: Plant, cache: int, place: int) -> None:
+    """Take a place out of the ring that it stands in, so that nothing finds it there."""
+    _unlink(p, cache, place)
+    p.cached_blocks[p.flash_caches[cache]["first"] + place]["newer"] = place
+
+
+@kernel
+def is_off(p: Plant, cache: int, place: int) -> bool:
+    """Tell whether a place was taken out of its ring and not put back."""
+    return bool(p.cached_blocks[p.flash_caches[cache]["first"] + place]["newer"] == place)
+
+
+@kernel
+def put_back(p: Plant, cache: int, place: int, first_to_go: bool) -> None:
+    """Put a place that was taken off among the clean ones: as the one used longest ago, or last."""
+    head = p.cached_blocks[p.flash_caches[cache]["first"] + CLEAN]
+    _insert(p, cache, head["newer"] if first_to_go else CLEAN, place)
 
 
 @kernel

@@ -726,15 +726,20 @@ def _data_files(relations: Sequence[Relation], level_pages: NDArray[np.int64]) -
 def _page_cache(builder: PlantBuilder, host: DatabaseHost) -> dict[str, NDArray[Any]]:
     """Put the operating system's page cache into the plant, if there is one, and return its row."""
     pages = host.os_cache_pages
+    places = FIRST_PLACE + pages if pages else 0
+    tables: dict[str, NDArray[Any]] = {
+        "page_cache": np.zeros(0, PAGE_CACHE_ROW),
+        "dirty_since_ns": np.zeros(places, np.int64),
+        "dirty_newer": np.zeros(places, np.uint32),
+        "dirty_older": np.zeros(places, np.uint32),
+    }
     if pages == 0:
-        return {"page_cache": np.zeros(0, PAGE_CACHE_ROW), "dirty_since_ns": np.zeros(0, np.int64)}
+        return tables
     cache = builder.row("flash_caches", first=builder.reserve("cached_blocks", FIRST_PLACE + pages), blocks=pages)
     children = PAGES_AT_ONCE + MOST_WRITE_BACKS + 1
     station = builder.station(PAGE_CACHE, 0, "page cache", {}, children, role="page cache")
-    return {
-        "page_cache": _row(PAGE_CACHE_ROW, page_cache_fields(station, cache, builder.queue(), builder.queue(), pages)),
-        "dirty_since_ns": np.zeros(FIRST_PLACE + pages, np.int64),
-    }
+    fields = page_cache_fields(station, cache, builder.queue(), builder.queue(), pages)
+    return {**tables, "page_cache": _row(PAGE_CACHE_ROW, fields)}
 
 
 def _row(kind: np.dtype[Any], fields: Mapping[str, int]) -> NDArray[Any]:

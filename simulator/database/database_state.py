@@ -371,6 +371,8 @@ class Database(NamedTuple):
     writer: NDArray[Any]  # WRITER; none: nobody writes pages before they have to go
     page_cache: NDArray[Any]  # PAGE_CACHE_ROW; none: pages are read and written past the operating system
     dirty_since_ns: NDArray[np.int64]  # by place in the page cache
+    dirty_newer: NDArray[np.uint32]  # ring of its dirty pages by when they became so; its head is NOWHERE
+    dirty_older: NDArray[np.uint32]
     # processors
     cores: NDArray[np.int64]  # (1,)
     in_service: NDArray[np.int64]  # (1,)

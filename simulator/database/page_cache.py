@@ -7,10 +7,7 @@ written back (Linux: mm/page-writeback.c, vm.dirty_background_ratio, vm.dirty_ra
 vm.dirty_writeback_centisecs). The kernel slows writers down before that limit; here they stop at it. A write of more
 pages than find room goes on with those that do and then asks for the others.
 
-The clean page whose last use is longest ago makes room. The kernel has two lists, where a second use moves a page to
-the active one, and brings a page back there at once that left too early (mm/workingset.c); what reaches this cache has
-missed the pool above, seldom comes twice within a short time, and nothing measured says how far two lists differ from
-one for it.
+Which page makes room: :mod:`tiersim.simulator.database.cached_pages`.
 
 A FLUSH syncs a range: dirty pages of it are written back and waited for, one that changed while it was being written
 back once that is done; so are those that others write back (mm/filemap.c, file_write_and_wait_range); then the volume
@@ -36,19 +33,16 @@ from tiersim.devices.tiering.cached_blocks_kernels import (
     CLEAN,
     CLEANING,
     DIRTY,
-    FIRST_PLACE,
     NOWHERE,
     REDIRTIED,
     find,
-    oldest,
-    set_state,
     state_of,
     take_place,
-    touch,
 )
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.buffer_pool.pages import file_of, level_of, volume_of
+from tiersim.simulator.database.cached_pages import be_written, change_state, take_page, use
 from tiersim.simulator.database.database_state import AWAIT, FILL, PREFETCH, Database, record
 
 #: Dirty pages in percent of the cache: from where on they are written back, and where writers wait
@@ -194,11 +188,10 @@ def resume_page_cache(p: Plant, d: Database, slot: int, now: int) -> int:
         hold = d.holds[slot]
         for page in range(hold["start_bytes"] // size, hold["position"] // size):
             if find(p, c["cache"], page) == NOWHERE:
-                take_place(p, c["cache"], page, CLEAN, now)
+                take_page(p, d, page, now)
         return _read_missing(p, d, slot)
     for page in range(request["offset_bytes"] // size, end // size):
-        place = find(p, c["cache"], page)
-        set_state(p, c["cache"], place, DIRTY if state_of(p, c["cache"], place) == REDIRTIED else CLEAN)
+        be_written(p, d, find(p, c["cache"], page))
     c["cleaning"] -= request["length_bytes"] // size
     if op == AWAIT:
         return 0
@@ -214,7 +207,7 @@ def keep(p: Plant, d: Database, page: int) -> bool:
     if place == NOWHERE:
         take_place(p, c["cache"], page, CLEAN, 0)
         return False
-    touch(p, c["cache"], place)
+    use(p, c["cache"], place)
     return True
 
 
@@ -232,14 +225,14 @@ def _absorb(p: Plant, d: Database, slot: int, now: int) -> bool:
     for page in range(first, first + request["length_bytes"] // size):
         place = find(p, c["cache"], page)
         if place == NOWHERE:
-            place = take_place(p, c["cache"], page, DIRTY, now)
+            place = take_page(p, d, page, now)
             if place == NOWHERE:
                 d.holds[slot]["position"] = page * size
                 return bool(page > first)
-        elif state_of(p, c["cache"], place) == CLEAN:
-            set_state(p, c["cache"], place, DIRTY)
+        if state_of(p, c["cache"], place) == CLEAN:
+            change_state(p, d, place, DIRTY)
         elif state_of(p, c["cache"], place) == CLEANING:
-            set_state(p, c["cache"], place, REDIRTIED)
+            change_state(p, d, place, REDIRTIED)
         else:
             continue
         d.dirty_since_ns[place] = now
@@ -278,8 +271,7 @@ def _read_missing_part(p: Plant, d: Database, slot: int) -> int:
             run += 1
             continue
         c["hit_pages"] += 1
-        if state_of(p, c["cache"], place) == CLEAN:
-            touch(p, c["cache"], place)
+        use(p, c["cache"], place)
         if run > 0:
             made = add_child(p, made, volume, READ, (page - run) * size, run * size)
             run = 0
@@ -297,8 +289,8 @@ def _write_back(p: Plant, d: Database, made: int) -> int:
     row = p.flash_caches[c["cache"]]
     size = d.page_bytes[0]
     while c["write_backs"] < MOST_WRITE_BACKS:
-        place = oldest(p, c["cache"], DIRTY)
-        if place < FIRST_PLACE:
+        place = int(d.dirty_newer[NOWHERE])
+        if place == NOWHERE:
             break
         if row["dirty"] <= c["background_pages"] and d.dirty_since_ns[place] > c["expired_ns"]:
             break
@@ -306,7 +298,7 @@ def _write_back(p: Plant, d: Database, made: int) -> int:
         volume = volume_of(d, page)
         pages = 0
         while place != NOWHERE and state_of(p, c["cache"], place) == DIRTY:
-            set_state(p, c["cache"], place, CLEANING)
+            change_state(p, d, place, CLEANING)
             pages += 1
             if (pages + 1) * size > _WRITE_BACK_BYTES or page + pages == len(d.frame_of):
                 break
@@ -340,7 +332,7 @@ def _write_next(p: Plant, d: Database, slot: int) -> int:
     while page <= end and made < _PIECES:
         place = find(p, c["cache"], page) if page < end else NOWHERE
         if place != NOWHERE and state_of(p, c["cache"], place) == DIRTY and (pages + 1) * size <= _WRITE_BACK_BYTES:
-            set_state(p, c["cache"], place, CLEANING)
+            change_state(p, d, place, CLEANING)
             pages += 1
             page += 1
             continue

@@ -698,10 +698,16 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
             "Write-back goes on below a tenth of dirty pages.",
         ),
         (
-            "simulator/database/page_cache.py",
-            'DIRTY if state_of(p, c["cache"], place) == REDIRTIED else CLEAN',
+            "simulator/database/cached_pages.py",
+            "DIRTY if state_of(p, cache, place) == REDIRTIED else CLEAN",
             "CLEAN",
             "What changes while it is written back is lost.",
+        ),
+        (
+            "simulator/database/cached_pages.py",
+            "put_back(p, cache, place, state == CLEAN)",
+            "put_back(p, cache, place, False)",
+            "A page whose turn to go came stays for as long as another when it is written.",
         ),
         (
             "simulator/database/page_cache.py",

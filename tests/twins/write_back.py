@@ -21,7 +21,8 @@ class WriteBack:
     pages: int
     io_ns: int
     page_bytes: int
-    held: OrderedDict[int, None] = field(default_factory=OrderedDict)  # clean pages, by last use
+    held: OrderedDict[int, None] = field(default_factory=OrderedDict)  # by last read; but those that are about to go
+    going: set[int] = field(default_factory=set)  # once they are written
     dirty: dict[int, int] = field(default_factory=dict)  # since when, the oldest first
     written: set[int] = field(default_factory=set)  # that are being written back
     changed: dict[int, int] = field(default_factory=dict)  # meanwhile, and since when
@@ -38,8 +39,9 @@ class WriteBack:
     def read(self, page: int) -> Process:
         """Read a page."""
         yield self.clock.now + 1
-        if page in self.held or page in self.dirty or page in self.written:
-            self._use(page)
+        if page in self.held or page in self.going:
+            if page in self.held:
+                self.held.move_to_end(page)
             return
         yield self.clock.now + self.io_ns
         self._make_room()
@@ -50,9 +52,9 @@ class WriteBack:
         while len(self.dirty) + len(self.written) >= max(self.pages // 5, 1):
             self.waiting = Signal()
             yield self.waiting
-        if page not in self.held and page not in self.dirty and page not in self.written:
+        if page not in self.held and page not in self.going:
             self._make_room()
-        self.held.pop(page, None)
+            self.held[page] = None
         (self.changed if page in self.written else self.dirty).setdefault(page, self.clock.now)
         yield self.clock.now + 1
         self._write_back()
@@ -83,13 +85,13 @@ class WriteBack:
             yield self.syncing
         yield self.clock.now + waits + self.io_ns
 
-    def _use(self, page: int) -> None:
-        if page in self.held:
-            self.held.move_to_end(page)
-
     def _make_room(self) -> None:
-        if len(self.held) + len(self.dirty) + len(self.written) == self.pages:
-            self.held.popitem(last=False)
+        while len(self.held) + len(self.going) == self.pages:
+            page, _ = self.held.popitem(last=False)
+            if page in self.dirty or page in self.written:
+                self.going.add(page)
+                continue
+            return
 
     def _flusher(self) -> Process:
         while True:
@@ -141,8 +143,10 @@ class WriteBack:
             self.written.remove(page)
             if page in self.changed:
                 self.dirty[page] = self.changed.pop(page)
-            else:
+            if page in self.going:
+                self.going.remove(page)
                 self.held[page] = None
+                self.held.move_to_end(page, last=page in self.dirty)
 
 
 def _runs(pages: Iterable[int]) -> list[range]:

@@ -36,10 +36,11 @@ from tiersim.devices import requests
 from tiersim.devices.plant import settings_of, values_of
 from tiersim.devices.requests import add_background, add_child, is_background
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, WAIT, Plant
-from tiersim.devices.tiering.cached_blocks_kernels import CLEAN, NOWHERE, find, take_place, touch
+from tiersim.devices.tiering.cached_blocks_kernels import NOWHERE, find
 from tiersim.kernel import kernel
 from tiersim.operations import FLUSH, READ, WRITE
 from tiersim.simulator.database.buffer_pool.flush_list import arm_cleaner
+from tiersim.simulator.database.cached_pages import take_page
 from tiersim.simulator.database.database_state import (
     AT_BINARY_LOG,
     AT_LOG,
@@ -386,11 +387,8 @@ def _keep(p: Plant, d: Database, first_bytes: int, length_bytes: int, now: int) 
     cache, size = d.page_cache[0]["cache"], d.page_bytes[0]
     for page in range(first_bytes // size, (first_bytes + length_bytes - 1) // size + 1):
         block = len(d.frame_of) + page
-        place = find(p, cache, block)
-        if place == NOWHERE:
-            take_place(p, cache, block, CLEAN, now)
-        else:
-            touch(p, cache, place)
+        if find(p, cache, block) == NOWHERE:
+            take_page(p, d, block, now)
 
 
 @kernel
