@@ -87,9 +87,9 @@ def test_engines_agree_on_every_statement(case: DatabaseCase) -> None:
     assert (outcome.left, int(database.done_ns.min(initial=1)) > 0) == (case.sessions, True)
     for name in (
         "page_of", "used", "dirty", "state", "pool_state", "sessions", "ring_of", "ring_length", "times_ns", "writer",
-        "page_cache", "dirty_since_ns", "dirty_newer", "read_streams", "locks", "pages_read", "session_counts", "resting",
-        "copies", "copied", "midpoint", "midpoint_frames", "page_cleaner", "flush_newer", "oldest_position", "binary_log", "log",
-        "journals", "file_changed_ns",
+        "page_cache", "dirty_since_ns", "dirty_newer", "read_streams", "locks", "pages_read", "session_counts",
+        "resting", "copies", "copied", "midpoint", "midpoint_frames", "page_cleaner", "flush_newer", "oldest_position",
+        "binary_log", "log", "journals", "file_changed_ns",
     ):  # fmt: skip
         np.testing.assert_array_equal(getattr(database, name), getattr(other, name), err_msg=name)
 
