@@ -18,11 +18,11 @@ worker, which makes a flush for each drive (drivers/md/md.c, md_flush_request), 
 raid10d before (drivers/md/raid10.c). Each wakes a processor of that time from C1, C1E, C3 or C6 in 2, 10, 80 or 104 us
 (drivers/idle/intel_idle.c, snb_cstates); C1E is taken, since C3 is for pauses of 211 us and more.
 
-RAID 10 stays too fast at scale 1000, and the log is why, not what is written back. Counters of each second
+RAID 10 stays too fast at scale 1000, by its log more than by what is written back. Counters of each second
 (stat-database.csv) show 6,290 and 4,850 transactions a second in RAID 0 and 10 in the first 20 s, when nothing is
 written back yet and each brings 15.8 KB of log: here 7,000 and 6,100. With 0.5 KB, between two write-backs, they are
-8,200 and 6,600, here 11,800 and 10,500. Linux writes back 0.8 GB at once, every 13 s, as fast as the drives take it;
-here one page goes as one comes.
+8,200 and 6,600, here 11,800 and 10,500. Every 9 to 15 s it dips for a second, as
+if 0.8 GB were written back at once; nobody saw that, and here one page goes as one comes.
 """
 
 from collections.abc import Mapping
