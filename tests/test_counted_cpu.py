@@ -218,7 +218,7 @@ def server_ns(load: StatementLoad, costs: ProcessorCosts) -> float:
 def test_of_clients_elsewhere_no_cpu_is_charged_but_what_sessions_used(
     name: str, cells: dict[str, Cell], tmp_path: Path
 ) -> None:
-    """All of it, though executions are a third of it or two: the rest receives, plans, commits and answers."""
+    """All of it, though executions are a quarter of it to two thirds: the rest receives, plans, commits and answers."""
     load = without_clients(cells[name], tmp_path)
     time = host_time_of(load)
     assert time is not None

@@ -552,7 +552,7 @@ def test_writes_of_the_log_that_nobody_timed_take_what_is_assumed_of_what_proces
     monkeypatch.setattr(calibration, "_as_counted", lambda *_: _costs(900_000, 0))
     monkeypatch.setattr(calibration, "calibrate_processor", lambda _asked, start, _run: start)
     monkeypatch.setattr(calibration, "recorded_flushes", lambda _: flushes)
-    model, time = SimpleNamespace(run=loop.run), SimpleNamespace(own_share=0.01, cores=2)
+    model, time = SimpleNamespace(run=loop.run), SimpleNamespace(own_share=0.01, cores=2, is_of_server=False)
     recorded = Pace(loop.run(_costs(900_000, 0)).pace.transactions_per_s, None, log_sync_ns=log_sync_ns)
     found = calibration._by_host_time(cast(Any, _OneLookup()), cast(Any, model), recorded, cast(Any, time))
     assert found.costs.log_io_ns == log_io_ns

@@ -156,7 +156,7 @@ def summarise_statements(
         "host": {
             **assembled.settings.host,
             "utilisation": figures_of_stations["processors"]["utilisation"]["cores"],
-            "clients_on_cores": bool(assembled.database.client_ns.any()),
+            "clients_on_cores": assembled.clients == "here",
         },
         "engine": {
             **assembled.settings.engine,

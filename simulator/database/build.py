@@ -736,8 +736,7 @@ def _page_cache(builder: PlantBuilder, host: DatabaseHost) -> dict[str, NDArray[
     if pages == 0:
         return tables
     cache = builder.row("flash_caches", first=builder.reserve("cached_blocks", FIRST_PLACE + pages), blocks=pages)
-    children = PAGES_AT_ONCE + MOST_WRITE_BACKS + 1
-    station = builder.station(PAGE_CACHE, 0, "page cache", {}, children, role="page cache")
+    station = builder.station(PAGE_CACHE, 0, "page cache", {}, PAGES_AT_ONCE + MOST_WRITE_BACKS + 1, role="page cache")
     fields = page_cache_fields(station, cache, builder.queue(), builder.queue(), pages)
     return {**tables, "page_cache": _row(PAGE_CACHE_ROW, fields)}
 

@@ -416,8 +416,8 @@ ENGINE = (
     Fault(
         "mariadb-no-frame-is-not-short",
         "simulator/database/buffer_pool/page_cleaner.py",
-        'return int(max(d.page_cleaner[0]["scan_depth"] // _SHORT, 1))',
-        'return int(d.page_cleaner[0]["scan_depth"] // _SHORT)',
+        "return int(min(max(depth // _SHORT, 1), depth))",
+        "return int(depth // _SHORT)",
         "MariaDB's cleaner that looks at one page never frees a frame, and sessions wait for ever.",
         ("tests/test_innodb_engine.py::test_mariadb_s_cleaner_frees_frames_however_few_it_looks_at",),
     ),

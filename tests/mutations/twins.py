@@ -331,10 +331,10 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     f"{_DATABASE}::test_page_cache": [
         (
-            "simulator/database/page_cache.py",
-            'if state_of(p, c["cache"], place) == CLEAN:\n            touch(p,',
-            'if state_of(p, c["cache"], place) != CLEAN:\n            touch(p,',
-            "The page goes that came first.",
+            "simulator/database/cached_pages.py",
+            "        take_off(p, cache, place)\n        put_back(p, cache, place, False)",
+            "        take_off(p, cache, place)\n        put_back(p, cache, place, True)",
+            "The page goes that was read last.",
         ),
         (
             "simulator/database/page_cache.py",

@@ -167,10 +167,11 @@ def free_frames(d: Database) -> int:
 
 @kernel
 def _least_frames(d: Database) -> int:
-    """Return with how few free frames MariaDB's cleaner begins: with none in any case, as a session calls it then
-    (buf0lru.cc, buf_LRU_get_free_block).
+    """Return with fewer free frames than how many MariaDB's cleaner begins, if it looks at pages at all: with none in
+    any case, as a session calls it then (buf0lru.cc, buf_LRU_get_free_block).
     """
-    return int(max(d.page_cleaner[0]["scan_depth"] // _SHORT, 1))
+    depth = d.page_cleaner[0]["scan_depth"]
+    return int(min(max(depth // _SHORT, 1), depth))
 
 
 @kernel
