@@ -289,7 +289,7 @@ def of_statements(
         found += [f"placement.{key}: a recording of statements places nothing there" for key in places]
         asked = None if model.host is None or "clients" not in model.host.model_fields_set else model.host.clients
         if clients is None and asked == "here":
-            found.append("host.clients: only --recorded-on uses where the recorded clients ran")
+            found.append("host.clients: clients on the same host are used with --recorded-on alone")
         elif None not in (clients, asked) and asked != clients:
             found.append(f"host.clients: they are {clients}, as the recording or the scenario of its hardware says")
     return _said([*found, *_of_engine(model, engine), *_empty_volumes(model, set(volumes))])
@@ -299,17 +299,17 @@ def _of_engine(model: Scenario, engine: Mapping[str, Any]) -> Iterator[str]:
     """Yield the keys that an *engine* has no use for, with its other settings, or at all."""
     places = {"extension": "extension_bytes", "doublewrite": "doublewrite", "binary_log": "binary_log"}
     for key in (key for key, there in places.items() if key in model.placement and not engine.get(there)):
-        yield f"placement.{key}: this server has none"
+        yield f"placement.{key}: this server writes no such file"
     by_time = engine.get("checkpoints") == "automatic" or "checkpoint_timeout_ns" in engine
     if model.replay.since_checkpoint and not by_time:
-        yield "replay.since_checkpoint: the checkpoints of this server come at no intervals"
+        yield "replay.since_checkpoint: this engine has no timed checkpoints"
     own = model.engine
     if own is None:
         return
     if own.os_cache and engine.get("direct_io"):
         yield "engine.os_cache: direct I/O (engine.direct_io) reads past it"
     if own.replica is not None and not engine.get("synchronous_commit"):
-        yield "engine.replica: commits wait for nothing (engine.synchronous_commit)"
+        yield "engine.replica: commits are asynchronous (engine.synchronous_commit)"
     if own.sync_binlog is not None and not engine.get("binary_log"):
         yield "engine.sync_binlog: this server has no binary log"
     if own.recovery_interval is not None and not by_time:

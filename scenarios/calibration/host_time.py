@@ -37,11 +37,11 @@ class HostTime:
     helpers: ProcessorUse | None = None
     clients: ProcessorUse | None = None
     threads: ProcessorUse | None = None  # of the kernel
-    is_of_server: bool = False  # what clients did is none of it
+    is_of_server: bool = False  # without clients
 
     def of_server(self) -> Self | None:
         """Return what the server and the kernel did for it, whose clients run elsewhere; None where nobody counted what
-        sessions used. Without a count of its threads the kernel did nothing but for a process.
+        sessions used. Threads of the kernel that were not counted count as 0.
         """
         if self.backends is None:
             return None

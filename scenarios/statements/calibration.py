@@ -128,7 +128,7 @@ _UNSEEN = (
     " assumed, and a transaction behind one costs more CPU: describe the cap or the slower device"
 )
 _CARRIES = "it carries {:,.0f} transactions/s, {:,.0f} were recorded"
-_EXECUTES = "a transaction executes for {}, {} were recorded"
+_EXECUTES = "a transaction takes {}, {} were recorded"
 #: A device that carries so many more transactions than ran was not their limit; where processors are busy for a smaller
 #: share of the time, only if it carries clearly more: else what it lacks of their time is no CPU, for of idle
 #: processors a little more time is much more work. All three are choices.

@@ -40,8 +40,8 @@ def judged(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) ->
     """Return the experiment of transactions/s that were *predicted*, by source and target."""
     return Experiment(
         "elsewhere",
-        "PostgreSQL 18 whose clients run elsewhere, without a calibration: each of 16 cells predicted from the counters"
-        " of every other of its load",
+        "PostgreSQL 18 whose clients have a processor of their own, without a calibration: each of 16 cells predicted"
+        " from the counters of every other of its load",
         "our own runs of pgbench (benchmarks/real_postgres, elsewhere.toml), once each: one processor for the server"
         " and one for 8 clients; pools of 64 and 256 MiB, caps of reads, writes and the log",
         "CPU to what the recorded sessions used; popularity to the misses of the recorded cell; which part of recorded"

@@ -155,8 +155,8 @@ queue_depth = "document: 32 commands of SATA's native queue"
 """
 
 _REASONS = (
-    "the drive's chips are one of five guesses, taken after eleven cells were seen; 24 GB of a drive are next to a fresh"
-    " state, with which writes are too fast. Of 4 clients a read took 0.31 ms, here 0.21: not explained; no"
+    "the drive's chips are one of five guesses, taken after eleven cells were seen; 24 GB leave the drive almost fresh,"
+    " with which writes are too fast. Of 4 clients a read took 0.31 ms, here 0.21: not explained; no"
     " chips do: with 4 to 16 dies of 1 or 4 planes, and pages on 1 to 16 of them, 4 clients are +24 to +40 % off, or"
     " 32 clients -30 %. With one client and 2 GB MySQL 8.0 read 39.9 pages a transaction, of 64 clients 23: it worked"
     " on what came before. With all data in the pool, MariaDB writes in waves that fill the drive: 400 to 15,000"
