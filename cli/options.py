@@ -8,7 +8,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is already there.")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Change a key of the scenario: --set engine.buffer_pool=4GiB. Repeat it."),
+    typer.Option("--set", help="Change a key of each scenario: --set engine.buffer_pool=4GiB. Repeat it."),
 ]
 RecordedOn = Annotated[
     str | None,

@@ -40,8 +40,8 @@ _ARRIVALS = (
     " (fio --rate_iops)"
 )
 _PAUSES = (
-    "unknown, as nobody saw how long clients pause between transactions, and that decides how many they ask for. Set"
-    " replay.think, or import the load generator's output"
+    "unknown, as the clients' think times, which decide the rate, were not recorded. Set replay.think,"
+    " or import the load generator's output"
 )
 _COMMITS = (
     "unknown, as changes commit by themselves and nobody saw how long they waited for the log: their CPU may be far"

@@ -291,7 +291,7 @@ def of_statements(
         if clients is None and asked == "here":
             found.append("host.clients: clients on the same host are used with --recorded-on alone")
         elif None not in (clients, asked) and asked != clients:
-            found.append(f"host.clients: they are {clients}, as the recording or the scenario of its hardware says")
+            found.append(f"host.clients: clients run {clients}, as the recorded ones did, or CPU of theirs is unknown")
     return _said([*found, *_of_engine(model, engine), *_empty_volumes(model, set(volumes))])
 
 

@@ -365,7 +365,9 @@ class HostModel(StrictModel):
         default=None, gt=0, le=1000, description="Speed of a core against one of the recorded host; 1 when left out."
     )
     memory: Bytes | None = Field(
-        default=None, gt=0, description="What buffer pool and OS cache have to fit into; not checked when left out."
+        default=None,
+        gt=0,
+        description="What buffer pool and OS cache, recorded ones, too, have to fit into; unlimited when left out.",
     )
     contention: Annotated[float, Field(ge=0, le=1)] | Annotated[list[_Slowness], Field(min_length=1)] | None = Field(
         default=None,

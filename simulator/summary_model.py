@@ -67,7 +67,7 @@ class VerdictSaid(_Said):
         "and clients decide, and neither was recorded), `counted` (CPU time was counted on the recorded processors). "
         "Unknown: `waits` (clients waited for the recorded storage, or may have), `flushes` (clients mostly wait "
         "for the WAL, and CPU was not recorded), `arrivals` (transactions come at a fixed rate), `pauses` (of "
-        "clients, which nobody saw), `commits` (changes of InnoDB commit by themselves, and sessions were not "
+        "clients, not recorded), `commits` (changes of InnoDB commit by themselves, and sessions were not "
         "sampled), `contradicted` (transactions take another time on the described hardware than recorded), "
         "`reads` (the model reads another number of pages than recorded), `parallel` (several processors worked "
         "on one query), `sample` (a part of the recording), `clock` (the recording's clock is coarse), `volatile "

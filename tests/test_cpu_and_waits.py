@@ -294,3 +294,26 @@ def test_time_that_others_took_is_said() -> None:
     assert stolen(HostTime(2, 1.0, 0.0, 0.02)) == ()
     (said,) = stolen(HostTime(2, 1.0, 0.0, 0.4))
     assert "20% of the CPU time went to other virtual machines" in said
+
+
+def test_a_server_without_its_clients_costs_what_its_sessions_and_the_kernel_used() -> None:
+    """Half of 20,000 slices a second are for reads: half of the kernel's time of sessions, and all of its threads'."""
+    sessions, threads = ProcessorUse(0.6, 0.3, 0.1, 20_000.0), ProcessorUse(0.2, 0.2, 0.0, 5_000.0)
+    time = HostTime(2, 1.9, 0.0, 0.0, sessions, None, ProcessorUse(0.4, 0.2, 0.0, 9_000.0), threads)
+    server = time.of_server()
+    assert server is not None
+    assert (server.clients, server.busy, server.own_share) == (None, pytest.approx(0.8), pytest.approx(0.4))
+    found = costs_of_host(replace(server, cores=1, busy=1.0), 10_000, Ios(10_000, 10_000, 10_000))
+    assert found.read_ns == pytest.approx((0.15 + 0.2) / 10_000 * S, rel=0.1)  # what is known beforehand has a part
+    rest_ns = (0.6 - 0.15) / 10_000 * S
+    assert found.transaction_ns / found.hot == pytest.approx(rest_ns)
+    assert HostTime(2, 1.0, 0.0, 0.0).of_server() is None
+
+
+def test_without_a_count_of_slices_a_read_takes_what_is_assumed() -> None:
+    sessions = ProcessorUse(0.6, 0.3, 0.1)
+    server = HostTime(1, 0.6, 0.0, 0.0, sessions).of_server()
+    assert server is not None
+    found = costs_of_host(server, 10_000, Ios(10_000, 10_000, 10_000))
+    assert found.read_ns == pytest.approx(READ_NS * found.hot)
+    assert found.assumed

@@ -41,6 +41,7 @@ from tiersim.scenarios.calibration.processor import (
     recorded_ios,
 )
 from tiersim.scenarios.statements import calibration, client_gaps, flush_groups, recorded_host
+from tiersim.scenarios.statements.programs import share_of_clients
 from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, SPENT
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.traces.differences import Differences, EntityChange
@@ -558,6 +559,35 @@ def test_writes_of_the_log_that_nobody_timed_take_what_is_assumed_of_what_proces
     assert found.costs.log_io_ns == log_io_ns
     assert found.log_range == (LOG_RANGE if log_io_ns else (1.0, 1.0))
     assert found.client_ns == max(round(900_000 - log_ios * log_io_ns), 0)
+
+
+def test_a_load_by_the_clock_tells_by_how_long_it_executed_that_storage_was_slower() -> None:
+    """5 ms recorded of executions, 0.6 here: 1 ms in all, of which 0.4 are between executions."""
+    run = CalibrationRun(Pace(200.0, 200_000.0, awake_ns=800_000.0, gaps_ns=400_000.0), 0.1, 2, 4, 1.0, 3.0)
+    load = SimpleNamespace(transactions=1_000, span_ns=5_000_000_000, duration_ns=np.full(3_000, 5_000_000 // 3))
+    unseen_ns, said = calibration._unseen(cast(Any, load), Pace(None, None), run, 0.02)
+    assert unseen_ns == pytest.approx(4_400_000, rel=0.001)
+    assert said == "a transaction takes 600 µs, 5 ms were recorded"
+    alike = SimpleNamespace(transactions=1_000, span_ns=5_000_000_000, duration_ns=np.full(3_000, 220_000))
+    assert calibration._unseen(cast(Any, alike), Pace(None, None), run, 0.02) == (0.0, "")
+
+
+def test_untimed_writes_of_the_log_take_no_more_cpu_than_was_counted() -> None:
+    load = MagicMock()
+    load.__len__.return_value = 100
+    load.counters.found.of.return_value = {}
+    costs = replace(_costs(4_000, READ_NS), costs=_costs(0, READ_NS).costs._replace(log_io_ns=0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibration, "recorded_flushes", lambda _: 50)
+        found = calibration._with_untimed_log(costs, load, Pace(None, None))
+    assert found.costs.log_io_ns == 4_000  # one write or flush a statement
+
+
+def test_the_server_takes_its_part_of_each_pause() -> None:
+    pauses_ns = np.array([100, 300, 200])
+    assert share_of_clients(50, pauses_ns) == pytest.approx(0.75)
+    assert share_of_clients(300, pauses_ns) == 0.0
+    assert share_of_clients(50, pauses_ns[:0]) == 1.0
 
 
 @pytest.mark.parametrize(("reads", "extends"), [(1600, 64), (100, 4)])

@@ -39,7 +39,7 @@ def use_of(cell: Cell, transactions_per_s: float) -> Use | None:
         return None
     with path.open(newline="", encoding="utf-8") as file:
         busy = {one["process"]: float(one["cpu_ms"]) / float(one["observed_ms"]) for one in csv.DictReader(file)}
-    return Use(*(_US_PER_S * busy[kind] / transactions_per_s for kind in (BACKENDS, LOAD_GENERATOR, KERNEL)))
+    return Use(*(_US_PER_S * busy.get(kind, 0.0) / transactions_per_s for kind in (BACKENDS, LOAD_GENERATOR, KERNEL)))
 
 
 def row(cell: Cell) -> str:

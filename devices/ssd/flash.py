@@ -233,7 +233,7 @@ class Flash(Sourced):
         FLUSH CACHE EXT is no command of SATA's native queue, and with one of those nothing else may be outstanding (ATA
         command set; Linux: drivers/ata, ata_std_qc_defer).
         """
-        return (self.interface or "").startswith("SATA")
+        return self._is_sata
 
     @property
     def half_duplex(self) -> bool:
@@ -243,6 +243,10 @@ class Flash(Sourced):
         specification, link layer). The others carry data both ways at a time: PCI Express is dual simplex (PCI Express
         Base Specification, 1.2), SAS and Fibre Channel full duplex (T10, SPL; T11, FC-FS).
         """
+        return self._is_sata
+
+    @property
+    def _is_sata(self) -> bool:
         return (self.interface or "").startswith("SATA")
 
     @property

@@ -269,8 +269,9 @@ def _for_messages(sessions: ProcessorUse, clients: ProcessorUse | None, ios: Ios
     """
     if clients is not None:
         return clients.kernel
-    slices_per_s = max(sessions.slices_per_s, ios.of_sessions_per_s)
-    return sessions.kernel * (1 - ios.of_sessions_per_s / slices_per_s)
+    if not sessions.slices_per_s:  # a read takes what is assumed
+        return sessions.kernel
+    return sessions.kernel * max(1 - ios.of_sessions_per_s / sessions.slices_per_s, 0.0)
 
 
 def _not_told(why: str) -> str:

@@ -55,6 +55,8 @@ class Search:
         """Return boxes that hold all items, or the items that no box holds."""
         for _ in range(_FIRST_TRIALS):
             self._try(filled_boxes(self._packing))
+            if homeless := self._packing.homeless():
+                return [], homeless
         best: list[Box] = []
         dearer = 0
         for number in range(_MOST_PROPOSALS):

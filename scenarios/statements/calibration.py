@@ -123,8 +123,9 @@ _MOST = (
     "CPU of a read: {1:g} µs, the most that storage takes; the recording gives {0:,.1f} µs: sessions also waited for"
     " something else"
 )
+_TOO_FAST = "The described hardware is too fast"
 _UNSEEN = (
-    "The described hardware is too fast: {}. Sessions waited for something else, such as a cap; waits of {:g} ms are"
+    f"{_TOO_FAST}: {{}}. Sessions waited for something else, such as a cap; waits of {{:g}} ms are"
     " assumed, and a transaction behind one costs more CPU: describe the cap or the slower device"
 )
 _CARRIES = "it carries {:,.0f} transactions/s, {:,.0f} were recorded"
@@ -211,7 +212,9 @@ def costs_of_recording(
     if found.costs.log_io_ns <= LEAST_NS and (log_ios := _log_ios(load)):  # a slower log tells nothing of their CPU
         found = _with_assumed_log(found, log_ios)
     own_ns = statement_ns_of(load, found, model.locked_ns)
-    return replace(found, statement_ns=own_ns, basis=found.basis.replace(f", on scenario '{scenario.name}'", ""))
+    basis = found.basis.replace(f", on scenario '{scenario.name}'", "")
+    assumed = tuple(one for one in found.assumed if not one.startswith(_TOO_FAST))  # it is the asked hardware
+    return replace(found, statement_ns=own_ns, basis=basis, assumed=assumed)
 
 
 def _awake(load: StatementLoad) -> float:
@@ -280,7 +283,7 @@ def _by_host_time(load: StatementLoad, model: RecordedHost, recorded: Pace, time
     if limits:
         return found
     client_ns = max(round(start.client_ns - log_ios * found.costs.log_io_ns), 0)
-    served_ns = client_ns + round(_queued_ns(load, time)) if time.is_of_server else 0
+    served_ns = max(found.served_ns - round((start.client_ns - client_ns) / start.hot), 0)
     return replace(found, client_ns=client_ns, served_ns=served_ns, recorded=recorded)
 
 
@@ -289,9 +292,10 @@ def _with_untimed_log(start: ProcessorCosts, load: StatementLoad, recorded: Pace
     the less one takes, the fewer commits share a flush.
     """
     is_known = recorded.log_sync_ns is not None or tells_by_groups(recorded) or start.costs.log_io_ns > 0
-    if is_known or not _log_ios(load):
+    if is_known or not (log_ios := _log_ios(load)):
         return start
-    return replace(start, costs=start.costs._replace(log_io_ns=LOG_NS), log_range=LOG_RANGE)
+    log_io_ns = min(LOG_NS, round(start.client_ns / log_ios))  # no more than was counted
+    return replace(start, costs=start.costs._replace(log_io_ns=log_io_ns), log_range=LOG_RANGE)
 
 
 def _queued_ns(load: StatementLoad, time: HostTime) -> float:
@@ -320,6 +324,7 @@ def _unseen(load: StatementLoad, recorded: Pace, run: CalibrationRun, busy_cores
         wanted = load.transactions * NS_PER_S / max(load.span_ns, 1)
         lasted_ns = float(load.duration_ns.sum()) / load.transactions
         took_ns = (run.pace.awake_ns or 0.0) + run.reads_per_transaction * (run.pace.read_ns or 0.0)
+        took_ns -= run.pace.gaps_ns or 0.0  # as executions have none
         if lasted_ns <= (1 + _IDLE_SLACK) * took_ns:
             return 0.0, ""
         unseen_ns, said = lasted_ns - took_ns, _EXECUTES.format(format_ns(round(took_ns)), format_ns(round(lasted_ns)))
@@ -339,9 +344,9 @@ def _as_counted(
     *most_waits*.
     """
     transactions = max(load.transactions, 1)
-    a_second = recorded.transactions_per_s or transactions * NS_PER_S / max(load.span_ns, 1)
-    ios = _ios(load, a_second / transactions)
-    host = costs_of_host(time, a_second, ios, long_waits, most_waits)
+    rate_per_s = recorded.transactions_per_s or transactions * NS_PER_S / max(load.span_ns, 1)
+    ios = _ios(load, rate_per_s / transactions)
+    host = costs_of_host(time, rate_per_s, ios, long_waits, most_waits)
     costs = model.start.costs
     # a page that a session writes to have its frame takes as much as one that is read
     costs = costs._replace(read_ns=round(host.read_ns), evict_dirty_ns=round(costs.evict_clean_ns + host.read_ns))
@@ -362,6 +367,8 @@ def _as_counted(
         read_range=host.read_range,
         hot=share * host.hot,
         is_counted=True,
+        # a pause held what it took then, not what it takes on a busy host
+        served_ns=round(client_ns / host.hot + _queued_ns(load, time)) if time.is_of_server else 0,
     )
 
 

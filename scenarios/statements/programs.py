@@ -213,7 +213,7 @@ def write_program(
         if processor is None or processor.pause_ns is None:
             recorded = np.zeros(total, np.bool_)
             recorded[place], recorded[first] = True, (plan.waits_for == OWN) & (not plan.is_asked)
-            share = _share_of_clients(served_ns, think_ns[recorded])
+            share = share_of_clients(served_ns, think_ns[recorded])
             think_ns[recorded] = _shortened(think_ns[recorded], share)
             anew_ns = anew_ns if plan.is_asked else _shortened(anew_ns, share)
         elif load.closed:  # that time was the client's, and waiting for a core
@@ -292,7 +292,7 @@ def _besides(load: StatementLoad, rules: SessionRules, processor: ProcessorCosts
     return each_ns, each_ns
 
 
-def _share_of_clients(served_ns: int, pauses_ns: Column) -> float:
+def share_of_clients(served_ns: int, pauses_ns: Column) -> float:
     """Return which share of recorded pauses clients took that ran elsewhere: the server took *served_ns* of each."""
     return max(1 - served_ns * len(pauses_ns) / max(int(pauses_ns.sum()), 1), 0.0)
 

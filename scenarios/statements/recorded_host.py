@@ -29,12 +29,12 @@ from tiersim.scenarios.calibration.processor import (
 from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.statements.assembly import Shared, assemble, cache_state_of, charge_upkeep
-from tiersim.scenarios.statements.programs import Program, spread
+from tiersim.scenarios.statements.programs import Program, share_of_clients, spread
 from tiersim.scenarios.statements.settings import settings_of_load
 from tiersim.scenarios.statements.statement_load import StatementLoad, begins, fastest_ns_of
 from tiersim.simulator.categories import FIRST_CLASS
 from tiersim.simulator.compiled import engine
-from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, UNTIL, Database
+from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, OWN, UNTIL, Database
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.counters import INNODB_ENGINES
@@ -111,6 +111,9 @@ class RecordedHost:
         self._assembled = assemble(load, scenario, self.start, shared=shared)
         self._assembled.database.counted_ns[UNTIL] = NEVER  # a part of the load, to its end
         self._plant = self._assembled.plant
+        program, thinks = self._assembled.program.statements, scenario.model.replay.think is None
+        self._pauses = self._assembled.program.executed.copy()  # that were recorded, before each statement
+        self._pauses &= (program.begins == 0) | ((program.waits_for == OWN) & thinks)
         self._last: tuple[object, CalibrationRun] | None = None  # what was run last, and how it went
         self.waited_ns: Mapping[str, float] = {}  # the same, in that run
 
@@ -139,16 +142,19 @@ class RecordedHost:
     def run_as_locked(self, costs: ProcessorCosts) -> CalibrationRun:
         """Run the load once, with *costs*, and learn nothing: again with the same ones it would run the same."""
         own_ns = statement_ns_of(self._load, costs, self.locked_ns)
-        wanted = (costs.costs, costs.client_ns, own_ns)
+        wanted = (costs.costs, costs.client_ns, costs.served_ns, own_ns)
         if self._last is None or self._last[0] != wanted:
             self._last = wanted, self._run(*wanted)
         return self._last[1]
 
-    def _run(self, costs: Costs, client_ns: int, own_ns: Mapping[str, int]) -> CalibrationRun:
+    def _run(self, costs: Costs, client_ns: int, served_ns: int, own_ns: Mapping[str, int]) -> CalibrationRun:
         program, stations = self._assembled.program, self._assembled.builder.stations
         database = _copied(self._assembled.database)
         database.costs[:] = costs
         database.client_ns[program.executed] = client_ns
+        if served_ns:
+            pauses_ns = database.think_ns[self._pauses]
+            database.think_ns[self._pauses] = np.rint(pauses_ns * share_of_clients(served_ns, pauses_ns))
         names = np.array(program.category)[database.statement_class]
         for place, name in enumerate(program.names):
             if name in own_ns:

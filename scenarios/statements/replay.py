@@ -17,7 +17,6 @@ from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.caveats import (
     ARRIVALS,
     COUNTED,
-    INNODB,
     OTHER_READS,
     PARALLEL,
     PAUSES,
@@ -54,6 +53,7 @@ from tiersim.simulator.result import Result
 from tiersim.simulator.streams import NO_STREAMS, Streams
 from tiersim.simulator.taps import FIRST_TAPS, tapped
 from tiersim.traces.bundle import Bundle
+from tiersim.traces.counters import INNODB_ENGINES
 from tiersim.units import NS_PER_US, format_ns
 
 #: Receives a finished run and the requests to its volumes; returns False if some of these were not noted.
@@ -283,7 +283,7 @@ def _counted_costs(
     """Return what the recorded processors were counted to do, where that is known and the error of a *result* is not
     that of its engine.
     """
-    if result.summary["verdict"].get("error") == INNODB or load.waits != LIKELY_WAITS:
+    if load.manifest.host.get("engine") in INNODB_ENGINES or load.waits != LIKELY_WAITS:
         return None
     shared = shared or Shared()
     # that host is the same for all, whatever its cores
@@ -302,9 +302,9 @@ def _by_counted_cpu(result: Result, load: StatementLoad, counted: ProcessorCosts
     verdict = summary["verdict"] | {"error": error}
     told = _COUNTED_SAID.format(_HERE if server is None else _ELSEWHERE)
     inferred = [*summary["inferred"], told if server or time.is_told else _BUSY_SAID.format(time.share)]
-    other = time.share - (server or time).own_share
+    other = time.share - (time if time.is_told or server is None else server).own_share
     more = [_OTHER_WORK.format(other * time.cores, time.cores)] if other > _LEAST_OTHER else []
-    caveats = [*summary["caveats"], *more]
+    caveats = [*summary["caveats"], *more, *counted.assumed]
     said = {"verdict": verdict, "model_error": model_error_of(verdict), "inferred": inferred, "caveats": caveats}
     return replace(result, summary=summary | said)
 
