@@ -33,7 +33,7 @@ from tiersim.traces.readers.importing import import_trace
 from tiersim.traces.schema import FLUSH, LOG_WRITE, READ, WRITE
 
 #: Hash of the results of the trace drawn below on SCENARIOS.
-GOLDEN = "4366356ac5d620080905cb0ce46caef5e08c3e0b909c5477608d552881c00dc7"
+GOLDEN = "f58a396f889eee6a0a0ca25e26e00822a8bb56e6df6b2782e494efa1613a1e4d"
 SCENARIOS = ("15k-raid10", "sas-ssd-raid10", "pcie-flash", "aws-gp3")
 
 
