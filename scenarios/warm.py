@@ -281,9 +281,10 @@ def _run_sessions(*, reference: bool) -> None:
     touch_in_ring(database, 0, 0)
     scans_in_ring(database, 1)
     close_ring(database, 0)
-    innodb = DatabaseHost(1, 2, policy=MIDPOINT, page_cleaner=PageCleaner())
+    # so many pages that one of them is changed
+    innodb = DatabaseHost(1, 9, policy=MIDPOINT, page_cleaner=PageCleaner())
     filled = add_database(PlantBuilder(1), innodb, [Relation(9, (9,))], [demands], statements)
-    fill(filled, 2)
+    fill(filled, 9)
     settle(filled, free=0, dirty_pages=2, age_bytes=1, transaction_bytes=1)
     metrics = new_metrics(FIRST_CLASS + 1, len(builder.stations), RESOURCES, 2, 1000)
     if reference:

@@ -15,6 +15,7 @@ from tiersim.simulator.miss_ratios.distances import MOST_PAGES
 from tiersim.simulator.miss_ratios.numbering import Keys, PageNumbers, Pages
 from tiersim.simulator.miss_ratios.samples import Sampler
 from tiersim.simulator.policies import misses
+from tiersim.simulator.policies.misses import of_a_sample
 
 #: Samples that have more than this part of the pages together are no cheaper, by much, than all of them, and worse: a
 #: small cache need not do what a large one does.
@@ -59,12 +60,12 @@ class Simulated:
         rate, samples = self._sampler.rate, self._sampler.samples
         references = [np.concatenate([np.zeros(0, np.int32), *pages]) for pages in self._pages]
         self._pages = [[one] for one in references]
-        missed = np.zeros((samples, len(sizes)))
+        missed, scaled = np.zeros((samples, len(sizes))), of_a_sample(self._policy, rate)
 
         def simulate(sample: int, point: int, note: Note) -> None:
             capacity = max(round(float(sizes[point]) * rate), 1)
             distinct = self._numbers[sample].count
-            missed[sample, point] = misses(self._policy, references[sample], distinct, capacity)
+            missed[sample, point] = misses(self._policy, references[sample], distinct, capacity, *scaled)
             note(1)
 
         runs = [partial(simulate, *run) for run in product(range(samples), range(len(sizes)))]

@@ -46,6 +46,15 @@ def numbered(references: NDArray[Any]) -> tuple[Pages, int]:
     return numbers[inverse], len(distinct)
 
 
+def of_a_sample(policy: str, rate: float) -> tuple[int, ...]:
+    """Return the parameters of a *policy* in a cache *rate* times as large as the one that it stands for: what is counted
+    in pages is as much smaller.
+    """
+    if policy != "midpoint":
+        return ()
+    return _OLD_PERCENT, 0, round(_TOLERANCE * rate), max(round(_LEAST * rate), 1)
+
+
 def misses(policy: str, pages: Pages, distinct: int, capacity: int, *parameters: int) -> int:
     """Count the misses of a cache of *capacity* pages that is empty at first.
 
