@@ -47,8 +47,8 @@ def numbered(references: NDArray[Any]) -> tuple[Pages, int]:
 
 
 def of_a_sample(policy: str, rate: float) -> tuple[int, ...]:
-    """Return the parameters of a *policy* in a cache *rate* times as large as the one that it stands for: what is counted
-    in pages is as much smaller.
+    """Return the parameters of a *policy* in a cache *rate* times as large as the one that it stands for: numbers of
+    pages are as much smaller.
     """
     if policy != "midpoint":
         return ()
