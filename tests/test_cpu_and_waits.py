@@ -303,7 +303,8 @@ def test_a_server_without_its_clients_costs_what_its_sessions_and_the_kernel_use
     server = time.of_server()
     assert server is not None
     assert server.clients is None
-    assert (server.busy, server.own_share) == (pytest.approx(0.8), pytest.approx(0.4))
+    assert server.busy == pytest.approx(0.8)
+    assert server.own_share == pytest.approx(0.4)
     found = costs_of_host(replace(server, cores=1, busy=1.0), 10_000, Ios(10_000, 10_000, 10_000))
     assert found.read_ns == pytest.approx((0.15 + 0.2) / 10_000 * S, rel=0.1)  # what is known beforehand has a part
     rest_ns = (0.6 - 0.15) / 10_000 * S
