@@ -105,8 +105,8 @@ def _bounded(command: Callable[..., Any]) -> Callable[..., Any]:
 def _limit(text: str) -> None:
     """Let the system give this process no more memory than *text* says: whatever asks for more raises MemoryError.
 
-    What counts is what was asked for, used or not. Raises BadParameter when so little cannot be, or the system knows no
-    such limit.
+    The limit is on memory that is asked for, used or not. Raises BadParameter when so little cannot be, or the system
+    knows no such limit.
     """
     try:
         most_bytes = parse_bytes(text)

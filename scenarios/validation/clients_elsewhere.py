@@ -5,17 +5,14 @@ is what its sessions were counted to use.
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import median
 
 from tiersim.scenarios.validation.claims import Claim, Experiment, HeatMap
 from tiersim.scenarios.validation.matrix_cells import Cell, cells_of
-from tiersim.scenarios.validation.pair_figures import FAR
 from tiersim.scenarios.validation.pairs import LOADS, heat_map, others_of, place, results_of
+from tiersim.scenarios.validation.uncalibrated import claims_of
 from tiersim.traces.samples import elsewhere
 
 _CHANGES = ("host.cores=1", "host.clients=elsewhere")
-#: What share of the pairs is to be near, in percent.
-_NEAR_PCT = 80.0
 
 
 def experiment() -> Experiment:
@@ -60,19 +57,7 @@ def _claims(cells: Mapping[str, Cell], predicted: Mapping[tuple[str, str], float
         measured = asked.figures["tps"]
         off = abs(tps / measured - 1), abs(recorded.figures["tps"] / measured - 1)
         errors.setdefault(f"{LOADS[asked.load]}, to {kind}", []).append(off)
-    for what, found in sorted(errors.items()):
-        off_pct, unchanged_pct = (100 * median(column) for column in zip(*found, strict=True))
-        yield Claim(
-            f"{what}: transactions, how far off in the median of {len(found)}; published: if nothing changed",
-            "%",
-            unchanged_pct,
-            off_pct,
-            0,
-            within=(0, unchanged_pct),
-        )
-    near = [own <= FAR for found in errors.values() for own, _ in found]
-    share = 100 * sum(near) / max(len(near), 1)
-    yield Claim(f"transactions: pairs within {FAR:.0%}, of {len(near)}", "%", 100, share, 0, within=(_NEAR_PCT, 100))
+    yield from claims_of(dict(sorted(errors.items())))
 
 
 def _maps(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -> Iterator[HeatMap]:

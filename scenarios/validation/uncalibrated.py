@@ -134,6 +134,13 @@ def _claims(cells: Sequence[Cell], predicted: Mapping[tuple[str, str], float]) -
         kind = f"{_kind(of[source], 'saturated')} to {_kind(of[target], 'a capped log')}"
         off = abs(tps / measured - 1), abs(of[source].figures["tps"] / measured - 1)
         errors.setdefault(f"{LOADS[of[source].load]}, {kind}", []).append(off)
+    yield from claims_of(errors)
+
+
+def claims_of(errors: Mapping[str, Sequence[tuple[float, float]]]) -> Iterator[Claim]:
+    """Yield a claim of each block of pairs, and one of all: *errors* are by block the shares by which predictions are
+    off, and by which the recorded rate is.
+    """
     for what, found in errors.items():
         off_pct, unchanged_pct = (100 * median(column) for column in zip(*found, strict=True))
         yield Claim(

@@ -12,7 +12,7 @@ more, or a slice of CPU ends behind a change (MySQL's writer looks every 10 us a
 
 With a binary log a commit logs twice: what prepares it, which it waits for, and, when its group is synced, what ends
 it (trx0trx.cc, trx_commit_low; sql/binlog.cc, process_commit_stage_queue). Nobody waits for the latter, and the flusher
-makes it durable all the same. That each is half of the bytes is a choice.
+makes it durable all the same. Each has half of the bytes: a choice.
 
 Requests are those of :mod:`tiersim.simulator.database.wal.log`; the length of an AWAIT is what the commit logs later. A
 round of the writer is a background request of the station to itself, WRITE, a round of the flusher another, FLUSH.
