@@ -4,7 +4,8 @@ Boxes are filled one after the other, each time the kind that holds most value f
 value is what its share of a box costs, and is changed at random. Then some boxes are emptied and filled anew, as long
 as that makes the whole cheaper (ruin and recreate: G. Schrimpf and others, J. Computational Physics 159(2), 2000). It
 is a heuristic: what it finds holds, but a cheaper answer may exist. Prices where items may be divided find what is 1 %
-cheaper where boxes may be full, and 5 to 12 % dearer where trials have taught how busy they may be.
+cheaper where boxes may be full, and 5 to 12 % dearer where trials have taught how busy they may be (200 drawn items,
+three draws; tests/test_packing.py).
 """
 
 from collections.abc import Sequence
