@@ -23,6 +23,7 @@ from tiersim.errors import RecordingError, TraceError
 from tiersim.operations import READ, WRITE
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.recorders import block
+from tiersim.traces.recorders.tracefs import tracefs
 
 RECORD = [sys.executable, "-c", "from tiersim.cli.main import main; main()", "record", "blktrace"]
 PAGE_BYTES = 8192
@@ -227,6 +228,13 @@ def test_it_ends_at_its_largest_size(record: Record, device: Path, tmp_path: Pat
     assert process.returncode == 0, err
     assert "reached its largest size" in err
     assert 0 < len(requests_of(target)) < 800
+
+
+@pytest.mark.usefixtures("device")
+def test_a_mount_that_may_go_is_not_used() -> None:
+    with mounted() as theirs, tracefs() as system:
+        assert system.folder != theirs
+        assert system.read("current_tracer").strip() == "nop"
 
 
 def test_a_device_without_requests_is_said(record: Record, device: Path, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from tiersim.errors import RecordingError, reason
 
 #: Trace buffer of each processor.
 BUFFER_KIB = 16_384
+#: Where systems mount it for good; a mount elsewhere may be somebody's own, and go while this records.
+_PLACES = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _READ_BYTES = 1 << 20
 _POLL_MS = 200
 
@@ -79,7 +81,8 @@ class Tracefs:
 @contextmanager
 def tracefs() -> Iterator[Tracefs]:
     """Yield tracefs, mounted for as long as this lasts if it was not; raises RecordingError when it cannot be had."""
-    mounted = [line.split()[1] for line in _lines(Path("/proc/mounts")) if line.split()[2] == "tracefs"]
+    mounts = [line.split() for line in _lines(Path("/proc/mounts"))]
+    mounted = [place for _, place, kind, *_ in mounts if kind == "tracefs" and place in _PLACES]
     with tempfile.TemporaryDirectory(prefix="tiersim-tracefs-") as place:
         folder = Path(mounted[0] if mounted else place)
         if not mounted:
