@@ -21,7 +21,7 @@ from tiersim.devices.array.array_kernels import accept_array, finish_array
 from tiersim.devices.array.neighbour_kernels import accept_neighbour, finish_neighbour
 from tiersim.devices.array.parity_kernels import accept_parity, finish_parity, resume_parity
 from tiersim.devices.array.rebuild_kernels import accept_rebuild, choose_rebuild, finish_rebuild, resume_rebuild
-from tiersim.devices.array.shares_kernels import accept_shares, choose_shares, finish_shares, resume_shares
+from tiersim.devices.array.shares import accept_shares, choose_shares, finish_shares, resume_shares
 from tiersim.devices.array.stripes_kernels import accept_stripe, choose_stripe, finish_stripe, resume_stripe
 from tiersim.devices.cloud.cloud_volume import CloudVolume
 from tiersim.devices.cloud.token_bucket import TokenBucket, balances_of
@@ -37,12 +37,19 @@ from tiersim.devices.hdd.disk_drive import Hdd
 from tiersim.devices.hdd.hdd_buffer_kernels import choose_drive
 from tiersim.devices.hdd.hdd_kernels import accept_drive, finish_drive
 from tiersim.devices.hdd.hdd_measured import MeasuredDrive
-from tiersim.devices.host.file_system_kernels import accept_files, choose_files, finish_files, resume_files
-from tiersim.devices.host.gate_kernels import accept_gate, choose_gate, finish_gate, resume_gate
-from tiersim.devices.host.port_kernels import accept_port, finish_port, resume_port
-from tiersim.devices.host.upkeep_kernels import accept_upkeep, finish_upkeep, resume_upkeep
+from tiersim.devices.host.file_system import accept_files, choose_files, finish_files, resume_files
+from tiersim.devices.host.gate import (
+    accept_gate,
+    accept_port,
+    choose_gate,
+    finish_gate,
+    finish_port,
+    resume_gate,
+    resume_port,
+)
+from tiersim.devices.host.upkeep import accept_upkeep, finish_upkeep, resume_upkeep
 from tiersim.devices.plant import Balance
-from tiersim.devices.server_kernels import accept_server, choose_server, finish_server
+from tiersim.devices.server import accept_server, choose_server, finish_server
 from tiersim.devices.ssd.flash import Flash, flash_figures
 from tiersim.devices.ssd.flash_kernels import accept_flash, choose_flash, finish_flash
 from tiersim.devices.ssd.held_kernels import accept_held, choose_held, finish_held

@@ -10,7 +10,7 @@ rate, and holds the burst credits. A request takes its tokens from both.
 """
 
 from tiersim.devices import requests
-from tiersim.devices.host.port_kernels import way_on
+from tiersim.devices.host.gate import way_on
 from tiersim.devices.requests import add_child
 from tiersim.devices.station_records import CALL, NEVER, NONE, Plant
 from tiersim.kernel import kernel

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tiersim.devices.host.upkeep import add_upkeep, resize_runs
-from tiersim.devices.host.upkeep_kernels import MILLION
+from tiersim.devices.host.upkeep import MILLION, add_upkeep, resize_runs
 from tiersim.devices.measured import RECORDED
 from tiersim.devices.plant import PlantBuilder
 from tiersim.devices.station_records import NEVER, Plant

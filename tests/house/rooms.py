@@ -14,7 +14,6 @@ _OWN = ("cli", "devices", "scenarios", "simulator", "traces", "src/tiersim/kerne
 MOST_LINES, LEAST_LINES, MOST_PARAMETERS = 800, 40, 6
 #: Modules that are shorter, and why they are not part of another one.
 SHORT = {
-    "devices/host/file_system.py": "a kind of station, beside its kernels",
     "devices/host/processor.py": "a kind of the catalogue",
     "scenarios/calibration/fitting/search.py": "a search, which knows nothing of devices",
     "simulator/database/buffer_pool/frame_lists.py": "the lists of LRU, LRU-2 and rings",

@@ -253,7 +253,7 @@ PHYSICS = (
     ),
     Fault(
         "gate-overtaking",
-        "devices/host/gate_kernels.py",
+        "devices/host/gate.py",
         'if g["in_flight"] < g["depth"] and p.queues[g["queue"]]["head"] == NONE:',
         'if g["in_flight"] < g["depth"]:',
         "Who arrives at a gate just when a place is free overtakes those that wait.",
@@ -261,7 +261,7 @@ PHYSICS = (
     ),
     Fault(
         "gate-join-limit",
-        "devices/host/gate_kernels.py",
+        "devices/host/gate.py",
         'p.holds[other]["carried_bytes"] + request["length_bytes"] <= most',
         'p.requests[other]["length_bytes"] + request["length_bytes"] <= most',
         "Requests that were joined before do not count when another joins.",
@@ -537,7 +537,7 @@ PHYSICS = (
     ),
     Fault(
         "file-system-order",
-        "devices/host/file_system_kernels.py",
+        "devices/host/file_system.py",
         'if f["oldest_write"] == NONE and p.queues[f["flushes"]]["head"] == NONE:',
         'if p.queues[f["flushes"]]["head"] == NONE:',
         "The first flush does not wait for the writes before it.",

@@ -15,9 +15,9 @@ _SLOW_BUS = f"{_BUFFER}::test_a_write_over_a_slow_bus_starts_when_no_sector_of_a
 #: Of the tests of each twin: file, old text, new text, what is wrong.
 _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     f"{_DEVICES}::test_server": [
-        ("devices/server_kernels.py", '* s["ps_per_byte"] // PS_PER_NS', '* s["ps_per_byte"]', "Bytes take too long."),
+        ("devices/server.py", '* s["ps_per_byte"] // PS_PER_NS', '* s["ps_per_byte"]', "Bytes take too long."),
         (
-            "devices/server_kernels.py",
+            "devices/server.py",
             's["in_service"] >= s["servers"]:',
             's["in_service"] > s["servers"]:',
             "There is one server more.",
@@ -25,19 +25,19 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     f"{_DEVICES}::test_gate": [
         (
-            "devices/host/gate_kernels.py",
+            "devices/host/gate.py",
             '+ request["length_bytes"] <= most',
             '+ request["length_bytes"] < most',
             "Nobody joins up to the limit.",
         ),
         (
-            "devices/host/gate_kernels.py",
+            "devices/host/gate.py",
             'slot == NONE or g["in_flight"] >= g["depth"]',
             'slot == NONE or g["in_flight"] > g["depth"]',
             "A gate lets one more through.",
         ),
         (
-            "devices/host/gate_kernels.py",
+            "devices/host/gate.py",
             'p.requests[other]["op"] == request["op"]',
             'p.requests[other]["op"] >= 0',
             "A write joins a read.",
@@ -45,22 +45,22 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     f"{_DEVICES}::test_port": [
         (
-            "devices/host/port_kernels.py",
+            "devices/host/gate.py",
             'row["base_bytes"] + position',
             "position",
             "A slice begins at the pool's begin.",
         ),
-        ("devices/host/port_kernels.py", 'and request["op"] != DISCARD else', "else", "Discards are cut."),
+        ("devices/host/gate.py", 'and request["op"] != DISCARD else', "else", "Discards are cut."),
     ],
     f"{_DEVICES}::test_files": [
         (
-            "devices/host/file_system_kernels.py",
+            "devices/host/file_system.py",
             "return slot, now + f[",
             "return slot, now + 1 + 0 * f[",
             "A late flush is free.",
         ),
         (
-            "devices/host/file_system_kernels.py",
+            "devices/host/file_system.py",
             'if op == WRITE and f["ordered"] == 1:',
             "if op == WRITE:",
             "Flushes wait for writes in any journal.",
@@ -584,31 +584,31 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     f"{_DEVICES}::test_upkeep": [
         (
-            "devices/host/upkeep_kernels.py",
+            "devices/host/upkeep.py",
             'u["owed_reads"] += request["length_bytes"] * u["reads"]',
             'u["owed_reads"] += u["size_bytes"] * u["reads"]',
             "A read of many pages counts as one.",
         ),
         (
-            "devices/host/upkeep_kernels.py",
+            "devices/host/upkeep.py",
             'u["owed_writes"] -= MILLION',
             'u["owed_writes"] = 0',
             "What is left behind a whole page of the upkeep is forgotten.",
         ),
         (
-            "devices/host/upkeep_kernels.py",
+            "devices/host/upkeep.py",
             'if u["left"] == 0 and u',
             "if u",
             "A run of the upkeep begins within another.",
         ),
         (
-            "devices/host/upkeep_kernels.py",
+            "devices/host/upkeep.py",
             'max(u["free_ns"], now) + u["page_ns"]',
             'now + u["page_ns"]',
             "Pages of a run are worked on side by side.",
         ),
         (
-            "devices/host/upkeep_kernels.py",
+            "devices/host/upkeep.py",
             'if u["cpu_ns"] > 0 and',
             'if u["cpu_ns"] < 0 and',
             "Pages of a run take no processor.",
