@@ -11,8 +11,9 @@ from tiersim.cli.run_rows import (
     rows_of_checkpoints,
     rows_of_host,
     rows_of_latency,
+    rows_of_tails,
+    with_ranges,
 )
-from tiersim.cli.tails import rows_of_tails, with_ranges
 from tiersim.cli.time_by_part import (
     LEAST_SHARE,
     faster_outside,

@@ -12,8 +12,8 @@ from tests.page_samples import CARD, CHECKPOINT_S, DISKS, SPAN_NS, TOO_FEW_DISKS
 from tests.page_statements import SECOND_S, WRITTEN_S, statement_sample
 from tiersim.cli import plots
 from tiersim.cli.page import build_page
-from tiersim.cli.page.checkpoints import MOST_ROWS
 from tiersim.cli.page.payload import page_payload
+from tiersim.cli.page.series import MOST_ROWS
 from tiersim.simulator.categories import WAIT_NAMES
 from tiersim.simulator.result import Result
 

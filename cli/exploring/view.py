@@ -11,8 +11,8 @@ from tiersim.cli.devices import figures_of
 from tiersim.cli.explain import bound_text, change_text
 from tiersim.cli.explanation import explanation
 from tiersim.cli.page import build_explore_page, build_page
-from tiersim.cli.page.numbers import finite
 from tiersim.cli.page.payload import page_payload
+from tiersim.cli.page.series import finite
 from tiersim.devices import catalogue
 from tiersim.devices.catalogue import load_device
 from tiersim.errors import OutputError

@@ -11,9 +11,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.numbers import finite
 from tiersim.cli.page.query_payload import commits, parts, query_payload, transaction_us, without_queries
-from tiersim.cli.page.series import curves, database_payload, intervals_to_merge, over_time, stations
+from tiersim.cli.page.series import (
+    checkpoint_payload,
+    curves,
+    database_payload,
+    finite,
+    intervals_to_merge,
+    over_time,
+    stations,
+)
 from tiersim.cli.verdicts import expected_multiples, incomparable, loads_not_run, meaning, undetermined
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES, is_of_too_few
@@ -105,15 +112,6 @@ def _sharing(results: Sequence[Result]) -> list[dict[str, Any]]:
     from tiersim.cli.page.sharing import sharing_payload
 
     return list(finite(sharing_payload(results)))
-
-
-def _checkpoints(result: Result) -> dict[str, Any] | None:
-    """Return when checkpoints ran; None where nothing is known of any."""
-    if not (result.summary.get("checkpoints") or result.summary["trace"].get("checkpoints")):
-        return None
-    from tiersim.cli.page.checkpoints import checkpoint_payload
-
-    return checkpoint_payload(result.summary, result.timeline)
 
 
 def _purposes(summary: Mapping[str, Any]) -> set[str]:
@@ -260,7 +258,7 @@ def _scenario(result: Result, name: str, merged: int) -> dict[str, Any]:
         "load": {**_with_part(finite(summary["load"])), "explanation": sentence(summary["load"]["explanation"])},
         "completed_per_s": _completed_per_s(summary, time),
         "time": time,
-        "checkpoints": _checkpoints(result),
+        "checkpoints": checkpoint_payload(result.summary, result.timeline),
         "database": database_payload(result, merged),
         "stations": stations(result, merged),
         "caches": finite({name: one["cache"] for name, one in summary["stations"].items() if "cache" in one}),

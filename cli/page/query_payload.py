@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.numbers import finite, five_digits, short_us
+from tiersim.cli.page.series import finite, five_digits, short_us
 from tiersim.cli.terminal import shortened
 from tiersim.cli.time_by_part import spent_ns
 from tiersim.simulator.categories import ELSEWHERE, STATISTICS, middle_of

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.checkpoints import checkpoint_payload
-from tiersim.cli.page.numbers import finite, whole
 from tiersim.cli.page.payload import PURPOSES
 from tiersim.cli.page.query_payload import described
-from tiersim.cli.page.series import intervals_to_merge, over_time
+from tiersim.cli.page.series import checkpoint_payload, finite, intervals_to_merge, over_time, whole
 from tiersim.cli.page.study_models import CandidateCostModel
 from tiersim.cli.page.study_points import digits, figure_of, point_of
 

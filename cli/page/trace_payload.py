@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page import trace_counters, trace_figures, trace_readings
-from tiersim.cli.page.numbers import finite
+from tiersim.cli.page.series import finite
 from tiersim.cli.page.trace_tables import GROUP_TABLES, chart_tables, group_table
 
 if TYPE_CHECKING:

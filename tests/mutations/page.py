@@ -77,7 +77,7 @@ PAGE = (
     ),
     Fault(
         "checkpoint-behind-the-end",
-        "cli/page/checkpoints.py",
+        "cli/page/series.py",
         'if one["start_ns"] < until_ns]',
         "]",
         "A checkpoint that begins as the recording ends is listed, and takes less than no time.",
