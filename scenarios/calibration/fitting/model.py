@@ -112,9 +112,9 @@ def device_values(values: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-def device(values: Mapping[str, float], name: str = "fitted", capacity_bytes: int = 1 << 40) -> Flash:
+def device(values: Mapping[str, float]) -> Flash:
     """The drive that a set of numbers makes; nothing of it says where it is from."""
-    keys = device_values(values) | {"name": name, "capacity": f"{capacity_bytes} B"}
+    keys = device_values(values) | {"name": "fitted", "capacity": f"{1 << 40} B"}
     return Flash.model_validate(
         keys | {"sources": dict.fromkeys(keys.keys() - {"kind", "name"}, "fitted: in progress")}
     )
