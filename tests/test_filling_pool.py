@@ -16,9 +16,10 @@ from tiersim.scenarios.calibration.processor import loop_sessions
 from tiersim.scenarios.statements import recorded_host, warm_pools
 from tiersim.scenarios.statements.assembly import Shared, assemble, cache_state_of
 from tiersim.scenarios.statements.calibration import calibrate
+from tiersim.scenarios.statements.loads import read_load
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.result import curve
-from tiersim.scenarios.statements.statement_load import StatementLoad, read_load
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.compiled import engine
 from tiersim.simulator.database.buffer_pool import warm as pool
 from tiersim.simulator.database.database_state import Database

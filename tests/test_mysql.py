@@ -33,11 +33,10 @@ from tiersim.scenarios.sizing.targets import parse_target
 from tiersim.scenarios.statements.engines import EngineSources
 from tiersim.scenarios.statements.error_reasons import are_commits_unseen
 from tiersim.scenarios.statements.innodb import mysql
-from tiersim.scenarios.statements.loads import load_of
+from tiersim.scenarios.statements.loads import load_of, read_load
 from tiersim.scenarios.statements.queries import changes_rows
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.scenarios.statements.settings import settings_of_load, with_variables
-from tiersim.scenarios.statements.statement_load import read_load
 from tiersim.traces.bundle import Manifest
 from tiersim.traces.counters import SUBJECTS
 from tiersim.traces.differences import Differences, EntityChange, differences, read_counters

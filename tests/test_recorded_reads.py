@@ -12,9 +12,8 @@ from tests.counted_databases import counted_database, law
 from tiersim.cli import verdicts
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.statements.error_reasons import other_reads
-from tiersim.scenarios.statements.loads import load_of
+from tiersim.scenarios.statements.loads import load_of, read_load
 from tiersim.scenarios.statements.replay import replay_statements
-from tiersim.scenarios.statements.statement_load import read_load
 from tiersim.traces.differences import read_counters
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import reads

@@ -16,13 +16,13 @@ from tiersim.cli.run_rows import notes_of
 from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, READ_NS, most_client_ns
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.statements.assembly import assemble
-from tiersim.scenarios.statements.loads import load_of
+from tiersim.scenarios.statements.loads import load_of, read_load
 from tiersim.scenarios.statements.programs import Program
 from tiersim.scenarios.statements.ranges import WIDE, with_waits
 from tiersim.scenarios.statements.recorded_waits import RecordedWaits, between_ns, waits_of
 from tiersim.scenarios.statements.replay import replay_statements, replay_statements_all
 from tiersim.scenarios.statements.schedule import transactions_of
-from tiersim.scenarios.statements.statement_load import LEAST_WAITS, LIKELY_WAITS, MOST_WAITS, StatementLoad, read_load
+from tiersim.scenarios.statements.statement_load import LEAST_WAITS, LIKELY_WAITS, MOST_WAITS, StatementLoad
 from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.popularity import Hot, same_row_chance, zipf
 from tiersim.traces.bundle import Bundle

@@ -27,20 +27,13 @@ from tiersim.scenarios.calibration.popularity.recorded_files import SCAN_PAGES, 
 from tiersim.scenarios.statements import warm_pools
 from tiersim.scenarios.statements.assembly import Shared, assemble
 from tiersim.scenarios.statements.calibration import _as_recorded
-from tiersim.scenarios.statements.loads import load_of
+from tiersim.scenarios.statements.loads import in_sessions, load_of, processor_law, recorded_statements
 from tiersim.scenarios.statements.programs import Program
 from tiersim.scenarios.statements.queries import QueryWork, said_of_parallel
 from tiersim.scenarios.statements.replay import replay_statements_all
 from tiersim.scenarios.statements.schedule import PLACES, schedule, transactions_of
 from tiersim.scenarios.statements.settings import Settings, settings_of
-from tiersim.scenarios.statements.statement_load import (
-    COMMIT,
-    StatementLoad,
-    committing,
-    in_sessions,
-    processor_law,
-    recorded_statements,
-)
+from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, committing
 from tiersim.scenarios.statements.variants import recorded_variants
 from tiersim.simulator.database.buffer_pool import warm
 from tiersim.simulator.database.buffer_pool.warm import Warmed

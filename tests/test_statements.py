@@ -26,11 +26,11 @@ from tiersim.scenarios.replay import replay
 from tiersim.scenarios.statements import assembly
 from tiersim.scenarios.statements.assembly import Assembled, assemble
 from tiersim.scenarios.statements.calibration import calibrate
-from tiersim.scenarios.statements.loads import load_of
+from tiersim.scenarios.statements.loads import load_of, read_load, said_of_earlier_changes
 from tiersim.scenarios.statements.programs import _in_steps
 from tiersim.scenarios.statements.replay import replay_statements, replay_statements_all
 from tiersim.scenarios.statements.settings import Settings, settings_of, with_variables
-from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad, read_load, said_of_earlier_changes
+from tiersim.scenarios.statements.statement_load import COMMIT, StatementLoad
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.sweeps.rows import row_of
 from tiersim.simulator.categories import FIRST_CLASS

@@ -16,7 +16,7 @@ from tests.counted_databases import counted_database, law
 from tests.examples import examples
 from tiersim.errors import TraceError
 from tiersim.scenarios.calibration.synthesis import Synthesis
-from tiersim.scenarios.statements.statement_load import read_load
+from tiersim.scenarios.statements.loads import read_load
 from tiersim.traces.differences import read_counters
 from tiersim.traces.schema import NOT_KNOWN, STATEMENT_COLUMNS
 from tiersim.traces.statistics import Values

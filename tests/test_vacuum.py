@@ -22,8 +22,8 @@ from tiersim.scenarios.statements.autovacuum import (
     said_of_vacuum,
     upkeep_of,
 )
+from tiersim.scenarios.statements.loads import read_load
 from tiersim.scenarios.statements.replay import replay_statements
-from tiersim.scenarios.statements.statement_load import read_load
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.description import describe
 from tiersim.traces.differences import Differences, Differencing, EntityChange, read_counters

@@ -18,8 +18,9 @@ from tiersim.scenarios.replay import replay, survey_to_play
 from tiersim.scenarios.statements.assembly import assemble, volumes_of_server
 from tiersim.scenarios.statements.engines import EngineSources
 from tiersim.scenarios.statements.innodb import mysql
+from tiersim.scenarios.statements.loads import read_load
 from tiersim.scenarios.statements.replay import replay_statements
-from tiersim.scenarios.statements.statement_load import StatementLoad, read_load
+from tiersim.scenarios.statements.statement_load import StatementLoad
 from tiersim.simulator.database.sessions.processors import TABLES, scaled
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle

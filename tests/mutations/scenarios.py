@@ -9,7 +9,7 @@ _VACUUM = "tests/test_vacuum.py::"
 SCENARIOS = (
     Fault(
         "recorded-mean-without-pauses",
-        "scenarios/statements/statement_load.py",
+        "scenarios/statements/loads.py",
         "active_ns + float(sum(idle_ms)) * NS_PER_MS",
         "active_ns",
         "The recorded mean of transactions leaves out what clients take between their statements.",
@@ -145,7 +145,7 @@ SCENARIOS = (
     ),
     Fault(
         "waits-of-who-takes-statistics",
-        "scenarios/statements/statement_load.py",
+        "scenarios/statements/loads.py",
         "(float(sum(active_ms)) - own_ms)",
         "float(sum(active_ms))",
         "What takes statistics waited for commits.",
@@ -684,7 +684,7 @@ SCENARIOS = (
     ),
     Fault(
         "log-volume-rest",
-        "scenarios/statements/statement_load.py",
+        "scenarios/statements/loads.py",
         "max(written - _HALF_A_SECTOR_BYTES * writes, 0.0)",
         "max(written + _HALF_A_SECTOR_BYTES * writes, 0.0)",
         "What fills sectors of the log is added to its records.",
