@@ -21,7 +21,6 @@ from tiersim.traces.readers.blktrace import read_blktrace
 from tiersim.traces.readers.bpftrace_csv import looks_like_bpftrace, read_bpftrace
 from tiersim.traces.readers.clock import looks_like_clock, read_clock
 from tiersim.traces.readers.cloudphysics import CloudPhysicsCsv, looks_like_vscsi, read_vscsi
-from tiersim.traces.readers.counters_bundle import add_counters, holds_counters
 from tiersim.traces.readers.disksim import DiskSim, DiskSimValidate, MqSim
 from tiersim.traces.readers.etw import Etw
 from tiersim.traces.readers.fio_iolog import FioIolog
@@ -45,7 +44,9 @@ from tiersim.traces.readers.recorded import (
     MOST_STEPS_BACK,
     Recorded,
     Source,
+    add_counters,
     decoded,
+    holds_counters,
     write_recorded,
 )
 from tiersim.traces.readers.sqlserver.event_xml import EVENT_XML

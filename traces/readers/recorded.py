@@ -2,10 +2,11 @@
 
 Readers of such files add to one :class:`Recorded`; times in it are ns since 1970 (UTC), or None where the file has
 none. Its pieces become snapshots when all files were read: a file such as ``pg_stat_wal.before.csv`` says nothing of
-its time, but others of the same moment may.
+its time, but others of the same moment may. A bundle of counters, such as ``tiersim record`` makes, is read again, too.
 """
 
 import codecs
+import hashlib
 import shutil
 import sys
 import tempfile
@@ -21,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tiersim.errors import TraceError
-from tiersim.traces.bundle import RequestWriter
+from tiersim.traces.bundle import Bundle, RequestWriter
 from tiersim.traces.differences import differences
 from tiersim.traces.query_text import fingerprint, skeleton, without_literals
 from tiersim.traces.readers.opened import Opened
@@ -29,6 +30,7 @@ from tiersim.traces.readers.ordered import OrderedRows
 from tiersim.traces.readers.timestamps import rank
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.statistics import (
+    NAME,
     QUERIES,
     STATEMENTS,
     Snapshot,
@@ -37,6 +39,8 @@ from tiersim.traces.statistics import (
     TableWriter,
     Values,
     is_storable,
+    read_queries,
+    read_snapshots,
     table_of,
     write_table,
 )
@@ -403,3 +407,33 @@ def _spaced(snapshots: list[Snapshot], recorded: Recorded) -> list[Snapshot]:
         " right only if the load ran from the first to the second"
     )
     return [Snapshot(start, snapshots[0].values), Snapshot(start + recorded.span_ns, snapshots[1].values)]
+
+
+def holds_counters(folder: Path) -> bool:
+    """Tell whether a bundle holds counters, and neither requests nor statements."""
+    manifest = Bundle(folder).manifest
+    held = manifest.requests or manifest.references or manifest.statements
+    return not held and (folder / NAME).exists()
+
+
+def add_counters(folder: Path, recorded: Recorded) -> None:
+    """Add the counters and the queries of the bundle in *folder*; raises TraceError."""
+    manifest = Bundle(folder).manifest
+    start_ns = manifest.host.get("clock_start_unix_ns")
+    for number, snapshot in enumerate(read_snapshots(folder)):
+        unix_ns = None if snapshot.time_ns is None or start_ns is None else int(start_ns) + snapshot.time_ns
+        recorded.add(f"{folder.name} {number:09}", unix_ns, snapshot.values)
+    queries = read_queries(folder)
+    names = ("query", "entity", "text", "database", "user")
+    for values in zip(*(queries.texts(name) for name in names), strict=True):
+        found = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        recorded.queries[str(found["query"]), found.get("entity")] = {**found}
+    recorded.host.update({key: value for key, value in manifest.host.items() if key != "clock_start_unix_ns"})
+    recorded.inferred += manifest.inferred
+    recorded.warnings += manifest.warnings
+    for why, count in manifest.dropped.items():
+        recorded.lose(why, count)
+    recorded.formats += [key for key in manifest.source_format.split(", ") if key not in recorded.formats]
+    with (folder / NAME).open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    recorded.source_files.append({"name": f"{folder.name}/{NAME}", "sha256": sha256})
