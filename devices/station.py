@@ -77,8 +77,7 @@ from tiersim.devices.station_records import (
 )
 from tiersim.devices.tiering.flash_cache import cache_figures
 from tiersim.devices.tiering.flash_cache_kernels import accept_flash_cache, finish_flash_cache, resume_flash_cache
-from tiersim.devices.tiering.tiers import tiers_figures
-from tiersim.devices.tiering.tiers_kernels import accept_tiers, finish_tiers, resume_tiers
+from tiersim.devices.tiering.tiers import accept_tiers, finish_tiers, resume_tiers, tiers_figures
 from tiersim.kernel import Kernel, kernel
 
 #: The devices that files describe, by their ``kind``. Each has ``add_to`` and ``describe``.

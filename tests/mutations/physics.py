@@ -481,7 +481,7 @@ PHYSICS = (
     ),
     Fault(
         "tiers-moving-writes",
-        "devices/tiering/tiers_kernels.py",
+        "devices/tiering/tiers.py",
         'within < t["copied_bytes"] + t["copy_bytes"]',
         'within < t["copied_bytes"]',
         "What is written to the piece that is being copied is lost.",
@@ -489,7 +489,7 @@ PHYSICS = (
     ),
     Fault(
         "tiers-equal-heat",
-        "devices/tiering/tiers_kernels.py",
+        "devices/tiering/tiers.py",
         'p.pool[t["heat"] + coldest] < p.pool[t["heat"] + hottest]:',
         'p.pool[t["heat"] + coldest] <= p.pool[t["heat"] + hottest]:',
         "Extents that are as hot as each other change places for ever.",

@@ -524,19 +524,19 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     f"{_TIERING}::test_tiers": [
         (
-            "devices/tiering/tiers_kernels.py",
+            "devices/tiering/tiers.py",
             'within < t["copied_bytes"] + t["copy_bytes"]:',
             'within < t["copied_bytes"]:',
             "What is written to the piece that is copied next goes to the old place only.",
         ),
         (
-            "devices/tiering/tiers_kernels.py",
+            "devices/tiering/tiers.py",
             't["next_copy_ns"] = start + t["copy_ns"]',
             't["next_copy_ns"] = start',
             "Copies are not held to their rate.",
         ),
         (
-            "devices/tiering/tiers_kernels.py",
+            "devices/tiering/tiers.py",
             'p.pool[t["heat"] + extent] > p.pool[t["heat"] + hottest]:',
             'p.pool[t["heat"] + extent] >= p.pool[t["heat"] + hottest]:',
             "Of extents that are as hot the last moves first.",
