@@ -15,14 +15,14 @@ from tests.test_statements import scenario
 from tiersim.devices.host.upkeep import Upkeep
 from tiersim.scenarios.calibration.popularity.recorded import recorded_accesses
 from tiersim.scenarios.statements.assembly import assemble
-from tiersim.scenarios.statements.autovacuum import (
+from tiersim.scenarios.statements.loads import read_load
+from tiersim.scenarios.statements.postgresql import (
     due_after_s,
     images_of_upkeep,
     pages_per_s,
     said_of_vacuum,
     upkeep_of,
 )
-from tiersim.scenarios.statements.loads import read_load
 from tiersim.scenarios.statements.replay import replay_statements
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.description import describe

@@ -27,8 +27,7 @@ from tiersim.scenarios.calibration.synthesis import SnapshotEvidence, Synthesis,
 from tiersim.scenarios.calibration.synthesis.counted import Role, is_of_the_recording, role_of
 from tiersim.scenarios.calibration.synthesis.synthesise import bytes_of_images
 from tiersim.scenarios.hardware import NamedScenario
-from tiersim.scenarios.statements.autovacuum import images_of_upkeep, said_of_vacuum, upkeep_of
-from tiersim.scenarios.statements.postgresql import stays_cached
+from tiersim.scenarios.statements.postgresql import images_of_upkeep, said_of_vacuum, stays_cached, upkeep_of
 from tiersim.scenarios.statements.queries import (
     IndexEntries,
     asked_of,

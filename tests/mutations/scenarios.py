@@ -41,7 +41,7 @@ SCENARIOS = (
     ),
     Fault(
         "vacuum-takes-no-time",
-        "scenarios/statements/autovacuum.py",
+        "scenarios/statements/postgresql.py",
         "* NS_PER_MS / pages) if read_ms else 0",
         "* 0)",
         "VACUUM and ANALYZE need nothing but their reads and writes.",
@@ -65,7 +65,7 @@ SCENARIOS = (
     ),
     Fault(
         "images-of-statements-are-those-of-vacuum",
-        "scenarios/statements/autovacuum.py",
+        "scenarios/statements/postgresql.py",
         'max(of_log(found, "full_page_images") - counted, 0.0)',
         'of_log(found, "full_page_images")',
         "Images that statements wrote count as those of VACUUM and ANALYZE, too.",
