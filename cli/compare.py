@@ -55,7 +55,7 @@ def compare(
 
 
 def _show(document: dict[str, Any], summaries: list[dict[str, Any]]) -> None:
-    from tiersim.cli.run_rows import range_of_tail
+    from tiersim.cli.statements import range_of_tail
     from tiersim.scenarios.caveats import tail_of
 
     baseline, *others = document["results"]

@@ -44,7 +44,7 @@ def explain(
 
 
 def _show(document: dict[str, Any]) -> None:
-    from tiersim.cli.run_rows import range_of_tail
+    from tiersim.cli.statements import range_of_tail
 
     mean = terminal.figure_text(document["latency_ns"].get("mean"))
     p99 = range_of_tail(document["p99_interval_ns"]) or terminal.figure_text(document["latency_ns"].get("p99"))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tiersim.cli.run_rows import is_unknown
+from tiersim.cli.statements import is_unknown
 from tiersim.cli.tenants import volume_of
 from tiersim.cli.time_by_part import known_parts, time_of_transaction
 from tiersim.cli.verdicts import Summary, sentence

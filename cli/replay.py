@@ -13,8 +13,7 @@ from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.options import Force, Json, RecordedOn, Settings
 from tiersim.cli.resources import compile_if_cold
-from tiersim.cli.run_rows import rows_of_rates
-from tiersim.cli.statements import show_statements
+from tiersim.cli.statements import rows_of_rates, show_statements
 from tiersim.cli.tenants import replay_tenants, show_sharing, show_waits
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError, TraceError

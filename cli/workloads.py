@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tiersim.cli import terminal
-from tiersim.cli.run_rows import (
+from tiersim.cli.statements import (
     breakdown_of,
     first_rows_of_host,
     notes_of,

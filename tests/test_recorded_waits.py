@@ -12,7 +12,7 @@ from tests.counted_databases import QUERIES, TEXTS, TRANSACTIONS, counted_databa
 from tests.test_statements import run, scenario
 from tiersim.cli import verdicts
 from tiersim.cli.page.payload import page_payload
-from tiersim.cli.run_rows import notes_of
+from tiersim.cli.statements import notes_of
 from tiersim.scenarios.calibration.cpu_and_waits import LOG_NS, READ_NS, most_client_ns
 from tiersim.scenarios.calibration.processor import ProcessorCosts
 from tiersim.scenarios.statements.assembly import assemble

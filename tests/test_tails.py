@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.real_postgres.tails import kept, report, write
-from tiersim.cli.run_rows import range_of_tail, with_ranges
+from tiersim.cli.statements import range_of_tail, with_ranges
 from tiersim.scenarios.caveats import OTHER_STORAGE, model_error_of, multiples_of
 from tiersim.scenarios.tails import SHARE, TailCell, cells, held, reach, read_cells, tail_figures, with_tails
 from tiersim.simulator.result import Result
