@@ -8,7 +8,7 @@ import typer
 
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.options import Json
-from tiersim.cli.time_by_part import spent_ns
+from tiersim.cli.queries import spent_ns
 from tiersim.errors import did_you_mean
 from tiersim.simulator.categories import CATEGORIES
 from tiersim.units import format_ns, format_per_s, format_times

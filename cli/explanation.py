@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tiersim.cli.queries import known_parts, time_of_transaction
 from tiersim.cli.statements import is_unknown
 from tiersim.cli.tenants import volume_of
-from tiersim.cli.time_by_part import known_parts, time_of_transaction
 from tiersim.cli.verdicts import Summary, sentence
 from tiersim.errors import TraceError, did_you_mean
 from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE, share_with_load, tail_of

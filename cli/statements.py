@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tiersim.cli import terminal, verdicts
-from tiersim.cli.time_by_part import (
+from tiersim.cli.queries import (
     LEAST_SHARE,
     faster_outside,
     notes_of_rest,

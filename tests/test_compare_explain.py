@@ -20,8 +20,8 @@ from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
 from tiersim.cli.measured import MeasuredFigure, read_measured
 from tiersim.cli.page.payload import page_payload
+from tiersim.cli.queries import faster_outside, time_of_transaction
 from tiersim.cli.statements import show_statements
-from tiersim.cli.time_by_part import faster_outside, time_of_transaction
 from tiersim.errors import TraceError
 from tiersim.scenarios.caveats import BEYOND, OTHER_STORAGE
 from tiersim.simulator.categories import ELSEWHERE

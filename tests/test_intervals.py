@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 from tests import accuracy_document
 from tiersim.cli import verdicts as said
 from tiersim.cli.main import app
+from tiersim.cli.queries import notes_of_rest
 from tiersim.cli.statements import expected_rate, rows_of_rates
-from tiersim.cli.time_by_part import notes_of_rest
 from tiersim.scenarios.caveats import (
     BEYOND,
     BEYOND_BY_GUESS,

@@ -14,7 +14,7 @@ from tiersim.cli import plots
 from tiersim.cli.explanation import explanation
 from tiersim.cli.page import build_page
 from tiersim.cli.page.payload import embedded_json, page_payload, tier_name
-from tiersim.cli.page.query_payload import LABEL, MOST_TEXT
+from tiersim.cli.queries import LABEL, MOST_TEXT
 from tiersim.simulator.categories import ELSEWHERE, WAIT_NAMES
 from tiersim.simulator.database.database_state import SPENT
 from tiersim.simulator.result import Result

@@ -30,9 +30,9 @@ from tests.page_studies import (
     write_sweep,
 )
 from tiersim.cli.page import Inputs, build_page, open_inputs
-from tiersim.cli.page.query_payload import MOST_TEXT
 from tiersim.cli.page.study_models import RowModel
 from tiersim.cli.page.study_points import point_of
+from tiersim.cli.queries import MOST_TEXT
 from tiersim.errors import TraceError
 from tiersim.scenarios.sizing.load_limit import SPENT
 

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli.page.query_payload import commits, parts, query_payload, transaction_us, without_queries
 from tiersim.cli.page.series import (
     checkpoint_payload,
     curves,
@@ -21,6 +20,7 @@ from tiersim.cli.page.series import (
     over_time,
     stations,
 )
+from tiersim.cli.queries import commits, parts, query_payload, transaction_us, without_queries
 from tiersim.cli.verdicts import expected_multiples, incomparable, loads_not_run, meaning, undetermined
 from tiersim.cli.verdicts import sentence as error_sentence
 from tiersim.simulator.categories import REQUEST_CATEGORIES, STATISTICS, WAIT_NAMES, is_of_too_few

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tiersim.cli.page.payload import PURPOSES
-from tiersim.cli.page.query_payload import described
 from tiersim.cli.page.series import checkpoint_payload, finite, intervals_to_merge, over_time, whole
 from tiersim.cli.page.study_models import CandidateCostModel
 from tiersim.cli.page.study_points import digits, figure_of, point_of
+from tiersim.cli.queries import described
 
 if TYPE_CHECKING:
     from tiersim.cli.page import Studies, WrittenSweep
