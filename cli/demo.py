@@ -10,7 +10,7 @@ from tiersim.cli import terminal
 from tiersim.cli.options import Force
 from tiersim.cli.page import write_page
 from tiersim.cli.replay import run_all, show
-from tiersim.cli.resources import compile_if_cold
+from tiersim.cli.terminal import compile_if_cold
 from tiersim.files import check_target, make_folder
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace
-from tiersim.cli.resources import compile_if_cold
+from tiersim.cli.terminal import compile_if_cold
 from tiersim.errors import OutputError, ScenarioError, reason
 from tiersim.files import make_folder
 from tiersim.operating_system import give_memory_back

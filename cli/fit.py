@@ -10,7 +10,7 @@ import typer
 from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace
 from tiersim.cli.options import Force, Json
-from tiersim.cli.resources import compile_if_cold
+from tiersim.cli.terminal import compile_if_cold
 from tiersim.errors import ScenarioError, TraceError, did_you_mean
 from tiersim.files import check_target, whole_file
 from tiersim.units import format_bytes, format_ns, parse_bytes

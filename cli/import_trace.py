@@ -9,7 +9,7 @@ import typer
 
 from tiersim.cli import terminal
 from tiersim.cli.options import Force, Json
-from tiersim.cli.resources import compile_if_cold
+from tiersim.cli.terminal import compile_if_cold
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.files import check_target
 from tiersim.units import format_ns

@@ -1,12 +1,18 @@
-"""The console entry point: one module a command, errors as one sentence, nothing half written on Ctrl-C."""
+"""The console entry point: one module a command, errors as one sentence, nothing half written on Ctrl-C.
+
+``tiersim warmup`` compiles the kernels now; every other command that needs them does the same before it begins.
+``--memory``, which every command takes: how much it may have, and what is said when that was not enough.
+"""
 
 import atexit
+import functools
 import gc
+import inspect
 import os
 import sys
-from inspect import getdoc
+from collections.abc import Callable
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,14 +32,15 @@ from tiersim.cli import (
     page,
     record,
     replay,
-    resources,
     size,
     sweep,
     validate,
 )
-from tiersim.cli.terminal import notice
+from tiersim.cli.terminal import notice, progress_bar
 from tiersim.errors import TiersimError, reason
 from tiersim.files import terminate_as_interrupt
+from tiersim.operating_system import limit_memory, memory_limit_bytes
+from tiersim.units import format_bytes, parse_bytes
 
 INTERRUPTED = 130
 #: Garbage is looked for after so many new objects, and not after 700: libraries make a hundred thousand when they are
@@ -42,6 +49,89 @@ _COLLECT_AFTER = 200_000
 #: Of libraries, unless somebody says otherwise: numpy's threads of linear algebra wait for work at full speed from the
 #: start on, and pydantic reads what every installed package says of plugins.
 _SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "1"}
+
+_Memory = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        help=("Memory limit, such as '2 GiB' (Linux only). A command that needs more stops with an error."),
+        show_default=False,
+    ),
+]
+_NAME = "memory"
+#: A replay of 1,000 requests takes 348 MiB: libraries (numpy, pyarrow, numba) and the code of kernels. Those end the
+#: process where they get no more.
+_LEAST_BYTES = 512 << 20
+_LESS = "ask for less at a time: fewer --workers, a shorter recording, --set replay.mode=open, which holds no causes"
+
+
+def warmup() -> None:
+    """Compile the simulator now, so that later commands need not wait.
+
+    Example: tiersim warmup
+    """
+    from tiersim import kernel
+    from tiersim.kernel import store
+    from tiersim.scenarios.warm import compile_all
+
+    with progress_bar("compiling") as progress:
+        compile_all(progress)
+    store.mark_ready()
+    notice(f"{len(kernel.registry)} kernels ready")
+
+
+def offer(app: typer.Typer) -> None:
+    """Give every command of *app* the option."""
+    for command in app.registered_commands:
+        assert command.callback is not None
+        command.callback = _bounded(command.callback)
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        offer(group.typer_instance)
+
+
+def not_enough() -> str:
+    """Say that memory did not suffice, and what to do; the limit is lifted, so that there is some for saying it."""
+    limit_bytes = memory_limit_bytes()
+    if limit_bytes is None:
+        return f"the memory of this machine does not suffice; {_LESS}"
+    limit_memory(None)
+    return f"the {format_bytes(limit_bytes)} of --memory do not suffice; allow more, or {_LESS}"
+
+
+def _bounded(command: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(command)
+    def run(*arguments: Any, memory: str | None = None, **options: Any) -> Any:
+        if memory is not None:
+            _limit(memory)
+        return command(*arguments, **options)
+
+    # typer makes the options of a command of its signature; functions have no such attribute for mypy
+    signature = inspect.signature(command)
+    option = inspect.Parameter(_NAME, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_Memory)
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
+    run.__annotations__ = {**command.__annotations__, _NAME: _Memory}
+    return run
+
+
+def _limit(text: str) -> None:
+    """Let the system give this process no more memory than *text* says: whatever asks for more raises MemoryError.
+
+    The limit is on memory that is asked for, used or not. Raises BadParameter when so little cannot be, or the system
+    knows no such limit.
+    """
+    try:
+        most_bytes = parse_bytes(text)
+        if most_bytes < _LEAST_BYTES:
+            raise ValueError(
+                f"{format_bytes(most_bytes)} are not enough to begin with; give {format_bytes(_LEAST_BYTES)} or more"
+            )
+        limit_memory(most_bytes)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="'--memory'") from None
+    # its own pool asks for 1 GiB at once, and uses what it needs
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
 
 app = typer.Typer(
     name="tiersim",
@@ -68,12 +158,12 @@ app.command("report")(page.report)
 app.add_typer(devices.app, name="devices")
 app.command("check")(check.check)
 app.command("validate")(validate.validate)
-app.command("warmup")(resources.warmup)
-resources.offer(app)
+app.command("warmup")(warmup)
+offer(app)
 for group in (app, record.app, devices.app):
     for command in group.registered_commands:
         # else the first sentence ends in dots where it is longer than a line
-        command.short_help = (getdoc(command.callback) or "").partition("\n\n")[0]
+        command.short_help = (inspect.getdoc(command.callback) or "").partition("\n\n")[0]
 
 
 def _show_version(wanted: bool) -> None:
@@ -107,12 +197,12 @@ def main() -> None:
         notice(str(error))
         sys.exit(1)
     except MemoryError:
-        notice(resources.not_enough())
+        notice(not_enough())
         sys.exit(1)
     except RuntimeError as error:
         if "can't start new thread" not in str(error):  # there is no memory for its stack
             raise
-        notice(resources.not_enough())
+        notice(not_enough())
         sys.exit(1)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

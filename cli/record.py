@@ -177,7 +177,7 @@ def blktrace(
 
     Example: tiersim record blktrace /dev/sdb --minutes 5 -o prod.trace
     """
-    from tiersim.cli.resources import compile_if_cold
+    from tiersim.cli.terminal import compile_if_cold
     from tiersim.traces.recorders.block import Bounds, commands, record_block
     from tiersim.traces.recorders.ending import ended_by_signals
 

@@ -12,9 +12,9 @@ import typer
 from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.options import Force, Json, RecordedOn, Settings
-from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.statements import rows_of_rates, show_statements
 from tiersim.cli.tenants import replay_tenants, show_sharing, show_waits
+from tiersim.cli.terminal import compile_if_cold
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError, TraceError
 from tiersim.files import check_target, make_folder

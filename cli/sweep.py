@@ -11,8 +11,8 @@ from tiersim.cli import terminal
 from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.options import Force, Json, RecordedOn
 from tiersim.cli.replay import recorded_hardware
-from tiersim.cli.resources import compile_if_cold
 from tiersim.cli.tenants import sweep_tenants
+from tiersim.cli.terminal import compile_if_cold
 from tiersim.errors import ScenarioError
 from tiersim.operating_system import processors
 

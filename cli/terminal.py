@@ -213,6 +213,28 @@ def stages(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda stage: status.update(f"{what}: {stage}")
 
 
+def compile_if_cold() -> None:
+    """Compile the kernels that most runs need on the first run of this version, and say so.
+
+    Here and not on their first use, where a worker's thread would have to be waited for after Ctrl-C. Those that few
+    runs need, such as a flash cache's, compile there.
+    """
+    from tiersim import kernel
+    from tiersim.kernel import store
+
+    if not kernel.jit_enabled() or store.is_ready():
+        return
+    if store.folder() is None:
+        notice("no folder for compiled kernels can be written; each run compiles anew, some ten seconds")
+        return
+    from tiersim.scenarios.warm import compile_usual
+
+    notice("compiling the simulator (some ten seconds, once for each version)")
+    with progress_bar("compiling") as progress:
+        compile_usual(progress)
+    store.mark_ready()
+
+
 def figure_text(figure: dict[str, Any] | None) -> str:
     """Write a figure: its value, or the range that it lies in when the sample does not resolve it, or why neither."""
     if figure is None:

@@ -15,7 +15,7 @@ import pytest
 from tests.recordings import closed_recording, rows_of, write_recording
 from tiersim.cli.exploring.server import ExplorationServer
 from tiersim.cli.exploring.view import ExplorationView
-from tiersim.cli.resources import compile_if_cold
+from tiersim.cli.terminal import compile_if_cold
 from tiersim.scenarios.exploring.draft import draft_of
 from tiersim.scenarios.exploring.explorer import Explorer, open_recording
 from tiersim.traces.bundle import Bundle

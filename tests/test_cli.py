@@ -27,8 +27,7 @@ from tests.examples import first
 from tests.runs import needs_jit
 from tiersim.cli.main import main
 from tiersim.cli.replay import recorded_hardware, show
-from tiersim.cli.resources import compile_if_cold
-from tiersim.cli.terminal import column_widths, show_table
+from tiersim.cli.terminal import column_widths, compile_if_cold, show_table
 from tiersim.devices.catalogue import kinds
 from tiersim.scenarios.caveats import model_error_of
 from tiersim.simulator.result import load_result

@@ -18,7 +18,7 @@ from benchmarks import exploring
 from tests.explorations import is_done, small_recording, until
 from tests.recordings import rows_of
 from tiersim.cli.exploring.view import ExplorationView
-from tiersim.cli.resources import compile_if_cold
+from tiersim.cli.terminal import compile_if_cold
 from tiersim.errors import ScenarioError
 from tiersim.scenarios import replay as replaying
 from tiersim.scenarios.caveats import in_doubt

@@ -16,7 +16,7 @@ import pytest
 
 from tests.runs import needs_jit
 from tests.sweep_runs import command, write_trace
-from tiersim.cli.resources import compile_if_cold
+from tiersim.cli.terminal import compile_if_cold
 from tiersim.scenarios.check import check
 
 pytestmark = needs_jit

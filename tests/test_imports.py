@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tiersim.cli.resources import compile_if_cold
+from tiersim.cli.terminal import compile_if_cold
 from tiersim.traces.readers import import_trace
 
 CAPTURE = Path(__file__).parent / "data" / "vda.blktrace.0"

@@ -18,7 +18,7 @@ import pytest
 
 from tests.runs import needs_jit
 from tests.sweep_runs import begin, contents, grid_of, run_in, write_trace
-from tiersim.cli.resources import compile_if_cold
+from tiersim.cli.terminal import compile_if_cold
 from tiersim.errors import ScenarioError
 from tiersim.scenarios.library import load_scenario
 from tiersim.scenarios.sweeps import cluster as clusters

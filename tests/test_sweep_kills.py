@@ -12,7 +12,7 @@ import pytest
 
 from tests.runs import needs_jit
 from tests.sweep_runs import command, contents, write_trace
-from tiersim.cli.resources import compile_if_cold
+from tiersim.cli.terminal import compile_if_cold
 
 pytestmark = needs_jit
 
