@@ -228,8 +228,8 @@ def test_every_number_of_the_file_has_a_source_and_the_file_is_a_device(told: Se
     drive = read_device(tmp_path / "mine.toml")
     assert isinstance(drive, Flash)
     assert drive.model_copy(update={"name": "fitted", "sources": {}, "notes": "", "not_identified": ()}) == device(
-        start(), capacity_bytes=800 * 10**9
-    ).model_copy(update={"sources": {}})
+        start()
+    ).model_copy(update={"sources": {}, "capacity": 800 * 10**9})
     assert drive.sources.keys() == device_values(start()).keys() - {"kind"} | {"capacity"}
     assert drive.notes.startswith("Fitted to 3 settings of points.csv; errors: median 10.0 %, ")
     unknown = dict.fromkeys(one.key for name, one in PARAMETERS.items() if name not in told)
