@@ -58,14 +58,14 @@ class Moments:
     mean_ms: float
     square: float
 
-    def queue_ms(self, load: float) -> float:
+    def queue_ms(self) -> float:
         """Mean response time of one queue before one drive: M/G/1 (Pollaczek and Khinchine)."""
-        return self.mean_ms + load * self.square / self.mean_ms / (2 * (1 - load))
+        return self.mean_ms + LOAD * self.square / self.mean_ms / (2 * (1 - LOAD))
 
-    def pair_ms(self, load: float) -> float:
+    def pair_ms(self) -> float:
         """Mean response time of one queue before two drives: M/M/2 with Lee and Longton's factor."""
         spread = self.square / self.mean_ms**2 / 2
-        return self.mean_ms * (1 + spread * load**2 / (1 - load**2))
+        return self.mean_ms * (1 + spread * LOAD**2 / (1 - LOAD**2))
 
 
 def mean_ms(volume: Volume, op: int, every_ms: float, step_bytes: int = LENGTH_BYTES) -> float:
@@ -116,7 +116,7 @@ def _array(drive: MeasuredDrive, layout: Layout, count: int, unit_bytes: int = _
 
 def _reads(drive: MeasuredDrive) -> list[Claim]:
     alone = _moments(alone_ms(_array(drive, "single", 1), READ))
-    queue, pair = alone.queue_ms(LOAD), alone.pair_ms(LOAD)
+    queue, pair = alone.queue_ms(), alone.pair_ms()
     found = {
         name: mean_ms(_array(drive, *array), READ, alone.mean_ms / LOAD / array[1]) for name, array in _ARRAYS.items()
     }
@@ -142,7 +142,7 @@ def _writes(drive: MeasuredDrive) -> list[Claim]:
     """Writes of drives without their buffers: to mirrors at 60 % load, to RAID 5 one after the other."""
     bare = drive.model_copy(update={"buffer_segments": None, "buffer_segment": None})
     alone = _moments(alone_ms(_array(bare, "single", 1), WRITE))
-    each = alone.queue_ms(LOAD)
+    each = alone.queue_ms()
     every_ms = {name: alone.mean_ms / LOAD / (_ARRAYS[name][1] // 2) for name in _MIRRORS}
     later = (each, (12 - LOAD) / 8 * each)
     claims = [

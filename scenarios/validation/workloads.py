@@ -34,9 +34,9 @@ def with_smaller_relations(described: Described, factor: int) -> Described:
     return replace(described, model=described.model.model_copy(update={"relations": relations}))
 
 
-def with_steps(workload: str | Described, kind: type[Step], changed: Mapping[str, Any]) -> Described:
-    """Return a workload, of the library by its name, whose steps of a *kind* have other values."""
-    described = load_workload(library.workload_path_of(workload)) if isinstance(workload, str) else workload
+def with_steps(workload: str, kind: type[Step], changed: Mapping[str, Any]) -> Described:
+    """Return a workload of the library whose steps of a *kind* have other values."""
+    described = load_workload(library.workload_path_of(workload))
     model: Workload = described.model
     statements = {
         name: statement.model_copy(

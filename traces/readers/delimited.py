@@ -134,9 +134,9 @@ class Delimited:
         yield from self._parse(text[:half], first_line)
         yield from self._parse(text[half:], first_line + text.count(b"\n", 0, half))
 
-    def parse_slowly(self, text: bytes, first_line: int) -> Lines:
+    def parse_slowly(self, text: bytes) -> Lines:
         """Do what :meth:`parse` does, line by line: the one meaning of a line."""
-        return self._one_by_one(self.clean(text), first_line)
+        return self._one_by_one(self.clean(text), 1)
 
     def _at_once(self, text: bytes, first_line: int) -> Lines | None:
         """Parse lines that are all well; None when one is not."""

@@ -95,7 +95,7 @@ class RequestTable:
 
     def peek(self, head: bytes) -> Lines:
         """Parse the first lines of what a file begins with."""
-        return self._delimited().parse_slowly(sniffed_lines(head, _PEEKED_LINES), 1)
+        return self._delimited().parse_slowly(sniffed_lines(head, _PEEKED_LINES))
 
     @classmethod
     def looks_like(cls, first_bytes: bytes) -> bool:
@@ -105,7 +105,7 @@ class RequestTable:
             return False
         if cls.heading:
             return True
-        lines = table._delimited().parse_slowly(sniffed_lines(first_bytes, SNIFFED_LINES), 1)
+        lines = table._delimited().parse_slowly(sniffed_lines(first_bytes, SNIFFED_LINES))
         well = table._rows(lines)[1]
         seen = len(lines) + len(lines.damaged)
         return 0 < seen * WELL_SHARE <= int(np.count_nonzero(well)) and table.believable(lines)

@@ -53,7 +53,7 @@ class _Losses:
 
 def looks_like_lis(first_bytes: bytes) -> bool:
     """Tell whether a file that begins so is in ARC's format: four numbers a line, the last of which counts requests."""
-    lines = _LIS.parse_slowly(sniffed_lines(first_bytes, _SNIFFED_LINES), 1)
+    lines = _LIS.parse_slowly(sniffed_lines(first_bytes, _SNIFFED_LINES))
     if not len(lines) or lines.damaged:
         return False
     numbers = lines.numbers
@@ -62,7 +62,7 @@ def looks_like_lis(first_bytes: bytes) -> bool:
 
 def looks_like_lirs(first_bytes: bytes) -> bool:
     """Tell whether a file that begins so is nothing but one number a line, and marks."""
-    lines = _LIRS.parse_slowly(sniffed_lines(first_bytes, _SNIFFED_LINES), 1)
+    lines = _LIRS.parse_slowly(sniffed_lines(first_bytes, _SNIFFED_LINES))
     return len(lines) > 1 and not lines.damaged and bool((lines.numbers["page"] >= 0).all())
 
 

@@ -110,7 +110,7 @@ class Entries:
 
     def _of_csv(self) -> Iterator[Entry]:
         for record in self._records():
-            fields = _csv_fields(record, _CSV_COLUMNS)
+            fields = _csv_fields(record)
             if len(fields) < _CSV_COLUMNS:
                 self.damaged += 1
             elif fields[_CSV_SEVERITY] == "LOG":
@@ -161,11 +161,11 @@ class Entries:
                 )
 
 
-def _csv_fields(record: str, most: int) -> list[str]:
-    """Return the first fields of a record; fewer when it is damaged."""
+def _csv_fields(record: str) -> list[str]:
+    """Return the fields of a record that are read; fewer when it is damaged."""
     fields: list[str] = []
     place = 0
-    while len(fields) < most and place <= len(record):
+    while len(fields) < _CSV_COLUMNS and place <= len(record):
         if record[place : place + 1] != '"':
             end = record.find(",", place)
             end = len(record) if end < 0 else end

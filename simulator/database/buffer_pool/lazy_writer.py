@@ -126,10 +126,11 @@ def _free(d: Database, frame: int) -> None:
 
 
 @kernel
-def post_runs(p: Plant, d: Database, made: int) -> int:
+def post_runs(p: Plant, d: Database) -> int:
     """Have the pages written that were noted, and those that went into the extension."""
     w = d.lazy_writer[0]
     size = d.page_bytes[0]
+    made = 0
     for run in range(w["runs"]):
         made = add_background(p, made, d.stations[AT_POOL], WRITE, d.to_write[run, 0] * size, d.to_write[run, 1] * size)
     w["runs"] = 0

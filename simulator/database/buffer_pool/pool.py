@@ -202,7 +202,7 @@ def finish_pool(p: Plant, d: Database, slot: int) -> int:
     made = 0
     if d.lazy_writer.size > 0:
         if d.lazy_writer[0]["runs"] + d.lazy_writer[0]["extended_pages"] > 0:
-            made = post_runs(p, d, 0)
+            made = post_runs(p, d)
         made = wake_lazy_writer(p, d, made)
     return _start_reads(p, d, slot, made)
 

@@ -99,7 +99,7 @@ def finish_burst(p: Plant, d: Database, slot: int) -> int:
         now = max(c["due_ns"], request["accepted_ns"] + PASS_ON_NS)
         if not c["indirect"]:
             if d.log[0]["inserted"] == d.log[0]["redo"]:
-                return _set_timer(p, d, 0, now)
+                return _set_timer(p, d, now)
             _begin(d, now)
     elif request["length_bytes"] >= _POLL_NS:
         _move_target(d)
@@ -150,11 +150,11 @@ def _allot(d: Database, now: int) -> None:
 
 
 @kernel
-def _set_timer(p: Plant, d: Database, made: int, now: int) -> int:
+def _set_timer(p: Plant, d: Database, now: int) -> int:
     """Let the next checkpoint begin one interval from now on."""
     c = d.checkpointer[0]
     c["due_ns"] = now + c["timeout_ns"]
-    return add_background(p, made, c["station"], FLUSH, 0, 0)
+    return add_background(p, 0, c["station"], FLUSH, 0, 0)
 
 
 @kernel
@@ -263,7 +263,7 @@ def _sync_next(p: Plant, d: Database, slot: int, now: int) -> int:
     checkpoint_row(d)["end_ns"] = now
     c["count"] += 1
     c["state"] = IDLE
-    return _set_timer(p, d, 0, now)
+    return _set_timer(p, d, now)
 
 
 def burst_fields(settings: BurstCheckpoints | IndirectCheckpoints, station: int) -> dict[str, int]:
