@@ -474,7 +474,7 @@ def test_without_any_price_there_is_nothing_to_choose_by(tmp_path: Path) -> None
     model = CandidatesModel.model_validate({"candidates": [{"device": "intel-p3700-800"}]})
     subject = subject_of(tmp_path, "intel-p3700-800")
     request = Request(subject, "intel-p3700-800", (), (parse_target("p99(data read) < 5 ms"),), model)
-    with pytest.raises(ScenarioError, match=r"price of intel-p3700-800 not known; give them under \[prices\]"):
+    with pytest.raises(ScenarioError, match=r"price of intel-p3700-800 not known; give it under \[prices\]"):
         size(request, combinations(model, "intel-p3700-800", (), Path()))
 
 
