@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tiersim.scenarios.load_steps import whole_loads
-from tiersim.units import format_per_s, format_times
+from tiersim.units import format_ns, format_per_s, format_times
 
 Summary = Mapping[str, Any]
 
@@ -404,6 +404,8 @@ def percent(error: float, digits: int = 0) -> str:
 
 #: Of clients that go on as they are answered, and were not recorded.
 NO_PACE = "no pace to keep"
+#: So many runs on credits are named.
+_MOST_ON_CREDITS = 6
 _CREDITS = {"falling": ", on credits", "ran out": ", credits ran out"}
 
 
@@ -411,6 +413,22 @@ def load_of(summary: Summary) -> str:
     """Return the verdict on load, with what became of burst credits."""
     verdict = summary["verdict"]
     return f"{verdict['load']}{_CREDITS.get(verdict.get('credits', ''), '')}"
+
+
+def credits_last(summaries: Mapping[str, Summary]) -> list[str]:
+    """Return for how long burst credits carry runs, by their names, in one sentence: a table says that they do."""
+    found = []
+    for name, summary in summaries.items():
+        spent = [one["ran_out_ns"] for one in summary.get("credits") or () if one["ran_out_ns"] is not None]
+        falling = [one["lasts_ns"] for one in summary.get("credits") or () if one["lasts_ns"] is not None]
+        if spent:
+            found.append(f"{name} ran out of them after {format_ns(min(spent))}")
+        elif falling:
+            found.append(f"{name} for another {format_ns(min(falling))} of its load")
+    if not found:
+        return []
+    more = f", and {len(found) - _MOST_ON_CREDITS} more" if len(found) > _MOST_ON_CREDITS else ""
+    return [f"On burst credits: {', '.join(found[:_MOST_ON_CREDITS])}{more}; then the baseline applies."]
 
 
 def carries(summary: Summary) -> str:
