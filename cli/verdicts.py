@@ -174,7 +174,7 @@ def incomparable(summary: Summary, baseline: Summary) -> str | None:
     levels = [str(one.get("level", "requests")) for one in (summary, baseline)]
     if levels[0] != levels[1]:
         return f"{summary['name']} ran {levels[0]} and {baseline['name']} {levels[1]}, which measure different things"
-    loads = [_load(one) for one in (summary, baseline)]
+    loads = [load_asked(one) for one in (summary, baseline)]
     if loads[0] != loads[1]:
         return (
             f"{summary['name']} ran {loads[0]:g} times the recorded load and {baseline['name']} {loads[1]:g} times, so"
@@ -191,11 +191,12 @@ def incomparable(summary: Summary, baseline: Summary) -> str | None:
 
 def said_load(summaries: Iterable[Summary]) -> str:
     """Return which multiples of the recorded load were asked for, to end a title; nothing where it is the load."""
-    loads = list(dict.fromkeys(map(_load, summaries)))
+    loads = list(dict.fromkeys(map(load_asked, summaries)))
     return "" if loads == [1.0] else f", run at {', '.join(f'{load:g}' for load in loads)} × the recorded load"
 
 
-def _load(summary: Summary) -> float:
+def load_asked(summary: Summary) -> float:
+    """Return the multiple of the recorded load that was asked for."""
     return float((summary.get("replay") or {}).get("load", 1.0))
 
 

@@ -425,7 +425,6 @@ class Played:
         )  # fmt: skip
         summary = result.summary | {"model_error": model_error_of(result.summary["verdict"])}
         summary |= caveats.aged_queue(scenario, summary)
-        summary |= {"in_doubt": True} if found.span_ns < _LEAST_SPAN_NS else {}
         return replace(result, summary=summary, requests=result.requests if requests is None else requests)
 
     def mean_ns(self, number: int) -> float:

@@ -274,8 +274,8 @@ class Summary(_Said):
     )
     in_doubt: bool | None = Field(
         default=None,
-        description="Of a tenant whose transactions come at a fixed rate, of requests to disks that serve old "
-        "requests first, and of recordings of less than 1 s: whether the other verdict on load is possible.",
+        description="Of a tenant whose transactions come at a fixed rate, and of requests to disks that serve old "
+        "requests first: whether the other verdict on load is possible.",
     )
     shared: dict[str, Any] | None = Field(
         default=None, description="Where other recordings ran beside it: [tenants](tenants.md)."
