@@ -99,7 +99,7 @@ def list_devices(
     more = [f"{d['id']} {most:,}" for d in chosen
             if (most := getattr(known[d["id"]], "most_iops", None) or 0) > (d["random_reads_per_s"] or 0)]  # fmt: skip
     if more:
-        note += f"; more IOPS can be ordered: {', '.join(more)}"
+        note += f"\nIOPS to order: {', '.join(more)}"
     terminal.show_table("catalogue", columns, rows, note, words=3)
 
 

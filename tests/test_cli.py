@@ -347,7 +347,7 @@ def test_a_list_holds_what_was_asked_for(shell: Shell) -> None:
     offers = _listed(shell, "--kind", "cloud-volume", "--at-least-reads", 50_000)
     assert "aws-gp3" in {device["id"] for device in offers}  # 3,000 come with it, 80,000 can be ordered
     assert "aws-gp2" not in {device["id"] for device in offers}
-    assert "more IOPS can be ordered: aws-gp3 80,000" in shell("devices", "list", "--kind", "cloud-volume").out
+    assert "IOPS to order: aws-gp3 80,000" in shell("devices", "list", "--kind", "cloud-volume").out
     protected = {device["id"] for device in _listed(shell, "--protected")}
     assert "samsung-pm9a3-7680" in protected
     assert not protected & {"crucial-t500-2000", "seagate-cheetah-15k7-300", "aws-gp3"}
