@@ -122,9 +122,9 @@ def cost_of(scenario: NamedScenario, prices: PricesModel, beside: Path) -> Cost:
     unknown += [f"price of {part.what}" for part in parts if part.each is None]
     # a bill that lacks a line is no sum: what nobody described would be the cheapest
     if prices.power is not None:
-        kwh, each = known / 1000 * prices.power.overhead * _HOURS_A_MONTH, prices.power.price_per_kwh
-        each_known = None if None in watts else each
-        parts.append(CostLine("energy, kWh", kwh, each_known, "month", "[power]", prices.price_date))
+        kwh = known / 1000 * prices.power.overhead * _HOURS_A_MONTH
+        each = None if None in watts else prices.power.price_per_kwh
+        parts.append(CostLine("energy, kWh", kwh, each, "month", "[power]", prices.price_date))
     if prices.memory and (scenario.model.host is None or scenario.model.host.memory is None):
         unknown.append("memory of the host (host.memory)")
         parts.append(CostLine("memory, GiB", 0, None, "once", "[memory]", prices.price_date))
