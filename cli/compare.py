@@ -174,7 +174,11 @@ def _show_measured(document: dict[str, Any], errors: list[str]) -> None:
             [f"{row['class']}, {row['statistic']}", text(row["measured_per_s" if rate else "measured_ns"]), *cells]
         )
     columns = ["predicted against measured", "measured", *(cell for name in names for cell in (name, "error"))]
-    notes = []
+    notes = [
+        f"{name} ran {load:g} × the recorded load: its errors are none unless {found['source']} was measured at that"
+        " load."
+        for name, load in found["loads"].items()
+    ]
     if not rows:
         notes.append(f"Nothing that {found['source']} measured is in these results.")
     if found["unmatched"]:

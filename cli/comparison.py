@@ -7,7 +7,7 @@ from typing import Any
 
 from tiersim.cli.measured import THROUGHPUT, MeasuredFigure
 from tiersim.cli.page.payload import ratio
-from tiersim.cli.verdicts import Summary, incomparable
+from tiersim.cli.verdicts import Summary, incomparable, load_asked
 from tiersim.scenarios.caveats import in_doubt
 from tiersim.simulator.categories import STATISTICS
 
@@ -112,6 +112,7 @@ def _against_measured(summaries: Sequence[Summary], measured: Sequence[MeasuredF
         "source": source,
         "rows": rows,
         "unmatched": sorted({one.name for one in measured if (one.name, one.statistic) not in named}),
+        "loads": {summary["name"]: load for summary in summaries if (load := load_asked(summary)) != 1.0},
     }
 
 

@@ -153,6 +153,8 @@ def _notes(document: dict[str, Any], subject: "SizingSubject", targets: "list[Ta
         notes.append(f"Largest sustained load: {largest['value']:.4g} ×{spent}; at {largest['high']:.4g} × {fails}.")
     if document["limited_by"]:
         notes.append(f"Limited by {document['limited_by']}.")
+    points = {f"{row['summary']['load_reached']:.4g} ×": row["summary"] for row in document["points"]}
+    notes += verdicts.credits_last(points)
     if document["not_run"]:
         pairs = (f"{one['load']:g} × ran as {one['ran']:.4g} ×" for one in document["not_run"])
         notes.append(f"{whole_loads(subject.steps().whole, pairs).capitalize()}.")

@@ -1,5 +1,6 @@
 """``tiersim size``: the cheapest hardware that meets targets."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 #: So many of those that fail are shown besides what meets the targets; the document has all.
 _MOST_SHOWN = 12
 _RUNNERS_UP = 2
+#: Reasons why candidates have no price that are shown.
+_MOST_UNPRICED = 3
 
 
 def size(
@@ -162,9 +165,9 @@ def _show(document: dict[str, Any], name: str) -> None:
     entries = document["candidates"]
     good = [one for one in entries if one["status"] in ("chosen", "meets")]
     failed = [one for one in entries if one["status"] == "fails"]
-    before = _cheaper(document)
+    before = [one for one in _cheaper(document) if one["cost"] is not None and one["cost"]["total"] is not None]
     shown = [one for one in entries if one in good or one in before[-_MOST_SHOWN:]]
-    columns = ["candidate", "outcome", "capital", "a month", "power", "endurance", "capacity"]
+    columns = ["candidate", "outcome", "capital", "a month", _over_years(entries), "power", "endurance", "capacity"]
     table = [
         [one["name"], _outcome(one, document), *_money(one), _power(one), _years(one), _capacity(one)] for one in shown
     ]
@@ -172,7 +175,15 @@ def _show(document: dict[str, Any], name: str) -> None:
     targets = ", ".join(target["text"] for target in document["targets"])
     title = f"{name}: {targets}" + (f", at {document['load']:.3g} × the recorded load" if document["load"] != 1 else "")
     errors = verdicts.notes_of_rows(one["row"]["summary"] for one in entries if one["row"])
-    notes = [_answer(document), *_doubts(document), *_whys(before), *_unknown(good), *errors]
+    notes = [
+        _answer(document),
+        *_doubts(document),
+        *_whys(before),
+        *_unpriced(entries),
+        *_dates(shown),
+        *_rented(shown),
+        *errors,
+    ]
     if document["load"] != document["load_asked"]:
         whole = whole_loads(document["load_in_whole"], [f"{document['load_asked']:.4g} × was asked for"])
         notes.append(f"{whole.capitalize()}.")
@@ -217,9 +228,53 @@ def _whys(cheaper: list[dict[str, Any]]) -> list[str]:
     return [f"{one['name']}: {'; '.join(one['why'])}." for one in cheaper[-_MOST_SHOWN:]]
 
 
-def _unknown(entries: list[dict[str, Any]]) -> list[str]:
-    lacking = dict.fromkeys(what for one in entries for what in (one["cost"] or {}).get("unknown", ()))
-    return [f"Reckoned without {', '.join(lacking)}, which is not known."] if lacking else []
+def _over_years(entries: list[dict[str, Any]]) -> str:
+    """Return the heading of what candidates are chosen by: all that is paid over their years of use."""
+    years = next((one["cost"]["years"] for one in entries if one["cost"]), None)
+    return "in all" if years is None else f"over {years:g} year{'s' if years != 1 else ''}"
+
+
+def _dates(entries: list[dict[str, Any]]) -> list[str]:
+    """Return when prices of those that are shown were asked for, and that those of several years do not compare."""
+    named: dict[str, list[str]] = {}
+    for one in entries:
+        if (found := (one["cost"] or {}).get("price_date")) is not None:
+            named.setdefault(found, []).append(one["name"])
+    if len({year for date in named for year in re.findall(r"\d{4}", date)}) < 2:
+        return [f"Prices are of {date}." for date in list(named)[:1]]
+    told = "; ".join(f"{date}: {names[0]}{_more(names)}" for date, names in sorted(named.items()))
+    return [f"Prices are of several years ({told}), and do not compare: give those of one date under [prices]."]
+
+
+def _unpriced(entries: list[dict[str, Any]]) -> list[str]:
+    """Return which candidates have no price, so that nobody knows whether one of them is the cheapest, and why."""
+    named: dict[str, list[str]] = {}
+    for one in entries:
+        if one["cost"] is None or one["cost"]["total"] is None:
+            named.setdefault("; ".join(one["why"]), []).append(one["name"])
+    return [f"{names[0]}{_more(names)}: {why}." for why, names in list(named.items())[:_MOST_UNPRICED]]
+
+
+def _rented(entries: list[dict[str, Any]]) -> list[str]:
+    """Return that cloud volumes are billed beside a server that is bought, if any is."""
+    found = []
+    for one in entries:
+        parts = (one["cost"] or {}).get("parts", ())
+        if any(part["what"].endswith(", GiB") and part["per"] == "month" for part in parts) and any(
+            part["source"] == "[host]" for part in parts
+        ):
+            found.append(one["name"])
+    if not found:
+        return []
+    said = (
+        f"{found[0]}{_more(found)}: cloud volumes, billed with the server of [host] and without the rent of an"
+        " instance: search for them apart, with that rent over the years as its price."
+    )
+    return [said]
+
+
+def _more(names: list[str]) -> str:
+    return f" and {len(names) - 1} more" if names[1:] else ""
 
 
 def _outcome(one: dict[str, Any], document: dict[str, Any]) -> str:
@@ -229,10 +284,10 @@ def _outcome(one: dict[str, Any], document: dict[str, Any]) -> str:
 def _money(one: dict[str, Any]) -> list[str]:
     cost = one["cost"]
     if cost is None:
-        return ["", ""]
+        return ["", "", ""]
     return [
         "price unknown" if amount is None else f"{_amount(amount)} {cost['currency']}"
-        for amount in (cost["capex"], cost["monthly"])
+        for amount in (cost["capex"], cost["monthly"], cost["total"])
     ]
 
 

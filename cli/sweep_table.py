@@ -78,6 +78,7 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
     notes = [
         *_failures(shown),
         *_same_loads(shown),
+        *verdicts.credits_last({f"point {one.number}": one.summary for one in shown}),
         f"All points: {target}/points.parquet, or --json.",
         *errors,
     ]
@@ -112,6 +113,7 @@ def _shown(row: Mapping[str, Any], keys: Sequence[str]) -> _Shown:
             "caveats",
             "load_not_run",
             "load_reached",
+            "credits",
         )
         if key in summary
     }

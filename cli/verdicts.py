@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tiersim.scenarios.load_steps import whole_loads
-from tiersim.units import format_per_s, format_times
+from tiersim.units import format_ns, format_per_s, format_times
 
 Summary = Mapping[str, Any]
 
@@ -174,7 +174,7 @@ def incomparable(summary: Summary, baseline: Summary) -> str | None:
     levels = [str(one.get("level", "requests")) for one in (summary, baseline)]
     if levels[0] != levels[1]:
         return f"{summary['name']} ran {levels[0]} and {baseline['name']} {levels[1]}, which measure different things"
-    loads = [_load(one) for one in (summary, baseline)]
+    loads = [load_asked(one) for one in (summary, baseline)]
     if loads[0] != loads[1]:
         return (
             f"{summary['name']} ran {loads[0]:g} times the recorded load and {baseline['name']} {loads[1]:g} times, so"
@@ -191,11 +191,12 @@ def incomparable(summary: Summary, baseline: Summary) -> str | None:
 
 def said_load(summaries: Iterable[Summary]) -> str:
     """Return which multiples of the recorded load were asked for, to end a title; nothing where it is the load."""
-    loads = list(dict.fromkeys(map(_load, summaries)))
+    loads = list(dict.fromkeys(map(load_asked, summaries)))
     return "" if loads == [1.0] else f", run at {', '.join(f'{load:g}' for load in loads)} × the recorded load"
 
 
-def _load(summary: Summary) -> float:
+def load_asked(summary: Summary) -> float:
+    """Return the multiple of the recorded load that was asked for."""
     return float((summary.get("replay") or {}).get("load", 1.0))
 
 
@@ -404,6 +405,8 @@ def percent(error: float, digits: int = 0) -> str:
 
 #: Of clients that go on as they are answered, and were not recorded.
 NO_PACE = "no pace to keep"
+#: So many runs on credits are named.
+_MOST_ON_CREDITS = 6
 _CREDITS = {"falling": ", on credits", "ran out": ", credits ran out"}
 
 
@@ -411,6 +414,22 @@ def load_of(summary: Summary) -> str:
     """Return the verdict on load, with what became of burst credits."""
     verdict = summary["verdict"]
     return f"{verdict['load']}{_CREDITS.get(verdict.get('credits', ''), '')}"
+
+
+def credits_last(summaries: Mapping[str, Summary]) -> list[str]:
+    """Return for how long burst credits carry runs, by their names, in one sentence: a table says that they do."""
+    found = []
+    for name, summary in summaries.items():
+        spent = [one["ran_out_ns"] for one in summary.get("credits") or () if one["ran_out_ns"] is not None]
+        falling = [one["lasts_ns"] for one in summary.get("credits") or () if one["lasts_ns"] is not None]
+        if spent:
+            found.append(f"{name} ran out of them after {format_ns(min(spent))}")
+        elif falling:
+            found.append(f"{name} for another {format_ns(min(falling))} of its load")
+    if not found:
+        return []
+    more = f", and {len(found) - _MOST_ON_CREDITS} more" if len(found) > _MOST_ON_CREDITS else ""
+    return [f"On burst credits: {', '.join(found[:_MOST_ON_CREDITS])}{more}; then the baseline applies."]
 
 
 def carries(summary: Summary) -> str:

@@ -371,7 +371,7 @@ def _in_words(volume: Volume) -> str:
     if volume.rebuild:
         rate = volume.rebuild.bytes_per_s
         hours = (volume.rebuild.member_bytes - volume.rebuild.filled_bytes) / rate / 3600
-        text += f" and being rebuilt at {format_bytes(rate)}/s, which takes {hours:.1f} h"
+        text += f" and being rebuilt at no more than {format_bytes(rate)}/s, for {hours:.1f} h or longer"
     return text
 
 

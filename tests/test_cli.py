@@ -343,6 +343,10 @@ def test_a_list_holds_what_was_asked_for(shell: Shell) -> None:
     assert {device["kind"] for device in _listed(shell, "--kind", "hdd")} == {"hdd"}
     assert all("NVMe" in device["interface"] for device in _listed(shell, "--interface", "nvme"))
     assert all(device["random_reads_per_s"] >= 200_000 for device in _listed(shell, "--at-least-reads", 200_000))
+    offers = _listed(shell, "--kind", "cloud-volume", "--at-least-reads", 50_000)
+    assert "aws-gp3" in {device["id"] for device in offers}  # 3,000 come with it, 80,000 can be ordered
+    assert "aws-gp2" not in {device["id"] for device in offers}
+    assert "IOPS to order: aws-gp3 80,000" in shell("devices", "list", "--kind", "cloud-volume").out
     protected = {device["id"] for device in _listed(shell, "--protected")}
     assert "samsung-pm9a3-7680" in protected
     assert not protected & {"crucial-t500-2000", "seagate-cheetah-15k7-300", "aws-gp3"}

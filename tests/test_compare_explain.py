@@ -15,6 +15,7 @@ from tests.page_statements import statement_sample
 from tests.test_cli import CAPTURE, Shell, shell
 from tests.test_page_tenants import tenant
 from tiersim.cli import terminal
+from tiersim.cli.compare import _show_measured as show_measured
 from tiersim.cli.comparison import comparison
 from tiersim.cli.explain import bound_text
 from tiersim.cli.explanation import explanation
@@ -174,6 +175,20 @@ def test_a_recording_stands_beside_its_predictions(shell: Shell, replayed: Path)
     assert any(one["error_pct"] is not None for row in found["rows"] for one in row["predictions"])
     said = shell("compare", paths[0], "--measured", CAPTURE)
     assert "predicted against measured" in said.out
+
+
+def test_a_load_that_was_not_measured_is_said(replayed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """At four times the load means were 8 % off, by chance: the measurement was of the recorded one."""
+    summary = load_result(replayed / "pcie-flash.result").summary
+    more = {**summary, "name": "flash at 4", "replay": {**summary["replay"], "load": 4.0}}
+    measured = [MeasuredFigure("throughput", "requests", 503.0)]
+    document = comparison([summary, more], measured, "m.csv")
+    assert document["measured"]["loads"] == {"flash at 4": 4.0}
+    show_measured(document, [])
+    said = "flash at 4 ran 4 × the recorded load: its errors are none unless m.csv was measured at that load."
+    assert said in capsys.readouterr().out
+    show_measured(comparison([summary], measured, "m.csv"), [])
+    assert "the recorded load" not in capsys.readouterr().out
 
 
 def test_a_table_of_figures_stands_beside_predictions(shell: Shell) -> None:

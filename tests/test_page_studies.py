@@ -30,6 +30,7 @@ from tests.page_studies import (
     write_sweep,
 )
 from tiersim.cli.page import Inputs, build_page, open_inputs
+from tiersim.cli.page.studies import study_payload
 from tiersim.cli.page.study_models import RowModel
 from tiersim.cli.page.study_points import point_of
 from tiersim.cli.queries import MOST_TEXT
@@ -340,6 +341,18 @@ def test_curves_without_an_error_have_no_band(open_page: Open, tmp_path: Path) -
     paths = [write_document(tmp_path, name, miss_ratio_document(name, error=None)) for name in ("lru", "sieve")]
     page = open_page(page_of(paths))
     assert [trace["name"] for trace in drawn(page, "mrc")] == ["lru", "knees", "sieve", "knees"]
+
+
+def test_a_candidate_whose_rent_is_not_known_has_no_price(tmp_path: Path) -> None:
+    """What is paid once for a cloud volume is nothing: it would be the cheapest of all."""
+    document = size_document()
+    cost = document["candidates"][0]["cost"]
+    rent = {"what": "aws-gp3, provisioned IOPS", "count": 3000, "each": None, "per": "month", "source": "not known"}
+    cost |= {"capex": 0.0, "monthly": None, "total": None, "parts": [*cost["parts"], rent]}
+    payload = study_payload(open_inputs([write_document(tmp_path, "size", document)]).studies)
+    one, another, *_ = payload["sizes"][0]["candidates"]
+    assert one["cost"]["price"] is None
+    assert another["cost"]["price"] == document["candidates"][1]["cost"]["capex"]
 
 
 @pytest.mark.browser

@@ -42,6 +42,20 @@ def test_the_bias_of_the_heading_leads_to_utc(tmp_path: Path) -> None:
     assert snapshot.time_ns == 1_795_330_800_250_000_000  # 07:00:00.25 UTC
 
 
+@pytest.mark.parametrize("bias_min", [-720, -60, 0, 300, 480])
+def test_a_log_has_all_its_samples_on_both_sides_of_greenwich(tmp_path: Path, bias_min: int) -> None:
+    """Times of samples were compared before the bias was added with those after: west of it none followed the first."""
+    rows = [f'"11/22/2026 08:0{minute}:00.000","100"' for minute in range(4)]
+    counter = "MSSQL$SALES:Databases(_Total)\\Log Flushes/sec"
+    recorded = logged(tmp_path, [counter], rows, f'"(PDH-CSV 4.0) (a zone)({bias_min})"')
+    snapshots = recorded.snapshots()
+    assert [(one.time_ns or 0) - (snapshots[0].time_ns or 0) for one in snapshots] == [
+        minute * 60_000_000_000 for minute in range(4)
+    ]
+    assert differences(snapshots).of("log")["log"].grown["flushes"] == 100 * 180
+    assert not recorded.dropped
+
+
 def test_a_heading_without_a_zone_is_said(tmp_path: Path) -> None:
     recorded = logged(tmp_path, ["Memory\\Available Bytes"], ['"11/22/2026 08:00:00.250","5"'], '"(PDH-CSV 4.0)"')
     assert any("no time zone" in sentence for sentence in recorded.inferred)

@@ -453,3 +453,21 @@ def test_a_recording_is_two_moments_at_the_times_of_its_server(tmp_path: Path) -
     manifest = import_trace([EXCERPTS / "before", EXCERPTS / "after"], tmp_path / "out.trace")
     assert (manifest.snapshots, manifest.span_ns, manifest.dropped) == (2, 41_387_986_000, {})
     assert len(RECORDED) == 9
+
+
+@pytest.mark.parametrize("back_s", [30, 3_000])
+def test_a_clock_that_was_set_back_between_two_snapshots_is_no_reset(tmp_path: Path, back_s: int) -> None:
+    """In order of time all that was ever counted, here 1,000,000 commits, would be done in between, not 1,000."""
+    heading = "datid,datname,xact_commit,stats_reset,now"
+    begun = datetime(2026, 10, 25, 2, 55)
+    files = {
+        f"{name}/pg_stat_database.csv": f"{heading}\n5,shop,{commits},2026-01-01 00:00:00,{taken}\n"
+        for name, commits, taken in (
+            ("before", 1_000_000, begun),
+            ("after", 1_001_000, begun - timedelta(seconds=back_s)),
+        )
+    }
+    with pytest.raises(TraceError, match=r"'after' was taken .* earlier than 'before' .*was the clock set back"):
+        imported(tmp_path, files)
+    ahead = {name: text.replace(str(begun), "2026-10-25 01:00:00") for name, text in files.items()}
+    assert grown(imported(tmp_path, ahead)[1], "database", "shop")["commits"] == 1000

@@ -10,10 +10,13 @@ import pytest
 from tests.counted_bundles import synthesised
 from tests.counted_databases import counted_database, law
 from tiersim.cli import verdicts
+from tiersim.errors import TraceError
 from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.miss_ratios import Sampling, miss_ratios
 from tiersim.scenarios.statements.error_reasons import other_reads
 from tiersim.scenarios.statements.loads import load_of, read_load
 from tiersim.scenarios.statements.replay import replay_statements
+from tiersim.traces.bundle import Bundle
 from tiersim.traces.differences import read_counters
 from tiersim.traces.readers import import_trace
 from tiersim.traces.samples import reads
@@ -77,6 +80,13 @@ def test_pages_of_toast_are_said_to_be_left_out_and_the_error_is_unknown(recorde
     assert "statements read 223,472 pages in the recording, and 73% of that in the model" in said
     assert "60,000 pages of TOAST of public.pgbench_accounts" in said
     assert "in doubt" in verdicts.carries(summary)
+
+
+def test_a_curve_that_misses_other_pages_than_were_read_is_not_known(recorded: Path, tmp_path: Path) -> None:
+    """At the very size that was recorded it had 73 % of the misses, to four digits."""
+    path = bundle(recorded, tmp_path, pg_statio_user_tables=from_toast)
+    with pytest.raises(TraceError, match=r"its miss-ratio curve is not known: .* 73% of that in the model .*TOAST"):
+        miss_ratios(Bundle(path), Sampling())
 
 
 @pytest.mark.parametrize(("engine", "said"), [("mysql", True), ("mariadb", True), ("sqlserver", False)])

@@ -166,7 +166,7 @@ def test_the_steps_of_requests_are_what_a_replay_runs(load: float, tmp_path: Pat
 
 
 def test_a_target_of_a_load_runs_no_less_than_it_and_says_what_ran(tmp_path: Path) -> None:
-    rows = rows_of(**closed_recording(1, 300, 200_000, 2_000_000))
+    rows = rows_of(**closed_recording(1, 500, 200_000, 2_000_000))
     trace = write_recording(tmp_path, rows, streams=["1 backend"])
     asked = ["--slo", "throughput >= 1.25x", "--candidates", SSD, "--set", "replay.mode=partly-open"]
     shown = RUNNER.invoke(app, ["size", str(trace), *asked])
@@ -213,6 +213,17 @@ def recording(folder: Path, per_s: float = 400.0, count: int = 4000, sessions: i
     offset_bytes = draw.integers(0, 10**6, count) * 8192
     rows = rows_of(times, 200_000, stream, op=op, purpose=purpose, offset_bytes=offset_bytes)
     return write_recording(folder, rows, streams=[f"{number} backend" for number in range(sessions)])
+
+
+def test_a_recording_of_less_than_a_second_has_no_rate_to_buy_for(tmp_path: Path) -> None:
+    """Of two requests 0.3 ms apart, 6,669 a second were asked of hardware; of one alone, 950 million."""
+    rows = rows_of(**closed_recording(1, 3, 100_000, 200_000))
+    trace = write_recording(tmp_path, rows, streams=["1 backend"])
+    with pytest.raises(ScenarioError, match=r"lasts .*, and the rate of less than 1 s says nothing.*; record longer"):
+        of_path(trace, load_scenario(SSD))
+    shown = RUNNER.invoke(app, ["replay", str(trace), "--on", SSD, "-o", str(tmp_path / "out"), "--json"])
+    (result,) = json.loads(shown.stdout)["scenarios"]
+    assert any(one.startswith("the recording lasts ") for one in result["caveats"])
 
 
 def subject_of(folder: Path, base: str, *settings: str) -> SizingSubject:
@@ -474,7 +485,7 @@ def test_without_any_price_there_is_nothing_to_choose_by(tmp_path: Path) -> None
     model = CandidatesModel.model_validate({"candidates": [{"device": "intel-p3700-800"}]})
     subject = subject_of(tmp_path, "intel-p3700-800")
     request = Request(subject, "intel-p3700-800", (), (parse_target("p99(data read) < 5 ms"),), model)
-    with pytest.raises(ScenarioError, match=r"price of intel-p3700-800 not known; give them under \[prices\]"):
+    with pytest.raises(ScenarioError, match=r"price of intel-p3700-800 not known; give it under \[prices\]"):
         size(request, combinations(model, "intel-p3700-800", (), Path()))
 
 

@@ -256,10 +256,11 @@ def _candidate(candidate: CandidateModel, places: Mapping[str, int], parts: Sequ
 
 def _bill(cost: CandidateCostModel | None) -> dict[str, Any]:
     """Return what a candidate costs; ``price`` is what it is judged by: all that is paid over its years of use, or
-    once.
+    once where the document has no sum; None if a part of it has no price.
     """
     found: dict[str, Any] = (cost or CandidateCostModel()).model_dump()
-    return {**found, "price": found["capex"] if found["total"] is None else found["total"]}
+    is_known = all(part["each"] is not None for part in found["parts"])
+    return {**found, "price": found["capex"] if found["total"] is None and is_known else found["total"]}
 
 
 def spoken(payload: Mapping[str, Any]) -> Iterable[tuple[str, str]]:

@@ -66,6 +66,9 @@ class CloudVolume(Throttled):
     sizes: tuple[SizeStep, ...] | None = Field(
         default=None, min_length=1, description="Steps: a volume of up to a size has these limits."
     )
+    billed_by_step: bool = Field(
+        default=False, description="Whether a volume costs as much as the largest of its step. Not simulated."
+    )
     provisioned: tuple[Literal["iops", "throughput"], ...] | None = Field(
         default=None, description="What can be ordered beyond the included limits."
     )
@@ -120,6 +123,8 @@ class CloudVolume(Throttled):
                 raise ValueError(f"most_{key}: is missing, and {key} can be provisioned; write how far")
             if not self.includes(key) and key not in ordered:
                 raise ValueError(f"{key}: is neither included nor provisioned; write {key}, or add it to provisioned")
+        if self.billed_by_step and not steps:
+            raise ValueError("billed_by_step: there are no steps; write sizes, or leave it out")
         bursts: tuple[CloudVolume | SizeStep, ...] = (self, *steps)
         if any(one.burst_iops for one in bursts) and not (self.burst_credits or self.burst_time):
             raise ValueError("burst_iops: needs burst_credits or burst_time, for how long it lasts")
@@ -185,6 +190,12 @@ class CloudVolume(Throttled):
         what = "baseline" if plain else format_bytes(size_bytes)
         name = f"{self.name}, {what} ({own_iops:,} IOPS, {_rate(own_rate)})"
         return self._volume(name, size_bytes, own_iops, own_rate)
+
+    def billed_bytes(self, size_bytes: int) -> int:
+        """Return the size that a volume of *size_bytes* is paid for."""
+        if not self.billed_by_step:
+            return size_bytes
+        return next((step.up_to for step in self.sizes or () if size_bytes <= step.up_to), size_bytes)
 
     def _at(self, key: str, size_bytes: int) -> Any:
         """What the offer says under *key* for a size."""

@@ -145,6 +145,7 @@ def _simulated(
 
 def _by_law(bundle: Bundle, asked: Sampling) -> dict[str, Any]:
     from tiersim.scenarios.miss_ratios.law import law_curves, load_and_frames
+    from tiersim.scenarios.statements.error_reasons import other_reads
 
     if asked.policy != LRU or asked.rate is not None or asked.most_pages is not None:
         raise ScenarioError(
@@ -152,6 +153,11 @@ def _by_law(bundle: Bundle, asked: Sampling) -> dict[str, Any]:
             " policy, from laws that are fitted to it; leave out --policy and --sample"
         )
     load, frames = load_and_frames(bundle.path, asked.seed)
+    if (why := other_reads(load)) is not None:  # not even at the size that was recorded is the curve right
+        raise TraceError(
+            f"{bundle.path}: its miss-ratio curve is not known: {why}; record longer, with a pool that is full, or page"
+            " references"
+        )
     page_bytes = _page_bytes(bundle)
     sizes = _pages_asked(asked, page_bytes)
     if not sizes:

@@ -3,6 +3,7 @@ bills.
 """
 
 import itertools
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ DEFAULT_COUNTS = (1, 2, 4, 6, 8, 12, 16, 24)
 #: More are a slip in a file.
 _MOST = 100_000
 _MIB = 1 << 20
+#: What an instance is, and so what it costs.
+_INSTANCE = re.compile(r"instances\.[^.]+(\.(type|iops|throughput|burst_iops|burst_throughput))?")
 
 
 def _listed(value: Any) -> Any:
@@ -79,11 +82,31 @@ class CandidatesModel(PricesModel):
     @model_validator(mode="after")
     def _memory_has_a_price(self) -> "CandidatesModel":
         sizes = {size for one in self.candidates for size in one.memory or (0,)}
-        if len(sizes) > 1 and self.memory is None:
+        if (len(sizes) > 1 or self._differ_in("host.memory")) and self.memory is None:
             raise ValueError(
                 "memory: candidates differ in it; write [memory] with price_per_gib, or the largest is always the best"
             )
         return self
+
+    @model_validator(mode="after")
+    def _the_server_has_one_price(self) -> "CandidatesModel":
+        keys = dict.fromkeys(key for one in self.candidates for key in one.set)
+        for key in filter(self._differ_in, keys):
+            if key in ("host.cores", "host.count", "host.cpu") and self.licences is None:
+                raise ValueError(
+                    f"{key}: candidates differ in it, and cost the same; write [licences] with per_core, what a core"
+                    " costs with its licence, or search once for each"
+                )
+            if _INSTANCE.fullmatch(key):
+                raise ValueError(
+                    f"{key}: candidates differ in it, and a bill has no rent of instances; search once for each"
+                )
+        return self
+
+    def _differ_in(self, key: str) -> bool:
+        """Tell whether lists set a key to several values, or some of them to one."""
+        values = {str(value) for one in self.candidates for value in _listed(one.set.get(key))}
+        return len(values) > 1
 
 
 @dataclass(frozen=True)
@@ -127,15 +150,18 @@ def combinations(model: CandidatesModel, base: str, settings: Sequence[str], bes
     """Return every candidate of *model*: the scenario *base* with *settings* and its own over them.
 
     Combinations that no array can have are left out. *beside* is the folder of the scenario. Raises ScenarioError for
-    devices that are not there, and when nothing or too much is left.
+    devices that are not there, for settings that candidates have themselves, and when nothing or too much is left.
     """
     plain = load_scenario(base, settings)
+    given = [setting.partition("=")[0].strip() for setting in settings]
     found: dict[tuple[tuple[str, str], ...], Candidate] = {}
     for one in model.candidates:
         for device in one.device:
             load_device(device, beside=beside)  # a slip in its name is one of the file, and not a candidate's
         for chosen in _choices(one):
             own = _settings(model, plain, one, chosen)
+            if (twice := next((key for key in given if key in own), None)) is not None:
+                raise ScenarioError(f"--set {twice}: each candidate has its own, {own[twice]} at first; leave it out")
             key = tuple(sorted(own.items()))
             if key not in found:
                 found[key] = _candidate(model, base, settings, beside, one, chosen, own)

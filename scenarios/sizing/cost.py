@@ -95,7 +95,8 @@ def _sum(parts: Iterator[CostLine]) -> float | None:
 def cost_of(scenario: NamedScenario, prices: PricesModel, beside: Path) -> Cost:
     """Reckon what *scenario* costs; devices that are files lie in the folder *beside*.
 
-    Raises ScenarioError where drives have no place, and where licences are asked of a host without cores.
+    Raises ScenarioError where drives have no place, where licences are asked of a host without cores, and for a cloud
+    volume without a size.
     """
     devices = {name: (device_of(scenario, name, beside), count) for name, count in _counts(scenario).items()}
     ids = {name: _id_of(scenario, name) for name in devices}
@@ -118,12 +119,15 @@ def cost_of(scenario: NamedScenario, prices: PricesModel, beside: Path) -> Cost:
     parts += _server(scenario, enclosures, prices)
     watts += [prices.host.power, enclosures * prices.enclosure.power if prices.enclosure else 0.0]
     known = math.fsum(one for one in watts if one is not None)
+    unknown += [f"price of {part.what}" for part in parts if part.each is None]
+    # a bill that lacks a line is no sum: what nobody described would be the cheapest
     if prices.power is not None:
         kwh = known / 1000 * prices.power.overhead * _HOURS_A_MONTH
-        parts.append(CostLine("energy, kWh", kwh, prices.power.price_per_kwh, "month", "[power]", prices.price_date))
-    unknown += [f"price of {part.what}" for part in parts if part.each is None]
+        each = None if None in watts else prices.power.price_per_kwh
+        parts.append(CostLine("energy, kWh", kwh, each, "month", "[power]", prices.price_date))
     if prices.memory and (scenario.model.host is None or scenario.model.host.memory is None):
         unknown.append("memory of the host (host.memory)")
+        parts.append(CostLine("memory, GiB", 0, None, "once", "[memory]", prices.price_date))
     return Cost(
         tuple(parts), prices.currency, prices.years, None if None in watts else known, tuple(dict.fromkeys(unknown))
     )
@@ -185,7 +189,12 @@ def _rent(
         source = device.sources[key] if each is not None else "not known; give it under [prices]"
         return CostLine(label, units, each, "month", source, device.price_date)
 
-    size_gib = (model.size or device.largest) / _GIB
+    if model.size is None:
+        raise ScenarioError(
+            f"volumes.{name}.size: is missing, and {what} is paid by its size; write for example"
+            f' "volumes.{name}.size" = "500 GiB"'
+        )
+    size_gib = device.billed_bytes(model.size) / _GIB
     yield line(f"{what}, GiB", count * size_gib, said.price_per_gib_month, "price_per_gib_month")
     tiers = () if said.price_per_iops_month is not None else device.iops_tiers or ()
     begins = [device.iops or 0, *(tier.above for tier in tiers)]  # what is included costs nothing

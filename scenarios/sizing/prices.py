@@ -88,7 +88,8 @@ class PricesModel(StrictModel):
     @model_validator(mode="after")
     def _prices_have_a_date(self) -> "PricesModel":
         for name, price in self.prices.items():
-            if price.price and price.date is None and self.price_date is None:
+            each = (price.price, price.price_per_gib_month, price.price_per_iops_month, price.price_per_mib_s_month)
+            if any(each) and price.date is None and self.price_date is None:
                 raise ValueError(f'prices.{name}.date: is missing; write date = "2026-11", or price_date for all')
         own = {"host": self.host.price, "enclosure": self.enclosure, "memory": self.memory, "licences": self.licences}
         for key, given in own.items():

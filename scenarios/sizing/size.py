@@ -2,7 +2,7 @@
 (``tiersim.size/1``).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,14 @@ def size(
 def _why_no_cost(candidates: Sequence[Candidate]) -> str:
     problems = [one.problem for one in candidates if one.problem]
     unknown = dict.fromkeys(what for one in candidates if one.cost for what in one.cost.unknown)
-    return problems[0] if problems else f"{', '.join(unknown)} not known; give them under [prices]"
+    return problems[0] if problems else _lacking(unknown)
+
+
+def _lacking(unknown: Iterable[str]) -> str:
+    """Say what a bill lacks, and where it is written."""
+    told = list(unknown) or ["price"]
+    places = dict.fromkeys("host.memory" if one.startswith("memory") else "[prices]" for one in told)
+    return f"{', '.join(told)} not known; give it under {' and '.join(places)}"
 
 
 class _Trial:
@@ -240,8 +247,7 @@ def _entry(one: Candidate, place: int, found: SearchOutcome, trial: _Trial) -> d
 def _without_cost(one: Candidate) -> tuple[Any, list[str]]:
     if one.problem:
         return "fails", [f"not simulated: {one.problem}"]
-    unknown = ", ".join(one.cost.unknown) if one.cost else "price"
-    return "not simulated", [f"not simulated: {unknown} not known; give it under [prices]"]
+    return "not simulated", [f"not simulated: {_lacking(one.cost.unknown if one.cost else ())}"]
 
 
 def _pareto_of(request: Request, trial: _Trial) -> tuple[str, str]:

@@ -16,6 +16,7 @@ SUMMARY_KEYS = (
     "level",
     "verdict",
     "load",
+    "credits",
     "bottleneck",
     "throughput_per_s",
     "throughput_shortfall_pct",

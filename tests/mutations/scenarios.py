@@ -531,6 +531,14 @@ SCENARIOS = (
         ("tests/test_sizing_cost.py::test_a_bill_by_hand",),
     ),
     Fault(
+        "cost-of-unknown-power",
+        "scenarios/sizing/cost.py",
+        "each = None if None in watts else prices.power.price_per_kwh",
+        "each = prices.power.price_per_kwh",
+        "A drive whose power nobody printed draws none.",
+        ("tests/test_sizing_cost.py::test_what_nobody_prices_is_not_made_up",),
+    ),
+    Fault(
         "endurance-of-copies",
         "scenarios/sizing/endurance.py",
         "return copies / volume.count, copies / volume.count",

@@ -44,7 +44,7 @@ from tiersim.traces.statistics import (
     table_of,
     write_table,
 )
-from tiersim.units import NS_PER_S
+from tiersim.units import NS_PER_S, format_ns
 
 #: One execution: 132 bytes. Texts are places among all words of their column.
 _ROW = np.dtype([(c.name, np.int32 if c.kind == "text" else np.int64) for c in STATEMENT_COLUMNS])
@@ -273,12 +273,15 @@ class Recorded:
         return {name: value for name, value in said.items() if name not in beyond} if beyond else said
 
     def snapshots(self) -> list[Snapshot]:
-        """Join the pieces of each moment and put them in order of time, ns since 1970."""
+        """Join the pieces of each moment and put them in order of time, ns since 1970; raises TraceError where names
+        contradict times.
+        """
         times = {piece.moment: piece.unix_ns for piece in self.pieces if piece.unix_ns is not None}
         for moment in dict.fromkeys(piece.moment for piece in self.pieces):
             if moment in self._guessed and moment not in times:
                 times[moment], source = self._guessed[moment]
                 self.inferred.append(f"the time of the snapshot {moment!r} is taken from {source}")
+        _refuse_set_back(times)
         joined: dict[tuple[str, int | None], dict[Key, dict[str, Decimal | str]]] = {}
         for piece in self.pieces:
             unix_ns = times.get(piece.moment) if piece.unix_ns is None else piece.unix_ns
@@ -298,6 +301,21 @@ class Recorded:
         order += [(m, unix_ns) for unix_ns, m in dated]
         order += [(m, None) for m in late]
         return [Snapshot(unix_ns, joined[m, unix_ns]) for m, unix_ns in order]
+
+
+def _refuse_set_back(times: Mapping[str, int]) -> None:
+    """Raise TraceError where a snapshot called *after* has an earlier time than one called *before*: put in order of
+    time, its counters would begin anew, and count all that was ever counted as done in between.
+    """
+    whole = [(rank(moment)[0], unix_ns, moment) for moment, unix_ns in times.items() if "/" not in moment]
+    before = max((one[1:] for one in whole if one[0] < 0), default=None)
+    after = min((one[1:] for one in whole if one[0] > 0), default=None)
+    if before is not None and after is not None and after[0] < before[0]:
+        raise TraceError(
+            f"the snapshot {after[1]!r} was taken {format_ns(before[0] - after[0])} earlier than {before[1]!r} by their"
+            " times: was the clock set back in between (daylight saving time)? Correct the times, or record again with"
+            " times in UTC"
+        )
 
 
 def text_of(source: Opened) -> str:

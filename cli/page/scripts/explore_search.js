@@ -1,6 +1,6 @@
 // The cheapest hardware that meets a target, and why a latency is what it is.
 const MOST_CANDIDATES = 8;
-const money = cost => (cost && known(cost.total) ? `${whole.format(cost.total)} ${cost.currency}` : 'unknown');
+const money = cost => (cost && known(cost.total) ? `${whole.format(cost.total)} ${cost.currency}${cost.price_date ? ` (${cost.price_date})` : ''}` : 'unknown');
 
 function candidateRow(one) {
   const use = one.status === 'chosen' || one.status === 'meets'

@@ -18,7 +18,7 @@ const factsOf = point => {
 };
 
 /** What it costs, over its years of use where it costs something every month. */
-const money = cost => { const price = cost.price ?? cost.capex; return known(price) ? `${whole.format(price)}${NBSP}${cost.currency}${known(cost.total) && cost.monthly ? ` over ${count(cost.years)} years` : ''}` : '–'; };
+const money = cost => { const price = 'price' in cost ? cost.price : cost.capex; return known(price) ? `${whole.format(price)}${NBSP}${cost.currency}${known(cost.total) && cost.monthly ? ` over ${count(cost.years)} years` : ''}` : '–'; };
 
 const ranInstead = ({ not_run: { whole: recorded, asked, ran } }) => `Sessions are cloned or left out whole (${recorded} recorded): ${times(asked)} the recorded load ran as ${times(ran)}`;
 

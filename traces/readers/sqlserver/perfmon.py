@@ -58,11 +58,11 @@ def _read(path: Path, opened: Opened, recorded: Recorded) -> None:
     before_ns: int | None = None
     good = damaged = 0
     for values in _rows(lines, delimiter):
-        unix_ns = clock.unix_ns(values[0].strip()) if len(values) == len(names) else None
+        local_ns = clock.unix_ns(values[0].strip()) if len(values) == len(names) else None
+        unix_ns = None if local_ns is None else local_ns + int(offset or 0) * _NS_PER_MIN
         if unix_ns is None or (before_ns is not None and unix_ns <= before_ns):
             damaged += 1
             continue
-        unix_ns += int(offset or 0) * _NS_PER_MIN
         found = _sample(columns, values, sums, None if before_ns is None else unix_ns - before_ns)
         before_ns = unix_ns
         good += 1
