@@ -11,7 +11,7 @@ from tiersim.cli.tails import notes_of_tails
 from tiersim.cli.time_by_part import notes_of_rest, time_of_transaction
 from tiersim.cli.verdicts import Summary
 from tiersim.simulator.categories import STATISTICS, WAIT_NAMES
-from tiersim.units import format_ns, format_per_s
+from tiersim.units import format_bytes, format_ns, format_per_s
 
 #: A smaller dip of throughput is said to be none.
 _LEAST_DIP_PCT = 0.5
@@ -44,7 +44,7 @@ def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], l
     limits that, and how sure it is.
     """
     rates, *expected = rows_of_rates(summaries)
-    first = [*_row_of_load(summaries, verdicts.carries), rates, *expected]
+    first = [*_row_of_load(summaries, verdicts.carries), *row_of_pool(summaries), rates, *expected]
     last = [["limited by", *map(_limit, summaries)], ["busiest part", *map(verdicts.busiest, summaries)]]
     if not expected:
         what, errors = verdicts.error_row(summaries)
@@ -52,10 +52,21 @@ def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], l
     return first, last
 
 
+def row_of_pool(summaries: Sequence[Summary]) -> list[list[str]]:
+    """Return the row of the buffer pool's size, where it is another than the recorded one."""
+    engines = [summary.get("engine") or {} for summary in summaries]
+    pools = [engine.get("buffer_pool_bytes") for engine in engines]
+    recorded = {engine.get("recorded_buffer_pool_bytes") for engine in engines}
+    if None in pools or None in recorded or {*pools} == recorded:
+        return []
+    return [["buffer pool", *map(format_bytes, pools)]]
+
+
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
     """Return rows of how fast all went, and what was busy."""
     return [
         *rows_of_rates(summaries),
+        *row_of_pool(summaries),
         ["stalls longer than 1 s", *map(_stalls, summaries)],
         ["pool hit ratio", *map(_hit_ratio, summaries)],
         ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
@@ -210,7 +221,9 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
             "The recorded mean of transactions: how long sessions were active or in a transaction, as the server counts"
             " it, divided by the transactions."
         )
-    return [*notes, *_assumed(summaries)]
+    notes += _assumed(summaries)
+    # a reason that a longer note has said already is not said again
+    return [note for place, note in enumerate(notes) if not any(note[1:] in one for one in notes[:place])]
 
 
 def _says_more(summary: Summary) -> bool:

@@ -8,6 +8,7 @@ from tiersim.cli.run_rows import (
     first_rows_of_host,
     notes_of,
     row_of_dip,
+    row_of_pool,
     rows_of_checkpoints,
     rows_of_host,
     rows_of_latency,
@@ -49,7 +50,7 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
     pool = summaries[0]["engine"].get("recorded_buffer_pool_bytes")
     title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}{rate}"
     title += f", {format_ns(trace['quiet_ns'])} of it with hardly any" if "quiet_ns" in trace else ""
-    title += f", buffer pool {format_bytes(pool)}" if pool else ""
+    title += f", buffer pool {format_bytes(pool)}" if pool and not row_of_pool(summaries) else ""
     title += verdicts.said_load(summaries) + _run_for(summaries)
     title += _sessions(summaries)
     columns = ["figure", *(summary["name"] for summary in summaries)]
@@ -91,7 +92,9 @@ def _recorded(summary: Summary, queries: Mapping[str, str]) -> dict[str, str]:
     means = {f"{name}, mean": known.get(key) for key, name in {"transaction": "transaction", **queries}.items()}
     rest_ns, in_transaction_ns = recorded_rest_ns(summary), summary.get("in_transaction_ns")
     counted = {"transaction, mean": f"about {format_ns(in_transaction_ns)}"} if in_transaction_ns else {}
+    pool = summary["engine"].get("recorded_buffer_pool_bytes")
     return {
+        **({"buffer pool": format_bytes(pool)} if pool else {}),
         "transactions/s": format_per_s(trace["transactions"] / trace["span_ns"] * NS_PER_S),
         **counted,
         **{row: format_ns(mean_ns) for row, mean_ns in means.items() if mean_ns},

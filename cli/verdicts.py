@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from tiersim.cli.terminal import as_sentence
 from tiersim.scenarios.load_steps import whole_loads
 from tiersim.units import format_per_s, format_times
 
@@ -355,7 +356,7 @@ def caveats(summaries: Iterable[Summary]) -> list[str]:
         place = found.index(idle[0])
         found = [one for one in found if one not in idle]
         found.insert(place, f"no effect here: {', '.join(keys)}")
-    return [f"{caveat[0].upper()}{caveat[1:]}." for caveat in found]
+    return [*map(as_sentence, found)]
 
 
 def loads_not_run(summaries: Iterable[Summary]) -> list[str]:
