@@ -183,7 +183,7 @@ def show_sharing(summaries: Sequence[dict[str, Any]], everything: bool) -> None:
         _show_worst_minutes(scenario, own)
         waits = [row for summary in own for row in _waits(summary, names, everything)]
         if waits:
-            columns = ["requests of", "wait at", *(f"behind {name}" for name in names), "behind others"]
+            columns = ["requests of", "wait at", *(f"behind {name}" for name in names), "behind background work"]
             note = note_of_parts(row[1] for row in waits)
             terminal.show_table(f"{scenario}: waiting time, per request", columns, waits, note, words=2)
 
