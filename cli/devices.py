@@ -146,7 +146,8 @@ def show_device(
         terminal.print_json(document)
         return
     values = device.model_dump(exclude={"sources", "kind", "name", "notes"}, exclude_none=True)
-    rows = [[key, device.text_of(key), device.sources.get(key, "default")] for key in values]
+    texts = {key: device.text_of(key) for key in values}
+    rows = [[key, text, device.sources.get(key, "default")] for key, text in texts.items() if text]
     terminal.show_table(device.name, ["parameter", "value", "source"], rows, device.notes, words=3)
     if load:
         _show_load(curves)

@@ -106,6 +106,7 @@ def _found(manifest: "Manifest") -> str:
         "snapshots of counters": manifest.snapshots,
     }
     found = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "0 requests"
+    found = found.replace("1 snapshots", "1 snapshot") if manifest.snapshots == 1 else found
     return f"{found} in {format_ns(manifest.span_ns)}" if manifest.span_ns else f"{found}, at times that are not known"
 
 

@@ -102,7 +102,7 @@ def mrc(
     _show(document, all_rows=sizes is not None)
     for kind in by or ():
         _show_parts(document, kind)
-    notes = [f"{note[0].upper()}{note[1:]}." for note in (document["recorded"]["beyond"], *document["notes"])]
+    notes = [*map(terminal.as_sentence, (document["recorded"]["beyond"], *document["notes"]))]
     print(terminal.caption(notes, everything=everything))
 
 

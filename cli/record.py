@@ -47,7 +47,8 @@ def postgres(
     buffercache: Annotated[
         bool,
         typer.Option(
-            "--buffercache", help="Count the pages of each relation in the buffer pool, at the start and the end."
+            "--buffercache",
+            help="Count the pages of each relation in the buffer pool, at the start and the end. Visits every page.",
         ),
     ] = False,
     dry_run: DryRun = False,
@@ -129,16 +130,18 @@ def sqlserver(
         ),
     ] = "",
     statements: Annotated[
-        bool, typer.Option("--statements", help="Record statements inside batches and calls, too.")
+        bool,
+        typer.Option("--statements", help="Record statements inside batches and calls, too: many more events."),
     ] = False,
     files: Annotated[
-        bool, typer.Option("--files", help="Record every read and write of a database file, too.")
+        bool, typer.Option("--files", help="Record every read and write of a database file, too, with its latency.")
     ] = False,
     lossless: Annotated[
         bool, typer.Option("--lossless", help="Let sessions wait rather than lose an event (NO_EVENT_LOSS).")
     ] = False,
     buffercache: Annotated[
-        bool, typer.Option("--buffercache", help="Count the pages of each table in the buffer pool.")
+        bool,
+        typer.Option("--buffercache", help="Count the pages of each table in the buffer pool. Visits every page."),
     ] = False,
     dry_run: DryRun = False,
 ) -> None:

@@ -13,7 +13,7 @@ from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace, workload_of
 from tiersim.cli.options import Force, Json, RecordedOn, Settings
 from tiersim.cli.statements import rows_of_rates, show_statements
-from tiersim.cli.tenants import replay_tenants, show_sharing, show_waits
+from tiersim.cli.tenants import MOST_TABLES, replay_tenants, show_sharing, show_tenants_together, show_waits
 from tiersim.cli.terminal import compile_if_cold
 from tiersim.cli.workloads import show_workload
 from tiersim.errors import ScenarioError, TraceError
@@ -293,8 +293,11 @@ def show(results: "list[Result]", *, everything: bool) -> None:
 
 
 def _show_tenants(by_tenant: "dict[str, list[Result]]", everything: bool) -> None:
-    """Print a table for each tenant, then who slows whom."""
-    for name, results in by_tenant.items():
+    """Print a table for each tenant, of many one for all, then who slows whom."""
+    few = everything or len(by_tenant) <= MOST_TABLES
+    if not few:
+        show_tenants_together({name: [one.summary for one in results] for name, results in by_tenant.items()})
+    for name, results in by_tenant.items() if few else ():
         if _level(results[0].summary) == "statements":  # one that has the hardware to itself
             show_statements([result.summary for result in results], everything)
         else:

@@ -54,7 +54,7 @@ def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], l
     limits that, and how sure it is.
     """
     rates, *expected = rows_of_rates(summaries)
-    first = [*_row_of_load(summaries, verdicts.carries), rates, *expected]
+    first = [*_row_of_load(summaries, verdicts.carries), *row_of_pool(summaries), rates, *expected]
     last = [["limited by", *map(_limit, summaries)], ["busiest part", *map(verdicts.busiest, summaries)]]
     if not expected:
         what, errors = verdicts.error_row(summaries)
@@ -62,10 +62,21 @@ def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], l
     return first, last
 
 
+def row_of_pool(summaries: Sequence[Summary]) -> list[list[str]]:
+    """Return the row of the buffer pool's size, where it is another than the recorded one."""
+    engines = [summary.get("engine") or {} for summary in summaries]
+    pools = [engine.get("buffer_pool_bytes") for engine in engines]
+    recorded = {engine.get("recorded_buffer_pool_bytes") for engine in engines}
+    if None in pools or None in recorded or {*pools} == recorded:
+        return []
+    return [["buffer pool", *map(format_bytes, pools)]]
+
+
 def rows_of_host(summaries: Sequence[Summary]) -> list[list[str]]:
     """Return rows of how fast all went, and what was busy."""
     return [
         *rows_of_rates(summaries),
+        *row_of_pool(summaries),
         ["stalls longer than 1 s", *map(_stalls, summaries)],
         ["pool hit ratio", *map(_hit_ratio, summaries)],
         ["processors", *(f"{s['host']['cores']} cores {100 * s['host']['utilisation']:.0f} %" for s in summaries)],
@@ -220,7 +231,9 @@ def notes_of(summaries: Sequence[Summary], queries: Mapping[str, str] = MappingP
             "The recorded mean of transactions: how long sessions were active or in a transaction, as the server counts"
             " it, divided by the transactions."
         )
-    return [*notes, *_assumed(summaries)]
+    notes += _assumed(summaries)
+    # a reason that a longer note has said already is not said again
+    return [note for place, note in enumerate(notes) if not any(note[1:] in one for one in notes[:place])]
 
 
 def _says_more(summary: Summary) -> bool:
@@ -334,7 +347,7 @@ def show_statements(summaries: Sequence[Summary], everything: bool) -> None:
     pool = summaries[0]["engine"].get("recorded_buffer_pool_bytes")
     title = f"{trace['name']}: {trace['transactions']:,} transactions in {format_ns(trace['span_ns'])}{rate}"
     title += f", {format_ns(trace['quiet_ns'])} of it with hardly any" if "quiet_ns" in trace else ""
-    title += f", buffer pool {format_bytes(pool)}" if pool else ""
+    title += f", buffer pool {format_bytes(pool)}" if pool and not row_of_pool(summaries) else ""
     title += verdicts.said_load(summaries) + _run_for(summaries)
     title += _sessions(summaries)
     columns = ["figure", *(summary["name"] for summary in summaries)]
@@ -376,7 +389,9 @@ def _recorded(summary: Summary, queries: Mapping[str, str]) -> dict[str, str]:
     means = {f"{name}, mean": known.get(key) for key, name in {"transaction": "transaction", **queries}.items()}
     rest_ns, in_transaction_ns = recorded_rest_ns(summary), summary.get("in_transaction_ns")
     counted = {"transaction, mean": f"about {format_ns(in_transaction_ns)}"} if in_transaction_ns else {}
+    pool = summary["engine"].get("recorded_buffer_pool_bytes")
     return {
+        **({"buffer pool": format_bytes(pool)} if pool else {}),
         "transactions/s": format_per_s(trace["transactions"] / trace["span_ns"] * NS_PER_S),
         **counted,
         **{row: format_ns(mean_ns) for row, mean_ns in means.items() if mean_ns},

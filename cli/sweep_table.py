@@ -21,6 +21,8 @@ _LEFT_OUT = "p95"
 _VALUES = 12
 #: Sentences of points that failed, and characters of a value, that are shown.
 _SENTENCES, _TEXT = 3, 28
+#: Sizes of the buffer pool are shown with its hit ratio.
+_POOL, _HITS = "engine.buffer_pool", "pool hit ratio"
 #: What is looked at first, where there is such a class.
 _HEADLINES = ("transaction", "data read", "query", *terminal.CLASS_ORDER)
 
@@ -45,7 +47,7 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
     most, some = (_ALL, _SOME) if everything else (_ALL_SHORT, _SOME_SHORT)
     keys = [axis["key"] for axis in plan["axes"]]
     shown = [_shown(row, keys) for row in rows]
-    headline = next((name for name in _HEADLINES if any(name in one.means_ns for one in shown)), None)
+    headline = _headline(shown)
     combinations: dict[tuple[str, ...], list[_Shown]] = {}
     for one in shown:
         combinations.setdefault(one.settings, []).append(one)
@@ -58,20 +60,21 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
         "p95",
         "p99",
         _unit(shown),
+        *([_HITS] if (has_pools := _POOL in keys and any(_hits(one) for one in shown)) else []),
         "busiest part",
         "carries the load",
     ]
-    if len(groups) <= most or headline is None:
-        cells = [_row(keys, group, headline) for group in groups[:most]]
+    if len(groups) <= most or not any(headline in one.means_ns for one in shown):
+        cells = [_row(keys, group, headline, has_pools) for group in groups[:most]]
     else:
         ranked = sorted(
             (group for group in groups if _mean(group, headline) is not None), key=lambda g: _mean(g, headline) or 0.0
         )
         best, worst = ranked[:some], ranked[some:][-some:]
         cells = [
-            *(_row(keys, group, headline) for group in best),
+            *(_row(keys, group, headline, has_pools) for group in best),
             *([["…"] + [""] * (len(columns) - 1)] if worst else []),
-            *(_row(keys, group, headline) for group in worst),
+            *(_row(keys, group, headline, has_pools) for group in worst),
         ]
         title += f"; the {len(best)} lowest and {len(worst)} highest means"
     errors = verdicts.notes_of_rows(one.summary for one in shown if one.status == "done")
@@ -95,6 +98,16 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
         _show_axes(plan, shown, headline, caption)
 
 
+def _headline(shown: Sequence[_Shown]) -> str | None:
+    """Return the class whose latency is shown: transactions where there are any, even if no point resolves their mean;
+    else the first with a mean.
+    """
+    first, *others = _HEADLINES
+    if any(first in one.summary.get("latency_ns", {}) for one in shown):
+        return first
+    return next((name for name in others if any(name in one.means_ns for one in shown)), None)
+
+
 def _shown(row: Mapping[str, Any], keys: Sequence[str]) -> _Shown:
     summary = row["summary"]
     means = {
@@ -114,6 +127,7 @@ def _shown(row: Mapping[str, Any], keys: Sequence[str]) -> _Shown:
             "load_not_run",
             "load_reached",
             "credits",
+            "hit_ratio",
         )
         if key in summary
     }
@@ -144,8 +158,10 @@ def _mean(group: Sequence[_Shown], headline: str) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _row(keys: Sequence[str], group: Sequence[_Shown], headline: str | None) -> list[str]:
-    """Return one row for a combination; where its replications differ, a range of them."""
+def _row(keys: Sequence[str], group: Sequence[_Shown], headline: str | None, has_pools: bool) -> list[str]:
+    """Return one row for a combination; where its replications differ, a range of them. *has_pools*: with the hit ratio
+    of the first.
+    """
     first = group[0]
     begin = [
         str(first.number),
@@ -154,7 +170,7 @@ def _row(keys: Sequence[str], group: Sequence[_Shown], headline: str | None) -> 
     done = [one for one in group if one.status == "done"]
     if not done:
         said = f"as point {first.by_point}" if first.status == "screened" else first.status
-        return [*begin, said, *[""] * 5]
+        return [*begin, said, *[""] * (5 + has_pools)]
     figures = [one.summary["latency_ns"].get(headline, {}) for one in done]
     latencies = [_range(figures, key) for key in ("mean", "p95", "p99")]
     rates = [_rate(one.summary["throughput_per_s"]) for one in done]
@@ -164,9 +180,16 @@ def _row(keys: Sequence[str], group: Sequence[_Shown], headline: str | None) -> 
         *begin,
         *latencies,
         low if low == high else f"{low} – {high}",
+        *([_hits(done[0])] if has_pools else []),
         verdicts.busiest(done[0].summary),
         ", ".join(loads),
     ]
+
+
+def _hits(one: _Shown) -> str:
+    """Return the hit ratio of the buffer pool, or nothing where none is known."""
+    ratio = (one.summary.get("hit_ratio") or {}).get("pool")
+    return "" if ratio is None else f"{100 * ratio:.2f} %"
 
 
 def _setting(key: str, value: str, summary: Mapping[str, Any]) -> str:

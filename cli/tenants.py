@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tiersim.cli import terminal
+from tiersim.cli import terminal, verdicts
 from tiersim.cli.import_trace import open_trace
 from tiersim.cli.verdicts import notes_of_rows, percent
 from tiersim.errors import ScenarioError
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from tiersim.scenarios.sweeps.axes import Axis
     from tiersim.scenarios.tenants.shared_runs import Recordings, TenantResults
     from tiersim.simulator.result import Result
+
+
+#: Of more tenants a short output has one table for all.
+MOST_TABLES = 2
+_ALONE = ".alone"
 
 
 def replay_tenants(
@@ -135,6 +140,35 @@ def open_recordings(path: Path, stack: ExitStack, folder: Path) -> "Recordings":
         return Recordings(path, model, bundles, folder)
 
 
+def show_tenants_together(by_tenant: dict[str, list[dict[str, Any]]]) -> None:
+    """Print for each scenario one table of all tenants: alone, and beside the others."""
+    tables: dict[str, list[list[str]]] = {}
+    for name, summaries in by_tenant.items():
+        apart = {summary["name"]: summary for summary in summaries}
+        for full, together in apart.items():
+            alone = apart.get(f"{full}{_ALONE}")
+            if alone is not None:
+                tables.setdefault(full.removesuffix(f".{name}"), []).append(_side_by_side(name, alone, together))
+    # without names: errors are listed once and not for each tenant
+    errors = verdicts.notes([{**one, "name": ""} for summaries in by_tenant.values() for one in summaries])
+    columns = ["tenant", "carried alone", "together", "alone, per s", "together", "mean of", "alone", "together"]
+    for place, (scenario, rows) in enumerate(tables.items(), 1):
+        shown = errors if place == len(tables) else []
+        left = len(by_tenant) if shown else 0
+        note = terminal.caption(shown, everything=not shown, left=left, what="table")
+        terminal.show_table(f"{scenario}: {len(rows)} tenants alone and together", columns, rows, note)
+
+
+def _side_by_side(tenant: str, alone: dict[str, Any], together: dict[str, Any]) -> list[str]:
+    """Return whether its load is carried, its rate, and the mean that it waits for most."""
+    both = (alone, together)
+    rates = [one["throughput_per_s"].get("transactions") or one["throughput_per_s"]["requests"] for one in both]
+    known = (what for what in ("transaction", "data read") if all(one["latency_ns"].get(what) for one in both))
+    what = next(known, next(iter(together["latency_ns"]), ""))
+    means = [terminal.figure_text((one["latency_ns"].get(what) or {}).get("mean")) for one in both]
+    return [tenant, *map(verdicts.carries, both), *(format_per_s(rate["value"]) for rate in rates), what, *means]
+
+
 def show_sharing(summaries: Sequence[dict[str, Any]], everything: bool) -> None:
     """Print who slows whom, and who waits for whom, of the *summaries* that are of tenants beside others."""
     shared = [summary for summary in summaries if "shared" in summary]
@@ -149,7 +183,7 @@ def show_sharing(summaries: Sequence[dict[str, Any]], everything: bool) -> None:
         _show_worst_minutes(scenario, own)
         waits = [row for summary in own for row in _waits(summary, names, everything)]
         if waits:
-            columns = ["requests of", "wait at", *(f"behind {name}" for name in names), "behind others"]
+            columns = ["requests of", "wait at", *(f"behind {name}" for name in names), "behind background work"]
             note = note_of_parts(row[1] for row in waits)
             terminal.show_table(f"{scenario}: waiting time, per request", columns, waits, note, words=2)
 

@@ -244,6 +244,16 @@ def figure_text(figure: dict[str, Any] | None) -> str:
     if figure["low"] is None:
         return "saturated" if "saturated" in figure["basis"] else "no sample"
     if figure["high"] is None:
-        return f"> {format_ns(figure['low'])}"
+        return f"> {format_ns(figure['low'])}" if figure["low"] > 1 else "not resolved"  # 1 ns: no lower end
     low, high = format_ns(figure["low"]), format_ns(figure["high"])
-    return f"about {low}" if low == high else f"{low} – {high}, scatter"
+    return f"about {low}" if low == high else f"{low} – {high} (range)"
+
+
+def as_sentence(text: str) -> str:
+    """Write a remark as a sentence; a name that it begins with, such as public.orders, stays as it is.
+
+    >>> as_sentence("reads wait"), as_sentence("public.orders: no reads")
+    ('Reads wait.', 'public.orders: no reads.')
+    """
+    is_name = set("._") & set(text.split(maxsplit=1)[0])
+    return f"{text if is_name else text[0].upper() + text[1:]}."

@@ -1,14 +1,19 @@
 """What is said of results: whether the load is carried, the busiest part, the error to expect, caveats."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from tiersim.cli.terminal import as_sentence
 from tiersim.scenarios.load_steps import whole_loads
 from tiersim.units import format_ns, format_per_s, format_times
 
 Summary = Mapping[str, Any]
 
+#: How a query is called that the table gives no number.
+_QUERY = re.compile("[0-9a-f]{16}")
+_NOT_RESOLVED = "not resolved"
 _EXPECTED = "Expected error"
 #: Of what measurements the errors of calibrated results were learned.
 _ONE_SERVER = " These limits come mostly from one server, on which only buffer pool and IOPS caps were changed."
@@ -356,7 +361,7 @@ def caveats(summaries: Iterable[Summary]) -> list[str]:
         place = found.index(idle[0])
         found = [one for one in found if one not in idle]
         found.insert(place, f"no effect here: {', '.join(keys)}")
-    return [f"{caveat[0].upper()}{caveat[1:]}." for caveat in found]
+    return [*map(as_sentence, found)]
 
 
 def loads_not_run(summaries: Iterable[Summary]) -> list[str]:
@@ -371,25 +376,45 @@ def loads_not_run(summaries: Iterable[Summary]) -> list[str]:
 def calibration_note(found: Mapping[str, Any], queries: Mapping[str, str] = MappingProxyType({})) -> str:
     """Say what the run on the model of the recorded hardware gives; *queries* have names."""
     means, reads = list[str](), list[str]()
+    nameless, nameless_reads = list[float | None](), list[float | None]()
     for name, figures in found["classes"].items():
         if not figures["decides"]:
             continue
         error_pct, shown = figures["error_pct"], queries.get(name, name)
-        means.append(f"{shown} {'not resolved' if error_pct is None else percent(error_pct)}")
-        if error_pct is not None and figures.get("read_error_pct"):
-            reads.append(f"{shown} {percent(figures['read_error_pct'], 1)}")
+        read_pct = figures.get("read_error_pct") if error_pct is not None else None
+        if _QUERY.fullmatch(shown):  # an identifier tells a reader nothing
+            nameless.append(error_pct)
+            nameless_reads += [read_pct] if read_pct else []
+            continue
+        means.append(f"{shown} {_NOT_RESOLVED if error_pct is None else percent(error_pct)}")
+        if read_pct:
+            reads.append(f"{shown} {percent(read_pct, 1)}")
+    means += _others(nameless, 0)
+    reads += _others(nameless_reads, 1)
     if found.get("read_error_pct") is not None:
         reads.append(f"all statements {percent(found['read_error_pct'], 1)}")
     passed = "passed" if found["verdict"] == "calibrated" else "failed"
     limits = found["tolerance_pct"]
     sentences = [
         f"Calibration {passed} on scenario '{found['baseline']}' (the recorded hardware).",
-        *(f"{reason}." for reason in found.get("reasons", ())),
+        *(
+            f"{reason}." if reason.startswith(found["baseline"]) else as_sentence(reason)
+            for reason in found.get("reasons", ())
+        ),
         f"Mean latency simulated on this scenario, against the recording: {', '.join(means) or 'nothing to compare'}"
         f" (allowed: ±{limits['mean']:.0f} %)"
         + (f"; pages read: {', '.join(reads)} (allowed: ±{limits['reads']:.0f} %)." if reads else "."),
     ]
     return " ".join(sentences)
+
+
+def _others(errors: Sequence[float | None], digits: int) -> list[str]:
+    """Return in one phrase how far queries without a name are off."""
+    if not errors:
+        return []
+    ends = [percent(pick(resolved), digits) for pick in (min, max)] if (resolved := list(filter(None, errors))) else []
+    said = " to ".join(dict.fromkeys(ends)) or (_NOT_RESOLVED if None in errors else percent(0))
+    return [f"{len(errors)} other quer{'ies' if len(errors) > 1 else 'y'} {said}"]
 
 
 def _reach(multiples: Mapping[str, float]) -> str:

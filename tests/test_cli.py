@@ -748,7 +748,10 @@ def test_a_device_with_a_mistake(shell: Shell, old: str, new: str, says: str) ->
     ("name", "says"),
     [
         ("pcie-flsh", "'pcie-flsh' is not a scenario, a device, or a .toml file; did you mean 'pcie-flash'?"),
-        ("zzzzz", "'zzzzz' is not a scenario, a device, or a .toml file; see: tiersim devices list"),
+        (
+            "zzzzz",
+            "'zzzzz' is not a scenario, a device, or a .toml file; ready scenarios: 15k-raid10, 15k-raid10-bare, ",
+        ),
         ("nosuch.toml", "nosuch.toml: cannot be read (no such file or directory); check the name"),
         ("", "'' is not a scenario"),
     ],

@@ -175,7 +175,9 @@ class CloudVolume(Throttled):
         """Return the volume that one gets for an order, sizes in bytes; raises OrderError when it would be refused."""
         if size is None and self.depends_on_size:
             raise OrderError(
-                "device", f'{self.name}: its limits follow from its size; write for example size = "500 GiB"'
+                "device",
+                f'{self.name}: its limits follow from its size; write for example size = "500 GiB", or --set'
+                " volumes.data.size=500GiB",
             )
         size_bytes = self.largest if size is None else size
         if not self.smallest <= size_bytes <= self.largest:

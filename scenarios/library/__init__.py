@@ -48,9 +48,8 @@ def find_scenario(name_or_path: str) -> tuple[str, str, Path]:
     if name_or_path in catalogue.names():
         return name_or_path, f'[volumes.data]\ndevice = "{name_or_path}"\n', path
     hint = did_you_mean(name_or_path, [*names(), *catalogue.names()])
-    raise ScenarioError(
-        f"{name_or_path!r} is not a scenario, a device, or a .toml file{hint or '; see: tiersim devices list'}"
-    )
+    known = f"; ready scenarios: {', '.join(names())}; devices: tiersim devices list"
+    raise ScenarioError(f"{name_or_path!r} is not a scenario, a device, or a .toml file{hint or known}")
 
 
 def read_scenario(name: str, text: str, file: Path, settings: Sequence[str] = ()) -> NamedScenario:

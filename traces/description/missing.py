@@ -11,6 +11,7 @@ WORK_OF_QUERIES = "the work of each query"
 #: By engine: what is said to be missing → what to do there.
 _REMEDIES = {
     "postgresql": {
+        "times": "SELECT clock_timestamp() AS ts, version(), pg_postmaster_start_time()",
         "queries": "install pg_stat_statements (shared_preload_libraries, CREATE EXTENSION)",
         "timing": "set track_io_timing = on",
         "log timing": "set track_wal_io_timing = on",
@@ -89,7 +90,7 @@ def _lacks(found: Differences, statements: Table, bundle: Bundle, engine: str) -
     elif counted > 1 and not any(found.span_ns.values()):
         yield (
             "the times of the snapshots, so there are no rates; import the file that holds them, too",
-            "",
+            "times",
         )
     if not found.of("query") and not len(statements):
         yield WORK_OF_QUERIES, "queries"

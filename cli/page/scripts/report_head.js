@@ -30,7 +30,19 @@ const loadOf = ({ replay }) => {
 const sentenceOfLoads = () => scenarios().filter(one => loadOf(one) !== 1).map(one => `${one.name} has ${count(loadOf(one))}${NBSP}× the recorded load.`).join(' ');
 
 const lateWord = ({ replay }) => (replay?.late_sessions ? `, ${whole.format(replay.late_sessions)} session${replay.late_sessions === 1 ? ' ends' : 's end'} late` : '');
-const sentenceOfLateSessions = () => scenarios().filter(one => one.replay?.late_sessions).map(({ name, replay: { late_sessions: late, sessions } }) => `On ${name}, ${whole.format(late)} of ${whole.format(sessions)} sessions ${late === 1 ? 'ends' : 'end'} late.`).join(' ');
+function sentenceOfLateSessions() {
+  const late = scenarios().filter(one => one.replay?.late_sessions);
+  if (late.length > MOST_NAMED) return `On ${late.length} scenarios some sessions end late (cards below).`;
+  return late.map(({ name, replay: { late_sessions: count_, sessions } }) => `On ${name}, ${whole.format(count_)} of ${whole.format(sessions)} sessions ${count_ === 1 ? 'ends' : 'end'} late.`).join(' ');
+}
+
+/** How many fewer complete than recorded; of many scenarios the least and the most. */
+function sentencesOfShortfall() {
+  const short = scenarios().filter(isShort).sort((a, b) => a.throughput_shortfall_pct - b.throughput_shortfall_pct);
+  if (short.length <= MOST_NAMED) return short.map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} fewer ${countedWhat(one)}/s than recorded.`);
+  const [least, most] = [short[0], short.at(-1)].map(one => percent(one.throughput_shortfall_pct / 100));
+  return [`${short.length} scenarios complete ${least} to ${most} fewer ${countedWhat(short[0])}/s than recorded.`];
+}
 
 /** What the verdict leaves out: a load can be carried with every request many times as slow as recorded. The slowest kind of request; undefined where none is much slower. */
 function slowestOf(scenario) {
@@ -145,9 +157,12 @@ function sentencesOfBlame() {
     return { text: `${scenario.name}: ${[wait, busy].filter(known).join('. ')}${waits}${sentenceOfHelp(scenario)}` };
   });
   const idle = parts.filter(part => part.idle);
+  const told = parts.map(({ text }, i) => ({ text, isBehind: scenarios()[i].verdict.load !== 'steady' })).filter(part => part.text);
+  const first = told.length > MOST_NAMED ? told.sort((a, b) => b.isBehind - a.isBehind).slice(0, MOST_NAMED) : told;
   const most = Math.max(...idle.map(part => part.peak));
   return [
-    ...parts.filter(part => part.text).map(part => `${part.text}.`),
+    ...first.map(part => `${part.text}.`),
+    first.length < told.length ? `${told.length - first.length} more scenarios: cards below.` : null,
     sentenceOfLargestPool(),
     idle.length ? `${list(idle.map(part => part.idle))}: no part is near its limit; none is busier than ${percent(most)} in any ${lengthOfInterval(scenarios()[0])}.` : null,
   ].filter(known).map(text => element('span', { className: 'doubt' }, text));
@@ -196,7 +211,7 @@ function sessionsOnCores() {
 function drawHead() {
   const told = headlines(scenarios().find(ofStatements) ?? scenarios()[0]);
   const main = told[0];
-  const shortOnes = scenarios().filter(isShort).map(one => `${one.name} completes ${percent(one.throughput_shortfall_pct / 100)} fewer ${countedWhat(one)}/s than recorded.`);
+  const shortOnes = sentencesOfShortfall();
   const answer = (question, ...said) => (said.flat().filter(Boolean).length ? element('div', {}, element('dt', {}, question), element('dd', {}, ...said.flat())) : null);
   const rates = sentenceOfRates();
   const answers = [

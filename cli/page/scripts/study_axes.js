@@ -91,7 +91,7 @@ function lowerPanel(axis, all) {
   const hits = all.map(({ point }) => hitAt(point)).filter(known);
   if (axis.key === POOL && hits.length) {
     const low = Math.max(0, Math.min(...hits) * 100 - 3);
-    return { value: point => (known(hitAt(point)) ? hitAt(point) * 100 : null), text: value => `${value.toFixed(2)} %`, head: 'In the pool (%)', label: 'pages found in the pool', axis: { range: [low, 100.5], ticksuffix: ' %', nticks: 4 } };
+    return { value: point => (known(hitAt(point)) ? hitAt(point) * 100 : null), text: value => `${value.toFixed(2)} %`, head: 'Pool hit ratio (%)', label: 'pool hit ratio', axis: { range: [low, 100.5], ticksuffix: ' %', nticks: 4 } };
   }
   const { kind } = all.map(({ point }) => rateAt(point)).find(one => one.kind) ?? {};
   const most = Math.max(...all.map(({ point }) => rateAt(point).value ?? 0), 1e-9);

@@ -10,7 +10,7 @@ const factsOf = point => {
     ['Load', element('span', { className: `state ${shown.verdict.load}` }, verdictIcon(shown.verdict.load), verdictWord(shown))],
     kind ? [capital(kind), `${count(value)}/s`] : null,
     known(shown.shortfall) && shown.shortfall >= 0.5 ? ['Throughput', `${percent(shown.shortfall / 100)} short of the recording`] : null,
-    known(shown.hit) ? ['In the pool', `${(100 * shown.hit).toFixed(2)}${NBSP}%`] : null,
+    known(shown.hit) ? ['Pool hit ratio', `${(100 * shown.hit).toFixed(2)}${NBSP}%`] : null,
     busiest?.station ? ['Busiest part', `${busiest.station} (${busiest.resource}), ${percent(busiest.utilisation ?? 0)} busy`] : null,
     known(shown.cost?.capex) ? ['Price', `${money(shown.cost)}${shown.cost.monthly ? `, and ${count(shown.cost.monthly)}${NBSP}${shown.cost.currency} a month` : ''}`] : null,
     shown.verdict.calibration ? ['Calibration', shown.verdict.calibration] : null,

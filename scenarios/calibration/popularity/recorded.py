@@ -63,7 +63,10 @@ def recorded_accesses(counters: Counters) -> Accesses:
     host = Bundle(path).manifest.host
     pool_bytes, page_bytes = host.get("shared_buffers_bytes"), host.get("page_bytes")
     if not isinstance(pool_bytes, int) or not isinstance(page_bytes, int):
-        raise TraceError(f"{path}: does not say how large the buffer pool was; record the settings, too (pg_settings)")
+        raise TraceError(
+            f"{path}: does not say how large the buffer pool was (pg_settings); record the server with tiersim record"
+            " postgres, or save what all lines of its --dry-run print"
+        )
     texts = texts_of_queries(path, "entity")
     said = _complete_sizes(found, page_bytes)
     least = _MATTERS * sum(_count(change, "pages_read") for change in found.of("relation").values())
@@ -78,7 +81,8 @@ def recorded_accesses(counters: Counters) -> Accesses:
     if not tables:
         raise TraceError(
             f"{path}: names no table with its size, rows and misses; record pg_statio_user_tables,"
-            " pg_statio_user_indexes and pg_class before and after a load that misses pages"
+            " pg_statio_user_indexes and pg_class before and after a load that misses pages, by the lines that tiersim"
+            " record postgres --dry-run prints"
         )
     tables = [_with_pages_held(table, indexes.get(table.name), found, page_bytes) for table in tables]
     tables += _changed(found, indexes, {table.name for table in tables}, said)
