@@ -29,12 +29,15 @@ _OFF_PCT, _TAIL_PCT, _WAL_PCT, PAGES_PCT, _DIP_POINTS = 10.0, 20.0, 5.0, 15.0, 6
 _WAITING_KERNEL = "the kernel's threads for the loop device wait for processors behind the server: not simulated"
 #: With the cap all sessions wait for DataFileWrite in 30 and 41 of 920 looks, in half an hour in 85 to 136 of 3,556,
 #: for 0.5 to 3 s at a time, mostly while a checkpoint runs; without it in none. Eight readers and writers of one file
-#: in such a group stop in the same way: in each of 126 looks (/proc/PID/stack) one of them waits in
-#: folio_wait_writeback below try_to_free_mem_cgroup_pages, the others for the file's lock, which it has
-#: (mm/vmscan.c, shrink_folio_list: groups of cgroup v1 alone wait there).
+#: in such a group, behind a pool of their own and the same cap, stop in the same way: one waits in
+#: folio_wait_writeback below try_to_free_mem_cgroup_pages (/proc/PID/stack), the others for the file's lock, which it
+#: has. Groups of cgroup v1 alone wait there, for a page under write-back that has PG_reclaim (mm/vmscan.c,
+#: shrink_folio_list). That bit is PG_readahead, too (include/linux/page-flags.h): a read that finds two pages before
+#: its own cached reads as many behind it and marks the last (mm/readahead.c, page_cache_sync_ra), and the mark stays
+#: when the page is written. Stops in 160 s: 8 (111 looks); with POSIX_FADV_RANDOM, which marks no page, none in 95 s.
 STOPPED = (
     "in 2 to 4 % of the time all sessions stand in a write, as a group of cgroup v1 that has no memory left waits for"
-    " write-back: not simulated"
+    " the write-back of pages that readahead has marked: not simulated"
 )
 
 
