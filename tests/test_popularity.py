@@ -584,6 +584,23 @@ def test_a_recording_shorter_than_a_round_of_the_hand_contradicts_nothing() -> N
     assert "went round the pool only" in found.said[0]
 
 
+@pytest.mark.parametrize(("accesses", "is_short"), [(500, True), (1_000_000, False)])
+def test_a_law_told_by_less_than_a_round_of_the_hand_is_said(accesses: int, is_short: bool) -> None:
+    """All that was recorded is as the law has it in the long run, and few accesses would leave it so."""
+    table = AccessedTable("t", 400_000, 8_000, 1_600, accesses, 0, 0)
+    one = Pool([table], 1).expected([Law(0.8)], 2_000)[0]
+    recorded = replace(
+        table,
+        heap_missed=round(accesses * one.heap_missed),
+        index_missed=round(accesses * one.index_missed),
+        heap_held=tuple(np.rint(one.heap_held).astype(int).tolist()),
+        index_held=tuple(np.rint(one.index_held).astype(int).tolist()),
+    )
+    assert (one.rounds < 1) == is_short
+    said = fit([recorded], 2_000).said
+    assert [text.startswith("t: the sweep went round the pool only 0.") for text in said] == [True] * is_short
+
+
 def test_least_squares_finds_the_bottom_of_a_bent_valley() -> None:
     """Rosenbrock's function."""
     best, least = least_squares(lambda at: np.array([10 * (at[1] - at[0] ** 2), 1 - at[0]]), np.array([-0.5, 1.0]))

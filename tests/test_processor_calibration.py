@@ -269,6 +269,7 @@ class _OneLookup:
     query = np.zeros(1, np.int32)
     queries = ("q",)
     counters = SimpleNamespace(found=None)
+    transactions = 1
 
     def __len__(self) -> int:
         return 1
@@ -497,6 +498,34 @@ def test_an_execution_takes_no_less_cpu_than_the_fastest_unless_that_waited_for_
     assert recorded_host.statement_ns(load, Costs(), locked, 1.0, {"q": 5_000}) == {"q": 5_000}
 
 
+@pytest.mark.parametrize(("snapshots", "own_ns"), [(120, 4_000), (12_000, 180_000), (0, 180_000)])
+def test_what_sampled_waits_leave_of_an_execution_is_cpu_only_beyond_their_scatter(snapshots: int, own_ns: int) -> None:
+    """2.3 ms, 92 % of them waits for rows: by 110 sightings 180 µs may be nothing, and the fastest execution tells; by
+    a hundred times as many they are CPU.
+    """
+    load = MagicMock(
+        query=np.array([0, 0]),
+        queries=["q"],
+        cpu_ns=np.array([180_000, 180_000]),
+        lock_wait_ns=np.array([2_120_000, 2_120_000]),
+        duration_ns=np.array([4_000, 4_596_000]),
+        physical_reads=np.zeros(2),
+        cpu_basis={"q": "execution time minus sampled waits"},
+        span_ns=4_600_000,
+    )
+    load.counters.found.snapshots = {"session": snapshots} if snapshots else {}
+    assert recorded_host.statement_ns(load, Costs(), {}, is_counted=True) == {"q": own_ns}
+    assert recorded_host.statement_ns(load, Costs(), {}) == {"q": 180_000}
+
+
+def test_a_described_log_that_is_faster_than_a_capped_one_is_said() -> None:
+    simulated = replace(_costs(20_000, 40_000), simulated=Pace(None, None, None, 200_000.0))
+    (said,) = calibration._with_said_log(simulated, Pace(None, None, None, 4_900_000.0)).assumed
+    assert said.startswith("The described log device is too fast: a recorded WAL write took 4,700 µs longer")
+    same = replace(simulated, simulated=Pace(None, None, None, 4_800_000.0))
+    assert calibration._with_said_log(same, Pace(None, None, None, 4_900_000.0)) == same
+
+
 def test_what_may_be_a_wait_for_others_that_waited_is_half_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Executions of 5 to 155 us and clients of 300, of which 20 are theirs: in the middle of 25 and 400."""
     load = MagicMock(query=np.array([0, 0]), queries=["q"], duration_ns=np.array([5_000, 155_000]), transactions=2)
@@ -544,11 +573,16 @@ def test_what_described_hardware_does_not_let_sessions_wait_is_long_waits(
     assert [one.startswith("The described hardware is too fast") for one in found.assumed] == [True] * bool(waits)
 
 
-@pytest.mark.parametrize(("log_sync_ns", "flushes", "log_io_ns"), [(None, 5, LOG_NS), (None, 0, 0), (100_000.0, 5, 0)])
+@pytest.mark.parametrize(
+    ("log_sync_ns", "flushes", "log_io_ns"),
+    [(None, 5, LOG_NS), (None, 0, 0), (100_000.0, 5, 0), (4_900_000.0, 5, LOG_NS)],
+)
 def test_writes_of_the_log_that_nobody_timed_take_what_is_assumed_of_what_processors_counted(
     monkeypatch: pytest.MonkeyPatch, log_sync_ns: float | None, flushes: int, log_io_ns: int
 ) -> None:
-    """Of a range, too; clients take as much less. Where the log was timed, a search of its time tells."""
+    """Of a range, too; clients take as much less. Where the log was timed, a search of its time tells, but of a capped
+    log, which takes as long whatever a write costs.
+    """
     loop, log_ios = Loop(sessions=1, reads=0.0, statement_ns=80_000), 2 * flushes / max(len(_OneLookup()), 1)
     monkeypatch.setattr(calibration, "_as_counted", lambda *_: _costs(900_000, 0))
     monkeypatch.setattr(calibration, "calibrate_processor", lambda _asked, start, _run: start)
@@ -607,6 +641,7 @@ def test_what_processors_counted_is_divided_as_it_is_run(monkeypatch: pytest.Mon
     """200 µs were counted of a transaction of two statements: with 40 that the fastest execution takes, or none."""
     load = _transactions(None)
     load.cpu_ns, load.counters, load.path = np.zeros(200), MagicMock(), MagicMock()
+    load.counters.found.snapshots, load.lock_wait_ns = {}, np.zeros(200)
     load.counters.found.of.return_value = {}
     monkeypatch.setattr(calibration, "_ios", lambda *_: Ios(0.0, 0.0, 0.0))
     model, time = _model(Loop(reads=0.0)), HostTime(2, 0.2, 0.0, 0.0)

@@ -277,7 +277,12 @@ def _by_host_time(load: StatementLoad, model: RecordedHost, recorded: Pace, time
         start = replace(start, assumed=(*start.assumed, _UNSEEN.format(said, UNSEEN_NS / NS_PER_MS)))
     wanted = replace(recorded, read_ns=None, awake_ns=None)
     asked = wanted if limits else replace(wanted, transactions_per_s=None)
+    is_slow_log = _waits_for_log(load, recorded)
+    if is_slow_log:
+        asked = replace(asked, log_sync_ns=None)
     found = calibrate_processor(asked, start, model.run)
+    if is_slow_log:
+        found = _with_said_log(found, recorded)
     log_ios = _log_ios(load)
     found = _with_log_bounded(found, log_ios)
     if limits:
@@ -288,14 +293,30 @@ def _by_host_time(load: StatementLoad, model: RecordedHost, recorded: Pace, time
 
 
 def _with_untimed_log(start: ProcessorCosts, load: StatementLoad, recorded: Pace) -> ProcessorCosts:
-    """Return costs whose writes of the log take what is assumed, where nobody timed them and no groups of commits tell:
-    the less one takes, the fewer commits share a flush.
+    """Return costs whose writes of the log take what is assumed, where nobody timed them, or what was timed is a cap,
+    which is as long whatever they cost; and no groups of commits tell: the less one takes, the fewer commits share a
+    flush.
     """
-    is_known = recorded.log_sync_ns is not None or tells_by_groups(recorded) or start.costs.log_io_ns > 0
+    is_timed = recorded.log_sync_ns is not None and not _waits_for_log(load, recorded)
+    is_known = is_timed or tells_by_groups(recorded) or start.costs.log_io_ns > 0
     if is_known or not (log_ios := _log_ios(load)):
         return start
     log_io_ns = min(LOG_NS, round(start.client_ns / log_ios))  # no more than was counted
     return replace(start, costs=start.costs._replace(log_io_ns=log_io_ns), log_range=LOG_RANGE)
+
+
+def _with_said_log(found: ProcessorCosts, recorded: Pace) -> ProcessorCosts:
+    """Return costs that say so where a recorded write and flush of the log took more than logs vary by longer than
+    simulated: the described device is another one.
+    """
+    took_ns = None if found.simulated is None else found.simulated.log_sync_ns
+    if recorded.log_sync_ns is None or took_ns is None:
+        return found
+    lacking_ns = recorded.log_sync_ns - took_ns
+    if lacking_ns <= _LOG_SPREAD * recorded.log_sync_ns:
+        return found
+    said = _no_log(found.costs.log_io_ns + lacking_ns / 2, found.costs.log_io_ns)
+    return replace(found, assumed=(*found.assumed, said))
 
 
 def _queued_ns(load: StatementLoad, time: HostTime) -> float:
@@ -351,7 +372,8 @@ def _as_counted(
     # a page that a session writes to have its frame takes as much as one that is read
     costs = costs._replace(read_ns=round(host.read_ns), evict_dirty_ns=round(costs.evict_clean_ns + host.read_ns))
     written_ns = host.read_ns * written_by_sessions(load.counters.found) / transactions
-    executed_ns = _in_all_ns(load, statement_ns(load, costs, {}, host.hot, model.start.least_ns)) / transactions
+    own_ns = statement_ns(load, costs, {}, host.hot, model.start.least_ns, is_counted=True)
+    executed_ns = _in_all_ns(load, own_ns) / transactions
     rest_ns = max(host.transaction_ns - written_ns, 0.0)
     client_ns = max(rest_ns - executed_ns, 0.0) / (len(load) / transactions)
     share = min(rest_ns / executed_ns, 1.0) if executed_ns else 1.0  # what executions took more was a wait

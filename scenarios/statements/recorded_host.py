@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tiersim.devices.station_records import NEVER, RESOURCES, Plant
 from tiersim.scenarios.calibration.cpu_and_waits import (
@@ -44,6 +45,8 @@ from tiersim.traces.schema import DATA_READ
 _EXECUTIONS = 80_000
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 READS = 0.01
+#: So many times the root of a count lie 95 % of all counts from their mean (Poisson's law, large counts).
+_SCATTER = 1.96
 _COLUMNS = (
     "session",
     "transaction",
@@ -65,15 +68,20 @@ def statement_ns(
     locked_ns: Mapping[str, float],
     hot: float = 1.0,
     least_ns: Mapping[str, float] = MappingProxyType({}),
+    *,
+    is_counted: bool = False,
 ) -> dict[str, int]:
     """Return the CPU of one execution of each query besides its pages.
 
     What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in
     it, but what an execution waits for rows that others have locked: *locked_ns* by query. On a busy host it takes the
-    share *hot* of that, and *least_ns* by query at least.
+    share *hot* of that, and *least_ns* by query at least. Where the processors counted the CPU of all, a query whose
+    executions do not tell theirs takes that of its fastest one (:func:`_untold`).
     """
     calls = np.bincount(load.query, minlength=len(load.queries))
     cpu_ns = np.bincount(load.query, load.cpu_ns, len(load.queries))
+    if is_counted:
+        cpu_ns = np.where(_untold(load), np.minimum(cpu_ns, calls * fastest_ns_of(load)), cpu_ns)
     reads = np.bincount(load.query, load.physical_reads, len(load.queries))
     measured = np.array([MEASURED in load.cpu_basis.get(query, MEASURED) for query in load.queries])
     locked = calls * np.array([locked_ns.get(query, 0.0) for query in load.queries])
@@ -83,9 +91,25 @@ def statement_ns(
     return dict(zip(load.queries, np.rint(own_ns).astype(np.int64).tolist(), strict=True))
 
 
+def _untold(load: StatementLoad) -> NDArray[np.bool_]:
+    """Tell by query whether what sampled waits leave of its executions is within the scatter of these waits, so that it
+    may be nothing. Where sessions were not sampled, none.
+
+    Of 2.3 ms that an execution took, 92 % are a wait for a locked row, by 101 sightings: 0.18 ms are left, and 0.42 are
+    scatter.
+    """
+    left_ns, waited_ns = (
+        np.bincount(load.query, column, len(load.queries)) for column in (load.cpu_ns, load.lock_wait_ns)
+    )
+    seen = load.counters.found.snapshots.get("session", 0) * float(waited_ns.sum()) / max(load.span_ns, 1)
+    untold: NDArray[np.bool_] = (left_ns * np.sqrt(seen) < _SCATTER * waited_ns) & (seen > 0)
+    return untold
+
+
 def statement_ns_of(load: StatementLoad, found: ProcessorCosts, locked_ns: Mapping[str, float]) -> dict[str, int]:
     """Return :func:`statement_ns` by the costs *found*; what the processors counted holds no wait for locks."""
-    return statement_ns(load, found.costs, {} if found.is_counted else locked_ns, found.hot, found.least_ns)
+    locked_ns = {} if found.is_counted else locked_ns
+    return statement_ns(load, found.costs, locked_ns, found.hot, found.least_ns, is_counted=found.is_counted)
 
 
 class RecordedHost:

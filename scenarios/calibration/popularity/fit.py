@@ -518,6 +518,11 @@ def fit(
             contradicted += [f"{one}: not explained by the fitted access distribution" for one in left]
         elif not against and evidence.is_alone(place):
             alone.append(table.name)
+        elif not against and rounds < 1 and not unused and policy == SWEEP and tells_misses(residuals):
+            said.append(
+                f"{table.name}: the sweep went round the pool only {rounds:.1f} times, so its misses and usage counts"
+                " are of pages that lay there before; a pool of another size may miss more or fewer; record longer"
+            )
     if alone:
         said.append(f"{', '.join(alone)}: one pool size and {_REMEDIES.get(policy, _OF_INNODB)}")
     found = tuple(one for place in range(len(used)) for one in evidence.residuals(laws, place))
