@@ -65,7 +65,7 @@ def first_rows_of_host(summaries: Sequence[Summary]) -> tuple[list[list[str]], l
 def row_of_pool(summaries: Sequence[Summary]) -> list[list[str]]:
     """Return the row of the buffer pool's size, where it is another than the recorded one."""
     engines = [summary.get("engine") or {} for summary in summaries]
-    pools = [engine.get("buffer_pool_bytes") for engine in engines]
+    pools: list[Any] = [engine.get("buffer_pool_bytes") for engine in engines]
     recorded = {engine.get("recorded_buffer_pool_bytes") for engine in engines}
     if None in pools or None in recorded or {*pools} == recorded:
         return []
