@@ -64,7 +64,7 @@ def show_sweep(plan: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], targe
         "busiest part",
         "carries the load",
     ]
-    if len(groups) <= most or not any(headline in one.means_ns for one in shown):
+    if headline is None or len(groups) <= most or not any(headline in one.means_ns for one in shown):
         cells = [_row(keys, group, headline, has_pools) for group in groups[:most]]
     else:
         ranked = sorted(
