@@ -8,11 +8,10 @@ it took the process that had waited longest in 70, 49, 43 and 35 % where 2, 3, 4
 30, 15, 9 and 5 % (docs/processors.md). The one of two drawn at random that has waited longer: 75, 56, 44, 36 and 25,
 11, 6, 4 %. It matters: in order of arrival sessions that one flush of the log let go take turns, come to the log
 together again, and too many commits share a flush. Hosts with more processors were not recorded: there in order of
-arrival and *at random* are the ends of what is allowed for.
+arrival and *at random* are the ends of what is allowed for. On one processor, with up to 12 waiting, it is the same.
 
-What a process does behind a write or a flush of the log waits like the rest. Of processes that slept for storage, and
-found 3, 5 or 8 waiting, others had 3.4 to 4.1, 4.9 to 5.7 and 5.0 to 7.0 slices first; of those that slept for a
-message or a lock, 2.9 to 4.0, 4.1 to 5.7 and 7.9 to 8.0 (three loads, on one processor and on two; docs/processors.md).
+What a process does behind a write or a flush of the log waits like the rest: where 5 waited, others ran 6.1, 5.7 and
+7.2 times (three loads) before one that had slept for storage, 6.1, 6.2 and 5.6 times before one that had not.
 
 A slice is slowed down by the cores that are busy when it starts, itself included: what shared caches, memory and locks
 cost.
@@ -133,8 +132,8 @@ def scaled(costs: Costs, core_speed: float) -> Costs:
     return Costs(*(round(cost / core_speed) for cost in costs))
 
 
-#: Processors of the host whose choices were recorded.
-RECORDED_CORES = 2
+#: Processors of the hosts whose choices were recorded.
+RECORDED_CORES = (1, 2)
 #: Of so many that wait longest one is chosen, lest a choice among thousands take long.
 _MOST_ASKED = 64
 
