@@ -337,7 +337,7 @@ class Summary(_Said):
         description="With `--recorded-on`, of PostgreSQL's counters: `low` and `high` of `transactions_per_s` and "
         "`transaction_mean_ns`, which hold `share` of the `draws` with the error of the models; of `p99_ns` by name, "
         "without that error; `verdict` `determined` or `underdetermined`; `explained_by` (`cpu`, `read`, `law`; on "
-        "other than 2 cores `order`; of limits whose `refill_interval` is assumed `refill`), `mostly`, `remedy`. "
+        "more than 2 cores `order`; of limits whose `refill_interval` is assumed `refill`), `mostly`, `remedy`. "
         "Without `--recorded-on`, between both extremes of what may be `waits`.",
     )
     tails: dict[str, Any] | None = Field(

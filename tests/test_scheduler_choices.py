@@ -1,6 +1,6 @@
 """Choices of a scheduler, as the kernel's trace tells them."""
 
-from benchmarks.real_postgres.choices import choices
+from benchmarks.real_postgres.choices import choices, passed_by
 
 _TRACE = """# tracer: nop
           <idle>-0       [001] d..2. 10.000001: sched_wakeup: comm=postgres pid=11 prio=120 target_cpu=000
@@ -18,3 +18,16 @@ _TRACE = """# tracer: nop
 def test_the_place_of_the_chosen_one_is_that_among_those_that_wait_for_its_processor() -> None:
     """Of 11, 12 and 13 the second is next; it is interrupted and then comes behind 13; alone nobody is chosen."""
     assert list(choices(_TRACE.splitlines())) == [(3, 1), (3, 0), (2, 1)]
+
+
+def test_who_ran_before_is_told_by_what_a_process_slept_for() -> None:
+    """21 is woken by storage while 22 waits, and runs behind it; 22 had slept for a message and found nobody."""
+    trace = """
+ postgres-21 [000] d..2. 9.000001: sched_switch: prev_comm=postgres prev_pid=21 prev_prio=120 prev_state=D ==> next_comm=postgres next_pid=22 next_prio=120
+ postgres-22 [000] d..2. 9.000002: sched_switch: prev_comm=postgres prev_pid=22 prev_prio=120 prev_state=S ==> next_comm=kworker next_pid=9 next_prio=120
+ <idle>-0 [001] d..2. 9.000003: sched_wakeup: comm=postgres pid=22 prio=120 target_cpu=000
+ <idle>-0 [001] d..2. 9.000004: sched_wakeup: comm=postgres pid=21 prio=120 target_cpu=000
+ kworker-9 [000] d..2. 9.000005: sched_switch: prev_comm=kworker prev_pid=9 prev_prio=120 prev_state=S ==> next_comm=postgres next_pid=22 next_prio=120
+ postgres-22 [000] d..2. 9.000006: sched_switch: prev_comm=postgres prev_pid=22 prev_prio=120 prev_state=S ==> next_comm=postgres next_pid=21 next_prio=120
+"""  # noqa: E501
+    assert list(passed_by(trace.splitlines())) == [(0, False, 0), (1, True, 1)]

@@ -3,7 +3,8 @@ trace is taken.
 
 Prints a line for each number of processes of PostgreSQL and pgbench that waited for the same processor: how many
 choices were made among so many, and in which share of them the one was next that had waited longest, second longest and
-so on. A process waits from when it is woken, or interrupted, until it runs.
+so on. A process waits from when it is woken, or interrupted, until it runs. Then a line for each number that a process
+found waiting when it was woken: how many others ran before it, in the mean, by what it had slept for.
 """
 
 import re
@@ -11,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from statistics import fmean
 
 _NAMES = ("postgres", "pgbench")
 _WAKEUP = re.compile(r" ([\d.]+): sched_wakeup: comm=(\S+) pid=(\d+) .*target_cpu=(\d+)")
@@ -24,12 +26,18 @@ def main() -> int:
     if len(sys.argv) != 2:
         print("usage: python -m benchmarks.real_postgres.choices TRACE", file=sys.stderr)
         return 2
-    with Path(sys.argv[1]).open(encoding="utf-8", errors="replace") as lines:
-        chosen = Counter(choices(lines))
+    lines = Path(sys.argv[1]).read_text(encoding="utf-8", errors="replace").splitlines()
+    chosen = Counter(choices(lines))
     for waiting in sorted({among for among, _ in chosen}):
         counts = [chosen[waiting, place] for place in range(waiting)]
         shares = " ".join(f"{count / sum(counts):.0%}" for count in counts)
         print(f"{waiting} waiting, {sum(counts):,} choices: {shares}")
+    ahead: dict[tuple[int, bool], list[int]] = {}
+    for found, of_storage, ran in passed_by(lines):
+        ahead.setdefault((found, of_storage), []).append(ran)
+    for (found, of_storage), before in sorted(ahead.items()):
+        kind = "storage" if of_storage else "a message or a lock"
+        print(f"{found} found, slept for {kind}, {len(before):,} times: {fmean(before):.1f} ran before")
     return 0
 
 
@@ -50,6 +58,28 @@ def choices(lines: Iterable[str]) -> Iterator[tuple[int, int]]:
             earlier = [since < found[0] for since, processor in waiting.values() if processor == found[1]]
             if earlier:
                 yield len(earlier) + 1, sum(earlier)
+
+
+def passed_by(lines: Iterable[str]) -> Iterator[tuple[int, bool, int]]:
+    """Give for each process that was woken how many it found waiting for its processor, whether it had slept for
+    storage, and how many ran before it.
+    """
+    asleep: dict[int, str] = {}
+    waiting: dict[int, list[int]] = {}  # process: its processor, how many it found, how many ran since
+    for line in lines:
+        if (woken := _WAKEUP.search(line)) and woken[2] in _NAMES:
+            found = sum(processor == int(woken[4]) for processor, _, _ in waiting.values())
+            waiting.setdefault(int(woken[3]), [int(woken[4]), found, 0])
+        elif switch := _SWITCH.search(line):
+            if switch[3] in _NAMES:
+                asleep[int(switch[4])] = switch[5]
+                if switch[5].startswith("R"):  # it was interrupted: one that waits, of whom nothing is asked
+                    waiting[int(switch[4])] = [int(switch[1]), -1, 0]
+            processor, found, before = waiting.pop(int(switch[6]), (int(switch[1]), -1, 0))
+            if found >= 0 and processor == int(switch[1]) and int(switch[6]) in asleep:
+                yield found, asleep[int(switch[6])].startswith("D"), before
+            for one in waiting.values():
+                one[2] += one[0] == int(switch[1])
 
 
 if __name__ == "__main__":

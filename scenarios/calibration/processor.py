@@ -210,7 +210,7 @@ def pace_of(database: Database, metrics: Metrics, processor_ns: int) -> Pace:
     """Return how fast a simulated load ran; *processor_ns* is how long its processors worked.
 
     A page that is read costs CPU, is waited for, and then its session waits for a processor, as long as any slice of a
-    session does. What the log takes of the processors, behind each write and each flush, goes before all that waits.
+    session does.
     """
     slices, waited_ns = _sums(metrics, PROCESSOR)
     reads, read_ns = _sums(metrics, DATA_READ)

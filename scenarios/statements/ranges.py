@@ -134,7 +134,7 @@ def with_range(
     drawn_loads = [
         replace(own, fitted=replace(own.fitted, laws=one.laws)) for own, one in zip(arranged, draws, strict=True)
     ]
-    known = {"order"} if result.summary["host"]["cores"] == RECORDED_CORES else set()
+    known = {"order"} if result.summary["host"]["cores"] in RECORDED_CORES else set()
     known |= set() if any(limit.refill_range_ns for limit in scenario.limits_of_requests) else {"refill"}
     unknown = [name for name in UNKNOWNS if name not in known]
     if "order" in unknown:

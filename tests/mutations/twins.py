@@ -378,9 +378,9 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "simulator/database/wal/log.py",
-            "add_child(p, 0, d.stations[AT_PROCESSORS], URGENT,",
-            "add_child(p, 0, d.stations[AT_PROCESSORS], URGENT - 1,",
-            "The flushing process waits for its turn.",
+            "d.stations[AT_PROCESSORS], READ, 0, d.costs[LOG_IO_NS])",
+            "d.stations[AT_PROCESSORS], READ, 0, 1)",
+            "What a process does behind a write or a flush of the log costs nothing.",
         ),
     ],
     f"{_DATABASE}::test_locks": [

@@ -16,17 +16,14 @@ class Processors:
         self.clock, self.cores, self.slowdown = clock, cores, slowdown
         self.busy = self.last_slice_ns = 0
         self.after: Callable[[], None] = lambda: None  # each slice
-        self.waiting: deque[tuple[Signal, bool]] = deque()
+        self.waiting: deque[Signal] = deque()
 
-    def use(self, ns: int, first: bool = False) -> Process:
-        """Use a core for so much work of one at full speed; who is *first* goes before all slices that wait."""
+    def use(self, ns: int) -> Process:
+        """Use a core for so much work of one at full speed."""
         while ns > 0:
             if self.busy == self.cores:
                 mine = Signal()
-                if first:
-                    self.waiting.appendleft((mine, first))
-                else:
-                    self.waiting.append((mine, first))
+                self.waiting.append(mine)
                 yield mine
             else:
                 self.busy += 1
@@ -37,6 +34,6 @@ class Processors:
             ns -= part
             self.after()
             if self.waiting:
-                self.clock.set(self.waiting.popleft()[0])
+                self.clock.set(self.waiting.popleft())
             else:
                 self.busy -= 1

@@ -141,4 +141,4 @@ class Wal:
 
     def _io_processor(self) -> Process:
         if self.log_io_ns:
-            yield from self.processors.use(self.log_io_ns, first=True)
+            yield from self.processors.use(self.log_io_ns)

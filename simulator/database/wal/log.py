@@ -49,7 +49,6 @@ from tiersim.simulator.database.database_state import (
     LOG_IO_NS,
     PREFETCH,
     SESSIONS_ACTIVE,
-    URGENT,
     Database,
     record,
 )
@@ -433,7 +432,7 @@ def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
     if phase in (_WRITES, _FLUSHES):
         hold["phase"] = _WRITTEN if phase == _WRITES else _FLUSHED
         if d.costs[LOG_IO_NS] > 0:
-            return add_child(p, 0, d.stations[AT_PROCESSORS], URGENT, 0, d.costs[LOG_IO_NS])
+            return add_child(p, 0, d.stations[AT_PROCESSORS], READ, 0, d.costs[LOG_IO_NS])
         phase = hold["phase"]
     made = 0
     if phase == _WRITTEN:
