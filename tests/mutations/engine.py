@@ -92,6 +92,14 @@ ENGINE = (
         ("tests/test_packing.py::test_the_bound_counts_whole_boxes",),
     ),
     Fault(
+        "packing-bound-leaves-numbers-of-boxes-out",
+        "scenarios/packing/counts.py",
+        "float(np.ceil(boxes[kind]))",
+        "float(np.ceil(boxes[kind]) + 1)",
+        "Cheaper numbers of boxes are not looked at, and what arrays cost at least is more than what they cost.",
+        ("tests/test_packing.py::test_whole_numbers_of_boxes_cost_as_little_as_rows_allow",),
+    ),
+    Fault(
         "packing-adds-up-the-mean-of-columns",
         "scenarios/tenants/demands.py",
         " if lanes > 1 else",

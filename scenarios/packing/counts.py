@@ -1,0 +1,104 @@
+"""How many boxes of each kind, in whole numbers, at least cost: as linear rows demand, which are added as they are met.
+
+Branch and cut: nodes are solved without whole numbers by the dual simplex method (C. E. Lemke, Naval Research Logistics
+1(1), 1954), and the one that costs least is branched first (A. H. Land and A. G. Doig, Econometrica 28(3), 1960).
+"""
+
+import heapq
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Rounding errors are no fraction of a box.
+_NOTHING = 1e-7
+#: Nor are they less than nothing, or something, of what is reckoned.
+_ROUNDING = 1e-9
+#: A node is solved in so many pivots, or left as it is: what it costs by then is a bound, too.
+_MOST_PIVOTS = 500
+
+
+class Row(NamedTuple):
+    """What a box of each kind gives, and how much all together have to give."""
+
+    each: NDArray[np.float64]  # (kinds,)
+    least: float
+
+
+def least_cost(
+    cost: NDArray[np.float64], rows: list[Row], broken: Callable[[NDArray[np.float64]], list[Row]], most_nodes: int
+) -> float:
+    """Return a bound of what whole numbers of boxes cost that meet *rows*, and those that *broken* says of numbers.
+
+    It is the least cost, unless there are more than *most_nodes* to look at.
+    """
+    rows = list(rows)
+    solved = _solved(_with_rows(_nothing_bought(cost), rows))
+    nodes = [] if solved is None else [(float(solved[0, 0]), 0, solved, len(rows))]
+    number, bound = 0, 0.0
+    while nodes:
+        bound, _, node, known = nodes[0]
+        number += 1
+        if number > most_nodes:
+            return bound
+        heapq.heappop(nodes)
+        new: list[NDArray[np.float64] | None] = []
+        boxes = node[1 : 1 + len(cost), 0]
+        fraction = np.abs(boxes - np.rint(boxes))
+        if known < len(rows):
+            new = [_solved(_with_rows(node, rows[known:]))]
+        elif fraction.max() > _NOTHING:
+            kind = int(fraction.argmax())
+            up = np.zeros(len(cost))
+            up[kind] = 1.0
+            limits = Row(up, float(np.ceil(boxes[kind]))), Row(-up, -float(np.floor(boxes[kind])))
+            new = [_solved(_with_rows(node, [limit])) for limit in limits]
+        else:
+            found = broken(np.rint(boxes))
+            if not found:
+                return bound
+            rows += found
+            new = [_solved(_with_rows(node, found))]
+        for place, one in enumerate(new):
+            if one is not None:
+                heapq.heappush(nodes, (max(bound, float(one[0, 0])), 2 * number + place, one, len(rows)))
+    return bound  # no numbers are enough, as reckoned: nothing more is said
+
+
+def _nothing_bought(cost: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what is paid, and how many boxes of each kind there are, as 1 and all variables that are 0 add up to it:
+    these are the boxes at first.
+    """
+    kinds = len(cost)
+    return np.concatenate(
+        [np.concatenate([[0.0], cost])[None], np.concatenate([np.zeros((kinds, 1)), np.eye(kinds)], axis=1)]
+    )
+
+
+def _with_rows(node: NDArray[np.float64], rows: list[Row]) -> NDArray[np.float64]:
+    """Add how much more than *rows* demand there is."""
+    each = np.array([row.each for row in rows])
+    more = each @ node[1 : 1 + each.shape[1]]
+    more[:, 0] -= [row.least for row in rows]
+    return np.concatenate([node, more])
+
+
+def _solved(node: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Let other variables be 0 until none is negative, at least cost; return nothing where some always are."""
+    for _ in range(_MOST_PIVOTS):
+        row = 1 + int(node[1:, 0].argmin())
+        if node[row, 0] >= -_ROUNDING:
+            break
+        gives = node[row, 1:] > _ROUNDING
+        if not gives.any():
+            return None
+        prices = np.where(gives, node[0, 1:] / np.where(gives, node[row, 1:], 1.0), np.inf)
+        column = 1 + int(prices.argmin())
+        moved = node[:, column] / node[row, column]
+        pivot = node[row].copy()
+        node = node - np.outer(moved, pivot)
+        node[:, column] = moved
+        node[row] = 0.0
+        node[row, column] = 1.0
+    return node
