@@ -91,6 +91,7 @@ EXPERIMENTS: dict[str, Listed] = {
     "busy": Listed(partial(uncalibrated.experiment, "busy"), is_long=True),
     "uncalibrated": Listed(partial(uncalibrated.experiment, "uncalibrated"), is_long=True),
     "elsewhere": Listed(clients_elsewhere.experiment, 100, is_long=True),
+    "elsewhere-unseen": Listed(clients_elsewhere.of_unseen_cells, 15, is_long=True),
     "start": Listed(start.experiment, 15),
     "big-tables": Listed(big_tables.experiment, 140, is_long=True),
     "half-hour": Listed(half_hour.experiment, 144, is_long=True),

@@ -17,6 +17,7 @@ MATRIX = Path(__file__).parent / "matrix.tar.xz"
 SECOND_HOST = Path(__file__).parent / "second-host.tar.xz"
 UNSEEN = Path(__file__).parent / "unseen.tar.xz"
 ELSEWHERE = Path(__file__).parent / "elsewhere.tar.xz"
+ELSEWHERE_UNSEEN = Path(__file__).parent / "elsewhere-unseen.tar.xz"
 BIG_TABLES = Path(__file__).parent / "big-tables.tar.xz"
 HALF_HOUR = Path(__file__).parent / "half-hour.tar.xz"
 #: Runs of a real MariaDB; :func:`innodb` unpacks them.
@@ -109,6 +110,14 @@ def elsewhere(folder: Path) -> None:
     (``elsewhere.toml``). What clients and threads of the kernel did on theirs is in no counter.
     """
     _extract(ELSEWHERE.read_bytes(), folder)
+
+
+def elsewhere_unseen(folder: Path) -> None:
+    """Unpack 8 cells like those of :func:`elsewhere` into *folder*, with 12 clients, measured once each after a rule
+    was chosen with those: pools of 96 and 320 MiB, 300 reads/s, 450 requests/s, 500 writes of the log a second
+    (``elsewhere-unseen.toml``).
+    """
+    _extract(ELSEWHERE_UNSEEN.read_bytes(), folder)
 
 
 def big_tables(folder: Path) -> None:
