@@ -175,7 +175,7 @@ def _show_measured(document: dict[str, Any], errors: list[str]) -> None:
         )
     columns = ["predicted against measured", "measured", *(cell for name in names for cell in (name, "error"))]
     notes = [
-        f"{name} ran {load:g} × the recorded load: its errors are none unless {found['source']} was measured at that"
+        f"{name} ran {load:g} × the recorded load: ignore its errors unless {found['source']} was measured at that"
         " load."
         for name, load in found["loads"].items()
     ]

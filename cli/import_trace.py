@@ -100,13 +100,13 @@ def _found(manifest: "Manifest") -> str:
     """Say what a bundle holds, and how long a time it is of."""
     if manifest.references and not manifest.requests:
         return f"{manifest.references:,} page references and no requests, for cache studies"
-    counts = {
-        "requests": manifest.requests,
-        "statements": manifest.statements,
-        "snapshots of counters": manifest.snapshots,
-    }
-    found = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count) or "0 requests"
-    found = found.replace("1 snapshots", "1 snapshot") if manifest.snapshots == 1 else found
+    counts = (
+        ("request{}", manifest.requests),
+        ("statement{}", manifest.statements),
+        ("snapshot{} of counters", manifest.snapshots),
+    )
+    said = [f"{count:,} {what.format('s' if count > 1 else '')}" for what, count in counts if count]
+    found = ", ".join(said) or "0 requests"
     return f"{found} in {format_ns(manifest.span_ns)}" if manifest.span_ns else f"{found}, at times that are not known"
 
 

@@ -241,7 +241,7 @@ def _dates(entries: list[dict[str, Any]]) -> list[str]:
         if (found := (one["cost"] or {}).get("price_date")) is not None:
             named.setdefault(found, []).append(one["name"])
     if len({year for date in named for year in re.findall(r"\d{4}", date)}) < 2:
-        return [f"Prices are of {date}." for date in list(named)[:1]]
+        return [f"Prices are of {', '.join(sorted(named))}."] if named else []
     told = "; ".join(f"{date}: {names[0]}{_more(names)}" for date, names in sorted(named.items()))
     return [f"Prices are of several years ({told}), and do not compare: give those of one date under [prices]."]
 
@@ -267,8 +267,8 @@ def _rented(entries: list[dict[str, Any]]) -> list[str]:
     if not found:
         return []
     said = (
-        f"{found[0]}{_more(found)}: cloud volumes, billed with the server of [host] and without the rent of an"
-        " instance: search for them apart, with that rent over the years as its price."
+        f"{found[0]}{_more(found)}: cloud volumes: their bill has the price of [host], not the rent of an instance."
+        " Search for cloud volumes alone, with that rent over the years as the price under [host]."
     )
     return [said]
 

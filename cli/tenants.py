@@ -151,7 +151,10 @@ def show_tenants_together(by_tenant: dict[str, list[dict[str, Any]]]) -> None:
                 tables.setdefault(full.removesuffix(f".{name}"), []).append(_side_by_side(name, alone, together))
     # without names: errors are listed once and not for each tenant
     errors = verdicts.notes([{**one, "name": ""} for summaries in by_tenant.values() for one in summaries])
-    columns = ["tenant", "carried alone", "together", "alone, per s", "together", "mean of", "alone", "together"]
+    columns = [
+        "tenant", "carried alone", "carried together", "rate of", "alone, /s", "together, /s", "mean of", "alone",
+        "together",
+    ]  # fmt: skip
     for place, (scenario, rows) in enumerate(tables.items(), 1):
         shown = errors if place == len(tables) else []
         left = len(by_tenant) if shown else 0
@@ -160,13 +163,15 @@ def show_tenants_together(by_tenant: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def _side_by_side(tenant: str, alone: dict[str, Any], together: dict[str, Any]) -> list[str]:
-    """Return whether its load is carried, its rate, and the mean that it waits for most."""
+    """Return whether its load is carried, its rate, and a mean: of transactions, data reads, or its first class."""
     both = (alone, together)
-    rates = [one["throughput_per_s"].get("transactions") or one["throughput_per_s"]["requests"] for one in both]
+    counted = "transactions" if all(one["throughput_per_s"].get("transactions") for one in both) else "requests"
+    rates = [one["throughput_per_s"][counted] for one in both]
     known = (what for what in ("transaction", "data read") if all(one["latency_ns"].get(what) for one in both))
     what = next(known, next(iter(together["latency_ns"]), ""))
     means = [terminal.figure_text((one["latency_ns"].get(what) or {}).get("mean")) for one in both]
-    return [tenant, *map(verdicts.carries, both), *(format_per_s(rate["value"]) for rate in rates), what, *means]
+    shown = [format_per_s(rate["value"]) for rate in rates]
+    return [tenant, *map(verdicts.carries, both), counted, *shown, what, *means]
 
 
 def show_sharing(summaries: Sequence[dict[str, Any]], everything: bool) -> None:

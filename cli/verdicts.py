@@ -412,9 +412,12 @@ def _others(errors: Sequence[float | None], digits: int) -> list[str]:
     """Return in one phrase how far queries without a name are off."""
     if not errors:
         return []
-    ends = [percent(pick(resolved), digits) for pick in (min, max)] if (resolved := list(filter(None, errors))) else []
-    said = " to ".join(dict.fromkeys(ends)) or (_NOT_RESOLVED if None in errors else percent(0))
-    return [f"{len(errors)} other quer{'ies' if len(errors) > 1 else 'y'} {said}"]
+    resolved = [error for error in errors if error is not None]
+    ends = [percent(pick(resolved), digits) for pick in (min, max)] if resolved else []
+    said = [" to ".join(dict.fromkeys(ends))] if ends else []
+    if missing := len(errors) - len(resolved):
+        said.append(f"{missing} {_NOT_RESOLVED}" if resolved else _NOT_RESOLVED)
+    return [f"{len(errors)} other quer{'ies' if len(errors) > 1 else 'y'} {', '.join(said)}"]
 
 
 def _reach(multiples: Mapping[str, float]) -> str:
@@ -448,13 +451,13 @@ def credits_last(summaries: Mapping[str, Summary]) -> list[str]:
         spent = [one["ran_out_ns"] for one in summary.get("credits") or () if one["ran_out_ns"] is not None]
         falling = [one["lasts_ns"] for one in summary.get("credits") or () if one["lasts_ns"] is not None]
         if spent:
-            found.append(f"{name} ran out of them after {format_ns(min(spent))}")
+            found.append(f"{name} ran out after {format_ns(min(spent))}")
         elif falling:
-            found.append(f"{name} for another {format_ns(min(falling))} of its load")
+            found.append(f"{name} lasts {format_ns(min(falling))} more at its load")
     if not found:
         return []
     more = f", and {len(found) - _MOST_ON_CREDITS} more" if len(found) > _MOST_ON_CREDITS else ""
-    return [f"On burst credits: {', '.join(found[:_MOST_ON_CREDITS])}{more}; then the baseline applies."]
+    return [f"Burst credits: {', '.join(found[:_MOST_ON_CREDITS])}{more}; then the baseline limits."]
 
 
 def carries(summary: Summary) -> str:

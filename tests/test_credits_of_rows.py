@@ -38,7 +38,5 @@ def test_credits_that_ran_out_are_told_apart() -> None:
     spent = {"ran_out_ns": 2 * NS_PER_S, "lasts_ns": None}
     kept = {"ran_out_ns": None, "lasts_ns": None}
     (said,) = credits_last({"1 ×": {"credits": [kept, lasting]}, "2 ×": {"credits": [lasting, spent]}, "3 ×": {}})
-    assert said == (
-        "On burst credits: 1 × for another 90 s of its load, 2 × ran out of them after 2 s; then the baseline applies."
-    )
+    assert said == ("Burst credits: 1 × lasts 90 s more at its load, 2 × ran out after 2 s; then the baseline limits.")
     assert not credits_last({"1 ×": {"credits": [kept]}, "2 ×": {}})

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tiersim.scenarios.packing.bound import lower_bound
 from tiersim.scenarios.packing.boxes import Box, Packing, pack, without_lesser
-from tiersim.scenarios.packing.counts import Row, least_cost
+from tiersim.scenarios.packing.counts import Cut, least_cost
 from tiersim.scenarios.packing.limits import BoxLimits
 from tiersim.scenarios.packing.search import Search, TriedBox
 
@@ -132,12 +132,12 @@ def test_whole_numbers_of_boxes_cost_as_little_as_rows_allow(seed: int) -> None:
     cost, each = generator.uniform(1, 3, 4), generator.uniform(0, 2, (6, 4)) * (generator.random((6, 4)) < 0.7)
     each[:, 0] += 0.1
     least = generator.uniform(0.5, 4, 6) * each.max(axis=1)
-    rows = [Row(*one) for one in zip(each, least.tolist(), strict=True)]
+    rows = [Cut(*one) for one in zip(each, least.tolist(), strict=True)]
     numbers = np.array(list(itertools.product(range(50), *[range(9)] * 3)))
     best = (numbers @ cost)[(numbers @ each.T >= least).all(axis=1)].min()
     asked = []
 
-    def broken(boxes: NDArray[np.float64]) -> list[Row]:
+    def broken(boxes: NDArray[np.float64]) -> list[Cut]:
         asked.append(boxes)
         return [row for row in rows[3:] if row.each @ boxes < row.least - 1e-9][:1]
 

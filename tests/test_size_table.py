@@ -72,7 +72,7 @@ def test_a_server_is_not_rented(capsys: pytest.CaptureFixture[str]) -> None:
     rent = {"what": "aws-io2, GiB", "source": "document: AWS", "per": "month"}
     bought, rented = candidate("4 × T500", 9624, 0, "2026-11"), candidate("io2", 9000, 650, "2026-11")
     bought["cost"]["parts"], rented["cost"]["parts"] = [server], [rent, server]
-    assert "io2: cloud volumes, billed with the server of [host]" in printed(capsys, bought, rented)
+    assert "io2: cloud volumes: their bill has the price of [host]" in printed(capsys, bought, rented)
     rented["cost"]["parts"] = [rent]
     assert "cloud volumes" not in printed(capsys, bought, rented)
 

@@ -86,7 +86,7 @@ def test_a_bill_by_hand(tmp_path: Path) -> None:
     assert one.settings["engine.buffer_pool"] == "49152 MiB"
     (one,) = listed(tmp_path, FULL.replace('memory = "64 GiB"\n', ""))
     assert one.cost is not None
-    assert one.cost.unknown == ("memory of the host (host.memory)",)
+    assert one.cost.unknown == ("memory of the host",)
     assert one.cost.total is None  # memory that nobody described is not free
 
 
@@ -312,7 +312,7 @@ def test_memory_keeps_the_shares_of_the_scenario(tmp_path: Path) -> None:
 
 def test_a_setting_that_candidates_have_themselves_is_refused() -> None:
     """It was overwritten, and nobody said so: eight drives were asked for, and one was chosen."""
-    with pytest.raises(ScenarioError, match=r"--set volumes\.data\.count: each candidate has its own, 1 at first"):
+    with pytest.raises(ScenarioError, match=r"--set volumes\.data\.count: candidates set it \(the first: 1\)"):
         combinations(of_names([SSD]), SSD, ["volumes.data.count=8", "volumes.data.layout=raid10"], Path())
     assert combinations(of_names([SSD]), SSD, ["replay.mode=open"], Path())
 

@@ -226,7 +226,7 @@ def test_several_keys_share_a_note_of_those_that_are_shown_first() -> None:
     caveats = ["it drifts", "a.b has no effect here: of requests", "c has no effect here: not used", "it is new"]
     expected = ["It drifts.", "No effect here: a.b (of requests), c (not used).", "It is new."]
     assert verdicts.caveats([{"caveats": caveats[:3]}, {"caveats": caveats}]) == expected
-    assert verdicts.caveats([{"caveats": caveats[:2]}]) == ["It drifts.", "A.b has no effect here: of requests."]
+    assert verdicts.caveats([{"caveats": caveats[:2]}]) == ["It drifts.", "a.b has no effect here: of requests."]
 
 
 def test_a_key_that_makes_a_difference_is_not_named(requests: Path, tmp_path: Path) -> None:

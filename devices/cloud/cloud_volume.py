@@ -177,7 +177,7 @@ class CloudVolume(Throttled):
             raise OrderError(
                 "device",
                 f'{self.name}: its limits follow from its size; write for example size = "500 GiB", or --set'
-                " volumes.data.size=500GiB",
+                " volumes.NAME.size=500GiB",
             )
         size_bytes = self.largest if size is None else size
         if not self.smallest <= size_bytes <= self.largest:

@@ -13,9 +13,9 @@ that are counted by their size.
 The best prices are sought by subgradients, and from there by primal-dual steps (A. Chambolle and T. Pock, J.
 Mathematical Imaging and Vision 40, 2011; their steps by row and column: ICCV 2011).
 
-Any values of items say a row of numbers of boxes: what a box of each kind holds at most is worth so much, and all items
-together so much. The cheapest whole numbers that meet such rows are the bound. Where they do not hold all divided
-items, values are sought that say so (J. F. Benders, Numerische Mathematik 4, 1962).
+A cut (J. F. Benders, Numerische Mathematik 4, 1962): for any values of items, boxes × the most that a box of each kind
+holds, added up, are at least the value of all items. The bound is the cheapest whole numbers of boxes that meet all
+cuts; if they cannot hold the items even divided, a further cut is sought.
 """
 
 import math
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.packing.boxes import Packing
-from tiersim.scenarios.packing.counts import Row, least_cost
+from tiersim.scenarios.packing.counts import Cut, least_cost
 from tiersim.scenarios.packing.filling import SLACK
 from tiersim.scenarios.packing.prices import prices_of, worth
 
@@ -104,18 +104,18 @@ class _Whole:
         """Return the best bound that is found from such prices of resources and values of items."""
         nothing = np.zeros(self.there.shape)
         best, core = 0.0, _Divided(nothing, nothing[:, 0], prices, values, nothing, np.zeros(len(self.least)))
-        for one in self._steps(core, _DUAL_STEPS):
+        for one in self.steps(core, _DUAL_STEPS):
             if (found := self._checked(one)) > best:
                 best, core = found, one
         if not best:
             return 0.0
-        rows = [self._row(core), *map(Row, self.counted, self.least.tolist())]
+        rows = [self.cut(core), *map(Cut, self.counted, self.least.tolist())]
         if not core.values.any():  # tolls say it all
             core = core._replace(prices=prices, values=values)
         broken = _Broken(*self._narrowed(core))
         return max(best, least_cost(self.cost, rows, broken, _MOST_NODES) * (1 - SLACK))
 
-    def _steps(
+    def steps(
         self,
         begin: _Divided,
         steps: int,
@@ -159,14 +159,14 @@ class _Whole:
     def _checked(self, found: _Divided) -> float:
         """Return what such prices and tolls are a bound of; nothing, if tolls are more than a box costs."""
         left = self.cost - found.tolls @ self.counted
-        row = self._row(found)
+        row = self.cut(found)
         most = np.maximum(row.each, _NOTHING * _NOTHING)
         return float((left / most).min() * row.least + found.tolls @ self.least) if (left >= 0).all() else 0.0
 
-    def _row(self, found: _Divided) -> Row:
+    def cut(self, found: _Divided) -> Cut:
         """Return what a box of each kind holds is worth at most, and all items are."""
         beyond = np.where(self.there, np.maximum(found.values - worth(self.need, found.prices), 0), 0)
-        return Row(found.prices.sum(axis=1) + beyond.sum(axis=1), float(found.values.sum()))
+        return Cut(found.prices.sum(axis=1) + beyond.sum(axis=1), float(found.values.sum()))
 
     def _narrowed(self, core: _Divided) -> tuple["_Whole", _Divided]:
         """Return the same with fewer resources: less is needed then, and rows stay true."""
@@ -176,25 +176,25 @@ class _Whole:
 
 
 class _Broken:
-    """Finds rows that numbers of boxes break, as these do not hold all items, even divided ones."""
+    """Finds cuts that numbers of boxes break, as these do not hold all items, even divided ones."""
 
     def __init__(self, whole: _Whole, core: _Divided) -> None:
         """Begin at the cheapest divided boxes."""
         self._whole, self._core, self._last, self._count = whole, core, core, 0
 
-    def __call__(self, boxes: NDArray[np.float64]) -> list[Row]:
-        """Return a row that *boxes* break by as much as is found; none, too, where enough were looked into."""
+    def __call__(self, boxes: NDArray[np.float64]) -> list[Cut]:
+        """Return a cut that *boxes* break by as much as is found; none, too, where enough were looked into."""
         self._count += 1
         if self._count > _LOOKED_INTO:
             return []
         core = self._core
         held, best, found = boxes + _BESIDE * core.boxes, 0.0, None
-        looks = self._whole._steps(core, _MOST_ROW_STEPS, held, _HIGHEST_VALUE * core.values)
+        looks = self._whole.steps(core, _MOST_ROW_STEPS, held, _HIGHEST_VALUE * core.values)
         for number, one in enumerate(looks):
-            row = self._whole._row(one)
-            broken = 1 - float(row.each @ boxes) / max(row.least, _NOTHING * _NOTHING)
+            cut = self._whole.cut(one)
+            broken = 1 - float(cut.each @ boxes) / max(cut.least, _NOTHING * _NOTHING)
             if broken > max(best, _LEAST_BROKEN):
-                best, found = broken, row
+                best, found = broken, cut
             if found is not None and number * _LOOK > 2 * _ROW_STEPS:
                 break
         return [] if found is None else [found]

@@ -161,7 +161,7 @@ def combinations(model: CandidatesModel, base: str, settings: Sequence[str], bes
         for chosen in _choices(one):
             own = _settings(model, plain, one, chosen)
             if (twice := next((key for key in given if key in own), None)) is not None:
-                raise ScenarioError(f"--set {twice}: each candidate has its own, {own[twice]} at first; leave it out")
+                raise ScenarioError(f"--set {twice}: candidates set it (the first: {own[twice]}); leave it out")
             key = tuple(sorted(own.items()))
             if key not in found:
                 found[key] = _candidate(model, base, settings, beside, one, chosen, own)

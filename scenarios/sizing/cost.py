@@ -126,7 +126,7 @@ def cost_of(scenario: NamedScenario, prices: PricesModel, beside: Path) -> Cost:
         each = None if None in watts else prices.power.price_per_kwh
         parts.append(CostLine("energy, kWh", kwh, each, "month", "[power]", prices.price_date))
     if prices.memory and (scenario.model.host is None or scenario.model.host.memory is None):
-        unknown.append("memory of the host (host.memory)")
+        unknown.append("memory of the host")
         parts.append(CostLine("memory, GiB", 0, None, "once", "[memory]", prices.price_date))
     return Cost(
         tuple(parts), prices.currency, prices.years, None if None in watts else known, tuple(dict.fromkeys(unknown))

@@ -83,7 +83,7 @@ def _lacking(unknown: Iterable[str]) -> str:
     """Say what a bill lacks, and where it is written."""
     told = list(unknown) or ["price"]
     places = dict.fromkeys("host.memory" if one.startswith("memory") else "[prices]" for one in told)
-    return f"{', '.join(told)} not known; give it under {' and '.join(places)}"
+    return f"{' and '.join(told)} not known; give it under {' and '.join(places)}"
 
 
 class _Trial:

@@ -293,9 +293,8 @@ def _by_host_time(load: StatementLoad, model: RecordedHost, recorded: Pace, time
 
 
 def _with_untimed_log(start: ProcessorCosts, load: StatementLoad, recorded: Pace) -> ProcessorCosts:
-    """Return costs whose writes of the log take what is assumed, where nobody timed them, or what was timed is a cap,
-    which is as long whatever they cost; and no groups of commits tell: the less one takes, the fewer commits share a
-    flush.
+    """Return costs with the assumed CPU of a write of the log, if nothing tells it: no timing, or that of a capped
+    device, and no groups of commits. The less one takes, the fewer commits share a flush.
     """
     is_timed = recorded.log_sync_ns is not None and not _waits_for_log(load, recorded)
     is_known = is_timed or tells_by_groups(recorded) or start.costs.log_io_ns > 0
@@ -306,8 +305,8 @@ def _with_untimed_log(start: ProcessorCosts, load: StatementLoad, recorded: Pace
 
 
 def _with_said_log(found: ProcessorCosts, recorded: Pace) -> ProcessorCosts:
-    """Return costs that say so where a recorded write and flush of the log took more than logs vary by longer than
-    simulated: the described device is another one.
+    """Return costs with a warning if a recorded write and flush of the log took longer than simulated by more than
+    ``_LOG_SPREAD``: another device was described.
     """
     took_ns = None if found.simulated is None else found.simulated.log_sync_ns
     if recorded.log_sync_ns is None or took_ns is None:

@@ -45,7 +45,7 @@ from tiersim.traces.schema import DATA_READ
 _EXECUTIONS = 80_000
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 READS = 0.01
-#: So many times the root of a count lie 95 % of all counts from their mean (Poisson's law, large counts).
+#: 95 % of Poisson counts lie within so many roots of the count of their mean.
 _SCATTER = 1.96
 _COLUMNS = (
     "session",
@@ -92,11 +92,8 @@ def statement_ns(
 
 
 def _untold(load: StatementLoad) -> NDArray[np.bool_]:
-    """Tell by query whether what sampled waits leave of its executions is within the scatter of these waits, so that it
-    may be nothing. Where sessions were not sampled, none.
-
-    Of 2.3 ms that an execution took, 92 % are a wait for a locked row, by 101 sightings: 0.18 ms are left, and 0.42 are
-    scatter.
+    """Tell by query whether its CPU (execution time less sampled waits) lies within the sampling error of these waits,
+    so that it may be 0; never without samples.
     """
     left_ns, waited_ns = (
         np.bincount(load.query, column, len(load.queries)) for column in (load.cpu_ns, load.lock_wait_ns)

@@ -36,8 +36,8 @@ _WAITING_KERNEL = "the kernel's threads for the loop device wait for processors 
 #: its own cached reads as many behind it and marks the last (mm/readahead.c, page_cache_sync_ra), and the mark stays
 #: when the page is written. Stops in 160 s: 8 (111 looks); with POSIX_FADV_RANDOM, which marks no page, none in 95 s.
 STOPPED = (
-    "in 2 to 4 % of the time all sessions stand in a write, as a group of cgroup v1 that has no memory left waits for"
-    " the write-back of pages that readahead has marked: not simulated"
+    "for 2 to 4 % of the time all writes stop: a full group of cgroup v1 waits for the write-back of pages that"
+    " readahead marked: not simulated"
 )
 
 

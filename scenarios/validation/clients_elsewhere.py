@@ -29,8 +29,8 @@ def of_unseen_cells() -> Experiment:
         name="elsewhere-unseen",
         title="PostgreSQL 18 whose 12 clients have a processor of their own, without a calibration: 8 cells that nobody"
         " had seen when the rule was chosen",
-        source="our own runs of pgbench (benchmarks/real_postgres, elsewhere-unseen.toml), once each: as in the"
-        " experiment before, but 12 clients, pools of 96 and 320 MiB, and other caps",
+        source="our own runs of pgbench (benchmarks/real_postgres, elsewhere-unseen.toml), once each: as in"
+        " *elsewhere*, but 12 clients, pools of 96 and 320 MiB, and other caps",
         fitted="CPU to what the recorded sessions used; popularity to the misses of the recorded cell; that processes"
         " behind the log wait like the rest was found in these cells: before, a cap of the log was 29 % off",
     )

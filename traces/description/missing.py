@@ -11,7 +11,10 @@ WORK_OF_QUERIES = "the work of each query"
 #: By engine: what is said to be missing → what to do there.
 _REMEDIES = {
     "postgresql": {
-        "times": "SELECT clock_timestamp() AS ts, version(), pg_postmaster_start_time()",
+        "times": (
+            "save with each snapshot the output of"
+            " SELECT clock_timestamp() AS ts, version(), pg_postmaster_start_time()"
+        ),
         "queries": "install pg_stat_statements (shared_preload_libraries, CREATE EXTENSION)",
         "timing": "set track_io_timing = on",
         "log timing": "set track_wal_io_timing = on",
