@@ -29,8 +29,8 @@ def test_a_sweep_says_how_long_credits_last(tmp_path: Path) -> None:
     span_s = credits["lasts_ns"] / NS_PER_S * spent / left
     assert 2.9 < span_s < 3.2  # of the recording: 300 requests, each 10 ms behind the one before
     assert 300 - 10 * span_s - 5 <= spent <= 300 - 10 * span_s + 5
-    assert "On burst credits: point 0 for another" in said
-    assert "of its load; then the baseline applies." in said
+    assert "Burst credits: point 0 lasts " in said
+    assert "more at its load; then the baseline limits." in said
 
 
 def test_credits_that_ran_out_are_told_apart() -> None:

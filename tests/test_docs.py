@@ -227,7 +227,7 @@ def test_the_figures_of_innodb_are_those_of_the_accuracy_document() -> None:
         f"mean latency | {min(means):+.0f} to {max(means):+.0f} %",
         f"within 25 %: {sum(abs(one) <= 25 for one in pairs)} of {len(pairs)} predictions",
         (f"within {ceil(max(map(abs, others)))} %, MariaDB in a small pool {min(small):+.0f} to {max(small):+.0f} %"),
-        f"at the drive's limit within {ceil(max(map(abs, reads)))} %, writes {min(writes):+.0f} to {max(writes):+.0f} %",
+        f"drive's limit within {ceil(max(map(abs, reads)))} %, writes {min(writes):+.0f} to {max(writes):+.0f} %",
         f"median {float(median[1]):.0f} %, up to {max(off('InnoDB on two drives', 'throughput')):+.0f} %",
         f"EBS, other IOPS and sizes | {float(ebs[1]):.0f} % in the mean",
         f"gp2, other pools | {min(gp2):+.0f} to {max(gp2):+.0f} %",
