@@ -40,6 +40,7 @@ from tiersim.scenarios.calibration.processor import (
     calibrate_processor,
     recorded_ios,
 )
+from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.statements import calibration, client_gaps, flush_groups, recorded_host
 from tiersim.scenarios.statements.programs import share_of_clients
 from tiersim.simulator.database.database_state import FOR_CPU, FOR_LOCK, SPENT
@@ -514,8 +515,14 @@ def test_what_sampled_waits_leave_of_an_execution_is_cpu_only_beyond_their_scatt
         span_ns=4_600_000,
     )
     load.counters.found.snapshots = {"session": snapshots} if snapshots else {}
+    load.counters.found.of = {"wait": {}}.get
     assert recorded_host.statement_ns(load, Costs(), {}, is_counted=True) == {"q": own_ns}
     assert recorded_host.statement_ns(load, Costs(), {}) == {"q": 180_000}
+    load.counters.found.of = {"wait": {"q/Lock/transactionid": ...}}.get  # counted by query: many more sightings
+    assert recorded_host.statement_ns(load, Costs(), {}, is_counted=True) == {"q": 180_000}
+    load.counters.found.of = {"wait": {}}.get
+    load.cpu_basis = {"q": f"{MEASURED}, by an extension"}
+    assert recorded_host.statement_ns(load, Costs(), {}, is_counted=True) == {"q": 180_000}
 
 
 def test_a_described_log_that_is_faster_than_a_capped_one_is_said() -> None:

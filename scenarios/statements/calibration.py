@@ -114,8 +114,9 @@ _COUNTED_CLIENT = "as the processors did no more"
 #: them busy for: updates for 0.67 to 0.73 of it, with a binary log 0.59; lookups and longer transactions for 0.84 to 1
 #: (benchmarks/real_mysql; innodb-cells).
 _PACE_TELLS = 0.8
+_LOG_TOO_FAST = "The described log device is too fast"
 _NO_LOG = (
-    "The described log device is too fast: a recorded WAL write took {:,.0f} µs longer than a simulated one, and CPU"
+    f"{_LOG_TOO_FAST}: a recorded WAL write took {{:,.0f}} µs longer than a simulated one, and CPU"
     " explains at most {:g} µs of that: measure the device with fio and correct it. Until then {:.0f} µs of CPU for a"
     " WAL write are assumed"
 )
@@ -213,7 +214,8 @@ def costs_of_recording(
         found = _with_assumed_log(found, log_ios)
     own_ns = statement_ns_of(load, found, model.locked_ns)
     basis = found.basis.replace(f", on scenario '{scenario.name}'", "")
-    assumed = tuple(one for one in found.assumed if not one.startswith(_TOO_FAST))  # it is the asked hardware
+    # it is the asked hardware
+    assumed = tuple(one for one in found.assumed if not one.startswith((_TOO_FAST, _LOG_TOO_FAST)))
     return replace(found, statement_ns=own_ns, basis=basis, assumed=assumed)
 
 

@@ -76,12 +76,13 @@ def statement_ns(
     What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in
     it, but what an execution waits for rows that others have locked: *locked_ns* by query. On a busy host it takes the
     share *hot* of that, and *least_ns* by query at least. Where the processors counted the CPU of all, a query whose
-    executions do not tell theirs takes that of its fastest one (:func:`_untold`).
+    executions do not tell theirs takes no more than its fastest one (:func:`_untold`).
     """
     calls = np.bincount(load.query, minlength=len(load.queries))
     cpu_ns = np.bincount(load.query, load.cpu_ns, len(load.queries))
     if is_counted:
-        cpu_ns = np.where(_untold(load), np.minimum(cpu_ns, calls * fastest_ns_of(load)), cpu_ns)
+        untold = _untold(load) & np.array([MEASURED not in load.cpu_basis.get(query, "") for query in load.queries])
+        cpu_ns = np.where(untold, np.minimum(cpu_ns, calls * fastest_ns_of(load)), cpu_ns)
     reads = np.bincount(load.query, load.physical_reads, len(load.queries))
     measured = np.array([MEASURED in load.cpu_basis.get(query, MEASURED) for query in load.queries])
     locked = calls * np.array([locked_ns.get(query, 0.0) for query in load.queries])
@@ -93,12 +94,14 @@ def statement_ns(
 
 def _untold(load: StatementLoad) -> NDArray[np.bool_]:
     """Tell by query whether its CPU (execution time less sampled waits) lies within the sampling error of these waits,
-    so that it may be 0; never without samples.
+    so that it may be 0; never without samples, nor where waits were counted by query (pg_wait_sampling).
     """
     left_ns, waited_ns = (
         np.bincount(load.query, column, len(load.queries)) for column in (load.cpu_ns, load.lock_wait_ns)
     )
-    seen = load.counters.found.snapshots.get("session", 0) * float(waited_ns.sum()) / max(load.span_ns, 1)
+    found = load.counters.found
+    sightings = 0 if found.of("wait") else found.snapshots.get("session", 0)
+    seen = sightings * float(waited_ns.sum()) / max(load.span_ns, 1)
     untold: NDArray[np.bool_] = (left_ns * np.sqrt(seen) < _SCATTER * waited_ns) & (seen > 0)
     return untold
 

@@ -40,6 +40,8 @@ COMPUTE, LOOKUP, AGAIN, LOG, SCAN, LOOKUPS, LOCK, SPILL, COPY = range(9)
 PREFETCH, AWAIT, FILL = range(4, 7)
 #: Operation of the pool itself: write pages that have left it into its extension.
 EXTEND = 7
+#: Operation of a slice of CPU that goes before those that wait.
+URGENT = FILL
 #: Most pages of such a request (SQL Server reads ahead up to 64 at a time).
 MOST_PAGES = 64
 

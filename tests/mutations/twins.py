@@ -378,9 +378,9 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "simulator/database/wal/log.py",
-            "d.stations[AT_PROCESSORS], READ, 0, d.costs[LOG_IO_NS])",
-            "d.stations[AT_PROCESSORS], READ, 0, 1)",
-            "What a process does behind a write or a flush of the log costs nothing.",
+            "op = READ if phase == _WRITES else URGENT",
+            "op = READ",
+            "Behind the flush a process waits for its turn.",
         ),
     ],
     f"{_DATABASE}::test_locks": [

@@ -50,7 +50,7 @@ class LogThreads:
         while True:
             position = self.inserted
             if self.log_io_ns:
-                yield from self.processors.use(self.log_io_ns)
+                yield from self.processors.use(self.log_io_ns, first=True)
             self.written = position
             self.writes += 1
             if not self.flushing:
@@ -67,7 +67,7 @@ class LogThreads:
             yield self.clock.now + self.io_ns
             yield self.clock.now + self.io_ns, _OF_VOLUME
             if self.log_io_ns:
-                yield from self.processors.use(self.log_io_ns)
+                yield from self.processors.use(self.log_io_ns, first=True)
             self.flushed = target
             self.flushes += 1
             for position, one in self.waiting:

@@ -16,14 +16,17 @@ class Processors:
         self.clock, self.cores, self.slowdown = clock, cores, slowdown
         self.busy = self.last_slice_ns = 0
         self.after: Callable[[], None] = lambda: None  # each slice
-        self.waiting: deque[Signal] = deque()
+        self.waiting: deque[tuple[Signal, bool]] = deque()
 
-    def use(self, ns: int) -> Process:
-        """Use a core for so much work of one at full speed."""
+    def use(self, ns: int, first: bool = False) -> Process:
+        """Use a core for so much work of one at full speed; who is *first* goes before all slices that wait."""
         while ns > 0:
             if self.busy == self.cores:
                 mine = Signal()
-                self.waiting.append(mine)
+                if first:
+                    self.waiting.appendleft((mine, first))
+                else:
+                    self.waiting.append((mine, first))
                 yield mine
             else:
                 self.busy += 1
@@ -34,6 +37,6 @@ class Processors:
             ns -= part
             self.after()
             if self.waiting:
-                self.clock.set(self.waiting.popleft())
+                self.clock.set(self.waiting.popleft()[0])
             else:
                 self.busy -= 1

@@ -27,7 +27,7 @@ from tiersim.traces.differences import differences
 from tiersim.traces.query_text import fingerprint, skeleton, without_literals
 from tiersim.traces.readers.opened import Opened
 from tiersim.traces.readers.ordered import OrderedRows
-from tiersim.traces.readers.timestamps import rank
+from tiersim.traces.readers.timestamps import pair_of, rank
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.statistics import (
     NAME,
@@ -304,18 +304,18 @@ class Recorded:
 
 
 def _refuse_set_back(times: Mapping[str, int]) -> None:
-    """Raise TraceError where a snapshot called *after* has an earlier time than one called *before*: put in order of
-    time, its counters would begin anew, and count all that was ever counted as done in between.
+    """Raise TraceError where a snapshot called *after* has an earlier time than the one called *before* with the same
+    number: put in order of time, its counters would begin anew, and count all that was ever counted as done in between.
     """
-    whole = [(rank(moment)[0], unix_ns, moment) for moment, unix_ns in times.items() if "/" not in moment]
-    before = max((one[1:] for one in whole if one[0] < 0), default=None)
-    after = min((one[1:] for one in whole if one[0] > 0), default=None)
-    if before is not None and after is not None and after[0] < before[0]:
-        raise TraceError(
-            f"the snapshot {after[1]!r} was taken {format_ns(before[0] - after[0])} earlier than {before[1]!r} by their"
-            " times: was the clock set back in between (daylight saving time)? Correct the times, or record again with"
-            " times in UTC"
-        )
+    whole = {(rank(one)[0], pair_of(one)): (unix_ns, one) for one, unix_ns in times.items() if "/" not in one}
+    for (side, pair), (after_ns, after) in whole.items():
+        before_ns, before = whole.get((-1, pair), (after_ns, after))
+        if side > 0 and after_ns < before_ns:
+            raise TraceError(
+                f"the snapshot {after!r} was taken {format_ns(before_ns - after_ns)} earlier than {before!r} by their"
+                " times: was the clock set back in between (daylight saving time)? Correct the times, or record again"
+                " with times in UTC"
+            )
 
 
 def text_of(source: Opened) -> str:

@@ -244,3 +244,8 @@ def rank(moment: str) -> tuple[int, tuple[tuple[int, str], ...]]:
     side = any(word in _LATE for word in words) - any(word in _EARLY for word in words)
     numbers = tuple((int(word), "") if word.isdigit() and len(word) < 10 else (_MANY, word.zfill(40)) for word in words)
     return side, numbers
+
+
+def pair_of(moment: str) -> tuple[str, ...]:
+    """Return what a moment called *before* and the one called *after* it have in common: all other words."""
+    return tuple(word for word in _PARTS.findall(moment.lower()) if word not in (*_EARLY, *_LATE))

@@ -35,6 +35,7 @@ from tiersim.simulator.database.database_state import (
     BLOCK_OFFSET,
     LOG_IO_NS,
     PREFETCH,
+    URGENT,
     Database,
 )
 from tiersim.simulator.database.wal.log import LOG_ROW, arm_checkpointer, count_flush
@@ -185,7 +186,7 @@ def finish_log_blocks(p: Plant, d: Database, slot: int) -> int:
         made = add_background(p, made, d.stations[AT_LOG], FLUSH, request["offset_bytes"], 0)
     if d.costs[LOG_IO_NS] > 0:
         d.holds[slot]["phase"] = _ISSUES
-        return add_child(p, made, d.stations[AT_PROCESSORS], READ, 0, d.costs[LOG_IO_NS])
+        return add_child(p, made, d.stations[AT_PROCESSORS], URGENT, 0, d.costs[LOG_IO_NS])
     return _write(p, d, slot, made)
 
 

@@ -22,7 +22,7 @@ from tiersim.devices import requests
 from tiersim.devices.requests import add_background, add_child, is_background
 from tiersim.devices.station_records import CALL, NEVER, NONE, PASS_ON_NS, Plant
 from tiersim.kernel import kernel
-from tiersim.operations import FLUSH, READ, WRITE
+from tiersim.operations import FLUSH, WRITE
 from tiersim.simulator.database.buffer_pool.flush_list import arm_cleaner
 from tiersim.simulator.database.database_state import (
     AT_BINARY_LOG,
@@ -30,6 +30,7 @@ from tiersim.simulator.database.database_state import (
     AT_PROCESSORS,
     AWAIT,
     LOG_IO_NS,
+    URGENT,
     Database,
 )
 from tiersim.simulator.database.wal.log import add_log_flush, count_flush, insert, wake_log_writer
@@ -93,7 +94,7 @@ def finish_log_threads(p: Plant, d: Database, slot: int) -> int:
     if request["op"] == WRITE:
         hold["position"] = log["inserted"]
         if d.costs[LOG_IO_NS] > 0:
-            return add_child(p, made, d.stations[AT_PROCESSORS], READ, 0, d.costs[LOG_IO_NS])
+            return add_child(p, made, d.stations[AT_PROCESSORS], URGENT, 0, d.costs[LOG_IO_NS])
         return _written(p, d, slot, made)
     log["began_ns"] = request["accepted_ns"] + PASS_ON_NS
     log["target"] = log["written"]
@@ -138,7 +139,7 @@ def resume_log_threads(p: Plant, d: Database, slot: int, now: int) -> int:
         return add_log_flush(p, d, 0, now)
     if phase == _FLUSHES and d.costs[LOG_IO_NS] > 0:
         hold["phase"] = _FLUSHED
-        return add_child(p, 0, d.stations[AT_PROCESSORS], READ, 0, d.costs[LOG_IO_NS])
+        return add_child(p, 0, d.stations[AT_PROCESSORS], URGENT, 0, d.costs[LOG_IO_NS])
     log["flushed"] = log["target"]
     count_flush(d, log["began_ns"], now)
     made = wake_log_writer(p, d)
