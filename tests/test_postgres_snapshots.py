@@ -474,9 +474,9 @@ def test_a_clock_that_was_set_back_between_two_snapshots_is_no_reset(tmp_path: P
 
 
 def test_a_second_pair_of_snapshots_begins_behind_the_first(tmp_path: Path) -> None:
-    heading = "datid,datname,xact_commit,stats_reset,now"
+    heading = "datid,datname,xact_commit,stats_reset,now\n5,shop"
     files = {
-        f"{name}/pg_stat_database.csv": f"{heading}\n5,shop,{number}000,2026-01-01 00:00:00,2026-10-25 0{number}:00:00\n"
-        for number, name in enumerate(("before1", "after1", "before2", "after2"), 1)
+        f"{name}/pg_stat_database.csv": f"{heading},{hour}000,2026-01-01 00:00:00,2026-10-25 0{hour}:00:00\n"
+        for hour, name in enumerate(("before1", "after1", "before2", "after2"), 1)
     }
     assert grown(imported(tmp_path, files)[1], "database", "shop")["commits"] == 3000
