@@ -1,6 +1,8 @@
 """Choices of a scheduler, as the kernel's trace tells them."""
 
-from benchmarks.real_postgres.choices import choices, passed_by
+import pytest
+
+from benchmarks.real_postgres.choices import Woken, choices, woken_of
 
 _TRACE = """# tracer: nop
           <idle>-0       [001] d..2. 10.000001: sched_wakeup: comm=postgres pid=11 prio=120 target_cpu=000
@@ -30,4 +32,11 @@ def test_who_ran_before_is_told_by_what_a_process_slept_for() -> None:
  kworker-9 [000] d..2. 9.000005: sched_switch: prev_comm=kworker prev_pid=9 prev_prio=120 prev_state=S ==> next_comm=postgres next_pid=22 next_prio=120
  postgres-22 [000] d..2. 9.000006: sched_switch: prev_comm=postgres prev_pid=22 prev_prio=120 prev_state=S ==> next_comm=postgres next_pid=21 next_prio=120
 """  # noqa: E501
-    assert list(passed_by(trace.splitlines())) == [(0, False, 0), (1, True, 1)]
+    first, second = woken_of(trace.splitlines())
+    assert list(first) == pytest.approx([0, False, 1e-6, 0, 2e-6])
+    assert list(second) == pytest.approx([1, True, 0.0, 1, 2e-6])
+    assert first.kind == "slept for a message or a lock"
+    kinds = [Woken(1, True, us / 1e6, 0, 0.0).kind for us in (8, 20, 30)]
+    assert kinds == [
+        f"slept for storage, had run for {ran} us" for ran in ("less than 15", "less than 30", "at least 30")
+    ]

@@ -12,8 +12,8 @@ arrival and *at random* are the ends of what is allowed for. On one processor, w
 
 A session that writes the log itself waits like the rest behind the write, which follows its transaction's slice. Behind
 the flush it goes first: it has used next to nothing since it ran, as have threads that do nothing but write and flush.
-Recorded on three loads, where 4 others waited: 137 to 186 µs in the median after a slice of 30 µs and more, 43 to 121
-after 8 to 15 µs, as long as it takes to ask for a flush (docs/processors.md).
+Recorded on three loads, where 4 others waited: 131 to 186 µs in the median after a slice of 30 µs and more, 43 to 121
+after less than 15 µs, as to ask for a flush (docs/processors.md).
 
 A slice is slowed down by the cores that are busy when it starts, itself included: what shared caches, memory and locks
 cost.
