@@ -251,6 +251,20 @@ _NO_REQUESTS = ("temp", "tempdb", "backup", "extension")
 _NO_STATEMENTS = ("temp", "tempdb", "backup")
 
 
+#: The verdict on load takes a shorter lag for requests that happen to be in flight when a recording ends.
+_LEAST_SPAN_NS = NS_PER_S
+
+
+def too_short(span_ns: int) -> str | None:
+    """Say of a recording of requests that lasts so long that it has no rate; None of a longer one."""
+    if span_ns >= _LEAST_SPAN_NS:
+        return None
+    return (
+        f"the recording lasts {format_ns(span_ns)}: below {format_ns(_LEAST_SPAN_NS)} neither its rate nor whether its"
+        " load is carried can be told; record longer"
+    )
+
+
 def of_requests(scenario: NamedScenario, uses: Sequence[FileUse], *, clocked: bool) -> list[str]:
     """Return a sentence for each key that makes no difference to a replay of requests to the files *uses*; *clocked*
     ones wait for nothing.

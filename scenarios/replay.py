@@ -48,7 +48,7 @@ from tiersim.simulator.verdict import late_sessions
 from tiersim.traces.bundle import Bundle, Requests, starts_late
 from tiersim.traces.schema import COARSE_CLOCK, NOT_MEASURED
 from tiersim.traces.statistics import has_statements
-from tiersim.units import NS_PER_S, format_bytes, format_ns
+from tiersim.units import format_bytes, format_ns
 
 #: Resident bytes for each request of the trace, and for each of every run at the same time: one run of 10 million
 #: requests took 1.42 GB beyond the program itself (commands 43, streams 48, the run 50), one at twice the load 2.09 GB;
@@ -614,7 +614,7 @@ def _described(found: TraceSurvey, scenario: NamedScenario, used_bytes: Mapping[
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
             *([_REQUESTS_ALONE] if has_statements(found.path) else []),
             *_late_start(found),
-            *_short(found),
+            *([said] if (said := caveats.too_short(found.span_ns - found.first_ns)) else []),
             *_holes(found),
         ],
     }
@@ -625,18 +625,6 @@ def _late_start(found: TraceSurvey) -> Iterator[str]:
         yield (
             f"the first request comes {format_ns(found.first_ns)} after time 0, and rates and busy shares are of all"
             " that time; count times from the first request"
-        )
-
-
-#: The verdict on load takes a shorter lag for requests that happen to be in flight when a recording ends.
-_LEAST_SPAN_NS = NS_PER_S
-
-
-def _short(found: TraceSurvey) -> Iterator[str]:
-    if found.span_ns < _LEAST_SPAN_NS:
-        yield (
-            f"the recording lasts {format_ns(found.span_ns)}: in less than {format_ns(_LEAST_SPAN_NS)} no rate, and no"
-            " load that is carried, can be told from the requests in flight at its end; record longer"
         )
 
 

@@ -598,7 +598,7 @@ def test_a_law_told_by_less_than_a_round_of_the_hand_is_said(accesses: int, is_s
     )
     assert (one.rounds < 1) == is_short
     said = fit([recorded], 2_000).said
-    assert [text.startswith("t: the sweep went round the pool only 0.") for text in said] == [True] * is_short
+    assert [text.startswith("t: the sweep went round the pool 0.") for text in said] == [True] * is_short
 
 
 def test_least_squares_finds_the_bottom_of_a_bent_valley() -> None:

@@ -249,6 +249,18 @@ def test_how_many_drives_may_fail(layout: str, count: int, survives: int) -> Non
     assert survived_failures(scenario, Path()) == survives
 
 
+def test_hosts_that_differ_have_a_price_wherever_they_are_written(tmp_path: Path) -> None:
+    """Placements may write them, too; a list that writes what the scenario has already differs in nothing."""
+    placements = "[placements.small]\nhost.cores = 8\n[placements.big]\nhost.cores = 32\n"
+    with pytest.raises(ScenarioError, match=r"host\.cores: candidates differ in it, and cost the same"):
+        listed(tmp_path, f'{placements}[[candidates]]\ndevice = "{SSD}"\nplacement = ["small", "big"]\n')
+    pools = f'[[candidates]]\ndevice = "{SSD}"\nset = {{ "engine.buffer_pool" = ["8 GiB", "64 GiB"] }}\n'
+    with pytest.raises(ScenarioError, match=r"memory: candidates differ in it"):
+        listed(tmp_path, pools)
+    one = f'[[candidates]]\ndevice = "{SSD}"\nset = {{ "host.memory" = "65536 MiB" }}\n'
+    assert len(listed(tmp_path, one + one.replace("65536 MiB", "64 GiB").replace(SSD, DISK))) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -219,7 +219,7 @@ def test_a_recording_of_less_than_a_second_has_no_rate_to_buy_for(tmp_path: Path
     """Of two requests 0.3 ms apart, 6,669 a second were asked of hardware; of one alone, 950 million."""
     rows = rows_of(**closed_recording(1, 3, 100_000, 200_000))
     trace = write_recording(tmp_path, rows, streams=["1 backend"])
-    with pytest.raises(ScenarioError, match=r"lasts .*, and the rate of less than 1 s says nothing.*; record longer"):
+    with pytest.raises(ScenarioError, match=r"the recording lasts .*: below 1 s neither its rate.*; record longer"):
         of_path(trace, load_scenario(SSD))
     shown = RUNNER.invoke(app, ["replay", str(trace), "--on", SSD, "-o", str(tmp_path / "out"), "--json"])
     (result,) = json.loads(shown.stdout)["scenarios"]

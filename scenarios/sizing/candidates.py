@@ -20,6 +20,7 @@ from tiersim.devices.measured import Measured
 from tiersim.errors import ScenarioError, did_you_mean
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import load_scenario
+from tiersim.scenarios.model import Scenario
 from tiersim.scenarios.sizing.cost import Cost, cost_of, device_of
 from tiersim.scenarios.sizing.prices import PricesModel
 from tiersim.toml_files import Bytes, StrictModel, read_model
@@ -30,6 +31,9 @@ DEFAULT_COUNTS = (1, 2, 4, 6, 8, 12, 16, 24)
 #: More are a slip in a file.
 _MOST = 100_000
 _MIB = 1 << 20
+_MEMORY_WITHOUT_PRICE = (
+    "memory: candidates differ in it; write [memory] with price_per_gib, or the largest is always the best"
+)
 #: What an instance is, and so what it costs.
 _INSTANCE = re.compile(r"instances\.[^.]+(\.(type|iops|throughput|burst_iops|burst_throughput))?")
 
@@ -81,32 +85,18 @@ class CandidatesModel(PricesModel):
 
     @model_validator(mode="after")
     def _memory_has_a_price(self) -> "CandidatesModel":
-        sizes = {size for one in self.candidates for size in one.memory or (0,)}
-        if (len(sizes) > 1 or self._differ_in("host.memory")) and self.memory is None:
-            raise ValueError(
-                "memory: candidates differ in it; write [memory] with price_per_gib, or the largest is always the best"
-            )
+        if len({size for one in self.candidates for size in one.memory or (0,)}) > 1 and self.memory is None:
+            raise ValueError(_MEMORY_WITHOUT_PRICE)
         return self
 
     @model_validator(mode="after")
-    def _the_server_has_one_price(self) -> "CandidatesModel":
-        keys = dict.fromkeys(key for one in self.candidates for key in one.set)
-        for key in filter(self._differ_in, keys):
-            if key in ("host.cores", "host.count", "host.cpu") and self.licences is None:
-                raise ValueError(
-                    f"{key}: candidates differ in it, and cost the same; write [licences] with per_core, what a core"
-                    " costs with its licence, or search once for each"
-                )
-            if _INSTANCE.fullmatch(key):
+    def _instances_have_one_rent(self) -> "CandidatesModel":
+        for key in dict.fromkeys(key for one in self.candidates for key in one.set if _INSTANCE.fullmatch(key)):
+            if len({str(value) for one in self.candidates for value in _listed(one.set.get(key))}) > 1:
                 raise ValueError(
                     f"{key}: candidates differ in it, and a bill has no rent of instances; search once for each"
                 )
         return self
-
-    def _differ_in(self, key: str) -> bool:
-        """Tell whether lists set a key to several values, or some of them to one."""
-        values = {str(value) for one in self.candidates for value in _listed(one.set.get(key))}
-        return len(values) > 1
 
 
 @dataclass(frozen=True)
@@ -150,7 +140,8 @@ def combinations(model: CandidatesModel, base: str, settings: Sequence[str], bes
     """Return every candidate of *model*: the scenario *base* with *settings* and its own over them.
 
     Combinations that no array can have are left out. *beside* is the folder of the scenario. Raises ScenarioError for
-    devices that are not there, for settings that candidates have themselves, and when nothing or too much is left.
+    devices that are not there, for settings that candidates have themselves, for hosts that differ at one price, and
+    when nothing or too much is left.
     """
     plain = load_scenario(base, settings)
     given = [setting.partition("=")[0].strip() for setting in settings]
@@ -172,7 +163,21 @@ def combinations(model: CandidatesModel, base: str, settings: Sequence[str], bes
             "no candidate can be built: no count goes with a layout; RAID 10 needs even counts, RAID 5 at least 3, RAID"
             " 6 at least 4"
         )
+    _refuse_unpriced_hosts(model, [one.scenario.model for one in found.values() if one.scenario is not None])
     return list(found.values())
+
+
+def _refuse_unpriced_hosts(prices: PricesModel, models: Sequence[Scenario]) -> None:
+    """Raise ScenarioError where scenarios differ in memory or processors that nobody prices: more would always win."""
+    hosts = [model.host for model in models if model.host is not None]
+    pools = {model.engine.buffer_pool for model in models if model.engine and not (model.host and model.host.memory)}
+    if prices.memory is None and (len({host.memory for host in hosts}) > 1 or len(pools) > 1):
+        raise ScenarioError(_MEMORY_WITHOUT_PRICE)
+    if prices.licences is None and len({(host.cpu, host.count, host.cores) for host in hosts}) > 1:
+        raise ScenarioError(
+            "host.cores: candidates differ in it, and cost the same; write [licences] with per_core, what a core costs"
+            " with its licence, or search once for each"
+        )
 
 
 @dataclass(frozen=True)

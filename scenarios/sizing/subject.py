@@ -13,6 +13,7 @@ import numpy as np
 from tiersim.errors import ScenarioError
 from tiersim.operations import READ, WRITE
 from tiersim.scenarios.calibration.popularity.occupancy import levels
+from tiersim.scenarios.caveats import too_short
 from tiersim.scenarios.hardware import NamedScenario
 from tiersim.scenarios.library import find_workload
 from tiersim.scenarios.load_steps import LoadSteps, counted, steps_of_clients
@@ -25,7 +26,7 @@ from tiersim.scenarios.workloads.assembly import Described
 from tiersim.scenarios.workloads.replay import load_workload, run_workload
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
-from tiersim.units import NS_PER_S, format_ns
+from tiersim.units import NS_PER_S
 
 #: Runs a scenario at so many times the load of a description; the scenario itself says that of a recording
 #: (:attr:`SizingSubject.load_key`).
@@ -145,23 +146,10 @@ def scaled_workload(described: Described, load: float) -> Described:
     return replace(described, model=described.model.model_copy(update={"streams": streams}))
 
 
-#: A shorter recording has no rate: its requests are those that happened to be in flight (the verdict on load takes a
-#: lag of less for that, too).
-_LEAST_SPAN_NS = NS_PER_S
-
-
-def _refuse_short(name: str, span_ns: int) -> None:
-    """Raise ScenarioError for a recording that is too short to have a rate."""
-    if span_ns < _LEAST_SPAN_NS:
-        raise ScenarioError(
-            f"{name}: lasts {format_ns(span_ns)}, and the rate of less than {format_ns(_LEAST_SPAN_NS)} says nothing of"
-            " what hardware has to carry; record longer"
-        )
-
-
 def _of_requests(source: RequestSource, base: NamedScenario) -> SizingSubject:
     found = source.found
-    _refuse_short(str(source.trace["name"]), found.span_ns)
+    if (why := too_short(found.span_ns - found.first_ns)) is not None:
+        raise ScenarioError(f"{source.trace['name']}: {why}")
     commands = 0
     asked = np.zeros((2, 2))  # requests and bytes, read and written
     for block in merged_blocks(Bundle(found.path).blocks()):

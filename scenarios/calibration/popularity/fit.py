@@ -520,7 +520,7 @@ def fit(
             alone.append(table.name)
         elif not against and rounds < 1 and not unused and policy == SWEEP and tells_misses(residuals):
             said.append(
-                f"{table.name}: the sweep went round the pool only {rounds:.1f} times, so its misses and usage counts"
+                f"{table.name}: the sweep went round the pool {rounds:.2f} times, so its misses and usage counts"
                 " are of pages that lay there before; a pool of another size may miss more or fewer; record longer"
             )
     if alone:
