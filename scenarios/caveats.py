@@ -261,7 +261,7 @@ def too_short(span_ns: int) -> str | None:
         return None
     return (
         f"the recording lasts {format_ns(span_ns)}: below {format_ns(_LEAST_SPAN_NS)} neither its rate nor whether its"
-        " load is carried can be told; record longer"
+        " load is carried can be told"
     )
 
 

@@ -614,7 +614,7 @@ def _described(found: TraceSurvey, scenario: NamedScenario, used_bytes: Mapping[
             *caveats.of_requests(scenario, found.files, clocked=by_the_clock(found, scenario)),
             *([_REQUESTS_ALONE] if has_statements(found.path) else []),
             *_late_start(found),
-            *([said] if (said := caveats.too_short(found.span_ns - found.first_ns)) else []),
+            *([f"{why}; record longer"] if (why := caveats.too_short(found.span_ns - found.first_ns)) else []),
             *_holes(found),
         ],
     }

@@ -149,7 +149,7 @@ def scaled_workload(described: Described, load: float) -> Described:
 def _of_requests(source: RequestSource, base: NamedScenario) -> SizingSubject:
     found = source.found
     if (why := too_short(found.span_ns - found.first_ns)) is not None:
-        raise ScenarioError(f"{source.trace['name']}: {why}")
+        raise ScenarioError(f"{source.trace['name']}: {why}; record longer")
     commands = 0
     asked = np.zeros((2, 2))  # requests and bytes, read and written
     for block in merged_blocks(Bundle(found.path).blocks()):
