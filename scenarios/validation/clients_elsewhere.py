@@ -31,8 +31,7 @@ def of_unseen_cells() -> Experiment:
         " had seen when the rule was chosen",
         source="our own runs of pgbench (benchmarks/real_postgres, elsewhere-unseen.toml), once each: as in"
         " *elsewhere*, but 12 clients, pools of 96 and 320 MiB, and other caps",
-        fitted="CPU to what the recorded sessions used; popularity to the misses of the recorded cell; that sessions"
-        " wait like the rest behind a write of the log was found in these cells: before, a cap of the log was 29 % off",
+        fitted="CPU to what the recorded sessions used; popularity to the misses of the recorded cell; nothing here",
     )
 
 

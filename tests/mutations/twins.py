@@ -378,9 +378,9 @@ _FAULTS: dict[str, list[tuple[str, str, str, str]]] = {
         ),
         (
             "simulator/database/wal/log.py",
-            "op = READ if phase == _WRITES else URGENT",
-            "op = READ",
-            "Behind the flush a process waits for its turn.",
+            "add_child(p, 0, d.stations[AT_PROCESSORS], URGENT,",
+            "add_child(p, 0, d.stations[AT_PROCESSORS], URGENT - 1,",
+            "The flushing process waits for its turn.",
         ),
     ],
     f"{_DATABASE}::test_locks": [

@@ -110,9 +110,9 @@ class Wal:
             block = self.settings.block_bytes
             self.written_bytes += (-(-end // block) - self.flushed // block) * block
             yield self.clock.now + self.io_ns
-            yield from self._io_processor(first=False)
+            yield from self._io_processor()
             yield from self._flush()
-            yield from self._io_processor(first=True)
+            yield from self._io_processor()
             self.flushed = end
             self.flushes += 1
             if end % self.settings.segment_bytes == 0:
@@ -139,6 +139,6 @@ class Wal:
         ends = range((self.flushed // segment + 1) * segment, self.inserted, segment)
         return [*ends, self.inserted]
 
-    def _io_processor(self, *, first: bool) -> Process:
+    def _io_processor(self) -> Process:
         if self.log_io_ns:
-            yield from self.processors.use(self.log_io_ns, first)
+            yield from self.processors.use(self.log_io_ns, first=True)

@@ -10,10 +10,9 @@ it took the process that had waited longest in 70, 49, 43 and 35 % where 2, 3, 4
 together again, and too many commits share a flush. Hosts with more processors were not recorded: there in order of
 arrival and *at random* are the ends of what is allowed for. On one processor, with up to 12 waiting, it is the same.
 
-A session that writes the log itself waits like the rest behind the write, which follows its transaction's slice. Behind
-the flush it goes first: it has used next to nothing since it ran, as have threads that do nothing but write and flush.
-Recorded on three loads, where 4 others waited: 131 to 186 µs in the median after a slice of 30 µs and more, 43 to 121
-after less than 15 µs, as to ask for a flush (docs/processors.md).
+What a process does between a write and a flush of the log goes before all that waits: it has slept and uses next to
+nothing. Recorded is a wait that is shorter, but a wait (docs/processors.md). Where sessions wait like the rest behind
+the write, 1.1 times as many commits share a flush of updates on hosts with two processors as were measured.
 
 A slice is slowed down by the cores that are busy when it starts, itself included: what shared caches, memory and locks
 cost.

@@ -433,8 +433,7 @@ def resume_log(p: Plant, d: Database, slot: int, now: int) -> int:
     if phase in (_WRITES, _FLUSHES):
         hold["phase"] = _WRITTEN if phase == _WRITES else _FLUSHED
         if d.costs[LOG_IO_NS] > 0:
-            op = READ if phase == _WRITES else URGENT
-            return add_child(p, 0, d.stations[AT_PROCESSORS], op, 0, d.costs[LOG_IO_NS])
+            return add_child(p, 0, d.stations[AT_PROCESSORS], URGENT, 0, d.costs[LOG_IO_NS])
         phase = hold["phase"]
     made = 0
     if phase == _WRITTEN:
