@@ -305,7 +305,7 @@ def test_a_log_that_was_slower_than_described_is_no_cpu(tmp_path: Path) -> None:
     assert not found.calibrated
     too_fast, unknown = found.reasons
     assert too_fast.startswith("The described hardware is too fast")
-    assert "Until then 26 µs of CPU for a WAL write are assumed" in unknown
+    assert "Until then 25 µs of CPU for a WAL write are assumed" in unknown
     assert found.tps == pytest.approx(free.figures["tps"], rel=0.25)
 
 
