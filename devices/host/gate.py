@@ -1,8 +1,8 @@
 """Queues of limited depth between a host and its devices, and the ports that lead into them, as passive machines.
 
 A gate is such a limit: at most ``depth`` requests are outstanding below it (the queue depth), others wait first come,
-first served. It stands for the queue of a LUN, of a host adapter, of a virtual machine's disk, or of a drive as its host
-sees it.
+first served. It stands for the queue of a LUN, of a host adapter, of a virtual machine's disk, or of a drive as its
+host sees it.
 
 A gate may join waiting requests as an IO scheduler does (back merge: Linux block/elevator.c, elv_rqhash_find): one that
 begins where a waiting one of the same operation ends travels with it, as long as both together are not too long. Front
