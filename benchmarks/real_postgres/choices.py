@@ -16,7 +16,7 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 _NAMES = ("postgres", "pgbench")
-#: Runs below these are told apart: to ask for a flush takes less than the first, a transaction more than the last.
+#: Lengths between kinds of runs: asking for a flush takes less than the first, a transaction more than the last.
 _RUNS_US = (15, 30)
 _WAKEUP = re.compile(r" ([\d.]+): sched_wakeup: comm=(\S+) pid=(\d+) .*target_cpu=(\d+)")
 _SWITCH = re.compile(
@@ -80,7 +80,7 @@ class Woken(NamedTuple):
         if not self.of_storage:
             return "slept for a message or a lock"
         below = next((us for us in _RUNS_US if self.had_run_s < us / 1e6), None)
-        ran = f"less than {below:02d}" if below else f"at least {_RUNS_US[-1]}"
+        ran = f"less than {below}" if below else f"at least {_RUNS_US[-1]}"
         return f"slept for storage, had run for {ran} us"
 
 
