@@ -500,10 +500,14 @@ def test_an_execution_takes_no_less_cpu_than_the_fastest_unless_that_waited_for_
 
 
 @pytest.mark.parametrize(("snapshots", "own_ns"), [(120, 4_000), (12_000, 180_000), (0, 180_000)])
-def test_what_sampled_waits_leave_of_an_execution_is_cpu_only_beyond_their_scatter(snapshots: int, own_ns: int) -> None:
-    """2.3 ms, 92 % of them waits for rows: by 110 sightings 180 µs may be nothing, and the fastest execution tells; by
-    a hundred times as many they are CPU.
+def test_what_sampled_waits_leave_of_an_execution_is_cpu_only_beyond_their_scatter(
+    monkeypatch: pytest.MonkeyPatch, snapshots: int, own_ns: int
+) -> None:
+    """2.3 ms, 92 % of them waits for rows: by 110 sightings 180 µs may be nothing, and behind a slow log the fastest
+    execution tells; by a hundred times as many they are CPU.
     """
+    monkeypatch.setattr(recorded_host, "recorded_pace", lambda _: None)
+    monkeypatch.setattr(recorded_host, "waits_for_log", lambda *_: True)
     load = MagicMock(
         query=np.array([0, 0]),
         queries=["q"],
@@ -521,7 +525,10 @@ def test_what_sampled_waits_leave_of_an_execution_is_cpu_only_beyond_their_scatt
     load.counters.found.of = {"wait": {"q/Lock/transactionid": ...}}.get  # counted by query: many more sightings
     assert recorded_host.statement_ns(load, Costs(), {}, is_counted=True) == {"q": 180_000}
     load.counters.found.of = {"wait": {}}.get
-    load.cpu_basis = {"q": f"{MEASURED}, by an extension"}
+    load.cpu_basis["q"] = f"{MEASURED}, by an extension"
+    assert recorded_host.statement_ns(load, Costs(), {}, is_counted=True) == {"q": 180_000}
+    load.cpu_basis["q"] = "execution time minus sampled waits"
+    monkeypatch.setattr(recorded_host, "waits_for_log", lambda *_: False)
     assert recorded_host.statement_ns(load, Costs(), {}, is_counted=True) == {"q": 180_000}
 
 
@@ -552,9 +559,10 @@ def test_what_may_be_a_wait_for_others_that_waited_is_half_left_out(monkeypatch:
 def test_a_slow_log_hides_cpu_where_transactions_wait_for_it(
     monkeypatch: pytest.MonkeyPatch, sync_ns: float, flushes: int, waits: bool
 ) -> None:
-    monkeypatch.setattr(calibration, "recorded_flushes", lambda _: flushes)
+    for module in (calibration, recorded_host):
+        monkeypatch.setattr(module, "recorded_flushes", lambda _: flushes)
     load = SimpleNamespace(transactions=100, counters=SimpleNamespace(found=None))
-    assert calibration._waits_for_log(cast(Any, load), Pace(None, None, None, sync_ns)) == waits
+    assert recorded_host.waits_for_log(cast(Any, load), Pace(None, None, None, sync_ns)) == waits
 
 
 @pytest.mark.parametrize(("slower", "waits"), [(1.1, 0.0), (50.0, 0.04)])
@@ -593,7 +601,8 @@ def test_writes_of_the_log_that_nobody_timed_take_what_is_assumed_of_what_proces
     loop, log_ios = Loop(sessions=1, reads=0.0, statement_ns=80_000), 2 * flushes / max(len(_OneLookup()), 1)
     monkeypatch.setattr(calibration, "_as_counted", lambda *_: _costs(900_000, 0))
     monkeypatch.setattr(calibration, "calibrate_processor", lambda _asked, start, _run: start)
-    monkeypatch.setattr(calibration, "recorded_flushes", lambda _: flushes)
+    for module in (calibration, recorded_host):
+        monkeypatch.setattr(module, "recorded_flushes", lambda _: flushes)
     model, time = SimpleNamespace(run=loop.run), SimpleNamespace(own_share=0.01, cores=2, is_of_server=False)
     recorded = Pace(loop.run(_costs(900_000, 0)).pace.transactions_per_s, None, log_sync_ns=log_sync_ns)
     found = calibration._by_host_time(cast(Any, _OneLookup()), cast(Any, model), recorded, cast(Any, time))
