@@ -22,9 +22,9 @@ from tiersim.scenarios.calibration.cpu_and_waits import (
 from tiersim.scenarios.calibration.processor import CalibrationRun, Pace, ProcessorCosts, calibrate_processor
 from tiersim.scenarios.calibration.self_replay import MEAN_TOLERANCE_PCT
 from tiersim.scenarios.statements.recorded_host import (
-    READS,
     RecordedHost,
     assumed_costs,
+    by_fastest_ns,
     executed_ns_of,
     least_ns_of,
 )
@@ -108,23 +108,19 @@ def _with_settled_locks(
 
 
 def _least_ns_of(load: StatementLoad, recorded: Pace) -> dict[str, float]:
-    """Return by query the least CPU of an execution, where the recording tells it.
-
-    One that neither reads pages nor changes rows waits for nobody that waits for storage: all that it took is CPU. What
-    it takes in the mean is some times what the fastest takes, whose caches are warm. Executions that change rows
-    do more that their fastest does not, images of pages and entries of indexes: they take at least as many times that.
+    """Return by query the least CPU of an execution, where the recording tells it: of those that wait for nobody the
+    mean, of others :func:`by_fastest_ns`. Executions that change rows do more that their fastest does not, images of
+    pages and entries of indexes: they take at least as many times that.
     """
-    calls, cpu_ns, sampled_ns, reads = (
-        np.bincount(load.query, weights, len(load.queries))
-        for weights in (None, load.cpu_ns, load.lock_wait_ns, load.physical_reads)
+    calls, cpu_ns, sampled_ns = (
+        np.bincount(load.query, weights, len(load.queries)) for weights in (None, load.cpu_ns, load.lock_wait_ns)
     )
     fastest_ns = np.maximum(fastest_ns_of(load), 1)
-    alone = (reads < READS * calls) & np.array([one.changes < READS and not one.locks for one in load.asked])
+    alone, each_ns = by_fastest_ns(load) or (np.zeros(len(calls), np.bool_), fastest_ns)
     took_ns = cpu_ns + np.where(alone, sampled_ns, 0.0)  # samples do not say whose wait for a lock they are
-    times = max(took_ns[alone].sum() / (calls * fastest_ns)[alone].sum(), 1.0) if calls[alone].any() else 1.0
     mean_ns = np.maximum(took_ns / np.maximum(calls, 1), fastest_ns)
     told = least_ns_of(load, recorded)
-    least_ns = np.where(alone, mean_ns, np.minimum(times * fastest_ns, mean_ns))
+    least_ns = np.where(alone, mean_ns, np.minimum(each_ns, mean_ns))
     return {query: least for query, least in zip(load.queries, least_ns.tolist(), strict=True) if query in told}
 
 

@@ -5,7 +5,7 @@ known, or assumed, before any run.
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,6 @@ from tiersim.scenarios.calibration.processor import (
     long_waits_of,
     loop_sessions,
     pace_of,
-    recorded_flushes,
-    recorded_pace,
 )
 from tiersim.scenarios.calibration.synthesis.counted import MEASURED
 from tiersim.scenarios.hardware import NamedScenario
@@ -42,20 +40,11 @@ from tiersim.simulator.database.sessions.processors import Costs
 from tiersim.simulator.metrics import new_metrics
 from tiersim.traces.counters import INNODB_ENGINES
 from tiersim.traces.schema import DATA_READ
-from tiersim.units import NS_PER_MS
 
 #: So many executions of all sessions tell how fast a load runs; of 8 sessions 10,000 each.
 _EXECUTIONS = 80_000
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 READS = 0.01
-#: 95 % of Poisson counts lie within so many roots of the count of their mean.
-_SCATTER = 1.96
-#: Reads, and writes of the log, of more time tell nothing of their CPU: of nine cells with caps of reads a simulated
-#: read took 0.3 to 64 % less or more than a recorded one, in the median 2 % (benchmarks/real_postgres), which of such
-#: reads is as much CPU as any.
-TELLING_NS = NS_PER_MS
-#: With fewer flushes of the log a transaction, hardly any waits for one: a choice.
-FLUSHES_A_TRANSACTION = 0.1
 _COLUMNS = (
     "session",
     "transaction",
@@ -84,14 +73,14 @@ def statement_ns(
 
     What was measured contains the reads, whose *costs* are taken off; what is left of the time of execution has none in
     it, but what an execution waits for rows that others have locked: *locked_ns* by query. On a busy host it takes the
-    share *hot* of that, and *least_ns* by query at least. Where the processors counted the CPU of all, and the log is
-    slow, a query whose executions do not tell theirs takes no more than its fastest one (:func:`_untold`).
+    share *hot* of that, and *least_ns* by query at least. Where the processors counted the CPU of all, it takes no more
+    than :func:`by_fastest_ns`: the rest is a wait that too few samples of sessions saw.
     """
     calls = np.bincount(load.query, minlength=len(load.queries))
     cpu_ns = np.bincount(load.query, load.cpu_ns, len(load.queries))
-    if is_counted and waits_for_log(load, recorded_pace(load.counters.found)):
-        untold = _untold(load) & np.array([MEASURED not in load.cpu_basis.get(query, "") for query in load.queries])
-        cpu_ns = np.where(untold, np.minimum(cpu_ns, calls * fastest_ns_of(load)), cpu_ns)
+    if is_counted and (most := by_fastest_ns(load)) is not None:
+        told = most.alone | [MEASURED in load.cpu_basis.get(query, "") for query in load.queries]
+        cpu_ns = np.where(told, cpu_ns, np.minimum(cpu_ns, calls * most.each_ns))
     reads = np.bincount(load.query, load.physical_reads, len(load.queries))
     measured = np.array([MEASURED in load.cpu_basis.get(query, MEASURED) for query in load.queries])
     locked = calls * np.array([locked_ns.get(query, 0.0) for query in load.queries])
@@ -101,25 +90,33 @@ def statement_ns(
     return dict(zip(load.queries, np.rint(own_ns).astype(np.int64).tolist(), strict=True))
 
 
-def waits_for_log(load: StatementLoad, recorded: Pace) -> bool:
-    """Tell whether transactions wait for a log that is so slow that their time does not tell what they cost."""
-    if (recorded.log_sync_ns or 0.0) <= TELLING_NS:
-        return False
-    return recorded_flushes(load.counters.found) >= FLUSHES_A_TRANSACTION * load.transactions
-
-
-def _untold(load: StatementLoad) -> NDArray[np.bool_]:
-    """Tell by query whether its CPU (execution time less sampled waits) lies within the sampling error of these waits,
-    so that it may be 0; never without samples, nor where waits were counted by query (pg_wait_sampling).
+class ByFastest(NamedTuple):
+    """What the fastest execution of each query tells: whether its executions are *alone*, which is to wait for nobody,
+    and the CPU of one of the others in ns.
     """
-    left_ns, waited_ns = (
-        np.bincount(load.query, column, len(load.queries)) for column in (load.cpu_ns, load.lock_wait_ns)
+
+    alone: NDArray[np.bool_]
+    each_ns: NDArray[np.float64]
+
+
+def by_fastest_ns(load: StatementLoad) -> ByFastest | None:
+    """Return the CPU of executions by how long the fastest one of their query took; None where nothing tells it.
+
+    One that neither reads pages nor changes or locks rows waits for nobody that waits for storage: all that it took is
+    CPU. What it takes in the mean is some times what the fastest takes, whose caches are warm. All others are taken to
+    take as many times that of their fastest.
+    """
+    calls, took_ns, reads = (
+        np.bincount(load.query, weights, len(load.queries))
+        # samples do not say whose wait for a lock they are
+        for weights in (None, load.cpu_ns + load.lock_wait_ns, load.physical_reads)
     )
-    found = load.counters.found
-    sightings = 0 if found.of("wait") else found.snapshots.get("session", 0)
-    seen = sightings * float(waited_ns.sum()) / max(load.span_ns, 1)
-    untold: NDArray[np.bool_] = (left_ns * np.sqrt(seen) < _SCATTER * waited_ns) & (seen > 0)
-    return untold
+    fastest_ns = np.maximum(fastest_ns_of(load), 1)
+    alone = (reads < READS * calls) & np.array([one.changes < READS and not one.locks for one in load.asked])
+    if not calls[alone].any():
+        return None
+    times = max(took_ns[alone].sum() / (calls * fastest_ns)[alone].sum(), 1.0)
+    return ByFastest(alone, times * fastest_ns)
 
 
 def statement_ns_of(load: StatementLoad, found: ProcessorCosts, locked_ns: Mapping[str, float]) -> dict[str, int]:
