@@ -22,7 +22,7 @@ from tiersim.scenarios.validation.pair_figures import FAR, SLOW_APART, Pair, Pre
 from tiersim.simulator.result import Result
 from tiersim.traces.bundle import Bundle
 from tiersim.traces.readers import import_trace
-from tiersim.traces.samples import matrix, second_host, unseen
+from tiersim.traces.samples import matrix, second_host, third_host, third_host_short, unseen
 
 _HOST = """\
 [host]
@@ -129,14 +129,48 @@ def of_unseen_cells() -> Experiment:
     )
 
 
-def _predicted(unpack: Callable[[Path], None]) -> tuple[list[Cell], dict[tuple[str, str], Predicted]]:
-    """Return the cells that *unpack* brings, and what is predicted of each from every other, by source and target."""
+def of_third_host() -> Experiment:
+    """The same of a third host."""
+    found = judged(*_predicted(third_host), on=" on a third host")
+    return replace(
+        found,
+        name="third-host",
+        title="PostgreSQL 18 on a third host: each of 8 cells predicted from the counters of every other of its load",
+        source="our own runs of pgbench (benchmarks/real_postgres, third-host.toml), once each: pools of 80 and 256"
+        " MiB, caps of reads, writes and the log, 8 clients on 2 cores",
+        fitted=f"{found.fitted}; how much more than the fastest execution the others take was seen here, after the"
+        " other rules",
+    )
+
+
+def of_short_recordings() -> Experiment:
+    """The same from recordings of 20 s."""
+    found = judged(*_predicted(third_host, third_host_short), on=" on a third host, from 20 s")
+    return replace(
+        found,
+        name="short-recordings",
+        title="PostgreSQL 18 from recordings of 20 s: each of 8 cells predicted from the counters of every other of its"
+        " load",
+        source="our own runs of pgbench (benchmarks/real_postgres, third-host.toml), once each; recorded with --seconds"
+        " 20",
+    )
+
+
+def _predicted(
+    unpack: Callable[[Path], None], recorded: Callable[[Path], None] | None = None
+) -> tuple[list[Cell], dict[tuple[str, str], Predicted]]:
+    """Return the cells that *unpack* brings, and what is predicted of each from every other, by source and target;
+    from what *recorded* brings of these, if that is another recording.
+    """
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
-        unpack(Path(name))
-        cells = cells_of(Path(name))
+        unpack(Path(name) / "cells")
+        cells = sources = cells_of(Path(name) / "cells")
+        if recorded is not None:
+            recorded(Path(name) / "recorded")
+            sources = cells_of(Path(name) / "recorded")
         predicted = {
             (source.name, target): found
-            for source in cells
+            for source in sources
             for target, found in predict(source, others_of(source, cells), ranges=False).items()
         }
     return cells, predicted

@@ -16,6 +16,8 @@ RECORDINGS = "recordings.tar.xz"
 MATRIX = Path(__file__).parent / "matrix.tar.xz"
 SECOND_HOST = Path(__file__).parent / "second-host.tar.xz"
 UNSEEN = Path(__file__).parent / "unseen.tar.xz"
+THIRD_HOST = Path(__file__).parent / "third-host.tar.xz"
+THIRD_HOST_SHORT = Path(__file__).parent / "third-host-short.tar.xz"
 ELSEWHERE = Path(__file__).parent / "elsewhere.tar.xz"
 ELSEWHERE_UNSEEN = Path(__file__).parent / "elsewhere-unseen.tar.xz"
 BIG_TABLES = Path(__file__).parent / "big-tables.tar.xz"
@@ -102,6 +104,18 @@ def unseen(folder: Path) -> None:
     the log a second (``unseen.toml``).
     """
     _extract(UNSEEN.read_bytes(), folder)
+
+
+def third_host(folder: Path) -> None:
+    """Unpack 8 cells like those of :func:`second_host` into *folder*, on one more virtual machine, measured once each:
+    pools of 80 and 256 MiB, 300 reads/s, 400 requests/s, 350 writes of the log a second (``third-host.toml``).
+    """
+    _extract(THIRD_HOST.read_bytes(), folder)
+
+
+def third_host_short(folder: Path) -> None:
+    """Unpack recordings of 20 s of the cells of :func:`third_host` into *folder*, made before these."""
+    _extract(THIRD_HOST_SHORT.read_bytes(), folder)
 
 
 def elsewhere(folder: Path) -> None:
