@@ -144,33 +144,24 @@ def of_third_host() -> Experiment:
 
 
 def of_short_recordings() -> Experiment:
-    """The same from recordings of 20 s."""
-    found = judged(*_predicted(third_host, third_host_short), on=" on a third host, from 20 s")
+    """The same of 20 s of each."""
+    found = judged(*_predicted(third_host_short), on=" on a third host, 20 s")
     return replace(
         found,
         name="short-recordings",
-        title="PostgreSQL 18 from recordings of 20 s: each of 8 cells predicted from the counters of every other of its"
-        " load",
-        source="our own runs of pgbench (benchmarks/real_postgres, third-host.toml), once each; recorded with --seconds"
-        " 20",
+        title="PostgreSQL 18 for 20 s: each of 8 cells predicted from the counters of every other of its load",
+        source="our own runs of pgbench (benchmarks/real_postgres, third-host.toml, with --seconds 20), once each",
     )
 
 
-def _predicted(
-    unpack: Callable[[Path], None], recorded: Callable[[Path], None] | None = None
-) -> tuple[list[Cell], dict[tuple[str, str], Predicted]]:
-    """Return the cells that *unpack* brings, and what is predicted of each from every other, by source and target;
-    from what *recorded* brings of these, if that is another recording.
-    """
+def _predicted(unpack: Callable[[Path], None]) -> tuple[list[Cell], dict[tuple[str, str], Predicted]]:
+    """Return the cells that *unpack* brings, and what is predicted of each from every other, by source and target."""
     with tempfile.TemporaryDirectory(prefix="tiersim-") as name:
-        unpack(Path(name) / "cells")
-        cells = sources = cells_of(Path(name) / "cells")
-        if recorded is not None:
-            recorded(Path(name) / "recorded")
-            sources = cells_of(Path(name) / "recorded")
+        unpack(Path(name))
+        cells = cells_of(Path(name))
         predicted = {
             (source.name, target): found
-            for source in sources
+            for source in cells
             for target, found in predict(source, others_of(source, cells), ranges=False).items()
         }
     return cells, predicted

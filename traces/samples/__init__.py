@@ -114,7 +114,7 @@ def third_host(folder: Path) -> None:
 
 
 def third_host_short(folder: Path) -> None:
-    """Unpack recordings of 20 s of the cells of :func:`third_host` into *folder*, made before these."""
+    """Unpack the cells of :func:`third_host` into *folder*, measured for 20 s each, before these."""
     _extract(THIRD_HOST_SHORT.read_bytes(), folder)
 
 
