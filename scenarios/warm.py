@@ -27,6 +27,7 @@ from tiersim.operating_system import ending_signals, processors
 from tiersim.random_numbers import LOAD_GAP, fill_random_bits, random_bits
 from tiersim.scenarios.calibration.synthesis.draws import Draws, bounded_sample
 from tiersim.scenarios.calibration.synthesis.draws import scattered as scattered_misses
+from tiersim.scenarios.packing.boxes import Packing, pack
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.categories import FIRST_CLASS
@@ -189,7 +190,14 @@ def _all_steps() -> Steps:
         partial(_run_sessions, reference=False),
         partial(_import_and_replay, 2),  # with a copy of what was recorded
         _describe,
+        _pack,
     ]
+
+
+def _pack() -> None:
+    """Two items in boxes."""
+    packing = Packing(np.ones(1), np.full((1, 2, 1), 0.5), np.zeros((2, 2), bool))
+    pack(packing)
 
 
 def _map_units() -> None:

@@ -640,6 +640,14 @@ def test_pages_count_alike_whether_the_server_counts_them_or_operations(reads: i
     assert recorded_ios(Differences({"io": changes}), 8192) == (1700, 1910)
 
 
+@pytest.mark.parametrize("count", ["reads", "extends"])
+def test_operations_of_unknown_size_are_not_counted_as_none(count: str) -> None:
+    """Before PostgreSQL 18, an export without op_bytes does not tell what an operation reads."""
+    grown = {count: Decimal(1600), "writes": Decimal(30)}
+    changes = {"client backend/relation/normal": EntityChange(grown=grown)}
+    assert recorded_ios(Differences({"io": changes}), 8192) is None
+
+
 def test_what_processors_counted_is_divided_as_it_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """200 µs were counted of a transaction of two statements: with 40 that the fastest execution takes, or none."""
     load = _transactions(None)

@@ -226,6 +226,14 @@ def test_a_recording_of_less_than_a_second_has_no_rate_to_buy_for(tmp_path: Path
     assert any(one.startswith("the recording lasts ") for one in result["caveats"])
 
 
+def test_statements_of_less_than_a_second_have_no_rate_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = counted_database(tmp_path)  # counters of 1 s, executions of 995 ms
+    of_path(trace, load_scenario(SSD))
+    monkeypatch.setattr("tiersim.scenarios.caveats._LEAST_SPAN_NS", 1_000_000_001)
+    with pytest.raises(ScenarioError, match=r"the recording lasts 1 s: below .* neither its rate.*; record longer"):
+        of_path(trace, load_scenario(SSD))
+
+
 def subject_of(folder: Path, base: str, *settings: str) -> SizingSubject:
     return of_path(recording(folder), load_scenario(base, ["replay.mode=open", *settings]))
 

@@ -162,12 +162,15 @@ def recorded_flushes(found: Differences) -> int:
 
 def recorded_ios(found: Differences, page_bytes: int) -> tuple[float, float] | None:
     """Return how many reads, writes and flushes the sessions did themselves, and all processes of the server; None
-    where nobody counted them by process.
+    where nobody counted them by process, or the pages of operations are unknown (op_bytes, read_bytes not exported).
 
     A page that is read, or added, counts: PostgreSQL 18 counts operations, of up to 16 of them.
     """
     of_sessions = everybody = 0.0
     for entity, change in found.of("io").items():
+        sized = (("reads", "read_bytes"), ("extends", "extended_bytes"))
+        if any(change.number(ios) and change.number(size) is None for ios, size in sized):
+            return None
         count = sum(float(change.number(name) or 0) / page_bytes for name in ("read_bytes", "extended_bytes"))
         count += sum(float(change.number(name) or 0) for name in ("writes", "flushes"))
         everybody += count

@@ -173,6 +173,9 @@ def _of_requests(source: RequestSource, base: NamedScenario) -> SizingSubject:
 
 def _of_statements(source: StatementSource, base: NamedScenario) -> SizingSubject:
     load = source.load(base)
+    counted_ns = load.counters.found.span_ns.get("query") or 0  # executions may be a little shorter
+    if (why := too_short(max(load.span_ns, counted_ns))) is not None:
+        raise ScenarioError(f"{source.trace['name']}: {why}; record longer")
     page_bytes = int(load.manifest.host.get("page_bytes", 8192))
     pages = sum(sum(levels(table.index_pages)) + max(table.heap_pages, 1) for table in load.fitted.tables)
     recorded = sum(recorded_bytes(load.counters.found, page_bytes).values())
@@ -182,7 +185,7 @@ def _of_statements(source: StatementSource, base: NamedScenario) -> SizingSubjec
         counted="transactions",
         queries=load.queries,
         data_bytes=max(pages * page_bytes, recorded) + LOG_FILE_BYTES,
-        recorded_per_s=load.transactions * NS_PER_S / load.span_ns if load.span_ns else None,
+        recorded_per_s=load.transactions * NS_PER_S / load.span_ns,
         demand=None,
         load_key="replay.load",
         run=lambda scenario, _, note: source.run(scenario, note, tables=True),
