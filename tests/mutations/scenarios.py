@@ -312,9 +312,17 @@ SCENARIOS = (
         (f"{_CALIBRATION}test_clients_whose_sessions_wait_long_find_cold_caches",),
     ),
     Fault(
+        "executions-hold-rare-waits",
+        "scenarios/statements/recorded_host.py",
+        "np.minimum(cpu_ns, calls * most.each_ns)",
+        "cpu_ns",
+        "Rare long waits of executions are CPU.",
+        (f"{_CALIBRATION}test_an_execution_takes_no_more_times_its_fastest_than_those_that_wait_for_nobody",),
+    ),
+    Fault(
         "lookups-hold-waits-for-others",
         "scenarios/statements/client_gaps.py",
-        "least_ns = np.where(alone, mean_ns, np.minimum(times * fastest_ns, mean_ns))",
+        "least_ns = np.where(alone, mean_ns, np.minimum(each_ns, mean_ns))",
         "least_ns = fastest_ns",
         "Executions that wait for nobody hold waits like those that wait for locked rows.",
         (
