@@ -60,6 +60,7 @@ from tiersim.scenarios.statements.client_gaps import costs_by_gaps
 from tiersim.scenarios.statements.flush_groups import costs_by_groups
 from tiersim.scenarios.statements.recorded_host import (
     READS,
+    TELLING_NS,
     RecordedHost,
     assumed_costs,
     executed_ns_of,
@@ -74,10 +75,6 @@ from tiersim.simulator.database.sessions.processors import Costs, scaled
 from tiersim.traces.differences import of_log
 from tiersim.units import NS_PER_MS, NS_PER_S, format_ns
 
-#: Reads, and writes of the log, of more time tell nothing of their CPU: of nine cells with caps of reads a simulated
-#: read took 0.3 to 64 % less or more than a recorded one, in the median 2 % (benchmarks/real_postgres), which of such
-#: reads is as much CPU as any.
-_TELLING_MS = 1.0
 #: With fewer flushes of the log a transaction, hardly any waits for one: a choice.
 _FLUSHES_A_TRANSACTION = 0.1
 #: At 1, commits of InnoDB wait for a flush.
@@ -457,14 +454,14 @@ def _by_pace(load: StatementLoad, model: RecordedHost, recorded: Pace, time: Hos
     """
     mean_ns = _in_all_ns(load, statement_ns(load, model.start.costs, {})) / len(load)
     lowest, highest = READ_RANGE_NS
-    read_ms = (recorded.read_ns or 0.0) / NS_PER_MS
-    is_slow_log, is_slow_read = _waits_for_log(load, recorded), time is None and read_ms > _TELLING_MS
+    took_ns = recorded.read_ns or 0.0
+    is_slow_log, is_slow_read = _waits_for_log(load, recorded), time is None and took_ns > TELLING_NS
     is_timed = recorded.read_ns is not None or not _reads_pages(load)
     may_wait = is_slow_log or is_slow_read or not is_timed
     if time is None and may_wait and (by_gaps := costs_by_gaps(load, model, recorded, mean_ns)):
         return by_gaps
     if is_slow_read and not is_slow_log:
-        untold = [_NOT_TOLD.format(READ_NS / 1e3, read_ms)]
+        untold = [_NOT_TOLD.format(READ_NS / 1e3, took_ns / NS_PER_MS)]
         if awake := _by_time_awake(model, recorded, mean_ns, untold):
             return awake
     found = calibrate_processor(recorded, model.start, model.run) if is_timed else None
@@ -491,7 +488,7 @@ def _by_pace(load: StatementLoad, model: RecordedHost, recorded: Pace, time: Hos
 
 def _waits_for_log(load: StatementLoad, recorded: Pace) -> bool:
     """Tell whether transactions wait for a log that is so slow that their time does not tell what they cost."""
-    if (recorded.log_sync_ns or 0.0) <= _TELLING_MS * NS_PER_MS:
+    if (recorded.log_sync_ns or 0.0) <= TELLING_NS:
         return False
     return recorded_flushes(load.counters.found) >= _FLUSHES_A_TRANSACTION * load.transactions
 
@@ -537,7 +534,7 @@ def _by_time_awake(model: RecordedHost, recorded: Pace, mean_ns: float, said: Se
         or _waits_of_clients(model, found, mean_ns)
     ):
         return None
-    has_slept = (recorded.read_ns or 0.0) > _TELLING_MS * NS_PER_MS  # and the host was idle
+    has_slept = (recorded.read_ns or 0.0) > TELLING_NS  # and the host was idle
     hot = hot_share(run.cpu_ns, 0.0, run.busy) if has_slept else found.hot
     found = replace(
         found,
