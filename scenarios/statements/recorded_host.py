@@ -47,7 +47,7 @@ from tiersim.units import NS_PER_MS
 _EXECUTIONS = 80_000
 #: Reads, and writes of the log, of more time tell nothing of their CPU: of nine cells with caps of reads a simulated
 #: read took 0.3 to 64 % less or more than a recorded one, in the median 2 % (benchmarks/real_postgres), which of such
-#: reads is as much CPU as any. Who waits for others that wait for these waits rarely and long.
+#: reads is as much CPU as any. Behind such storage few executions wait for rows of others, but these wait long.
 TELLING_NS = NS_PER_MS
 #: Queries that read so many pages a call wait for a processor behind their reads, which is counted with these.
 READS = 0.01
