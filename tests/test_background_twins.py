@@ -379,6 +379,9 @@ def checkpointed(
 @example(
     seed=1, sessions=3, pages=60, interval_ms=20, most_pages=8, gathered=1, slow=READ_NS - 1, think_ns=400_000
 )  # slow writes lower the target
+@example(
+    seed=182465, sessions=1, pages=6, interval_ms=20, most_pages=1, gathered=1, slow=0, think_ns=400_000
+)  # a page is changed in the nanosecond in which it is to be written
 def test_bursts(
     seed: int, sessions: int, pages: int, interval_ms: int, most_pages: int, gathered: int, slow: int, think_ns: int
 ) -> None:

@@ -106,7 +106,7 @@ class Bursts:
 
     def _write(self, run: range) -> Process:
         began = self.clock.now
-        yield began + 1
+        yield began + 1, -2  # before a session that changes the page in that nanosecond
         position = max(self.position_of[page] for page in run)
         if position > self.log.durable:
             yield from self.log.wait(position)
