@@ -27,7 +27,8 @@ from tiersim.operating_system import ending_signals, processors
 from tiersim.random_numbers import LOAD_GAP, fill_random_bits, random_bits
 from tiersim.scenarios.calibration.synthesis.draws import Draws, bounded_sample
 from tiersim.scenarios.calibration.synthesis.draws import scattered as scattered_misses
-from tiersim.scenarios.packing.boxes import Packing, pack
+from tiersim.scenarios.packing.boxes import Packing
+from tiersim.scenarios.packing.buying import pack
 from tiersim.scenarios.survey import survey
 from tiersim.scenarios.validation.write_amplification import write_random
 from tiersim.simulator.categories import FIRST_CLASS

@@ -1,12 +1,4 @@
-"""The search for the cheapest boxes that hold all items: vector bin packing with several kinds of box.
-
-Boxes are filled one after the other, each time the kind that holds most value for its cost (a greedy cover); an item's
-value is what its share of a box costs, and is changed at random. Then some boxes are emptied and filled anew, as long
-as that makes the whole cheaper (ruin and recreate: G. Schrimpf and others, J. Computational Physics 159(2), 2000). It
-is a heuristic: what it finds holds, but a cheaper answer may exist. Prices where items may be divided find what is 1 %
-cheaper where boxes may be full, and 5 to 12 % dearer where trials have taught how busy they may be (200 drawn items,
-three draws; tests/test_packing.py).
-"""
+"""Boxes of several kinds, and the items that are to be packed into them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,9 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiersim.scenarios.packing.filling import SLACK, Filling
-
-#: Boxes that are emptied at a time, at most; how often that is tried for each item, and at least.
-_MOST_EMPTIED, _TRIES_AN_ITEM, _LEAST_TRIES = 4, 8, 600
 
 
 @dataclass(frozen=True)
@@ -68,6 +57,22 @@ class Packing:
         smaller = [one for one in self.refused.get(kind, ()) if not one.issuperset(items)]
         self.refused[kind] = [*smaller, items]
 
+    def only(self, items: Sequence[int]) -> "Packing":
+        """Return the packing of some items, which are numbered in that order."""
+        chosen = list(items)
+        number_of = {item: number for number, item in enumerate(chosen)}
+        refused = {
+            kind: [frozenset(map(number_of.__getitem__, one)) for one in own if number_of.keys() >= one]
+            for kind, own in self.refused.items()
+        }
+        return replace(
+            self,
+            need=self.need[:, chosen],
+            apart=self.apart[np.ix_(chosen, chosen)],
+            refused=refused,
+            most=self.most[:, chosen],
+        )
+
     def homeless(self) -> list[int]:
         """Return the items that no box holds, not even alone."""
         kinds = range(len(self.cost))
@@ -93,36 +98,14 @@ class Packing:
         return np.maximum(found, 1e-12)
 
 
-def pack(packing: Packing, seed: int = 1, kept: Sequence[Box] = ()) -> list[Box]:
-    """Return boxes that hold all items, as cheap as the search finds; each item must fit into some box alone.
-
-    The search goes on from boxes that are *kept*, which give way to what is cheaper only.
-    """
-    items = packing.need.shape[1]
-    generator = np.random.default_rng(seed)
-    values = packing.values()
-    held = [item for box in kept for item in box.items]
-    filling, stays = _filling(packing), set(kept)
-    best = [*kept, *_cover(packing, filling, np.setdiff1d(np.arange(items), held), values)]
-    for _ in range(_LEAST_TRIES if kept else max(_LEAST_TRIES, _TRIES_AN_ITEM * items)):
-        emptied = generator.permutation(len(best))[: generator.integers(1, _MOST_EMPTIED + 1)].tolist()
-        again = np.array(sorted(item for place in emptied for item in best[place].items))
-        changed, liked = values * generator.uniform(0.4, 1.6, items), generator.uniform(0.6, 1.4, len(packing.cost))
-        found = _cover(packing, filling, again, changed, liked)
-        was = packing.total([best[place] for place in emptied])
-        slack = -SLACK * was if any(best[place] in stays for place in emptied) else SLACK
-        if packing.total(found) <= was + slack:
-            best = [box for place, box in enumerate(best) if place not in emptied] + found
-    return sorted((Box(box.kind, tuple(sorted(box.items))) for box in best), key=lambda box: box.items)
-
-
 def filled_boxes(packing: Packing) -> list[Box]:
     """Return a box of each kind with what is worth most in it."""
-    filled = _filling(packing).fill(np.arange(packing.need.shape[1]), packing.values())
+    filled = filling_of(packing).fill(np.arange(packing.need.shape[1]), packing.values())
     return [Box(kind, tuple(sorted(held))) for kind, held in enumerate(filled) if held]
 
 
-def _filling(packing: Packing) -> Filling:
+def filling_of(packing: Packing) -> Filling:
+    """Return what fills boxes of a packing, as far as it is known by now."""
     return Filling(packing.need, packing.fixed, packing.most, packing.apart, packing.refused)
 
 
@@ -143,34 +126,3 @@ def without_lesser(packing: Packing) -> Packing:
         need[kind, :, : len(columns)] = packing.need[kind][:, columns]
         need[kind, ~np.isfinite(packing.need[kind]).all(axis=1)] = np.inf
     return replace(packing, need=need)
-
-
-def _cover(
-    packing: Packing,
-    filling: Filling,
-    items: NDArray[np.int64],
-    values: NDArray[np.float64],
-    liked: NDArray[np.float64] | None = None,
-) -> list[Box]:
-    """Fill boxes until *items* are in them; each kind counts as so many times as good as *liked* says."""
-    liked = np.ones(len(packing.cost)) if liked is None else liked
-    good = liked / np.maximum(packing.cost, 1e-12)
-    boxes = []
-    while items.size:
-        kind, held = max(
-            ((kind, held) for kind, held in enumerate(filling.fill(items, values)) if held),
-            key=lambda one: (good[one[0]] * values[one[1]].sum(), -packing.cost[one[0]]),
-        )
-        boxes.append(Box(kind, tuple(held)))
-        items = np.setdiff1d(items, held)
-    return [_cheapest(packing, box) for box in boxes]
-
-
-def _cheapest(packing: Packing, box: Box) -> Box:
-    """Return the cheapest box that holds the same."""
-    for kind in np.argsort(packing.cost, kind="stable").tolist():
-        if packing.cost[kind] >= packing.cost[box.kind]:
-            break
-        if packing.holds(kind, box.items):
-            return Box(kind, box.items)
-    return box

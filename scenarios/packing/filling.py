@@ -11,7 +11,7 @@ from tiersim.kernel import kernel, table_set
 #: Shares add up to 1 with rounding errors.
 SLACK = 1e-9
 #: Items for each word of a set of them.
-_BITS = 62
+BITS = 62
 #: What is nearly full is not scarce without end; what takes nothing is not worth it without end.
 _BEYOND_FULL, _LEAST_SHARE = 1.02, 1e-9
 
@@ -83,10 +83,10 @@ def _fill(t: FillingTables, kind: int) -> None:
         if best < 0:
             return
         t.may[best] = 0
-        word = best // _BITS
-        t.words[word] |= 1 << (best % _BITS)
+        word = best // BITS
+        t.words[word] |= 1 << (best % BITS)
         if _refused(t, kind):
-            t.words[word] ^= 1 << (best % _BITS)
+            t.words[word] ^= 1 << (best % BITS)
             continue
         t.held[kind, t.held_count[kind]] = best
         t.held_count[kind] += 1
@@ -125,15 +125,15 @@ class Filling:
     ) -> None:
         """Take what a packing says, see :class:`tiersim.scenarios.packing.boxes.Packing`."""
         kinds, items, resources = need.shape
-        words = -(-items // _BITS)
+        words = -(-items // BITS)
         by_kind = [refused.get(kind, ()) for kind in range(kinds)]
         sets = np.zeros((sum(map(len, by_kind)), words), np.int64)
         for row, one in enumerate(each for own in by_kind for each in own):
             for item in one:
-                sets[row, item // _BITS] |= 1 << (item % _BITS)
+                sets[row, item // BITS] |= 1 << (item % BITS)
         there: NDArray[np.bool_] = (np.isfinite(need) & (need != 0)).any(axis=1)
         width = np.maximum(resources - there[:, ::-1].argmax(axis=1), 1)
-        self._tables = FillingTables(
+        self.tables = FillingTables(
             need=np.ascontiguousarray(need),
             width=width.astype(np.int64),
             fixed=np.array([fixed], np.int64),
@@ -154,7 +154,7 @@ class Filling:
 
     def fill(self, items: NDArray[np.int64], values: NDArray[np.float64]) -> list[list[int]]:
         """Return what of *items* goes into a box of each kind."""
-        t = self._tables
+        t = self.tables
         t.items[: len(items)] = items
         t.item_count[0] = len(items)
         t.values[:] = values

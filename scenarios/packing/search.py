@@ -2,7 +2,8 @@
 
 A box of each kind is tried first: how busy it may be. Then boxes are proposed, and all that are new are tried. One that
 fails gives up items until the limits that were learned allow the rest, which is tried anew. What was given up goes into
-other boxes. When all hold, the search goes on from there to something cheaper, until some rounds find nothing.
+other boxes. When all hold, something cheaper is proposed for the items of some boxes; those that fail are mended together
+with a few that held, until many rounds find nothing.
 """
 
 import math
@@ -12,15 +13,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tiersim.scenarios.packing.boxes import Box, Packing, filled_boxes, pack
+from tiersim.scenarios.packing.boxes import Box, Packing, filled_boxes
+from tiersim.scenarios.packing.buying import pack
 from tiersim.scenarios.packing.filling import SLACK
 from tiersim.scenarios.packing.limits import BoxLimits
 
 #: Boxes of each kind that are tried before the first proposal.
 _FIRST_TRIALS = 2
-#: How cautious proposals are (see :meth:`BoxLimits.most`), if so many before them led to nothing cheaper; and how many
-#: there are at most.
-_CAUTION, _MOST_PROPOSALS = (0.75, 0.5, 0.25, 0.0), 30
+#: How cautious proposals are (see :meth:`BoxLimits.most`), one after the other while they lead to nothing cheaper.
+_CAUTION = (0.75, 0.5, 0.25, 0.0)
+#: Rounds for each box: in all, and of those that find nothing cheaper; there are as many as cautions at least.
+_ROUNDS_A_BOX, _FRUITLESS_A_BOX = 12, 3
+#: Boxes that are proposed anew in a round, at least and at most.
+_SOME_BOXES = 3, 7
+#: Proposals of a round, and boxes that held that are proposed anew with those that failed.
+_PROPOSALS, _BESIDE = 3, 2
 
 
 @dataclass(frozen=True)
@@ -48,8 +55,7 @@ class Search:
         """Begin with no box tried."""
         self._packing, self._first, self._limits, self._trial = packing, list(first), limits, trial
         self._tried: dict[Box, TriedBox] = {}
-        self._caution = _CAUTION[0]
-        packing.most = limits.most(self._caution)[self._first]
+        self._be_cautious(_CAUTION[0])
 
     def find(self) -> tuple[list[Box], list[int]]:
         """Return boxes that hold all items, or the items that no box holds."""
@@ -57,19 +63,16 @@ class Search:
             self._try(filled_boxes(self._packing))
             if homeless := self._packing.homeless():
                 return [], homeless
-        best: list[Box] = []
-        dearer = 0
-        for number in range(_MOST_PROPOSALS):
-            self._caution = _CAUTION[dearer]
-            self._packing.most = self._limits.most(self._caution)[self._first]
-            boxes = self._cheaper(pack(self._packing, number, best), self._packing.total(best) or math.inf)
-            homeless = self._packing.homeless()
-            if homeless:
-                return [], homeless
-            best, dearer = (boxes, 0) if boxes else (best, dearer + 1)
-            if dearer == len(_CAUTION):
+        best = self._held_by_all()
+        fruitless = number = 0
+        while best and fruitless < max(_FRUITLESS_A_BOX * len(best), len(_CAUTION)):
+            self._be_cautious(_CAUTION[fruitless % len(_CAUTION)])
+            generator = np.random.default_rng(number)
+            boxes = self._cheaper(best, int(generator.integers(_SOME_BOXES[0], _SOME_BOXES[1] + 1)), generator)
+            best, fruitless, number = boxes or best, 0 if boxes else fruitless + 1, number + 1
+            if number == _ROUNDS_A_BOX * len(best):
                 break
-        return best, []
+        return best, [] if best else self._packing.homeless()
 
     def hoped(self, boxes: Iterable[Box]) -> Packing:
         """Return the packing where boxes may be as busy as trials let hope at most, and as *boxes* that held are."""
@@ -79,18 +82,46 @@ class Search:
             most[own] = np.maximum(most[own], self._packing.busiest(box.kind, box.items))
         return replace(self._packing, most=most[self._first])
 
-    def _cheaper(self, boxes: Sequence[Box], than: float) -> list[Box]:
-        """Return boxes that hold all items, from a proposal; nothing if they are not cheaper, or an item turns out to
-        have no place.
-        """
-        while self._packing.total(boxes) < (1 - SLACK) * than:
-            good = self._held(boxes)
-            if sum(len(box.items) for box in good) == self._packing.need.shape[1]:
+    def _held_by_all(self) -> list[Box]:
+        """Return boxes that hold all items; nothing if an item turns out to have no place."""
+        good: list[Box] = []
+        while not self._packing.homeless():
+            left = sorted({*range(self._packing.need.shape[1])} - {item for box in good for item in box.items})
+            if not left:
                 return good
-            if self._packing.homeless():
-                break
-            boxes = pack(self._packing, len(self._tried), good)
+            good += self._held(self._proposed(left, [], math.inf, len(self._tried)))
         return []
+
+    def _cheaper(self, boxes: Sequence[Box], some: int, generator: np.random.Generator) -> list[Box]:
+        """Return boxes that hold all items and cost less than *boxes*, of which so many are proposed anew; nothing if
+        none are found.
+        """
+        below = self._packing.total(boxes) * (1 - SLACK)
+        mixed = [boxes[place] for place in generator.permutation(len(boxes))]
+        left, good = mixed[:some], mixed[some:]
+        for _ in range(_PROPOSALS):
+            items = sorted(item for box in left for item in box.items)
+            left = self._proposed(items, left, below - self._packing.total(good), int(generator.integers(1 << 31)))
+            held = [one.why is None for one in self._try(left)]
+            good += [box for box, holds in zip(left, held, strict=True) if holds]
+            left = [box for box, holds in zip(left, held, strict=True) if not holds]
+            if not left:
+                break
+            self._held(left)  # for what that teaches
+            mixed = [good[place] for place in generator.permutation(len(good))]
+            left, good = left + mixed[:_BESIDE], mixed[_BESIDE:]
+        return good if sum(len(box.items) for box in good) == self._packing.need.shape[1] else []
+
+    def _proposed(self, items: Sequence[int], begin: Sequence[Box], below: float, seed: int) -> list[Box]:
+        """Return boxes that may hold *items*, from some to begin with, and cost less; nothing if none are found."""
+        number_of = {item: number for number, item in enumerate(items)}
+        numbered = [Box(box.kind, tuple(number_of[item] for item in box.items)) for box in begin]
+        found = pack(self._packing.only(items), seed, numbered, below)
+        return [Box(box.kind, tuple(items[number] for number in box.items)) for box in found]
+
+    def _be_cautious(self, caution: float) -> None:
+        self._caution = caution
+        self._packing.most = self._limits.most(caution)[self._first]
 
     def _held(self, boxes: Iterable[Box]) -> list[Box]:
         """Return those boxes that hold their items, and what the others hold without some of them."""
@@ -112,7 +143,7 @@ class Search:
             for kind, other in enumerate(self._first):
                 if tried.why is not None and other == first:
                     self._packing.refuse(kind, frozenset(box.items))
-        self._packing.most = self._limits.most(self._caution)[self._first]
+        self._be_cautious(self._caution)
         return [self._tried[box] for box in boxes]
 
     def _less(self, box: Box, values: NDArray[np.float64]) -> Box:

@@ -77,11 +77,19 @@ ENGINE = (
     ),
     Fault(
         "packing-forgets-what-is-apart",
-        "scenarios/packing/filling.py",
-        "            if t.apart[best, t.items[place]] != 0:\n",
-        "            if t.apart[best, t.items[place]] > 1:\n",
+        "scenarios/packing/exchanging.py",
+        "t.apart[item, t.held[box, before]] != 0:\n",
+        "t.apart[item, t.held[box, before]] > 1:\n",
         "Items that must not share a box do.",
         ("tests/test_packing.py::test_few_items_go_into_the_cheapest_boxes_of_all",),
+    ),
+    Fault(
+        "packing-overlooks-what-fills-a-box",
+        "scenarios/packing/exchanging.py",
+        "            over += load - 1.0\n",
+        "            over += 0.0\n",
+        "A box holds more than it has room for.",
+        ("tests/test_packing.py::test_exchanged_items_make_boxes_less_full_by_as_much_as_is_said",),
     ),
     Fault(
         "packing-bound-pays-a-box-that-nobody-needs",
