@@ -194,7 +194,7 @@ def too_full(packing: Packing, box: Box) -> float:
     over += max(packing.busiest(box.kind, items) - packing.most[box.kind, items].min(initial=1.0), 0)
     apart = packing.apart[np.ix_(items, items)].sum() / 2
     refused = sum(one <= set(items) for one in packing.refused.get(box.kind, ()))
-    return over + 0.1 * float(apart + refused)
+    return float(over + 0.1 * (apart + refused))
 
 
 @pytest.mark.kernels

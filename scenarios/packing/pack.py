@@ -380,8 +380,13 @@ def pack_tenants(
         boxes, homeless = search.find()
         if boxes:
             full = replace(lesser, most=np.ones(1))
-            bounds = {"at_least": lower_bound(full), "at_least_as_learned": lower_bound(search.hoped(boxes))}
+            least, learned = side_by_side([partial(_at_least, full), partial(_at_least, search.hoped(boxes))])
+            bounds = {"at_least": least, "at_least_as_learned": learned}
     return _document(trial, packing, boxes, homeless, whys, left_out) | bounds
+
+
+def _at_least(packing: Packing, _: Note) -> float:
+    return lower_bound(packing)
 
 
 def _limits(alone: Mapping[tuple[int, int], _Alone], need: NDArray[np.float64]) -> BoxLimits:

@@ -2,8 +2,8 @@
 
 A box of each kind is tried first: how busy it may be. Then boxes are proposed, and all that are new are tried. One that
 fails gives up items until the limits that were learned allow the rest, which is tried anew. What was given up goes into
-other boxes. When all hold, something cheaper is proposed for the items of some boxes; those that fail are mended together
-with a few that held, until many rounds find nothing.
+other boxes. When all hold, something cheaper is proposed for the items of some boxes; those that fail are mended with a
+few that held, until many rounds find nothing.
 """
 
 import math
