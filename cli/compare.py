@@ -43,6 +43,11 @@ def compare(
     if len(results) < 2 and measured is None:
         raise typer.BadParameter("one result alone has nothing to be compared with; give another, or --measured FILE")
     summaries = [load_result(path).summary for path in results]
+    names = [one["name"] for one in summaries]
+    summaries = [
+        one | {"name": str(path.with_suffix(""))} if names.count(one["name"]) > 1 else one
+        for path, one in zip(results, summaries, strict=True)
+    ]
     found = None if measured is None else read_measured(measured)
     document = comparison(summaries, found, "" if measured is None else str(measured))
     if json:

@@ -93,6 +93,16 @@ def test_the_table_says_what_the_intervals_leave_open(shell: Shell, replayed: Pa
     assert " 0 are lower, 0 higher" in same.out
 
 
+def test_results_of_one_name_are_told_apart_by_their_paths(shell: Shell) -> None:
+    for name in ("first", "second"):
+        (shell.folder / name).mkdir()
+    paths = saved(shell.folder / "first", card=statement_sample(CARD)) + saved(
+        shell.folder / "second", card=statement_sample(CARD)
+    )
+    names = [one["name"] for one in shell("compare", *paths, "--json").document()["results"]]
+    assert names == [str(path.with_suffix("")) for path in paths]
+
+
 def test_a_doubt_stands_beside_the_verdict(shell: Shell) -> None:
     doubtful = statement_sample(DISKS)
     doubtful.summary["in_doubt"] = True
@@ -151,7 +161,8 @@ def test_an_open_and_a_closed_replay_have_no_ratio(shell: Shell, replayed: Path)
     for settings, target in zip(ways.values(), paths, strict=True):
         trace, scenario = Bundle(replayed / "vda.trace"), load_scenario(DEVICES[1], settings)
         run_all(trace, [scenario], [target], requests=False, force=False)
-    assert "No ratios: pcie-flash ran requests as fast as sessions are" in shell("compare", *paths).out
+    said = shell("compare", *paths).out.replace("\n", " ")
+    assert f"No ratios: {paths[1].with_suffix('')} ran requests as fast as sessions are" in said
     assert shell("compare", *paths, "--json").document()["results"][1]["ratios"] is None
 
 

@@ -13,6 +13,7 @@ import pytest
 from tests.counted_bundles import synthesised
 from tests.counted_databases import ALONE, FRAMES, QUERIES, TEXTS, TRANSACTIONS, counted_database, law
 from tests.made_up_devices import token_bucket
+from tests.sweep_runs import write_trace
 from tiersim.cli import verdicts
 from tiersim.cli.statements import show_statements
 from tiersim.devices.catalogue import load_processor
@@ -651,6 +652,8 @@ def test_what_a_bundle_lacks_is_a_sentence(load: StatementLoad, tmp_path: Path) 
         load_of(path, 1)
     with pytest.raises(TraceError, match="holds no statements with their pages"):
         read_load(read_counters(counted_database(tmp_path / "b.trace")), None, law())
+    with pytest.raises(TraceError, match=r"holds block requests and no queries, which an \[engine\] runs"):
+        load_of(write_trace(tmp_path / "c", 8), 1)
 
 
 def test_assembling_again_with_other_costs_needs_no_other_load(load: StatementLoad, tmp_path: Path) -> None:

@@ -96,7 +96,13 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     *recorded_on*, a scenario of the recorded hardware, says how large the buffer pool was, where SQL Server's recording
     does not. Raises TraceError naming what is lacking.
     """
-    manifest = Bundle(path).manifest
+    bundle = Bundle(path)
+    manifest = bundle.manifest
+    if bundle.rows and not manifest.statements and not manifest.snapshots:
+        raise TraceError(
+            f"{path}: holds block requests and no queries, which an [engine] runs; name a scenario without [engine], or"
+            " record the server, too (tiersim record)"
+        )
     if manifest.host.get("engine") in INNODB_ENGINES:
         return _load_of_innodb(path, seed)
     if manifest.host.get("engine") == "sqlserver":
