@@ -11,11 +11,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tiersim.scenarios.packing.boxes import Box, Packing, filling_of
 from tiersim.scenarios.packing.exchanging import Exchange
-from tiersim.scenarios.packing.filling import SLACK, Filling
+from tiersim.scenarios.packing.filling import SLACK
 
 #: Changes of boxes that are tried, for each item, and at least.
 _TRIES_AN_ITEM, _LEAST_TRIES = 5, 600
@@ -30,15 +29,16 @@ _MOST_CHANGED, _NUMBERS = 3, 8
 
 
 def pack(packing: Packing, seed: int = 1, begin: Sequence[Box] = (), below: float = math.inf) -> list[Box]:
-    """Return boxes that hold all items and cost less than *below*, as cheap as the search finds; nothing if it finds
-    none. Each item must fit into some box alone.
+    """Return boxes that hold all items, as cheap as the search finds; each item must fit into some box alone.
 
-    The search goes on from boxes to *begin* with, which may be too full; they stay if nothing cheaper is found.
+    The search goes on from boxes to *begin* with, if there are any: they have all items, and may be too full. Then what
+    is found costs less than *below*, and is nothing where the search finds nothing.
     """
     generator, exchange = np.random.default_rng(seed), Exchange(packing)
-    items, held = packing.need.shape[1], [item for box in begin for item in box.items]
-    now = [*begin, *_cover(packing, filling_of(packing), np.setdiff1d(np.arange(items), held), packing.values())]
-    best: list[Box] = []
+    items = packing.need.shape[1]
+    now = list(begin) or _cover(packing)
+    best = [] if begin else now
+    below = min(below, packing.total(now)) if best else below
     worth, mean = math.inf, max(packing.total(now) / len(now), SLACK)
     first = mean * _FIRST_HEAT / len(now)
     tries = max(_LEAST_TRIES, _TRIES_AN_ITEM * items)
@@ -85,8 +85,9 @@ def _changed(packing: Packing, boxes: Sequence[Box], generator: np.random.Genera
     return changed
 
 
-def _cover(packing: Packing, filling: Filling, items: NDArray[np.int64], values: NDArray[np.float64]) -> list[Box]:
-    """Fill boxes until *items* are in them."""
+def _cover(packing: Packing) -> list[Box]:
+    """Fill boxes until all items are in them."""
+    filling, values, items = filling_of(packing), packing.values(), np.arange(packing.need.shape[1])
     good = 1 / np.maximum(packing.cost, 1e-12)
     boxes = []
     while items.size:
