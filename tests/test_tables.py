@@ -287,6 +287,18 @@ def test_a_log_without_times_is_warned_of(tmp_path: Path) -> None:
     assert not said("the log has no times", import_text(tmp_path, FIO_2)[1].manifest.warnings)
 
 
+def test_times_that_go_back_are_said(tmp_path: Path) -> None:
+    """Once, by an hour: a clock was set, or two recordings lie in one file. A file in no order says nothing."""
+    hour = 3600 * 10**7
+    first = [f"{128166372003061629 + second * 10**7},src1,0,Read,8192,4096,100\n" for second in range(7200)]
+    again = [f"{128166372003061629 + hour + second * 10**7},src1,0,Read,0,512,100\n" for second in range(7200)]
+    sentence = "its times go back by 60 min (daylight saving time, or several recordings in one file?)"
+    assert said(sentence, import_text(tmp_path, "".join(first + again))[1].manifest.warnings)
+    shuffled = [line for pair in zip(first, again, strict=True) for line in pair]
+    for text in ("".join(first), "".join(shuffled)):
+        assert not said("its times go back", import_text(tmp_path, text)[1].manifest.warnings)
+
+
 def test_a_coarse_clock_is_warned_of(tmp_path: Path) -> None:
     _, bundle = import_text(tmp_path, TENCENT)
     assert said("ticks every 1 s", bundle.manifest.warnings)

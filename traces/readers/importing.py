@@ -41,7 +41,6 @@ from tiersim.traces.readers.postgres.snapshots import POSTGRESQL
 from tiersim.traces.readers.postgres_log import looks_like_postgres_log, read_postgres_log
 from tiersim.traces.readers.published import Alibaba, Msr, Spc, Systor17, Tencent
 from tiersim.traces.readers.recorded import (
-    MOST_STEPS_BACK,
     Recorded,
     Source,
     add_counters,
@@ -58,10 +57,8 @@ from tiersim.traces.readers.sqlserver.trc import looks_like_trc, read_trc
 from tiersim.traces.readers.sqlserver.xel import MAGIC as XEL_MAGIC
 from tiersim.traces.readers.sqlserver.xel import read_xel
 from tiersim.traces.readers.sysbench_output import looks_like_sysbench_output, read_sysbench_output
-from tiersim.units import NS_PER_S
 
 SNIFFED_BYTES = 1 << 16
-_MINUTE_NS = 60 * NS_PER_S
 _NUMBERS = re.compile(r"(\d+)")
 
 
@@ -400,11 +397,10 @@ def read_sources(
 
 
 def _say_steps_back(path: Path, recorded: Recorded) -> None:
-    steps_ns = recorded.statements.steps_back_ns
-    if 0 < len(steps_ns) <= MOST_STEPS_BACK:
+    if minutes := recorded.statements.steps_back.minutes():
         recorded.warnings.append(
-            f"{path.name}: its clock was set back by {max(steps_ns) / _MINUTE_NS:.0f} min (daylight saving time?): what"
-            " ran before lies among what ran after, so rates there are too high; import both parts of the file apart"
+            f"{path.name}: its clock was set back by {minutes} min (daylight saving time?): what ran before lies among"
+            " what ran after, so rates there are too high; import both parts of the file apart"
         )
 
 

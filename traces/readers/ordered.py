@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tiersim.traces.bundle import Requests
 from tiersim.traces.schema import NOT_MEASURED, UNKNOWN
+from tiersim.units import NS_PER_S
 
 #: One request: its time on the source's clock, in ns from any origin, and what the source says of it.
 ROW = np.dtype(
@@ -57,6 +58,33 @@ def requests_of(rows: Rows, zero_ns: int) -> Requests:
         latency_ns=rows["latency_ns"].copy(),
         flags=rows["flags"].copy(),
     )
+
+
+#: A row that is earlier than the one before it in its file, by from so much to so much, says that a clock was set:
+#: writers are late by less, damage is by more. A file with more such steps is in no order of time.
+_SET_BACK_NS, _DAY_NS, _MOST_STEPS_BACK = 60 * NS_PER_S, 86_400 * NS_PER_S, 3
+
+
+class StepsBack:
+    """By how much times go back in a file, which is written as things happen."""
+
+    def __init__(self) -> None:
+        """Begin at the first row of a file."""
+        self._steps_ns: list[int] = []
+        self._last_ns: int | None = None
+
+    def watch(self, times_ns: NDArray[np.int64]) -> None:
+        """Take in the next rows, in the order of the file."""
+        if len(times_ns):
+            back_ns = -np.diff(times_ns, prepend=times_ns[0] if self._last_ns is None else self._last_ns)
+            steps_ns = back_ns[(back_ns >= _SET_BACK_NS) & (back_ns < _DAY_NS)]
+            self._steps_ns += steps_ns[: _MOST_STEPS_BACK + 1].tolist()
+            self._last_ns = int(times_ns[-1])
+
+    def minutes(self) -> int:
+        """Return by how many minutes a clock was set back at most; 0 where none was."""
+        few = 0 < len(self._steps_ns) <= _MOST_STEPS_BACK
+        return round(max(self._steps_ns) / (60 * NS_PER_S)) if few else 0
 
 
 class OrderedRows:

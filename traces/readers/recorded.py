@@ -26,7 +26,7 @@ from tiersim.traces.bundle import Bundle, RequestWriter
 from tiersim.traces.differences import differences
 from tiersim.traces.query_text import fingerprint, skeleton, without_literals
 from tiersim.traces.readers.opened import Opened
-from tiersim.traces.readers.ordered import OrderedRows
+from tiersim.traces.readers.ordered import OrderedRows, StepsBack
 from tiersim.traces.readers.timestamps import pair_of, rank
 from tiersim.traces.schema import QUERY_COLUMNS, STATEMENT_COLUMNS
 from tiersim.traces.statistics import (
@@ -49,9 +49,6 @@ from tiersim.units import NS_PER_S, format_ns
 #: One execution: 132 bytes. Texts are places among all words of their column.
 _ROW = np.dtype([(c.name, np.int32 if c.kind == "text" else np.int64) for c in STATEMENT_COLUMNS])
 _TEXTS = tuple(c.name for c in STATEMENT_COLUMNS if c.kind == "text")
-#: An execution that ends earlier than the one before it in its file, by from so much to so much, says that a clock was
-#: set: writers of logs are late by less, damage is by more. A file with more such steps is in no order of time.
-_SET_BACK_NS, _DAY_NS, MOST_STEPS_BACK = 60 * NS_PER_S, 86_400 * NS_PER_S, 3
 #: Sorting takes three times the memory of so many rows, 53 MB.
 ROWS_PER_RUN = 1 << 17
 
@@ -69,8 +66,7 @@ class OrderedStatements:
 
     def begin_file(self) -> None:
         """From here on executions are of another file: their ends may be earlier than those of the last."""
-        self.steps_back_ns: list[int] = []  # by which ends go back in a file, which is written as they come
-        self._last_end_ns: int | None = None
+        self.steps_back = StepsBack()  # of ends
 
     def _begin(self) -> None:
         self.begin_file()
@@ -102,20 +98,12 @@ class OrderedStatements:
             if column.kind == "text":
                 codes = rows[column.name]
                 codes[codes >= 0] += self._add_words(column.name, table.words[column.name])
-        self._watch_ends(rows)
+        ended = rows["duration_ns"] >= 0
+        self.steps_back.watch(rows["time_ns"][ended] + rows["duration_ns"][ended])
         first_ns = int(rows["time_ns"].min())
         self.first_ns = first_ns if self.first_ns is None else min(first_ns, self.first_ns)
         self._rows += len(rows)
         self._runs().add(rows)
-
-    def _watch_ends(self, rows: NDArray[Any]) -> None:
-        ended = rows["duration_ns"] >= 0
-        ends = rows["time_ns"][ended] + rows["duration_ns"][ended]
-        if len(ends):
-            back_ns = -np.diff(ends, prepend=ends[0] if self._last_end_ns is None else self._last_end_ns)
-            steps = back_ns[(back_ns >= _SET_BACK_NS) & (back_ns < _DAY_NS)]
-            self.steps_back_ns += steps[: MOST_STEPS_BACK + 1].tolist()
-            self._last_end_ns = int(ends[-1])
 
     def tables(self) -> Iterator[Table]:
         """Yield all executions in order of their starts, once, in tables of about ``ROWS_PER_RUN`` rows."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tiersim.errors import TraceError
 from tiersim.traces.bundle import MOST, RequestWriter
 from tiersim.traces.readers.opened import Opened, Progress, opened_files
-from tiersim.traces.readers.ordered import OrderedRows, Rows, requests_of
+from tiersim.traces.readers.ordered import OrderedRows, Rows, StepsBack, requests_of
 from tiersim.traces.readers.purposes import Purposes
 from tiersim.traces.schema import DATA_READ, DATA_WRITE, FLUSH, READ, WRITE
 
@@ -36,6 +36,16 @@ class Collected:
         self._writer = writer
         self._paths = paths
         self._codes: dict[tuple[str, str], int] = {}
+        self._steps_back = StepsBack()
+
+    def end_file(self, path: Path) -> None:
+        """Say whether times went back in the file that was read."""
+        if minutes := self._steps_back.minutes():
+            self.warnings.append(
+                f"{path.name}: its times go back by {minutes} min (daylight saving time, or several recordings in one"
+                " file?): requests from before lie among those from after, so rates are too high; import them apart"
+            )
+        self._steps_back = StepsBack()
 
     def lose(self, why: str, count: int) -> None:
         """Count what is not imported."""
@@ -69,6 +79,7 @@ class Collected:
 
     def add(self, rows: Rows) -> None:
         """Take requests; those of no bytes are counted and left out, flushes are at 0."""
+        self._steps_back.watch(rows["time_ns"])
         flush = rows["op"] == FLUSH
         rows["offset_bytes"][flush] = 0
         rows["length_bytes"][flush] = 0
@@ -130,6 +141,7 @@ def read_files(
                 read(source, collected)
             except TraceError as error:
                 raise error if str(source.path) in str(error) else TraceError(f"{source.path}: {error}") from None
+            collected.end_file(source.path)
             source_files.append({"name": source.path.name, "sha256": source.sha256()})
             if source.damage:
                 collected.warnings.append(f"{source.path.name}: {source.damage}; what comes before was read")
