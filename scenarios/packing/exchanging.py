@@ -184,41 +184,35 @@ class Exchange:
     def __init__(self, packing: Packing) -> None:
         """Take what a packing says by now."""
         there: NDArray[np.bool_] = np.isfinite(packing.need.sum(axis=2))
-        self._filling = filling_of(packing).tables
-        self._need = np.where(there[:, :, None], packing.need, 0.0)
-        self._need[~there, 0] = _NO_PLACE
+        need = np.where(there[:, :, None], packing.need, 0.0)
+        need[~there, 0] = _NO_PLACE
+        filling = filling_of(packing).tables._asdict()
+        self._shared = {name: filling[name] for name in ExchangeTables._fields if name in filling} | {"need": need}
         self._heat = _HEAT * float(np.median(packing.need.max(axis=2)[there]))
 
     def run(self, boxes: Sequence[Box], steps: int, seed: int) -> tuple[float, list[Box]]:
         """Return by how much boxes of these kinds are too full, as shares of a box, added up, where that is least in so
         many steps; and these boxes. All items are in one to begin with.
         """
-        filling, items, resources = self._filling, self._need.shape[1], self._need.shape[2]
+        _, items, resources = self._shared["need"].shape
         held = np.zeros((len(boxes), items), np.int64)
         home, place = np.zeros(items, np.int64), np.zeros(items, np.int64)
         for number, box in enumerate(boxes):
             chosen = list(box.items)
             held[number, : len(chosen)] = chosen
             home[chosen], place[chosen] = number, np.arange(len(chosen))
-        tables = ExchangeTables(
-            need=self._need,
-            width=filling.width,
-            fixed=filling.fixed,
-            most=filling.most,
-            apart=filling.apart,
-            refused=filling.refused,
-            first_refused=filling.first_refused,
-            kind=np.array([box.kind for box in boxes], np.int64),
-            home=home,
-            place=place,
-            held=held,
-            held_count=np.array([len(box.items) for box in boxes], np.int64),
-            load=np.zeros((len(boxes), resources)),
-            over=np.zeros(len(boxes)),
-            next_load=np.zeros((2, resources)),
-            best_home=home.copy(),
-            words=filling.words,
-        )
+        own = {
+            "kind": np.array([box.kind for box in boxes], np.int64),
+            "home": home,
+            "place": place,
+            "held": held,
+            "held_count": np.array([len(box.items) for box in boxes], np.int64),
+            "load": np.zeros((len(boxes), resources)),
+            "over": np.zeros(len(boxes)),
+            "next_load": np.zeros((2, resources)),
+            "best_home": home.copy(),
+        }
+        tables = ExchangeTables(**self._shared | own)
         over = exchange(tables, steps, self._heat, seed)
         return over, [
             Box(box.kind, tuple(np.flatnonzero(tables.best_home == number).tolist()))

@@ -134,8 +134,8 @@ ENGINE = (
     Fault(
         "packing-takes-a-proposal-for-an-answer",
         "scenarios/packing/search.py",
-        "            good += [box for box, holds in zip(left, held, strict=True) if holds]\n",
-        "            good += left\n",
+        "            good += [box for box, holds in zip(left, held, strict=True) if holds]\n            less",
+        "            good += left\n            less",
         "Boxes are bought in which simulation says that a target is missed.",
         ("tests/test_packing.py::test_what_trials_confirm_costs_no_more_than_the_cheapest_that_they_would_confirm",),
     ),
