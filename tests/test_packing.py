@@ -322,6 +322,21 @@ def test_what_is_bought_costs_no_less_than_what_trials_let_hope_for(seed: int) -
     assert lower_bound(hidden.hoped) <= packing.total(found) + 1e-9
 
 
+def test_no_box_is_bought_in_which_a_trial_misses_a_target() -> None:
+    def trial(boxes: Sequence[Box]) -> list[TriedBox]:
+        return [
+            TriedBox("three are too many" if len(box.items) > 2 else None, dict.fromkeys(box.items, 0.5))
+            for box in boxes
+        ]
+
+    packing = Packing(np.ones(1), np.full((1, 6, 1), 0.2), np.zeros((6, 6), bool))
+    limits = BoxLimits(np.full((1, 6), 0.1), np.full((1, 6), 0.2))
+    found, homeless = Search(packing, [0], limits, trial).find()
+    assert not homeless
+    assert [len(box.items) for box in found] == [2, 2, 2]
+    check(packing, found)
+
+
 @pytest.mark.long
 def test_trials_are_as_good_as_knowing_what_they_say() -> None:
     """Some 460 trials of 200 items in 30 kinds: two of each kind, and some of each box that is proposed."""
