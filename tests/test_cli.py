@@ -1081,7 +1081,7 @@ def test_counters_give_latencies_of_queries(shell: Shell, capfd: pytest.CaptureF
 def test_an_engine_needs_a_recording_of_statements(shell: Shell) -> None:
     shell("import", CAPTURE, "-o", "requests.trace")
     settings = ("replay", "requests.trace", "--on", "pcie-flash", "--set", "engine.buffer_pool=1GiB")
-    assert "does not say how large the buffer pool was" in shell.fails(*settings)
+    assert "holds block requests and no queries, which an [engine] runs" in shell.fails(*settings)
     settings = ("replay", "requests.trace", "--on", "pcie-flash", "--set", "replay.cache_state=cold")
     assert "this one replays requests" in shell.fails(*settings)
 

@@ -100,7 +100,7 @@ def load_of(path: Path, seed: int, recorded_on: NamedScenario | None = None) -> 
     manifest = bundle.manifest
     if bundle.rows and not manifest.statements and not manifest.snapshots:
         raise TraceError(
-            f"{path}: holds block requests and no queries, which an [engine] runs; name a scenario without [engine], or"
+            f"{path}: holds block requests and no queries, which an [engine] runs; choose hardware without [engine], or"
             " record the server, too (tiersim record)"
         )
     if manifest.host.get("engine") in INNODB_ENGINES:
