@@ -16,7 +16,8 @@ from tiersim.scenarios.packing.boxes import Box, Packing, filling_of
 from tiersim.scenarios.packing.exchanging import Exchange
 from tiersim.scenarios.packing.filling import SLACK
 
-#: Changes of boxes that are tried, for each item, and at least.
+#: Changes of boxes that are tried, for each item, and at least. These and the others are choices: they decide how near
+#: the cheapest answer it comes, never what holds.
 _TRIES_AN_ITEM, _LEAST_TRIES = 5, 600
 #: Steps of items, for each of them, in which boxes have to become no more than so much too full; then so many more, and
 #: many more if very little is too full by then.

@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from tiersim.kernel import kernel, table_set
 from tiersim.random_numbers import PACKED_ITEMS, below_from, bits_from, random_source
 from tiersim.scenarios.packing.boxes import Box, Packing, filling_of
-from tiersim.scenarios.packing.filling import BITS, SLACK
+from tiersim.scenarios.packing.filling import BITS, SLACK, is_within
 
 #: A step makes boxes fuller by that much of a median item at most: at first, and less and less until the last.
 _HEAT = 0.25
 #: Two items that are not to be together count as that much of a box too many, and an item that a box cannot hold.
 _TOGETHER, _NO_PLACE = 0.1, 1.5
-#: Of five steps so many move an item; the others change two.
-_MOVES = 2
+#: So many steps move an item, of so many; the others change two. These and the others are choices: they decide how soon
+#: boxes fit, never what fits.
+_MOVES, _OF_STEPS = 2, 5
 
 
 @table_set
@@ -69,7 +70,7 @@ def exchange(t: ExchangeTables, steps: int, first_heat: float, seed: int) -> flo
         heat = first_heat * (1.0 - step / steps) * bits_from(source, 6 * step + 3) / 4294967296.0
         at = t.home[one]
         other = -1
-        if draw % 5 < _MOVES:
+        if draw % _OF_STEPS < _MOVES:
             to = below_from(boxes, source, 3 * step + 2)
             if t.held_count[at] == 1:
                 continue
@@ -151,12 +152,7 @@ def _together(t: ExchangeTables, box: int, out: int, into: int) -> float:
                 found += _TOGETHER
         t.words[item // BITS] |= 1 << (item % BITS)
     for row in range(t.first_refused[kind], t.first_refused[kind + 1]):
-        within = True
-        for word in range(t.words.size):
-            if t.refused[row, word] & ~t.words[word] != 0:
-                within = False
-                break
-        if within:
+        if is_within(t.refused, row, t.words):
             found += _TOGETHER
     return found
 

@@ -101,15 +101,23 @@ def _fill(t: FillingTables, kind: int) -> None:
 @kernel
 def _refused(t: FillingTables, kind: int) -> bool:
     """Tell whether a box of a kind does not hold the items of ``words``."""
+    refused = False
     for row in range(t.first_refused[kind], t.first_refused[kind + 1]):
-        within = True
-        for word in range(t.words.size):
-            if t.refused[row, word] & ~t.words[word] != 0:
-                within = False
-                break
-        if within:
-            return True
-    return False
+        if is_within(t.refused, row, t.words):
+            refused = True
+            break
+    return refused
+
+
+@kernel
+def is_within(sets: NDArray[np.int64], row: int, words: NDArray[np.int64]) -> bool:
+    """Tell whether all items of a set are in *words*."""
+    within = True
+    for word in range(words.size):
+        if sets[row, word] & ~words[word] != 0:
+            within = False
+            break
+    return within
 
 
 class Filling:

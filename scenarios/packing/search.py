@@ -65,13 +65,11 @@ class Search:
                 return [], homeless
         best = self._held_by_all()
         fruitless = number = 0
-        while best and fruitless < max(_FRUITLESS_A_BOX * len(best), len(_CAUTION)):
+        while fruitless < max(_FRUITLESS_A_BOX * len(best), len(_CAUTION)) and number < _ROUNDS_A_BOX * len(best):
             self._be_cautious(_CAUTION[fruitless % len(_CAUTION)])
             generator = np.random.default_rng(number)
             boxes = self._cheaper(best, int(generator.integers(_SOME_BOXES[0], _SOME_BOXES[1] + 1)), generator)
             best, fruitless, number = boxes or best, 0 if boxes else fruitless + 1, number + 1
-            if number == _ROUNDS_A_BOX * len(best):
-                break
         return best, [] if best else self._packing.homeless()
 
     def hoped(self, boxes: Iterable[Box]) -> Packing:
